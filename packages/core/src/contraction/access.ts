@@ -7,10 +7,21 @@
  */
 import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
-import type { Linear } from '../ir/node.ts';
+import { type Linear, lowOf } from '../ir/node.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+
+/** True if the loop always runs through its extent. */
+export function isFixed(r: Range): boolean {
+  return r.src.length === 0;
+}
+
+/** Least number of turns of a loop: shapes of tiles are chosen by it, so that they suit every size that a loop may end at. */
+export function leastOf(r: Range): number {
+  const [limit] = r.src;
+  return limit === undefined ? r.arg.extent : Math.min(r.arg.extent, lowOf(limit));
+}
 
 /** Position `offset + sum of strides * ranges` of `memory`. */
 export interface LinearAccess {
@@ -44,6 +55,8 @@ export interface Axis {
   readonly members: readonly { readonly range: Range; readonly step: number }[];
   readonly low: number;
   readonly extent: number;
+  /** Where the axis ends, if only dispatch says; it then has one member. */
+  readonly end?: KNode;
 }
 
 /**
@@ -86,6 +99,7 @@ function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
 /** True if `r` occurs only together with the group's ranges, in fixed proportion, and both reach common positions. */
 function overlap(group: readonly Range[], r: Range, forms: readonly Linear[]): boolean {
   const first = group[0]!;
+  if (!isFixed(first) || !isFixed(r)) return false;
   const ratio = ratioOf(first, r, forms);
   if (ratio === null) return false;
   return group.some((g) => {
@@ -121,7 +135,10 @@ function gcd(a: number, b: number): number {
 
 /** The group as one axis, or as an axis per range where no member has step 1. */
 function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
-  const single = (r: Range): Axis => ({ members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent });
+  const single = (r: Range): Axis => {
+    const axis = { members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent };
+    return r.src[0] === undefined ? axis : { ...axis, end: r.src[0] };
+  };
   if (group.length === 1) return group.map(single);
   const first = group[0]!;
   const relative = group.map((r) => (r === first ? [1, 1] : reduced(ratioOf(first, r, forms)!)) as [number, number]);

@@ -17,6 +17,7 @@ import {
 import { type Segment, type TileShape, columnSegments, rowSegment, whole, widenedRows, widens } from './tiles.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
+import type { KNode } from '../ir/ir.ts';
 
 /** How many iterations of each loop a group takes; the whole extent where a loop is not cut. */
 export interface GroupPlan {
@@ -178,26 +179,26 @@ const lastVectors = [0, 6, 4];
 /** Rows for which that pays: of fewer the last are most of the work, of more they are nothing. */
 const [fewRows, manyRows] = [32, 192];
 
-/** Covers `height` x `width` results. */
-export function cover(height: number, width: number, shape: TileShape, facts: CoverFacts): Cover {
+/** Covers `height` x `width` results. `end`: where rows end, if only dispatch says; then the last rows get no tiles of their own. */
+export function cover(height: number, width: number, shape: TileShape, facts: CoverFacts, end?: KNode): Cover {
   const { rows, vectors, lanes } = shape;
   const tile = vectors * lanes;
   const common = { lanes, sumLanes: facts.sums ? facts.lanes : 1 };
   const isFree = rows === 4 && vectors === 2 && facts.inPlace;
   const over = height % rows;
   const wide = Math.min(lastVectors[over] ?? 0, Math.floor(width / lanes));
-  const isApart = isFree && wide > 0 && height > fewRows && height < manyRows;
+  const isApart = isFree && end === undefined && wide > 0 && height > fewRows && height < manyRows;
   const most = isApart ? height - over : height;
   const edges = isApart ? columnSegments(width, { rows: over, vectors: wide, lanes }, false) : [];
   const last = edges.map((columns): Block => ({ ...common, rows: whole(most, over, 1), columns }));
-  const tall = rowSegment(most, rows);
+  const tall = rowSegment(most, rows, end);
   if (isFree && facts.dots && width > tile && width % tile === 1) {
     const many = { ...common, rows: tall, columns: whole(0, tile, (width - 1) / tile) };
     const one = { rows: tall, columns: whole(width - 1, 1, 1), lanes: 1, sumLanes: facts.lanes };
     return { whole: [many], beside: [one], last };
   }
   const segments = columnSegments(width, shape, facts.padded, facts.recut && widens(shape, most));
-  const low = rowSegment(most, widenedRows);
+  const low = rowSegment(most, widenedRows, end);
   const rowsOf = (s: Segment): Segment => (s.width > tile ? low : tall);
   return { whole: segments.map((s) => ({ ...common, rows: rowsOf(s), columns: s })), beside: [], last };
 }

@@ -19,10 +19,10 @@ import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
-import { type Axis, type LinearAccess, Operand } from './access.ts';
+import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
-import { type Depth, lookUps, planDepth } from './depth.ts';
+import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
 import {
   collide,
   type GroupCopy,
@@ -63,12 +63,14 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
     const depth = sizeOf(c.k);
     // Where groups copy columns there are four rows or more, so tiles of two vectors.
     const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-    for (const column of [...c.factors[side].own, ...c.batch]) {
+    // Vectors run along loops of fixed length only.
+    for (const column of [...c.factors[side].own, ...c.batch].filter(isFixed)) {
       const shared = c.batch.includes(column);
       for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
         const outer = order.filter((r) => r !== column && r !== row);
         const roles = { columns, column, rows, row, outer };
         const height = row?.arg.extent ?? 1;
+        const least = row === null ? 1 : leastOf(row);
         const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
@@ -88,7 +90,7 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
         };
         if (shared) {
           if (column.arg.extent < lanes || lanes === 1) continue;
-          const shape = sharedShape(height, column.arg.extent, lanes, registers);
+          const shape = sharedShape(height, column.arg.extent, lanes, registers, least);
           const rest = epilogueCost(c, column);
           for (const rowWay of consecutiveWays(rows, row, column)) {
             for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
@@ -96,8 +98,8 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
           }
           continue;
         }
-        for (const k of lanes === 1 ? [] : c.k.filter((r) => r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(height, column.arg.extent, registers);
+        for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
+          const shape = dotShape(least, column.arg.extent, registers);
           for (const rowWay of consecutiveWays(rows, row, k)) {
             for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
@@ -106,7 +108,7 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
           }
         }
         if (column.arg.extent < lanes) continue;
-        const shape = tileShape(height, column.arg.extent, lanes, registers);
+        const shape = tileShape(least, column.arg.extent, lanes, registers);
         const epilogue = epilogueCost(c, column);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
@@ -184,11 +186,7 @@ export interface Walk {
 
 /** The part by which a tile's time grows. */
 export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk): number {
-  const depths = planDepth(
-    k.map((r): Depth => {
-      return { extent: r.arg.extent, row: rows.strides.get(r) ?? 0, column: columns.strides.get(r) ?? 0 };
-    }),
-  );
+  const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
   const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk);
   return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
 }

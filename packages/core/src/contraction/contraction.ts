@@ -7,10 +7,12 @@
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, ownRanges, type Range, sizeOf } from '../ir/free-ranges.ts';
+import { FreeRanges, ownRanges, type Range, sizeLimit, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, MatrixProduct } from '../ir/ir.ts';
+import { lowOf } from '../ir/node.ts';
 import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
+import { isFixed } from './access.ts';
 import type { LibraryPrograms } from './library.ts';
 
 /** One factor of the product with the loops that only it has. */
@@ -31,6 +33,13 @@ export interface Contraction {
   readonly free: FreeRanges;
 }
 
+/** True for a loop of fixed length, or one that ends at a size given at dispatch, which is 1 at least. */
+function isWhole(r: Range): boolean {
+  if (r.arg.extent === 0) return false;
+  const limit = sizeLimit(r);
+  return limit === null ? isFixed(r) : lowOf(limit) >= 1;
+}
+
 /** The one sum of a product in a kernel whose stores all run over the same loops; null if the kernel is not of that form. */
 export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | null {
   const merged = mergeRanges(kernel, e);
@@ -47,8 +56,7 @@ export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | nul
   if (merged.stores.some((s) => s.ranges.length !== loops.length || s.ranges.some((r) => !loops.includes(r))))
     return null;
   const k = ownRanges(reduce);
-  const plain = (r: Range): boolean => r.src.length === 0 && r.arg.extent > 0;
-  if (!loops.every(plain) || !k.every((r) => plain(r) && ofX.has(r) && ofY.has(r))) return null;
+  if (!loops.every(isWhole) || !k.every((r) => isWhole(r) && ofX.has(r) && ofY.has(r))) return null;
   const batch = loops.filter((r) => ofX.has(r) && ofY.has(r));
   const ownX = loops.filter((r) => ofX.has(r) && !ofY.has(r));
   const ownY = loops.filter((r) => ofY.has(r) && !ofX.has(r));
@@ -101,7 +109,10 @@ function computes(dtype: DType, { simt }: CodegenCaps): boolean {
 export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
   const c = findContraction(kernel, e);
   if (c === null || !computes(c.reduce.dtype, caps)) return null;
-  return sizeOf(c.k) * sizeOf(c.kernel.stores[0]?.ranges ?? []) < smallest ? null : c;
+  const loops = c.kernel.stores[0]?.ranges ?? [];
+  // Tiles of threads take whole blocks of fixed sizes only.
+  if (caps.simt && ![...loops, ...c.k].every(isFixed)) return null;
+  return sizeOf(c.k) * sizeOf(loops) < smallest ? null : c;
 }
 
 // What the lowering of contractions is given, and what may be measured of it.

@@ -14,6 +14,24 @@ export interface Depth {
   readonly column: number;
   /** Steps of the last part where the loop is split in parts of unequal length; such a loop is not merged. */
   readonly limit?: KNode;
+  /** Steps where only dispatch says how many: so many times this. Such a loop is merged with one of fixed length inside it. */
+  readonly end?: readonly [times: number, size: KNode];
+}
+
+/** A loop of the sum as factors with these strides walk it. */
+export function depthOf(r: Range, rows: ReadonlyMap<Range, number>, columns: ReadonlyMap<Range, number>): Depth {
+  const depth = { extent: r.arg.extent, row: rows.get(r) ?? 0, column: columns.get(r) ?? 0 };
+  return r.src[0] === undefined ? depth : { ...depth, end: [1, r.src[0]] };
+}
+
+/** True if a loop always runs through its extent. */
+function isFull({ limit, end }: Depth): boolean {
+  return limit === undefined && end === undefined;
+}
+
+/** The loop. */
+function rangeOf(e: Exprs, { extent, limit, end }: Depth): Range {
+  return e.range(extent, 'reduce', end === undefined ? limit : e.mul(end[1], end[0]));
 }
 
 /** How the loops of the sum run: nested, or as one loop; factors that do not walk it as one look up positions in a table. */
@@ -24,7 +42,7 @@ export type Depths =
 /** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
 export function planDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
-  if (wantsTable(all) && all.every((d) => d.limit === undefined)) {
+  if (wantsTable(all) && all.every(isFull)) {
     const by = (which: 'row' | 'column'): Depth[] => [...all].sort((x, y) => Math.abs(y[which]) - Math.abs(x[which]));
     const orders = [by('column'), by('row')];
     const flat = orders.find((order) => stepOf(order, 'row') !== null && stepOf(order, 'column') !== null);
@@ -43,7 +61,7 @@ export function planVectorDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
-  const inner = all.findLast((d) => d.row === 1 && d.column === 1) ?? all[all.length - 1]!;
+  const inner = all.findLast((d) => d.row === 1 && d.column === 1 && isFull(d)) ?? all[all.length - 1]!;
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
@@ -82,12 +100,13 @@ function merged(loops: readonly Depth[]): Depth[] {
         if (
           i === j ||
           x.limit !== undefined ||
-          y.limit !== undefined ||
+          !isFull(y) ||
           x.row !== y.row * y.extent ||
           x.column !== y.column * y.extent
         )
           continue;
-        all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column };
+        const one = { extent: x.extent * y.extent, row: y.row, column: y.column };
+        all[Math.min(i, j)] = x.end === undefined ? one : { ...one, end: [x.end[0] * y.extent, x.end[1]] };
         all.splice(Math.max(i, j), 1);
         found = true;
       }
@@ -110,7 +129,7 @@ function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], w
 /** Makes the loops of a sum. */
 export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
   if (kind === 'loops') {
-    const ranges = loops.map((d) => e.range(d.extent, 'reduce', d.limit));
+    const ranges = loops.map((d) => rangeOf(e, d));
     return { ranges, row: position(e, loops, ranges, 'row'), column: position(e, loops, ranges, 'column') };
   }
   const k = e.range(
@@ -133,7 +152,7 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoop
   const { extent } = loops[loops.length - 1]!;
   const parts: SumLoops[] = [];
   const add = (inner: KNode, own: readonly Range[]): void => {
-    const around = outer.map((d) => e.range(d.extent, 'reduce', d.limit));
+    const around = outer.map((d) => rangeOf(e, d));
     const all = [...around, inner];
     const at = (which: 'row' | 'column'): KNode => position(e, loops, all, which);
     parts.push({ ranges: [...around, ...own], row: at('row'), column: at('column') });

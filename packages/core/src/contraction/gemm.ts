@@ -15,10 +15,12 @@ import type { KNode, LoopStore, RangeKind } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
+import { isFixed } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import {
   type Block,
   copiedTiles,
+  type CoverFacts,
   cover,
   type GroupPlan,
   planGroups,
@@ -28,9 +30,9 @@ import {
 } from './blocking.ts';
 import { choose, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
-import { type Depth, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
+import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
-import { overlaps, rowSegment, type Segment, tileStart } from './tiles.ts';
+import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
 
 /** Lowers a contraction by register tiles; null where no range can be read as vectors. */
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
@@ -43,18 +45,20 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const { columns, column, rows, row, shape, outer, along } = choice;
   const copied = choice.columnWay.kind === 'local';
   const height = row?.arg.extent ?? 1;
+  const end = row?.src[0];
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
   const { columnWay, rowWay } = choice;
   const depth = sizeOf(c.k);
-  const { whole, beside, last } = cover(height, column.arg.extent, shape, {
+  const facts: CoverFacts = {
     padded: columnWay.kind === 'panels' && !shared,
     recut: rowWay.kind !== 'panels' && !copied,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
-    dots: c.k.length === 1 && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
+    dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
     sums: along !== null,
     lanes,
-  });
+  };
+  const { whole, beside, last } = cover(height, column.arg.extent, shape, facts, end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
   const [first] = blocks as [Block];
@@ -63,7 +67,7 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     ...layoutsOf(assembly, e, columns, columnWay, column, segments),
     ...edges.map(() => layoutInPlace(columns.access!, column)),
   ];
-  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows)])[0] as TileLayout;
+  const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
 
   const extents = outer.map((r) => r.arg.extent);
   const tiles = extents.reduce(
@@ -173,6 +177,8 @@ class Nest {
   readonly #outer = new Map<Range, KNode>();
   /** First product of the part of the sum, along the loop that is split. */
   readonly #first: KNode;
+  /** All loops of which a group takes a part. */
+  readonly #cuts: Cut[] = [];
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
   readonly #columnLayout: TileLayout;
@@ -187,19 +193,20 @@ class Nest {
     const { split, groups, rows, columns } = spec;
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
     let opened = 0;
-    const open = (extent: number, chunk: number): Cut => {
-      const c = cut(e, extent, chunk, grid[opened]);
+    const open = (extent: number, chunk: number, end?: KNode): Cut => {
+      const c = cut(e, extent, chunk, grid[opened], end);
       if (c.grid !== null) grid[opened++] = c.grid;
+      this.#cuts.push(c);
       return c;
     };
     outer.forEach((r, i) => {
-      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i]!));
+      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i]!, r.src[0]));
       this.#around.push(...ranges);
       this.#outer.set(r, value);
     });
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#columnTiles = open(columns.segment.count, groups.columns);
-    this.#rowTiles = open(rows.segment.count, groups.rows);
+    this.#rowTiles = open(rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
     this.#firstCopied = e.i32(0);
     this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;
   }
@@ -254,7 +261,14 @@ class Nest {
     for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
     const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
-    const loops = k.map((r) => e.range(r.arg.extent, 'serial'));
+    // A group beyond an end copies nothing.
+    const busy = this.#cuts.flatMap((c) => isBusy(e, c) ?? []);
+    const isAny = busy.length === 0 ? null : busy.reduce((x, y) => e.and(x, y));
+    const loops = k.map((r, i) => {
+      const [limit] = r.src;
+      const end = i > 0 || isAny === null ? limit : e.where(isAny, limit ?? e.i32(r.arg.extent), 0);
+      return e.range(r.arg.extent, 'serial', end);
+    });
     const strides = new Map<Range, number>();
     let size = width * Math.min(chunk, extent);
     for (let i = k.length - 1; i >= 0; i--) {
@@ -315,14 +329,18 @@ class Nest {
     const e = this.#e;
     const { k, split, rows } = this.#spec;
     return k.map((r): Depth => {
-      const row = rows.layout.strides.get(r) ?? 0;
-      const column = this.#columnLayout.strides.get(r) ?? 0;
-      const { extent } = r.arg;
-      if (r !== split?.range) return { extent, row, column };
-      if (extent % split.chunk === 0) return { extent: split.chunk, row, column };
-      const limit = e.min(e.sub(extent, this.#first), split.chunk);
-      assumeBounds(limit, 1, split.chunk);
-      return { extent: split.chunk, row, column, limit };
+      const whole = depthOf(r, rows.layout.strides, this.#columnLayout.strides);
+      if (r !== split?.range) return whole;
+      const { chunk } = split;
+      const { row, column, extent, end } = whole;
+      if (end !== undefined) {
+        // Parts beyond the end are sums of nothing.
+        return { extent: chunk, row, column, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
+      }
+      if (extent % chunk === 0) return { extent: chunk, row, column };
+      const limit = e.min(e.sub(extent, this.#first), chunk);
+      assumeBounds(limit, 1, chunk);
+      return { extent: chunk, row, column, limit };
     });
   }
 }
@@ -336,12 +354,20 @@ export interface Cut {
   readonly extent: number;
   readonly chunk: number;
   readonly grid: Range | null;
+  /** Where the loop ends, if only dispatch says: groups beyond it have nothing to do. */
+  readonly end?: KNode;
 }
 
 /** `grid`: a range that counts the same groups already. */
-export function cut(e: Exprs, extent: number, chunk: number, grid?: Range): Cut {
+export function cut(e: Exprs, extent: number, chunk: number, grid?: Range, end?: KNode): Cut {
   const groups = Math.ceil(extent / chunk);
-  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null };
+  const all = { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null };
+  return end === undefined ? all : { ...all, end };
+}
+
+/** Whether the group has any part of the loop; null if every group has one. */
+function isBusy(e: Exprs, { chunk, grid, end }: Cut): KNode | null {
+  return end === undefined || grid === null ? null : e.lt(e.mul(grid, chunk), end);
 }
 
 /** A fresh run through a group's part of a loop. */
@@ -351,9 +377,9 @@ export interface Run {
   readonly ranges: readonly Range[];
 }
 
-export function run(e: Exprs, { extent, chunk, grid }: Cut): Run {
+export function run(e: Exprs, { extent, chunk, grid, end }: Cut): Run {
   if (extent === 1) return { value: e.i32(0), ranges: [] };
-  const change = inChunks(e, extent, grid === null ? extent : chunk, 'grid', 'serial', grid);
+  const change = inChunks(e, extent, grid === null ? extent : chunk, 'grid', 'serial', grid, end);
   return { value: change.value, ranges: change.ranges.filter((r) => r !== grid) };
 }
 

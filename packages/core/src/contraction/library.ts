@@ -8,7 +8,7 @@ import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
-import { type LinearAccess, linearAccess, linearPosition } from './access.ts';
+import { isFixed, type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 import { flatProblem } from './simt/problem.ts';
@@ -33,6 +33,7 @@ function productOf(c: Contraction): LibraryProduct | null {
   const [row, column, k, batch] = [rows.ranges[0], columns.ranges[0], c.k[0], c.batch[0]];
   if (row === undefined || column === undefined || k === undefined) return null;
   if (rows.ranges.length > 1 || columns.ranges.length > 1 || c.k.length > 1 || c.batch.length > 1) return null;
+  if (![row, column, k, ...c.batch].every(isFixed)) return null;
   const a = operand(rows.factor.value, batch, row, k);
   const b = operand(columns.factor.value, batch, k, column);
   if (a === null || b === null) return null;

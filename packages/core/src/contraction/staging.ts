@@ -2,11 +2,12 @@
  * Copies of a factor in the layout tiles read best, made by a dispatch of their own.
  *
  * Panels: for every tile the elements of one step of the sum lie side by side. Domain copies: the factor over its domain
- * (access.ts), padding included, so that no gate remains and unit strides stay unit strides.
+ * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. Of an axis that ends at a size given at
+ * dispatch a copy has room for the greatest, and is filled up to that size: nothing beyond is read here, nor from the copy.
  */
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { type Segment, tileStart } from './tiles.ts';
+import { type Segment, tilesUntil, tileStart } from './tiles.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../ir/ir.ts';
@@ -43,7 +44,7 @@ interface CopyAxis {
 }
 
 function copyAxes(e: Exprs, axes: readonly Axis[]): CopyAxis[] {
-  return axes.map((axis) => ({ axis, loop: e.range(axis.extent) }));
+  return axes.map((axis) => ({ axis, loop: e.range(axis.extent, 'loop', axis.end) }));
 }
 
 function replacements(e: Exprs, axes: readonly CopyAxis[]): Map<Range, Replacement> {
@@ -111,7 +112,7 @@ export function stagePanels(
   const layouts = segments.map((s, i): TileLayout => {
     const strides = new Map<Range, number>();
     const [outside, inside] = [copyAxes(e, outer), copyAxes(e, inner)];
-    const [tile, element] = [e.range(s.count), e.range(s.width)];
+    const [tile, element] = [e.range(s.count, 'loop', tilesUntil(e, s)), e.range(s.width)];
     let offset = starts[i]!;
     let index = e.add(offset, element);
     let size = s.width;
@@ -128,7 +129,7 @@ export function stagePanels(
 
     const at = e.add(tileStart(e, s, tile), element);
     const last = along.arg.extent - 1;
-    const clamped = s.last + s.width - 1 > last ? e.min(at, last) : at;
+    const clamped = s.end === undefined && s.last + s.width - 1 > last ? e.min(at, last) : at;
     const changes = replacements(e, [...outside, ...inside]);
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));

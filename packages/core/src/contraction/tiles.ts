@@ -19,6 +19,8 @@ export interface Segment {
   readonly count: number;
   readonly from: number;
   readonly to: number;
+  /** Where the segment ends, if only dispatch says: `count` is then the number of tiles at most, and the last that there is ends here. */
+  readonly end?: KNode;
 }
 
 /** Shape of a register tile: rows, vectors per row, elements per vector. */
@@ -66,10 +68,16 @@ export function tileShape(rows: number, columns: number, lanes: number, register
  * The tile where both factors are vectors along the columns, so that each row brings vectors of its own: as many rows as registers
  * allow, or fewer where that leaves less to do twice.
  */
-export function sharedShape(rows: number, columns: number, lanes: number, registers: number): TileShape {
+export function sharedShape(
+  rows: number,
+  columns: number,
+  lanes: number,
+  registers: number,
+  most: number = rows,
+): TileShape {
   let best = 1;
   const cost = (r: number): number => Math.ceil(rows / r) * (r + 1);
-  for (let r = 2; sharedVectors(r, registers) > 0 && r <= rows; r++) if (cost(r) <= cost(best)) best = r;
+  for (let r = 2; sharedVectors(r, registers) > 0 && r <= most; r++) if (cost(r) <= cost(best)) best = r;
   return { rows: best, vectors: Math.min(sharedVectors(best, registers), Math.floor(columns / lanes)), lanes };
 }
 
@@ -79,9 +87,15 @@ export function dotShape(rows: number, columns: number, registers: number): Tile
   return { rows: r, vectors: Math.min(vectorsFor(r, registers), columns), lanes: 1 };
 }
 
-/** Rows: whole tiles, the last one moved back to end at the end. */
-export function rowSegment(extent: number, rows: number): Segment {
-  return { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows };
+/** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if only dispatch says. */
+export function rowSegment(extent: number, rows: number, end?: KNode): Segment {
+  const all = { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows };
+  return end === undefined ? all : { ...all, end };
+}
+
+/** How many tiles a segment has, if only dispatch says. */
+export function tilesUntil(e: Exprs, { end, width }: Segment): KNode | undefined {
+  return end && e.idiv(e.add(end, width - 1), width);
 }
 
 /**
@@ -116,13 +130,15 @@ export function whole(start: number, width: number, count: number): Segment {
   return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
 }
 
-/** True if the last tile starts before the end of the one before it. */
+/** True if the last tile may start before the end of the one before it. */
 export function overlaps(s: Segment): boolean {
+  if (s.end !== undefined) return s.width > 1;
   return s.last < s.start + (s.count - 1) * s.width;
 }
 
 /** First element of a tile. */
 export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
   const at = e.add(e.mul(tile, s.width), s.start);
-  return overlaps(s) ? e.min(at, s.last) : at;
+  if (!overlaps(s)) return at;
+  return e.min(at, s.end === undefined ? s.last : e.sub(s.end, s.width));
 }
