@@ -139,14 +139,11 @@ export class KernelDraft {
   }
 }
 
-/** Where SCALARs that are the plan's size have their slot, until the kernel is lowered. */
-export const sizeSlot: number = 2 ** 20;
-
-/** A loop over an axis: of a sized one it ends at the size. */
+/** A loop over an axis: of a sized one it ends at the size, which is the first scalar of every kernel. */
 export function loop({ e, size }: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
   const factor = sizeFactor(size, n);
   if (size === null || factor === 0) return e.range(n, kind);
-  return e.range(n, kind, e.mul(e.scalar(sizeSlot, 'int32', size.low, size.high), factor));
+  return e.range(n, kind, e.mul(e.scalar(0, 'int32', size.low, size.high), factor));
 }
 
 /**

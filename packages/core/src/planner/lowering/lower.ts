@@ -14,7 +14,7 @@ import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';
-import { type Demand, type KernelDraft, sizeSlot } from '../fusion/draft.ts';
+import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../memory.ts';
@@ -175,8 +175,11 @@ class Slots {
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
   readonly e: Exprs;
 
-  constructor(e: Exprs) {
+  constructor({ e, size }: DraftContext) {
     this.e = e;
+    if (size === null) return;
+    this.scalars.push(-1);
+    this.scalarTypes.push('int32');
   }
 
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
@@ -205,13 +208,6 @@ class Slots {
     }
     return this.e.scalar(slot, dtype);
   }
-
-  /** The size of the plan. */
-  size(low: number, high: number): KNode {
-    const slot = this.scalars.push(-1) - 1;
-    this.scalarTypes.push('int32');
-    return this.e.scalar(slot, 'int32', low, high);
-  }
 }
 
 /** Loop nests of all units but handwritten ones, in the given order; null for those. */
@@ -224,7 +220,7 @@ export function lowerKernels(
   const { e } = p.context;
   const slots = new Map<KernelDraft, Slots>();
   for (const unit of units) {
-    const shared = new Slots(e);
+    const shared = new Slots(p.context);
     for (const kernel of unit) slots.set(kernel, shared);
   }
   for (const [output, leaf] of donations) slots.get(p.homes[output.index]!.kernel)?.inPlace(output, leaf);
@@ -277,22 +273,23 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const [kernel] = unit as readonly [KernelDraft];
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
+  if (scalars.length === 1 && scalars[0] === -1 && !hasSize(loop)) {
+    // As in the plan of one size, with which it shares the kernel.
+    scalars.pop();
+    slots.scalarTypes.pop();
+  }
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
-  if (rebased === null) return { ...bound, loop: withSize(loop, slots), slots: slots.slots };
+  if (rebased === null) return { ...bound, loop, slots: slots.slots };
   const moved = slots.slots.map((slot, i) => ({ ...slot, shift: rebased.shifts[i]! }));
-  return { ...bound, loop: withSize(rebased.loop, slots), slots: moved };
+  return { ...bound, loop: rebased.loop, slots: moved };
 }
 
-/** The kernel with the size of the plan, if it has that, as its last scalar. */
-function withSize(loop: LoopKernel, slots: Slots): LoopKernel {
-  for (const n of nodesOf(loop.stores.flatMap(({ store, ranges }) => [store, ...ranges]))) {
-    if (n.op !== 'SCALAR' || n.arg.slot !== sizeSlot) continue;
-    const rewriter = new Rewriter(slots.e, new Map());
-    rewriter.set(n, slots.size(n.arg.low!, n.arg.high!));
-    return { ...rewriter.kernel(loop), scalars: slots.scalarTypes };
-  }
-  return loop;
+/** True if a loop of the kernel ends at the size of the plan. */
+function hasSize({ stores }: LoopKernel): boolean {
+  for (const n of nodesOf(stores.flatMap(({ store, ranges }) => [store, ...ranges])))
+    if (n.op === 'SCALAR' && n.arg.low !== undefined) return true;
+  return false;
 }
 
 /** True for a kernel around a sum of products in which every loop belongs to one of the factors, or to both. */
