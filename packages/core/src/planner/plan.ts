@@ -15,7 +15,7 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import { type PlanGraph, type PlanNode, type SizedCone, sizeFactor } from './capture/plan-graph.ts';
+import { atSize, type PlanGraph, type PlanNode, type SizedCone, sizeFactor } from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -28,8 +28,8 @@ export interface BindingPlan {
   readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
-  /** Of these bytes, so many for each unit of the plan's size. */
-  readonly perSize: number;
+  /** The bytes at a size, where they depend on that. */
+  readonly bytesAt: ((size: number) => number) | null;
 }
 
 export interface DispatchPlan {
@@ -44,8 +44,8 @@ export interface BufferPlan {
   readonly bytes: number;
   readonly sizeClass: number;
   readonly donor: number;
-  /** Of these bytes, so many for each unit of the plan's size. */
-  readonly perSize: number;
+  /** The bytes at a size, where they depend on that. */
+  readonly bytesAt: ((size: number) => number) | null;
 }
 
 /** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
@@ -80,13 +80,18 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const { caps } = engine;
   const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign }, sizedCone);
   const { size } = graph;
-  /** Bytes of a node in memory for each unit of the size. */
-  const perSize = ({ shape, size: elements, leaf, dtype }: PlanNode): number => {
+  /** Bytes of a node that is as long as the size, less those before `start`; null where they do not depend on that. */
+  const bytesAt = ({ shape, leaf, dtype }: PlanNode, start = 0): ((n: number) => number) | null => {
+    if (size === null || shape.every((extent) => sizeFactor(size, extent) === 0)) return null;
+    const { capacity } = size;
     const bytes = elementSize(dtype, elementBytes);
-    const axis = shape.findIndex((n) => sizeFactor(size, n) > 0);
-    if (axis < 0) return 0;
-    const factor = sizeFactor(size, shape[axis]!);
-    return leaf === null ? (elements / size!.capacity) * bytes : Math.abs(leaf.strides[axis]!) * factor * bytes;
+    const at = (x: number, n: number): number => atSize(x, capacity, n);
+    if (leaf === null) return (n) => shape.reduce((all, extent) => all * at(extent, n), bytes) - start;
+    const { span, strides } = leaf;
+    const reach = (n: number): number =>
+      shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!, n)) * (at(extent, n) - 1), 0);
+    const aligned = span - reach(capacity);
+    return (n) => (aligned + reach(n)) * bytes - start;
   };
   const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
 
@@ -118,11 +123,11 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     const unit = elementSize(node.dtype, elementBytes);
     const start = shift * unit;
     const bytes = bytesOf(node) - start;
-    const each = leaf === null && !outputIndex.has(node) ? 0 : perSize(node);
+    const own = leaf === null && !outputIndex.has(node) ? null : bytesAt(node, start);
     if (leaf !== null)
-      return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, perSize: each };
+      return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, bytesAt: own };
     const buffer = outputIndex.get(node);
-    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, perSize: each };
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, bytesAt: own };
     const place = memory.node(node);
     return { ...place, offset: place.offset + start, bytes };
   }
@@ -130,9 +135,9 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const buffers: BufferPlan[] = [...bases].map((node) => ({
     ...block(bytesOf(node)),
     donor: donations.get(node)?.leaf?.local ?? -1,
-    perSize: perSize(node),
+    bytesAt: bytesAt(node),
   }));
-  if (hasEmpty) buffers.push({ ...block(0), donor: -1, perSize: 0 });
+  if (hasEmpty) buffers.push({ ...block(0), donor: -1, bytesAt: null });
   return {
     dispatches,
     buffers,
@@ -149,22 +154,18 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
 
 /** The plan of a class of sizes, bound to one of them. */
 export function sized(plan: Plan, size: number): Plan {
-  const less = plan.size - size;
-  const fit = <T extends { readonly bytes: number; readonly perSize: number }>(x: T): T =>
-    x.perSize === 0 ? x : { ...x, bytes: x.bytes - x.perSize * less };
-  const stride = (x: number): number => (x % plan.size === 0 ? (x / plan.size) * size : x);
+  const fit = <T extends { readonly bytes: number; readonly bytesAt: BufferPlan['bytesAt'] }>(x: T): T =>
+    x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(size) };
+  const hasSize = (x: number): boolean => x !== 0 && x % plan.size === 0;
   return {
     ...plan,
     size,
     dispatches: plan.dispatches.map((d) => ({ ...d, bindings: d.bindings.map(fit) })),
-    buffers: plan.buffers.map((buffer) =>
-      buffer.perSize === 0 ? buffer : { ...fit(buffer), ...block(fit(buffer).bytes) },
-    ),
+    buffers: plan.buffers.map((buffer) => ({ ...buffer, ...block(fit(buffer).bytes) })),
     outputs: plan.outputs.map((output) => {
       const { strides, offset } = output.view;
-      return strides.some((x) => x !== 0 && x % plan.size === 0)
-        ? { ...output, view: { strides: strides.map(stride), offset } }
-        : output;
+      if (!strides.some(hasSize)) return output;
+      return { ...output, view: { strides: strides.map((x) => atSize(x, plan.size, size)), offset } };
     }),
   };
 }
@@ -253,7 +254,7 @@ function placeTemporaries(
       unit: 1,
       offset,
       bytes: (items[item] as Lifetime).bytes,
-      perSize: 0,
+      bytesAt: null,
     };
   };
   return {

@@ -55,17 +55,9 @@ export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | nu
   return { graph, places };
 }
 
-/** What is handed out is row-major at the size that is bound, not at the capacity: there the two must be the same. */
+/** What is handed out begins where the size does not count. */
 function checkPlace({ size }: PlanGraph, shape: Shape, { base, view }: OutputPlace): void {
-  if (size === null || base === null) return;
-  const isWrong = (of: Shape) => (stride: number, axis: number) =>
-    of[axis] !== 1 && stride !== 0 && sizeFactor(size, stride) > 0;
-  const own = base.leaf === null ? rowMajorStrides(base.shape) : [];
-  if (
-    own.some(isWrong(base.shape)) ||
-    view.strides.some(isWrong(shape)) ||
-    (view.offset !== 0 && sizeFactor(size, view.offset) > 0)
-  )
+  if (base !== null && view.offset !== 0 && sizeFactor(size, view.offset) > 0)
     throw new SizesRefused(`an output of shape [${shape}]`);
 }
 
@@ -101,7 +93,12 @@ function ingestNode(
   const { op, dtype } = node;
   const shape = sized === null ? node.shape : sized.shapeOf(local);
   const attr = sized === null ? node.attr : (sized.attrOf(local) as Node['attr']);
-  if (node.storage !== null) return leaf(graph, node, shape, local, cone.storageOf(node), donatable, options);
+  if (node.storage !== null) {
+    const { buffer, view } = cone.storageOf(node);
+    const strides = sized === null ? view.strides : sized.stridesOf(local, view.strides);
+    const storage = { buffer, view: { strides, offset: view.offset } };
+    return leaf(graph, node, shape, local, storage, donatable, options);
+  }
   if (op === 'scalar') return graph.scalar(dtype, local);
   if (sized?.isBound(local)) {
     const one = graph.reshape(

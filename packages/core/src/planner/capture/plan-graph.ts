@@ -48,12 +48,18 @@ export interface PlanSize {
   readonly capacity: number;
   readonly low: number;
   readonly high: number;
+  /**
+   * Extents that are several times the size, one stretch after another: how many stretches. [4, n] flattened is 4; [n, 4] is not here. At
+   * capacity each stretch has the capacity's length, so positions along such an axis are (stretch, place in it).
+   */
+  readonly stretches: ReadonlyMap<number, number>;
 }
 
 /** A cone at the capacity of a class of sizes (planner/families/). */
 export interface SizedCone {
   readonly size: PlanSize;
   shapeOf(local: number): Shape;
+  stridesOf(local: number, strides: readonly number[]): readonly number[];
   attrOf(local: number): unknown;
   /** A constant whose value is bound at each run. */
   isBound(local: number): boolean;
@@ -65,6 +71,13 @@ export class SizesRefused extends Error {}
 /** How often the size of a plan is in a number; 0 for numbers that do not depend on it. */
 export function sizeFactor(size: PlanSize | null, n: number): number {
   return size !== null && n % size.capacity === 0 ? n / size.capacity : 0;
+}
+
+/** A number of a plan with another size in it. */
+export function atSize(n: number, capacity: number, size: number): number {
+  let value = n;
+  for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * size;
+  return value;
 }
 
 /** True if the node is of this primitive; narrows `attr`. */

@@ -13,60 +13,70 @@ import type { Cone } from '../capture/cone.ts';
 import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions, sized } from '../plan.ts';
 import { matches, resized, sampleOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
-import { isUniform } from './uniform.ts';
+import { addStretches, isUniform } from './uniform.ts';
 
 /** Forms kept per engine, those used last. */
 const mostForms = 64;
-/** A form that differs in no size so often stays as it is. */
-const mostTries = 3;
+/** Forms that differ in fixed numbers alone. */
+const mostAlike = 8;
+
+/**
+ * Sizes, and which extents are several stretches of them, by factor (uniform.ts); null where elements do not follow from others alike for every
+ * size.
+ */
+type FamilySizes = Sizes & { readonly stretches: ReadonlyMap<number, number> | null };
 
 interface Form {
-  sample: Sample;
-  sizes: Sizes | null;
-  tries: number;
+  readonly sample: Sample;
+  sizes: FamilySizes | null;
   /** By the least size of the class. Null: sizes of it have plans of their own. */
   readonly plans: Map<number, Plan | null>;
 }
 
 /** The families of one engine. */
 export class PlanFamilies {
-  /** By hash. */
-  readonly #forms = new Map<number, Form>();
+  /** By hash; several where forms differ in fixed numbers. Those used last come last. */
+  readonly #forms = new Map<number, Form[]>();
+  #count = 0;
   /** Plans bound to a size. */
   binds = 0;
 
   /** Plans for classes of sizes. */
   get size(): number {
     let size = 0;
-    for (const { plans } of this.#forms.values()) for (const plan of plans.values()) size += Number(plan !== null);
+    for (const form of this.#all()) for (const plan of form.plans.values()) size += Number(plan !== null);
     return size;
+  }
+
+  #all(): Form[] {
+    return [...this.#forms.values()].flat();
   }
 
   /** A plan of the family that the cone belongs to, or null: then it needs one of its own. */
   find(cone: Cone, options: PlanOptions): Plan | null {
     const hash = formOf(cone);
-    const form = this.#forms.get(hash);
-    if (form === undefined) {
-      this.#add(hash, { sample: sampleOf(cone), sizes: null, tries: 0, plans: new Map() }, options);
-      return null;
-    }
+    const forms = this.#forms.get(hash) ?? [];
     // Used last.
     this.#forms.delete(hash);
-    this.#forms.set(hash, form);
-    let n = form.sizes === null ? -1 : matches(form.sizes, cone);
-    if (n < 0) {
-      if (form.tries >= mostTries) return null;
-      form.tries++;
-      const now = sampleOf(cone);
-      const sizes = sizesOf(form.sample, now, cone);
-      if (sizes === null || !isFamily(sizes, form.sample, cone)) {
-        if (form.sizes === null) form.sample = now;
-        return null;
-      }
-      this.#dropPlans(form, options);
-      form.sizes = sizes;
-      n = sizes.n;
+    this.#forms.set(hash, forms);
+    for (const form of forms) {
+      const n = form.sizes === null ? -1 : matches(form.sizes, cone);
+      if (n >= 0) return this.#bound(form, n, cone, options);
     }
+    const now = sampleOf(cone);
+    for (const form of forms) {
+      if (form.sizes !== null) continue;
+      const sizes = sizesOf(form.sample, now, cone);
+      if (sizes === null) continue;
+      const stretches = stretchesOf(sizes, form.sample, cone);
+      form.sizes = { ...sizes, stretches };
+      return this.#bound(form, sizes.n, cone, options);
+    }
+    this.#add(hash, forms, { sample: now, sizes: null, plans: new Map() }, options);
+    return null;
+  }
+
+  #bound(form: Form, n: number, cone: Cone, options: PlanOptions): Plan | null {
     const low = 2 ** Math.floor(Math.log2(n));
     let plan = form.plans.get(low);
     if (plan === undefined) {
@@ -80,8 +90,10 @@ export class PlanFamilies {
   }
 
   #make({ sizes, sample }: Form, cone: Cone, low: number, options: PlanOptions): Plan | null {
+    const { stretches } = sizes!;
+    if (stretches === null) return null;
     try {
-      const plan = makePlan(cone, options, sizedCone(sizes!, sample, low));
+      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, low));
       return plan;
     } catch (error) {
       if (error instanceof SizesRefused) return null;
@@ -89,13 +101,21 @@ export class PlanFamilies {
     }
   }
 
-  #add(hash: number, form: Form, options: PlanOptions): void {
-    if (this.#forms.size >= mostForms) {
-      const [[oldest, left]] = this.#forms as unknown as [[number, Form]];
-      this.#forms.delete(oldest);
-      this.#dropPlans(left, options);
+  #add(hash: number, forms: Form[], form: Form, options: PlanOptions): void {
+    forms.push(form);
+    this.#count++;
+    if (forms.length > mostAlike) this.#forget(forms, options);
+    while (this.#count > mostForms) {
+      const [[oldest, left]] = this.#forms as unknown as [[number, Form[]]];
+      this.#forget(left, options);
+      if (left.length === 0 && oldest !== hash) this.#forms.delete(oldest);
     }
-    this.#forms.set(hash, form);
+  }
+
+  /** The oldest of some forms goes. */
+  #forget(forms: Form[], options: PlanOptions): void {
+    this.#dropPlans(forms.shift()!, options);
+    this.#count--;
   }
 
   #dropPlans({ plans }: Form, { kernels }: PlanOptions): void {
@@ -105,8 +125,9 @@ export class PlanFamilies {
 
   /** Lets go of all plans. */
   clear(options: PlanOptions): void {
-    for (const form of this.#forms.values()) this.#dropPlans(form, options);
+    for (const form of this.#all()) this.#dropPlans(form, options);
     this.#forms.clear();
+    this.#count = 0;
   }
 }
 
@@ -132,22 +153,35 @@ function formOf(cone: Cone): number {
   return hash;
 }
 
-/** True if all nodes are computed alike for every size, and what is held is read alike. */
-function isFamily(sizes: Sizes, before: Sample, cone: Cone): boolean {
+/** The stretches of its axes, if all nodes are computed alike for every size and what is held is read alike; else null. */
+function stretchesOf(sizes: Sizes, before: Sample, cone: Cone): ReadonlyMap<number, number> | null {
+  const stretches = new Map<number, number>();
   const shapes = sizes.axes.map((axes, i) => {
     const { shape } = cone.nodes[i]!;
     return { axes, shape };
   });
   for (let i = 0; i < shapes.length; i++) {
     const node = cone.nodes[i]!;
-    if (node.storage !== null) continue;
-    const { kind, op } = node;
+    const shape = shapes[i]!;
+    if (node.storage !== null) {
+      const { strides } = cone.storageOf(node).view;
+      if ((shape.axes !== null || sizes.strides.has(i)) && strides.some((stride) => stride < 0)) return null;
+      continue;
+    }
     const src = node.src.map(({ index }) => shapes[index]!);
-    if (!isUniform(op, sizes.sample.attrs[i], shapes[i]!, src)) return false;
-    if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return false;
-    if (kind < 0 || before.shapes[i]!.length !== node.shape.length) return false;
+    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src)) return null;
+    if (node.op === 'reshape' && !addStretches(stretches, src[0]!, shape)) return null;
+    if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
+    if (before.shapes[i]!.length !== node.shape.length) return null;
   }
-  return true;
+  // Where positions are what they are at the size, they must be those of one stretch.
+  for (const [i, { axes }] of shapes.entries()) {
+    const { op, storage, src } = cone.nodes[i]!;
+    const isPlain = storage === null && (op === 'iota' || op === 'randomBits');
+    const positions = op === 'argReduce' ? shapes[src[0]!.index]!.axes : isPlain ? axes : null;
+    if (positions?.some((c) => (stretches.get(c) ?? 1) > 1)) return null;
+  }
+  return stretches;
 }
 
 function isPrime(x: number): boolean {
@@ -172,12 +206,15 @@ function capacityFor(high: number, { sample, holes, axes }: Sizes): number {
 }
 
 /** The cone at the capacity of a class. */
-function sizedCone(sizes: Sizes, before: Sample, low: number): SizedCone {
+function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, low: number): SizedCone {
   const { sample, n, axes, bound } = sizes;
   const high = 2 * low - 1;
   const capacity = capacityFor(high, sizes);
+  const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
   return {
-    size: { capacity, low, high },
+    size: { capacity, low, high, stretches },
+    stridesOf: (i, own) =>
+      own.map((x, axis) => ((sizes.strides.get(i)?.[axis] ?? 0) > 0 ? sizes.strides.get(i)![axis]! * capacity : x)),
     shapeOf: (i) => sample.shapes[i]!.map((x, axis) => ((axes[i]?.[axis] ?? 0) > 0 ? axes[i]![axis]! * capacity : x)),
     attrOf: (i) => resized(before.attrs[i], sample.attrs[i], n, capacity),
     isBound: (i) => bound.has(i),

@@ -30,6 +30,8 @@ export interface Sizes {
   readonly factors: readonly number[];
   /** Factors of each node's axes, 0 for fixed ones; null where all are fixed. */
   readonly axes: readonly (readonly number[] | null)[];
+  /** Factors of the strides of leaves, 0 for fixed ones. */
+  readonly strides: ReadonlyMap<number, readonly number[]>;
   /** Constants that differ: they are bound as they stand. */
   readonly bound: ReadonlySet<number>;
 }
@@ -70,7 +72,7 @@ function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, 
   const node = cone.nodes[i]!;
   const start = starts[i]!;
   // A leaf: what it is, its shape with the length before, strides, buffer, alignment.
-  if (node.storage !== null) return [start + 2, start + 2 + node.shape.length];
+  if (node.storage !== null) return [start + 2, start + 2 + 2 * node.shape.length];
   return [start + 1, node.src.length === 0 ? starts[i + 1]! : starts[i + 1]! - node.src.length];
 }
 
@@ -80,7 +82,7 @@ function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, 
 export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const { key, starts, shapes } = now;
   if (before.key.length !== key.length || before.starts.length !== starts.length) return null;
-  const [p, n] = changedSize(before, now, cone) ?? [0, 0];
+  const [p, n] = changedSize(before, now) ?? [0, 0];
   if (p < 2 || n < 2) return null;
   const factor = (a: number, b: number): number => (a * n === b * p && a % p === 0 ? a / p : 0);
 
@@ -100,6 +102,7 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const holes: number[] = [];
   const factors: number[] = [];
   const bound = new Set<number>();
+  const strides = new Map<number, number[]>();
   for (let i = 0; i < shapes.length; i++) {
     const [from, to] = sizeSpan(cone, now, i);
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
@@ -111,24 +114,27 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
         c = 0;
         bound.add(i);
       } else if (c === 0) return null;
+      const { storage, shape } = cone.nodes[i]!;
+      if (storage !== null && at >= from + shape.length) {
+        if (!strides.has(i)) strides.set(i, new Array<number>(shape.length).fill(0));
+        strides.get(i)![at - from - shape.length] = c;
+      }
       holes.push(at);
       factors.push(c);
     }
   }
   // Outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
-  return { sample: now, n, holes, factors, axes, bound };
+  return { sample: now, n, holes, factors, axes, strides, bound };
 }
 
-/** The smallest size of a leaf that differs, before and now. */
-function changedSize(before: Sample, now: Sample, cone: Cone): readonly [number, number] | null {
+/** The smallest extent that differs, before and now. */
+function changedSize(before: Sample, now: Sample): readonly [number, number] | null {
   let least: readonly [number, number] | null = null;
-  for (let i = 0; i < now.shapes.length; i++) {
-    if (cone.nodes[i]!.storage === null) continue;
-    const b = now.shapes[i]!;
-    before.shapes[i]!.forEach((a, axis) => {
-      if (a !== b[axis] && (least === null || a < least[0])) least = [a, b[axis]!];
-    });
+  for (const [i, b] of now.shapes.entries()) {
+    const a = before.shapes[i]!;
+    for (let axis = 0; axis < Math.min(a.length, b.length); axis++)
+      if (a[axis] !== b[axis] && (least === null || a[axis]! < least[0])) least = [a[axis]!, b[axis]!];
   }
   return least;
 }

@@ -50,7 +50,8 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   randomBits: (_, node) => comesFirst(node, all(node)),
   permute: yes,
   expand: yes,
-  reshape: (_, node, x) => reshapes(x, node),
+  // Stretches are looked into beside (addStretches).
+  reshape: yes,
   slice: ({ start, step }, node, x) =>
     all(x).every((axis) => !isSized(x, axis) || (start[axis] === 0 && step[axis] === 1 && isSized(node, axis))),
   pad: ({ low, high }, _, x) => all(x).every((axis) => !isSized(x, axis) || (low[axis] === 0 && high[axis] === 0)),
@@ -72,8 +73,11 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
 const outside = (x: SizedShape, last: number): boolean =>
   all(x).every((axis) => !isSized(x, axis) || axis < x.shape.length - last);
 
-/** Every group of axes that a reshape makes of others has its sized axis first, on both sides. */
-function reshapes(x: SizedShape, y: SizedShape): boolean {
+/**
+ * Adds what a reshape makes of sized axes: [4, n, 3] as [4 n, 3] is one axis of four stretches, [n, 4] as [4 n] is one of one. By factor, as all
+ * axes of one extent must be alike. False where an axis would not be whole stretches, or two would not be alike.
+ */
+export function addStretches(stretches: Map<number, number>, x: SizedShape, y: SizedShape): boolean {
   const [from, to] = [x.shape, y.shape];
   let at = 0;
   let axis = 0;
@@ -85,8 +89,33 @@ function reshapes(x: SizedShape, y: SizedShape): boolean {
       if (have < want) have *= from[at++]!;
       else want *= to[axis++]!;
     }
-    const range = (low: number, high: number): number[] => Array.from({ length: high - low }, (_, i) => low + i);
-    if (!comesFirst(x, range(first, at)) || !comesFirst(y, range(start, axis))) return false;
+    const before = sizedIn(x, first, at);
+    const after = sizedIn(y, start, axis);
+    if (before === null && after === null) continue;
+    if (before === null || after === null || before.more || after.more) return false;
+    // What was one axis from the beginning is as many stretches as it is taken apart into.
+    const whole = stretches.get(before.factor) ?? (before.outer < after.outer ? after.outer / before.outer : 1);
+    const count = (before.outer * whole) / after.outer;
+    if (!isPart(whole, before.factor) || !isPart(count, after.factor)) return false;
+    if ((stretches.get(after.factor) ?? count) !== count) return false;
+    stretches.set(before.factor, whole);
+    if ((stretches.get(after.factor) ?? count) !== count) return false;
+    stretches.set(after.factor, count);
   }
   return true;
+}
+
+const isPart = (count: number, factor: number): boolean => Number.isInteger(count) && factor % count === 0;
+
+/** The sized axis among some, with how many elements the axes before it have; null if there is none. */
+function sizedIn(
+  x: SizedShape,
+  from: number,
+  to: number,
+): { readonly factor: number; readonly outer: number; readonly more: boolean } | null {
+  const sizedAxes = all(x).filter((axis) => axis >= from && axis < to && isSized(x, axis));
+  const [axis] = sizedAxes;
+  if (axis === undefined) return null;
+  const outer = x.shape.slice(from, axis).reduce((a, b) => a * b, 1);
+  return { factor: x.axes![axis]!, outer, more: sizedAxes.length > 1 };
 }

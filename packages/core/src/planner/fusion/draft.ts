@@ -82,7 +82,7 @@ export class KernelDraft {
   /** True for kernels that are written by hand instead of being lowered from demands (planner/lowering/rules.ts). */
   handwritten = false;
   /** Reduction loops by extents and place. */
-  readonly loops: Map<string, readonly Range[]> = new Map();
+  readonly loops: Map<string, Loops> = new Map();
 
   constructor(context: DraftContext, axes: readonly Range[]) {
     this.id = context.reach.join();
@@ -131,19 +131,49 @@ export class KernelDraft {
   }
 
   /** Loops for a reduction over `extents` at a place: shared by reductions that may run together. */
-  reductionLoops(extents: readonly number[], place: string): readonly Range[] {
+  reductionLoops(extents: readonly number[], place: string): Loops {
     const key = `${place}|${extents.join()}`;
     let loops = this.loops.get(key);
-    if (loops === undefined) this.loops.set(key, (loops = extents.map((n) => loop(this.context, n, 'reduce'))));
+    if (loops === undefined) {
+      const axes: Range[] = [];
+      const index = extents.map((n) => open(this.context, n, axes, 'reduce'));
+      this.loops.set(key, (loops = { axes, index }));
+    }
     return loops;
   }
+}
+
+/** Loops, outermost first, and the index that they make, which has an element for each axis. */
+export interface Loops {
+  readonly axes: readonly Range[];
+  readonly index: readonly KNode[];
 }
 
 /** A loop over an axis: of a sized one it ends at the size, which is the first scalar of every kernel. */
 export function loop({ e, size }: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
   const factor = sizeFactor(size, n);
   if (size === null || factor === 0) return e.range(n, kind);
-  return e.range(n, kind, e.mul(e.scalar(0, 'int32', size.low, size.high), factor));
+  return e.range(n, kind, e.mul(sizeScalar(e, size), factor));
+}
+
+/** The size of a plan. */
+export function sizeScalar(e: Exprs, { low, high }: PlanSize): KNode {
+  return e.scalar(0, 'int32', low, high);
+}
+
+/** Adds loops over an axis; the position along it. Axes of several stretches of the size have a loop over the stretches too. */
+function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
+  const { e, size } = context;
+  if (n === 1) return e.i32(0);
+  const count = size?.stretches.get(n) ?? 1;
+  const within = loop(context, n / count, kind);
+  if (count === 1) {
+    axes.push(within);
+    return within;
+  }
+  const stretch = e.range(count, kind);
+  axes.push(stretch, within);
+  return e.add(e.mul(stretch, n / count), within);
 }
 
 /**
@@ -157,16 +187,13 @@ export function loopsOver(
 ): { axes: Range[]; index: KNode[] } {
   const axes: Range[] = [];
   const { e, size } = context;
-  const open = (n: number): KNode => {
-    if (n === 1) return e.i32(0);
-    const range = loop(context, n);
-    axes.push(range);
-    return range;
-  };
   const index = shape.map((n, axis): KNode => {
-    const [first = n, ...inner] = parts[axis] ?? [];
+    const [first = n, ...inner] = (size?.stretches.get(n) ?? 1) > 1 ? [] : (parts[axis] ?? []);
     if (inner.some((extent) => sizeFactor(size, extent) > 0)) throw new SizesRefused(`loops ${first}, ${inner}`);
-    return inner.reduce((at: KNode, extent) => e.add(e.mul(at, extent), open(extent)), open(first));
+    return inner.reduce(
+      (at: KNode, extent) => e.add(e.mul(at, extent), open(context, extent, axes)),
+      open(context, first, axes),
+    );
   });
   return { axes, index };
 }

@@ -144,8 +144,8 @@ export class Partition {
         place,
       );
       let at = 0;
-      own = real;
-      return extents.map((n) => (n === 1 ? e.i32(0) : (real[at++] as KNode)));
+      own = real.axes;
+      return extents.map((n) => (n === 1 ? e.i32(0) : real.index[at++]!));
     };
     needSources({
       e,

@@ -13,8 +13,8 @@ import { linearOf } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
-import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
+import { type PlanNode, sizeFactor } from '../capture/plan-graph.ts';
+import { type Demand, type DraftContext, type KernelDraft, sizeScalar } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../memory.ts';
@@ -228,8 +228,7 @@ export function lowerKernels(
   const arranged = new Map<PlanNode, readonly number[]>();
   const load = (demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode => {
     const param = slots.get(demand.kernel)!.of(node, 'read');
-    const at = flatten(e, node.shape, index, node.leaf?.strides ?? arranged.get(node), node.leaf?.shift);
-    return e.load(param, at, gate ?? undefined);
+    return e.load(param, placeIn(p.context, node, index, arranged), gate ?? undefined);
   };
   const scalar = (demand: Demand): KNode => slots.get(demand.kernel)!.scalar(demand.node.scalar, demand.node.dtype);
   const context = { e, load, scalar };
@@ -252,7 +251,7 @@ export function lowerKernels(
     }
   }
   return units.map((unit) =>
-    unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0]!)!, arranged, options),
+    unit.some((kernel) => kernel.handwritten) ? null : finish(p.context, unit, slots.get(unit[0]!)!, arranged, options),
   );
 }
 
@@ -267,8 +266,45 @@ function orderedAxes(kernel: KernelDraft): Range[] {
 
 type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 
-function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
-  const stores = unit.flatMap((kernel) => storesOf(e, kernel, slots, arranged));
+/**
+ * Where in memory an element is. What the plan keeps to itself is laid out for its capacity; leaves and what is handed out are as long as the
+ * size that is bound, and so are their strides.
+ */
+function placeIn(context: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
+  const { e, size } = context;
+  const { leaf, shape } = node;
+  const strides = leaf?.strides ?? arranged.get(node);
+  if (size === null || (leaf === null && !node.forced)) return flatten(e, shape, index, strides, leaf?.shift);
+  const at = strides ?? rowMajorStrides(shape);
+  const isPlain = (extent: number, axis: number): boolean =>
+    sizeFactor(size, at[axis]!) === 0 && (size.stretches.get(extent) ?? 1) === 1;
+  if (shape.every(isPlain)) return flatten(e, shape, index, strides, leaf?.shift);
+  const n = sizeScalar(e, size);
+  let flat: KNode = e.i32(leaf?.shift ?? 0);
+  shape.forEach((extent, axis) => {
+    if (extent === 1 || at[axis] === 0) return;
+    let [position, stride] = [index[axis]!, at[axis]!];
+    const stretch = extent / (size.stretches.get(extent) ?? 1);
+    if (stretch < extent) {
+      const bound = e.mul(n, sizeFactor(size, stretch));
+      position = e.add(e.mul(e.idiv(position, stretch), bound), e.irem(position, stretch));
+    }
+    let step: KNode = e.i32(1);
+    for (; stride % size.capacity === 0; stride /= size.capacity) step = e.mul(step, n);
+    flat = e.add(flat, e.mul(position, e.mul(step, stride)));
+  });
+  return flat;
+}
+
+function finish(
+  context: DraftContext,
+  unit: Unit,
+  slots: Slots,
+  arranged: Arranged,
+  options: RebaseOptions,
+): LoweredKernel {
+  const { e } = context;
+  const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
   const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
   const contracts = unit.length === 1 && isContraction(kernel);
@@ -303,10 +339,11 @@ function isContraction({ contraction, axes, context }: KernelDraft): boolean {
   return product.op === 'MUL' && axes.every((axis) => product.src.some((factor) => context.free.has(factor, axis)));
 }
 
-function storesOf(e: Exprs, kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
+function storesOf(kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopStore[] {
+  const { context } = kernel;
   const axes = orderedAxes(kernel);
   const stores = kernel.stores.map(({ demand, ranges, target, at }): LoopStore => {
-    const store = e.store(slots.of(target, 'write'), flatten(e, target.shape, at, arranged.get(target)), demand.value!);
+    const store = context.e.store(slots.of(target, 'write'), placeIn(context, target, at, arranged), demand.value!);
     return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
   // Outer stores first, as they run.
