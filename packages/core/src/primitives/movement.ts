@@ -4,6 +4,7 @@
  */
 import * as p from '../graph/primitives.ts';
 import type { Attrs, Node } from '../graph/node.ts';
+import { lengthOf } from '../planner/fusion/draft.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
   type Batches,
@@ -155,7 +156,7 @@ export const movements: Family<Movement> = {
       const inner = index.map((at, axis) => {
         const n = x.shape[axis]!;
         const moved = e.sub(at, node.attr.low[axis]!);
-        gate = bothGates(e, gate, within(e, moved, 0, n));
+        gate = bothGates(e, gate, e.and(e.le(e.i32(0), moved), e.lt(moved, lengthOf(c.demand.kernel.context, n))));
         return n === 1 ? e.i32(0) : moved;
       });
       if (gate !== null) c.note(gate);

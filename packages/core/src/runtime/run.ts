@@ -9,6 +9,7 @@ import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
+import { familiesHere } from '#families';
 import type { PlanFamilies } from '../planner/families/families.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import { type Plan, makePlan, type PlanOptions, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
@@ -241,13 +242,6 @@ const optionsOf = ({ engine, kernelCache, elementBytes }: EngineState): PlanOpti
   return { engine, kernels: kernelCache, elementBytes };
 };
 
-let planFamilies: typeof import('../planner/families/families.ts') | null = null;
-
-/** Loads what makes one plan for several sizes: pages of fixed sizes do without. */
-export async function loadFamilies(): Promise<void> {
-  planFamilies = await import('../planner/families/families.ts');
-}
-
 /** The plan of what the cone holds. */
 function planOf(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
@@ -259,12 +253,12 @@ function planOf(state: EngineState, cone: Cone): Plan {
   state.planMisses++;
   const started = performance.now();
   const { dynamicSizes } = runs;
-  if (dynamicSizes !== 'never' && state.engine.caps.lowering.sizes) {
-    if (planFamilies !== null) state.families ??= new planFamilies.PlanFamilies();
-    else if (state.planMisses > 1) void loadFamilies().catch(() => undefined);
-  }
   const options = optionsOf(state);
-  plan = (dynamicSizes === 'never' ? null : state.families?.find(cone, options)) ?? makePlan(cone, options);
+  if (dynamicSizes !== 'never' && state.engine.caps.lowering.sizes) {
+    const Families = familiesHere();
+    if (Families !== null) plan = (state.families ??= new Families()).find(cone, options) ?? undefined;
+  }
+  plan ??= makePlan(cone, options);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;

@@ -9,6 +9,7 @@
  * How its numbers tell which are sizes: the capacity of a plan is a prime that divides no other number of its key. A number of the plan that it
  * divides is a size, and no product of other numbers is one. Sums could be: the planner refuses those (plan-graph.ts).
  */
+import type { PrimitiveName } from '../../graph/node.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions, sized } from '../plan.ts';
@@ -153,6 +154,14 @@ function formOf(cone: Cone): number {
   return hash;
 }
 
+/** Primitives that take or give positions along axes, of themselves or of their source. */
+const positionsIn: { readonly [P in PrimitiveName]?: 'own' | 'source' } = {
+  iota: 'own',
+  randomBits: 'own',
+  argReduce: 'source',
+  gather: 'source',
+};
+
 /** The stretches of its axes, if all nodes are computed alike for every size and what is held is read alike; else null. */
 function stretchesOf(sizes: Sizes, before: Sample, cone: Cone): ReadonlyMap<number, number> | null {
   const stretches = new Map<number, number>();
@@ -174,11 +183,12 @@ function stretchesOf(sizes: Sizes, before: Sample, cone: Cone): ReadonlyMap<numb
     if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
     if (before.shapes[i]!.length !== node.shape.length) return null;
   }
-  // Where positions are what they are at the size, they must be those of one stretch.
+  // Where positions are given as numbers, or become numbers, they must be those of one stretch.
   for (const [i, { axes }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
-    const isPlain = storage === null && (op === 'iota' || op === 'randomBits');
-    const positions = op === 'argReduce' ? shapes[src[0]!.index]!.axes : isPlain ? axes : null;
+    if (storage !== null) continue;
+    const from = positionsIn[op];
+    const positions = from === undefined ? null : from === 'source' ? shapes[src[0]!.index]!.axes : axes;
     if (positions?.some((c) => (stretches.get(c) ?? 1) > 1)) return null;
   }
   return stretches;

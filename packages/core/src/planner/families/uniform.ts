@@ -58,7 +58,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   concat: ({ axis }, node, _, src) => !isSized(node, axis) && src.every((s) => !isSized(s, axis)),
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
-  gather: ({ axis }, _, x) => !isSized(x, axis),
+  gather: yes,
+  // Into what is not sized: updates beyond the size are filled up (capture/ingest.ts).
+  scatterAdd: (_, node) => node.axes === null,
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,

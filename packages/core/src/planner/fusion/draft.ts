@@ -161,6 +161,12 @@ export function sizeScalar(e: Exprs, { low, high }: PlanSize): KNode {
   return e.scalar(0, 'int32', low, high);
 }
 
+/** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
+export function lengthOf({ e, size }: DraftContext, n: number): KNode {
+  const factor = sizeFactor(size, n);
+  return size === null || factor === 0 ? e.i32(n) : e.mul(sizeScalar(e, size), factor);
+}
+
 /** Adds loops over an axis; the position along it. Axes of several stretches of the size have a loop over the stretches too. */
 function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
   const { e, size } = context;
