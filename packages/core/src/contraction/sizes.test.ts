@@ -21,7 +21,7 @@ interface Product {
   readonly transposeB?: boolean;
   /** Batches are the second axis of both factors and of the result, rows (or the sum) the first. */
   readonly heads?: boolean;
-  readonly epilogue?: 'relu' | 'add' | 'mask' | undefined;
+  readonly epilogue?: 'relu' | 'add' | 'mask' | 'sign' | undefined;
 }
 
 /** A product of matrices whose strides are those of the greatest size. */
@@ -58,15 +58,21 @@ function product(p: Product) {
       k: [k],
       loops: [z, i, j],
       stores: (sum) => {
-        if (p.epilogue !== 'mask') return [[y, out, last(sum)]];
-        const mask = param(Z * M * N, 'write', 'bool');
+        if (p.epilogue !== 'mask' && p.epilogue !== 'sign') return [[y, out, last(sum)]];
+        const isLarge = e.lt(e.constant(making.dtype, 1e3), sum);
+        const [dtype, value] = p.epilogue === 'mask' ? (['bool', isLarge] as const) : signOf(e, isLarge);
         return [
           [y, out, sum],
-          [mask, out, e.lt(e.constant(making.dtype, 0.5), sum)],
+          [param(Z * M * N, 'write', dtype), out, value],
         ];
       },
     };
   };
+}
+
+/** A number smaller than those of the product: it is computed in a dispatch of its own. */
+function signOf(e: Making['e'], isLarge: KNode): readonly ['float32', KNode] {
+  return ['float32', e.where(isLarge, e.f32(1), e.f32(-1))];
 }
 
 /** Random integers, the same for every run. */
@@ -171,6 +177,7 @@ describe('sizes given at dispatch', () => {
   it('float64', () => {
     const roll = dice(9);
     check({ sizes: [16, 31], m: -1, n: 21, k: 33, epilogue: 'relu' }, roll, 'float64');
+    check({ sizes: [16, 31], m: -1, n: 21, k: 33, epilogue: 'sign' }, roll, 'float64');
     check({ sizes: [16, 31], m: 13, n: 21, k: -2, transposeA: true }, roll, 'float64');
     check({ sizes: [16, 31], batch: -1, m: 13, n: 21, k: 7 }, roll, 'float64');
   });
@@ -178,7 +185,7 @@ describe('sizes given at dispatch', () => {
   it('random products', () => {
     const roll = dice(10);
     for (let i = 0; i < 40; i++) {
-      const low = roll(4, 40);
+      const low = roll(1, 40);
       const sizes = [low, low + roll(1, 40)] as const;
       const pick = (low: number, high: number): number => (roll(0, 2) === 0 ? -roll(1, 2) : roll(low, high));
       const p: Product = {
