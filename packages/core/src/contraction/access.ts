@@ -56,7 +56,7 @@ export interface Axis {
   readonly low: number;
   readonly extent: number;
   /** Where the axis ends, if only dispatch says; it then has one member. */
-  readonly end?: KNode;
+  readonly end?: KNode | undefined;
 }
 
 /**
@@ -136,8 +136,7 @@ function gcd(a: number, b: number): number {
 /** The group as one axis, or as an axis per range where no member has step 1. */
 function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
   const single = (r: Range): Axis => {
-    const axis = { members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent };
-    return r.src[0] === undefined ? axis : { ...axis, end: r.src[0] };
+    return { members: [{ range: r, step: 1 }], low: 0, extent: r.arg.extent, end: r.src[0] };
   };
   if (group.length === 1) return group.map(single);
   const first = group[0]!;

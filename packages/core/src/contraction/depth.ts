@@ -15,13 +15,13 @@ export interface Depth {
   /** Steps of the last part where the loop is split in parts of unequal length; such a loop is not merged. */
   readonly limit?: KNode;
   /** Steps where only dispatch says how many: so many times this. Such a loop is merged with one of fixed length inside it. */
-  readonly end?: readonly [times: number, size: KNode];
+  readonly end?: readonly [times: number, size: KNode] | undefined;
 }
 
 /** A loop of the sum as factors with these strides walk it. */
 export function depthOf(r: Range, rows: ReadonlyMap<Range, number>, columns: ReadonlyMap<Range, number>): Depth {
-  const depth = { extent: r.arg.extent, row: rows.get(r) ?? 0, column: columns.get(r) ?? 0 };
-  return r.src[0] === undefined ? depth : { ...depth, end: [1, r.src[0]] };
+  const [limit] = r.src;
+  return { extent: r.arg.extent, row: rows.get(r) ?? 0, column: columns.get(r) ?? 0, end: limit && [1, limit] };
 }
 
 /** True if a loop always runs through its extent. */
@@ -56,12 +56,12 @@ export function planDepth(loops: readonly Depth[]): Depths {
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
-/** The same for a sum that runs over vectors: the last loop is one that both factors walk element by element. */
+/** The same for a sum that runs over vectors: the last loop is one of fixed length that both factors walk element by element. */
 export function planVectorDepth(loops: readonly Depth[]): Depths {
-  const all = merged(loops);
+  const all = merged(loops, isFull);
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
-  const inner = all.findLast((d) => d.row === 1 && d.column === 1 && isFull(d)) ?? all[all.length - 1]!;
+  const inner = all.findLast((d) => d.row === 1 && d.column === 1 && d.end === undefined) ?? all[all.length - 1]!;
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
@@ -89,7 +89,8 @@ function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
   return long.length > 1 && size <= longestTable && long.every((d) => d.extent < shortLoop);
 }
 
-function merged(loops: readonly Depth[]): Depth[] {
+/** Neighbours as one; those outside others must be `suited` for it. */
+function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit === undefined): Depth[] {
   const all = loops.filter((d) => d.extent > 1);
   if (all.length === 0) return loops.slice(0, 1);
   for (let found = true; found; ) {
@@ -97,16 +98,10 @@ function merged(loops: readonly Depth[]): Depth[] {
     for (let i = 0; i < all.length && !found; i++) {
       for (let j = 0; j < all.length && !found; j++) {
         const [x, y] = [all[i]!, all[j]!];
-        if (
-          i === j ||
-          x.limit !== undefined ||
-          !isFull(y) ||
-          x.row !== y.row * y.extent ||
-          x.column !== y.column * y.extent
-        )
+        if (i === j || !suited(x) || !isFull(y) || x.row !== y.row * y.extent || x.column !== y.column * y.extent)
           continue;
-        const one = { extent: x.extent * y.extent, row: y.row, column: y.column };
-        all[Math.min(i, j)] = x.end === undefined ? one : { ...one, end: [x.end[0] * y.extent, x.end[1]] };
+        const end = x.end && ([x.end[0] * y.extent, x.end[1]] as const);
+        all[Math.min(i, j)] = { extent: x.extent * y.extent, row: y.row, column: y.column, end };
         all.splice(Math.max(i, j), 1);
         found = true;
       }

@@ -355,14 +355,13 @@ export interface Cut {
   readonly chunk: number;
   readonly grid: Range | null;
   /** Where the loop ends, if only dispatch says: groups beyond it have nothing to do. */
-  readonly end?: KNode;
+  readonly end?: KNode | undefined;
 }
 
 /** `grid`: a range that counts the same groups already. */
 export function cut(e: Exprs, extent: number, chunk: number, grid?: Range, end?: KNode): Cut {
   const groups = Math.ceil(extent / chunk);
-  const all = { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null };
-  return end === undefined ? all : { ...all, end };
+  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null, end };
 }
 
 /** Whether the group has any part of the loop; null if every group has one. */

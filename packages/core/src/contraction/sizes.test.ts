@@ -204,6 +204,27 @@ describe('sizes given at dispatch', () => {
     }
   });
 
+  it('lanes run along a fixed loop of a sum whose other loop ends at the size', () => {
+    const build = (making: Making): Parts => {
+      const { e, at, param } = making;
+      const size = making.size(4, 11);
+      const [i, j, k, s] = [making.range(16), making.range(18), making.range(64), making.range(11, size)];
+      const [a, b, y] = [param(16 * 11 * 64), param(18 * 11 * 64), param(16 * 18, 'write')];
+      return {
+        a: e.load(a, at([i, 11 * 64], [s, 64], [k, 1])),
+        b: e.load(b, at([j, 11 * 64], [s, 64], [k, 1])),
+        k: [k, s],
+        loops: [i, j],
+        stores: (sum) => [[y, at([i, 18], [j, 1]), sum]],
+      };
+    };
+    for (const caps of allCaps) {
+      const { lowered, worst } = checkSizes('float32', build, [4, 7, 11], caps);
+      expect(lowered).not.toBeNull();
+      expect(worst).toBeLessThanOrEqual(1);
+    }
+  });
+
   it('lanes never run along such a loop', () => {
     for (const caps of allCaps) {
       const rows: Product = { sizes: [32, 67], m: 1, n: -1, k: -1 };

@@ -20,7 +20,7 @@ export interface Segment {
   readonly from: number;
   readonly to: number;
   /** Where the segment ends, if only dispatch says: `count` is then the number of tiles at most, and the last that there is ends here. */
-  readonly end?: KNode;
+  readonly end?: KNode | undefined;
 }
 
 /** Shape of a register tile: rows, vectors per row, elements per vector. */
@@ -89,8 +89,7 @@ export function dotShape(rows: number, columns: number, registers: number): Tile
 
 /** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if only dispatch says. */
 export function rowSegment(extent: number, rows: number, end?: KNode): Segment {
-  const all = { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows };
-  return end === undefined ? all : { ...all, end };
+  return { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows, end };
 }
 
 /** How many tiles a segment has, if only dispatch says. */
