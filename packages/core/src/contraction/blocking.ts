@@ -42,7 +42,8 @@ function about(extent: number, parts: number): number {
 
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
- * columns reads; `extents`: loops around the tiles.
+ * columns reads; `extents`: loops around the tiles. `sized`: some of those end at a size given at dispatch. Few of their capacities divide
+ * evenly, and one group too few would have rows cut as well.
  */
 export function planGroups(
   extents: readonly number[],
@@ -50,6 +51,7 @@ export function planGroups(
   columnTiles: number,
   tileWork: number,
   columnBytes: number,
+  sized = false,
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
   const few = Math.min(fewGroups, Math.floor(total / leastWork));
@@ -60,7 +62,7 @@ export function planGroups(
   const outer = extents.map((extent) => {
     if (groups >= wanted) return extent;
     const parts = extent * groups <= 4 * wanted ? extent : Math.ceil(wanted / groups);
-    const chunk = even(extent, parts);
+    const chunk = (sized ? about : even)(extent, parts);
     groups *= Math.ceil(extent / chunk);
     return chunk;
   });
@@ -82,11 +84,12 @@ export function planTogether(
   blocks: readonly Block[],
   depth: number,
   bytes: number,
+  sized = false,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
   if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
-  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes);
+  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes, sized);
 }
 
 /** A loop of the sum taken in parts, each by groups of its own. */

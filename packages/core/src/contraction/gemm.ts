@@ -91,11 +91,12 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
-  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes);
+  const sized = !outer.every(isFixed);
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, sized);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
-    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes);
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, sized);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: memory === null ? c.kernel.stores : [memory.store],
