@@ -44,7 +44,7 @@ export function reduceColumns(
   const own = ownRanges(nodes[0] as KNode);
   const rows = sizeOf(own);
   const cells = nodes.map((n) => {
-    const dtype = accumulatorDtype(n.dtype);
+    const dtype = accumulatorDtype(n.src[0].dtype as DType);
     const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
     const position = isArg(n.arg.op) ? positionIn(e, own) : null;
     const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];

@@ -60,6 +60,19 @@ describe('reductions of columns', () => {
     expect(accumulates(check(reduction('sum', [70, 1000], [0], true)))).toBe(true);
   });
 
+  test.each<ReduceOp>(['argmax', 'argmin'])('%s tells fractions apart', (op) => {
+    const n = 80;
+    const shape = [n, 1000];
+    const program = linearize(optimize(reduction(op, shape, [0]), simdCaps), simdCaps);
+    expect(accumulates(program)).toBe(true);
+    // All between 0 and 1, the row sought beyond all others.
+    const sign = op === 'argmax' ? 1 : -1;
+    const x = Float32Array.from({ length: n * 1000 }, (_, i) => sign / (2 + Math.abs(41 - Math.floor(i / 1000))));
+    const got = new Int32Array(1000);
+    interpret(program, [got, x]);
+    expect([...new Set(got)]).toEqual([41]);
+  });
+
   test('softmax over columns: reductions that rest on each other', () => {
     expect(accumulates(check(softmax(70, 1100, 0, false), 1e-5))).toBe(true);
     check(softmax(70, 1100, 0, true), 1e-5);
