@@ -22,11 +22,17 @@ import {
   turnRows,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
-import { endsAlone, isMultiple } from '../limits.ts';
+import { endsAlone, isMultiple, isSized, lengthOf } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutRest, type LoopNest, split } from './transforms.ts';
+import { cutRest, inChunks, type LoopNest, split } from './transforms.ts';
+import { combined } from '../linearize/reduce.ts';
 import { isPosition } from '../../ir/arithmetic.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import { FreeRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { assumeBounds, idOf } from '../../ir/node.ts';
+import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
 /** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
 function isStreamed(work: NestWork, r: Range): boolean {
@@ -89,19 +95,63 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (node.op !== 'REDUCE' || isPosition(node) || columns === undefined) return null;
     if (columns.arg.extent >= 4 * lanes || columns.src.length > 0) return null;
     const row = own.at(-1)!;
-    return row.arg.extent >= leastRowsBeside && row.src.length === 0 ? row : null;
+    return row.arg.extent >= leastRowsBeside && endsAlone(row) ? row : null;
   };
+  const sized = new Map<Range, number>();
   for (const binder of work.binders) {
     const row = rowsOf(binder);
-    if (row === null || now.changes?.has(row)) continue;
+    if (row === null || now.changes?.has(row) || sized.has(row)) continue;
     const sharing = work.binders.filter((b) => b.own.includes(row));
     if (sharing.some((b) => rowsOf(b) !== row)) continue;
     const columns = binder.free.find((r) => along.has(r))!;
     const sums = Math.ceil(columns.arg.extent / lanes) * sharing.length;
-    const count = [4, 3, 2].find((n) => sums * n <= mostSums && row.arg.extent % n === 0);
+    const counts = [4, 3, 2].filter((n) => sums * n <= mostSums);
+    const count = counts.find((n) => isMultiple(row, n));
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
+    else if (isSized(row) && counts.length > 0 && sharing.every(isWide)) sized.set(row, counts[0]!);
   }
-  return now;
+  return sized.size === 0 ? now : rowsApart(now, work, sized);
+}
+
+/** True if parts of the result are not rounded. */
+function isWide({ node }: Binder): boolean {
+  return dtypeInfo[node.dtype as DType].bytes >= 4;
+}
+
+/** Reductions over rows that end at a size: so many rows side by side, and what is left over in a reduction of its own. */
+function rowsApart(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
+  const { e } = nest;
+  const parts = new Map([...rows].map(([row, count]) => [row, wholeAndRest(e, row, count)]));
+  const free = new FreeRanges();
+  const rewriter = new Rewriter(e, new Map());
+  // Inner ones come first.
+  for (const { node, own } of [...work.binders].sort((a, b) => idOf(a.node) - idOf(b.node))) {
+    const row = own.at(-1)!;
+    const part = parts.get(row);
+    if (part === undefined || node.op !== 'REDUCE') continue;
+    const value = rewriter.node(node.src[0]);
+    const { op } = node.arg;
+    const [whole, rest] = part.map((change) => {
+      const element = new Rewriter(e, new Map([[row, change]]), free).node(value);
+      return e.reduce(op, element, [...own.slice(0, -1), ...change.ranges]);
+    }) as [KNode, KNode];
+    rewriter.set(node, combined(e, op as 'sum', whole, rest));
+  }
+  const base = nest.base.map((s) => rewriter.store(s));
+  const made = [...parts.values()].flatMap((part) => part.flatMap(({ ranges }) => ranges));
+  return nest.wrote(base, 'beside', rows.keys(), [...rows.values()], made, nest.changes);
+}
+
+/** What stands for a loop over rows where `by` are taken at once, and for what is left over. */
+function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, Replacement] {
+  const { extent, kind } = row.arg;
+  const end = lengthOf(e, row);
+  const edge = e.mul(e.idiv(end, by), by);
+  const whole = inChunks(e, extent - (extent % by), by, kind, 'unroll', undefined, edge);
+  const rest = e.range(by - 1, kind, e.irem(end, by));
+  const value = e.add(edge, rest);
+  assumeBounds(value, 0, extent - 1);
+  return [whole, { value, ranges: [rest] }];
 }
 
 /**
