@@ -15,24 +15,29 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type NestWork, workOf } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { assumeBounds } from '../../ir/node.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { type Range, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { nodesOf } from '../../ir/traverse.ts';
-import { cut, innermost, type LoopNest } from './transforms.ts';
+import { endsAlone, isMultiple } from '../limits.ts';
+import { cutRest, innermost, type LoopNest } from './transforms.ts';
 
 /** Peels off what fills no square, so that all squares are whole. */
 export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
   const found = transposedRanges(nest);
-  const ragged = found === null ? undefined : [found.along, found.across].find((r) => restOf(r, found) > 0);
+  const ragged = found === null ? undefined : [found.along, found.across].find((r) => !isWhole(r, found));
   if (found === null || ragged === undefined) return [nest];
-  const edge = ragged.arg.extent - restOf(ragged, found);
-  return cut(innermost(nest, ragged), ragged, [edge], true).parts().flatMap(cutTransposes);
+  return cutRest(innermost(nest, ragged), ragged, sideOf(ragged, found), true).parts().flatMap(cutTransposes);
 }
 
-/** Iterations of a loop that fill no square. */
-function restOf(r: Range, { along, crowded }: Transposed): number {
-  return r.arg.extent % (r === along && crowded.size > 0 ? side * squares : side);
+/** Iterations of a loop that a square takes. */
+function sideOf(r: Range, { along, crowded }: Transposed): number {
+  return r === along && crowded.size > 0 ? side * squares : side;
+}
+
+/** True if a loop fills all its squares. */
+function isWhole(r: Range, found: Transposed): boolean {
+  return isMultiple(r, sideOf(r, found));
 }
 
 /** The nest with its loops tiled where that helps; reductions are left alone. */
@@ -42,7 +47,7 @@ export function tileTransposes(nest: LoopNest): LoopNest {
   const { along, across, crowded } = found;
   const { e, stores } = nest;
   const copied = crowded.size > 0;
-  if (restOf(along, found) + restOf(across, found) > 0) return nest;
+  if (!isWhole(along, found) || !isWhole(across, found)) return nest;
   const wide = stores.some(({ store }) => bytesOf(store.src[0] as KNode) > 4);
   // Squares of 8-byte numbers, of which a vector has two, would need twice the registers, copies of them twice the memory.
   const rows = copied
@@ -85,24 +90,31 @@ class Blocks {
   readonly block: Range;
   readonly #range: Range;
   readonly #count: number;
+  /** The same where the range ends at a size. */
+  readonly #end: KNode | null;
   readonly most: number;
   readonly #sizes: readonly number[];
   readonly #e: Exprs;
 
   constructor(range: Range, most: number, sizes: readonly number[], e: Exprs) {
     this.#range = range;
-    this.#count = range.arg.extent / sizes.reduce((n, x) => n * x, 1);
+    const size = sizes.reduce((n, x) => n * x, 1);
+    const limit = sizeLimit(range);
+    this.#count = range.arg.extent / size;
+    this.#end = limit && e.idiv(limit, size);
     this.most = Math.min(most, this.#count);
     this.#sizes = sizes;
     this.#e = e;
-    this.block = e.range(Math.ceil(this.#count / this.most));
+    const blocks = this.#end === null ? undefined : e.idiv(e.add(this.#end, this.most - 1), this.most);
+    this.block = e.range(Math.ceil(this.#count / this.most), 'loop', blocks);
   }
 
   /** Loops of their own through a block; `kind` is that of the outermost within a part. */
   open(kind: 'unroll' | 'loop'): Opened {
     const e = this.#e;
     const start = e.mul(this.block, this.most);
-    const limit = this.#count % this.most === 0 ? undefined : e.min(e.sub(this.#count, start), this.most);
+    const whole = this.#end === null && this.#count % this.most === 0;
+    const limit = whole ? undefined : e.min(e.sub(this.#end ?? e.i32(this.#count), start), this.most);
     if (limit !== undefined) assumeBounds(limit, 1, this.most);
     const part = e.range(this.most, 'loop', limit);
     const inner = this.#sizes.map((n, i) => e.range(n, i === 0 ? kind : 'loop'));
@@ -128,12 +140,7 @@ interface Transposed {
 function transposedRanges(nest: LoopNest): Transposed | null {
   const work = workOf(nest);
   const along = work.unitRange();
-  if (
-    work.binders.length > 0 ||
-    along === undefined ||
-    along.arg.extent < leastTransposed.along ||
-    along.src.length > 0
-  )
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < leastTransposed.along || !endsAlone(along))
     return null;
   const list = work.common() ?? [];
   if (sizeOf(list) < leastTransposed.elements) return null;
@@ -147,7 +154,7 @@ function transposedRanges(nest: LoopNest): Transposed | null {
     const found = list.find(
       (r) => r !== along && r.arg.extent >= leastTransposed.across && work.strideOf(index, r) === 1,
     );
-    if (found === undefined || found.src.length > 0 || (across !== undefined && across !== found)) continue;
+    if (found === undefined || !endsAlone(found) || (across !== undefined && across !== found)) continue;
     across = found;
     if (stride !== null && isCrowded(stride * bytesOf(n)) && along.arg.extent >= side * squares) crowded.add(n);
   }
