@@ -33,6 +33,7 @@ import {
 } from '../costs/gpu.ts';
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
+import { isSized } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { bindApart, shapeTogether } from './cooperative.ts';
 import { flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
@@ -87,6 +88,11 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   const work = workOf(nest);
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
+  if (endsAtSize(work)) {
+    // Threads go through such loops one by one: right, and slow.
+    const fixed = shared.filter((r) => r.src.length === 0);
+    return { nest, binders: outer, spread: fixed, together: 0, along: null, byVectors: none, transpose };
+  }
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
   const elements = outer.reduce((n, b) => Math.max(n, sizeOf(b.own)), 0);
   const alone = caps.sharedIsMemory === true;
@@ -104,6 +110,11 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
   const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes) : none;
   return { nest, binders: outer, spread, together: 0, along, byVectors, transpose };
+}
+
+/** True if a loop or a reduction ends at a size that is given at dispatch. */
+function endsAtSize(work: NestWork): boolean {
+  return work.stores.some((s) => s.ranges.some(isSized)) || work.binders.some((b) => b.own.some(isSized));
 }
 
 /**
