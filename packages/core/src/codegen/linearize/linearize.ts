@@ -23,7 +23,7 @@ import { nodesOf } from '../../ir/traverse.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { countOf, isSizedEnd } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { mayEnterTwice, Reduction } from './reduce.ts';
+import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
 import { copiesOf, lanesOf, refuse, Scope, Values } from './scope.ts';
 import { isFixed, type Mode, runModes, vectorLanes, vectorModes } from './vector.ts';
 
@@ -252,9 +252,9 @@ export class Nest {
         return;
       case 'vector':
       case 'column': {
-        const run = (mode: Mode, first: KNode): void => {
-          if (mode.count * mode.lanes === 1) scope.withLoop(range, first, repeated);
-          else scope.withTile(range, first, mode.count, mode.lanes, repeated);
+        const run = ({ count, lanes }: Mode, first: KNode, from: KNode | null): void => {
+          if (count * lanes === 1) scope.withLoop(range, first, repeated);
+          else scope.withTile(range, first, count, lanes, repeated, b.e.i32(lanes), from);
         };
         const turns = scope.tiles.some((t) => t.range.arg.kind === 'turn');
         runModes(b, extent, this.#modesOf(range, jobs), run, turns ? (each) => scope.eachTurn(each) : null);
@@ -370,11 +370,13 @@ export class Nest {
     const { lanes, threads, caps } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r)!;
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
-    const again = !this.#options.simt && nodes.every(mayEnterTwice);
+    const twice = nodes.every(mayEnterTwice);
     for (const r of own) {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
+      // What is added up leaves out what it has, which pays where it is not known how much is left over.
+      const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
       this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.

@@ -218,6 +218,13 @@ export class Reduction {
     return this.#position === null ? [x] : [x, this.#values.lower(this.#position)];
   }
 
+  /** The state of one element that changes nothing where it has been taken already. */
+  #stateFrom({ range, from }: Tile): State {
+    const { e } = this.#values.scope;
+    const isNew = e.le(from!, this.#values.lower(range));
+    return [e.where(isNew, this.#state()[0]!, identityOf(e, this.node.arg.op, this.#dtype))];
+  }
+
   #extended(before: State): State {
     const { e } = this.#values.scope;
     return extendExtremum(e, this.node.arg.op, before as Extremum, this.#state()[0]!);
@@ -226,7 +233,10 @@ export class Reduction {
   /** The state after the current element. */
   #step(before: State): State {
     if (this.#position !== null) return this.#combine(before, this.#state(), true);
-    return [accumulate(this.#values, this.node, before[0]!, this.#muladd)];
+    const again = this.#values.scope.tiles.find((t) => t.from !== null && this.own.includes(t.range));
+    if (again === undefined || !isAddedUp(this.node))
+      return [accumulate(this.#values, this.node, before[0]!, this.#muladd)];
+    return this.#combine(before, this.#stateFrom(again), true);
   }
 
   /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
@@ -298,8 +308,17 @@ export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode
 
 /** True for a reduction that elements may enter twice; not of stages, which are filled anew for every part of a loop. */
 export function mayEnterTwice(n: KNode): boolean {
-  if (n.op !== 'REDUCE' || n.arg.op === 'sum' || n.arg.op === 'prod') return false;
-  for (const x of nodesOf([n.src[0]])) if (x.op === 'STAGE') return false;
+  return n.op === 'REDUCE' && !isAddedUp(n) && isMadeAgain(n);
+}
+
+/** True for a sum or a product: what enters twice counts twice. */
+function isAddedUp(n: KNodeOf<'REDUCE'>): boolean {
+  return n.arg.op === 'sum' || n.arg.op === 'prod';
+}
+
+/** True if elements of a REDUCE or STAGE may be computed again: not those that rest on stages. */
+export function isMadeAgain(n: KNode): boolean {
+  for (const x of nodesOf([n.src[0] as KNode])) if (x.op === 'STAGE') return false;
   return true;
 }
 

@@ -19,6 +19,8 @@ export interface Tile {
   readonly count: number;
   readonly lanes: number;
   readonly step: KNode;
+  /** Elements before this one have been taken already, or null: none of them has. */
+  readonly from: KNode | null;
   /** The copy being lowered. */
   copy: number;
   /** The copy whose turn it is, or null: all of them. */
@@ -99,9 +101,10 @@ export class Scope {
     lanes: number,
     body: () => void,
     step: KNode = this.e.i32(lanes),
+    from: KNode | null = null,
   ): void {
     this.#enter(r, -1);
-    this.tiles.push({ range: r, base, count, lanes, step, copy: 0, only: null });
+    this.tiles.push({ range: r, base, count, lanes, step, from, copy: 0, only: null });
     body();
     this.tiles.pop();
     this.#levels.delete(r);

@@ -16,7 +16,7 @@ import { linearOf } from '../../ir/simplify/integers.ts';
 export interface Mode {
   readonly count: number;
   readonly lanes: number;
-  /** Runs once, over the last elements of the range: some of them for the second time. */
+  /** Runs once at most, over the last elements of the range: some of them for the second time. */
   readonly again?: true;
 }
 
@@ -71,14 +71,14 @@ function restOf({ most, least, step }: Count, by: number): number {
 const turnSteps = 4;
 
 /**
- * Writes the loops of the modes over `total` elements; `body` gets the mode and the first element of its stretch. `eachTurn` runs what it
- * is given once for everybody who takes turns at the loop.
+ * Writes the loops of the modes over `total` elements; `body` gets the mode, the first element of its stretch and, where some of that are
+ * taken for the second time, the first that is not. `eachTurn` runs what it is given once for everybody who takes turns at the loop.
  */
 export function runModes(
   b: ProgramBuilder,
   total: KNode,
   modes: readonly Mode[],
-  body: (mode: Mode, first: KNode) => void,
+  body: (mode: Mode, first: KNode, from: KNode | null) => void,
   eachTurn: ((run: () => void) => void) | null = null,
 ): void {
   const { e } = b;
@@ -86,7 +86,8 @@ export function runModes(
   for (const mode of modes) {
     if (mode.again) {
       // Where the length is not always the same there may be nothing left.
-      const last = (): void => body(mode, e.sub(total, mode.count * mode.lanes));
+      const from = done;
+      const last = (): void => body(mode, e.sub(total, mode.count * mode.lanes), from);
       if (isFixed(total)) last();
       else b.ifThen(e.lt(done, total), last);
       continue;
@@ -94,7 +95,7 @@ export function runModes(
     const step = e.i32(mode.count * mode.lanes);
     const trips = e.idiv(e.sub(total, done), step);
     const start = done;
-    const run = (i: KNode): void => body(mode, e.add(start, e.mul(i, step)));
+    const run = (i: KNode): void => body(mode, e.add(start, e.mul(i, step)), null);
     if (eachTurn === null) b.loop(trips, run);
     else {
       const turns = e.i32(turnSteps);

@@ -167,6 +167,11 @@ describe('vectors', () => {
     check(elementwise(3, 100, 1), [3, 4, 5]);
   });
 
+  test.each(['sum', 'prod', 'max', 'argmin'] as const)('%s: what the last one has again does not count', (op) => {
+    const { body } = check(reduced(op, 9, 61, 1, [0]), [9, 10, 15, 16, 17, 47, 61], 1e-5);
+    expect(body.filter((n) => n.op === 'LOAD' && n.src[0].op === 'PARAM' && n.lanes === 1)).toHaveLength(0);
+  });
+
   test('softmax along a size', () => {
     for (const [low, sizes] of [
       [1, [1, 2, 5, 31]],
@@ -209,6 +214,20 @@ describe('more memory than caches hold', () => {
   test('elementwise work in two streams', () => {
     const program = check(elementwise(1, 737317, 1), [2, 40001]);
     expect(done(program)).toMatch(/unroll/);
+  });
+
+  test('transposes in squares', () => {
+    for (const turned of [false, true]) {
+      const k = nest(1, 70, ({ e, rows, input, output }) => {
+        const [i, j] = [rows(), e.range(40)];
+        const [to, from] = [[i, j] as const, [j, i] as const];
+        const store = turned
+          ? output(0, from, [40, 70], e.mul(input(1, to, [70, 40]), 2))
+          : output(0, to, [70, 40], e.mul(input(1, from, [40, 70]), 2));
+        return [{ store: store as LoopStore['store'], ranges: turned ? [j, i] : [i, j] }];
+      });
+      expect(done(check(k, [1, 3, 4, 17, 69, 70]))).toMatch(/tile/);
+    }
   });
 
   test('rows of sums in turns', () => {
