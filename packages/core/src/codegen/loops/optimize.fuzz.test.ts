@@ -57,9 +57,10 @@ interface Recipe {
   readonly widen: boolean;
 }
 
-/** An axis whose length is `times` a number given at dispatch, from `low` to what the shape says. */
+/** An axis whose length is `times` a number given at dispatch, from `low` to what the shape says; with `twice`, the next is as long. */
 interface Sized {
   readonly axis: number;
+  readonly twice: boolean;
   readonly low: number;
   readonly times: number;
 }
@@ -119,13 +120,17 @@ function read(e: Exprs, slot: number, at: readonly KNode[], shape: readonly numb
 /** Of a table that a reduction is the index of. */
 const tableLength = 50;
 
+function isSizedAxis({ axis, twice }: Sized, i: number, rank: number): boolean {
+  return i === axis || (twice && i === (axis + 1) % rank);
+}
+
 function build(r: Recipe, sized: Sized | null = null): LoopKernel {
   const e = new Exprs();
   const { shape } = r;
   const axes = shape.map((_, i) => i);
   const axis = (i: number, kind: 'loop' | 'reduce'): Range => {
     const n = shape[i] as number;
-    if (sized?.axis !== i) return e.range(n, kind);
+    if (sized === null || !isSizedAxis(sized, i, shape.length)) return e.range(n, kind);
     return e.range(n, kind, e.mul(e.scalar(0, 'int32', sized.low, n / sized.times), sized.times));
   };
   const outer = axes.map((i) => axis(i, 'loop'));
@@ -245,15 +250,18 @@ function check(k: LoopKernel, caps: EngineCaps): void {
 }
 
 /** The same program for several sizes. */
-function checkSizes(r: Recipe, { axis: at, low: least, times }: Sized, caps: EngineCaps): void {
-  const axis = at % r.shape.length;
-  const high = r.shape[axis] as number;
+function checkSizes(r: Recipe, { axis: at, twice, low: least, times: wanted }: Sized, caps: EngineCaps): void {
+  const rank = r.shape.length;
+  const axis = at % rank;
+  const times = twice ? 1 : wanted;
+  const high = twice ? Math.min(r.shape[axis] as number, 33) : (r.shape[axis] as number);
   if (high < 2) return;
   const low = Math.min(least, high);
-  const shape = r.shape.map((n, i) => (i === axis ? n * times : n));
+  const sized = { axis, twice, low, times };
+  const shape = r.shape.map((n, i) => (isSizedAxis(sized, i, rank) ? high * times : n));
   // Stages are taken for smaller than they are where vectors have more than four numbers, which narrow dtypes make them have.
   const dtype = r.use === 'staged' || r.use === 'row' ? 'float32' : r.dtype;
-  const k = build({ ...r, shape, dtype }, { axis, low, times });
+  const k = build({ ...r, shape, dtype }, sized);
   const program = lowered(k, caps);
   for (const n of new Set([low, Math.min(high, low + 1), Math.max(low, (high >> 1) | 1), high - 1, high]))
     if (n >= low)
@@ -313,6 +321,7 @@ describe('random loop nests keep their meaning', () => {
 
 const sized: fc.Arbitrary<Sized> = fc.record({
   axis: fc.nat(2),
+  twice: fc.constantFrom(false, false, false, true),
   low: fc.constantFrom(1, 1, 2, 4, 8, 20),
   times: fc.constantFrom(1, 1, 1, 4, 12),
 });
