@@ -25,7 +25,8 @@ const scalarMode: Mode = { count: 1, lanes: 1 };
 /**
  * The modes a vector range goes through, widest first. Of a length that is always the same, `together` takes the last elements that fill no
  * vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would wait for its own sums. With
- * `again`, elements may be computed twice: what fills no vector is the end of a last one.
+ * `again`, elements may be computed twice: what fills no vector is the end of a last one, and of lengths known at dispatch what fills no
+ * stretch of vectors is the end of a last stretch, since that is one loop and one body less.
  */
 export function vectorModes(
   length: Count,
@@ -44,7 +45,7 @@ export function vectorModes(
   const rest = isWide ? restOf(length, wide) : most;
   const tail = restOf(length, lanes);
   if (!exact && again && tail > 0 && least >= lanes) {
-    if (isWide && together === 'all' && least >= wide) return [...modes, { count: unroll, lanes, again }];
+    if (isWide && least >= wide) return [...modes, { count: unroll, lanes, again }];
     if (rest >= lanes) modes.push({ count: 1, lanes });
     return [...modes, { count: 1, lanes, again }];
   }
