@@ -41,6 +41,7 @@ export function isMultiple(r: Range, by: number): boolean {
 
 /** A number that an int32 expression is always a multiple of; 0 for zero. */
 export function divisorOf(n: KNode): number {
+  if (lowOf(n) === highOf(n)) return Math.abs(lowOf(n));
   if (n.op === 'MIN' || n.op === 'MAX') return greatestDivisor(divisorOf(n.src[0]), divisorOf(n.src[1]));
   const { terms, coefs, offset } = linearOf(n);
   return terms.reduce(
