@@ -14,6 +14,7 @@ const once = {
   nextId: 'numbers of buffers',
   hints: 'the garbage collector is the one of the program',
   multiEngine: 'code that was loaded late',
+  planFamilies: 'code that was loaded late',
   withOrigins: 'a switch for debugging',
 };
 

@@ -87,10 +87,19 @@ export { setEager, setPendingLimits } from './graph/recorder.ts';
 export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
 export { type WarmupOptions, warmup } from './tensor/scope.ts';
-export { clearPlans, flush, idle, setDynamicSizes, type ScheduleStats, stats, throttle } from './runtime/runtime.ts';
+export {
+  clearPlans,
+  flush,
+  idle,
+  setDynamicSizes,
+  setLogger,
+  type ScheduleStats,
+  stats,
+  throttle,
+} from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
 export type { ProductShape } from './tuning/tune.ts';
-export type { TuningStore } from './engine/engine.ts';
+export type { Logger, TuningStore } from './engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from './tuning/store.ts';
 export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
 export {

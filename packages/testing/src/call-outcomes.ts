@@ -5,6 +5,7 @@ import {
   isTensor,
   PolygradError,
   seed,
+  setDynamicSizes,
   setEager,
   setPendingLimits,
   setRecovery,
@@ -62,6 +63,7 @@ const nothing = { byUser: false, tensors: [], plain: [] };
 /** Everything that calls may change for those after them, as it was. */
 export function restore(): void {
   setEager(false);
+  setDynamicSizes('automatic');
   setPendingLimits(usualLimits);
   setRecovery({});
   traceOrigins(false);

@@ -85,6 +85,9 @@ export interface KernelSource {
   readonly text: string;
 }
 
+/** Is told what users should know about their program; see `setLogger`. */
+export type Logger = (text: string) => void;
+
 /** Texts by key, kept between runs. `load` gives null for what is not there. */
 export interface TuningStore {
   load(key: string): Promise<string | null>;

@@ -1,7 +1,7 @@
-/** What people see of engines, their capabilities and their kernels, in JSON and in Node's console. */
+/** What people see of engines, their capabilities and their kernels, in JSON and in Node's console; and what is said there unasked. */
 import { outlineOf } from '../ir/program.ts';
 import { showAs } from '../shape/shown-as.ts';
-import type { CompiledKernel, EngineCaps, IEngine } from './engine.ts';
+import type { CompiledKernel, EngineCaps, IEngine, Logger } from './engine.ts';
 
 /**
  * Shows an engine, or a class of them by its prototype, by name, device and dtypes. Backends call it.
@@ -41,3 +41,9 @@ export function showCaps(caps: EngineCaps): EngineCaps {
 export function showKernel<T extends CompiledKernel>(target: T, name: string = 'CompiledKernel'): T {
   return showAs(target, ({ program }) => outlineOf(program), name);
 }
+
+/** Whom hints go to unless `setLogger` says otherwise: the console, but nobody in programs that are said to be in production. */
+export const usualLogger: Logger | null =
+  (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.NODE_ENV === 'production'
+    ? null
+    : (text) => console.warn(text);

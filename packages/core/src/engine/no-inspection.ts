@@ -1,5 +1,5 @@
 /** What `#inspection` is in bundles for browsers: nothing. */
-import type { CompiledKernel, EngineCaps, IEngine } from './engine.ts';
+import type { CompiledKernel, EngineCaps, IEngine, Logger } from './engine.ts';
 
 /*@__NO_SIDE_EFFECTS__*/
 export function showEngine<T extends IEngine>(target: T, _name?: string): T {
@@ -15,3 +15,5 @@ export function showCaps(caps: EngineCaps): EngineCaps {
 export function showKernel<T extends CompiledKernel>(target: T, _name?: string): T {
   return target;
 }
+
+export const usualLogger: Logger | null = null;

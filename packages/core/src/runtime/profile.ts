@@ -48,6 +48,10 @@ export interface Profile<T> {
   readonly submits: number;
   /** Plans that had to be made, on the current engine. */
   readonly newPlans: number;
+  /** How often a plan for a class of sizes was bound to a size that was new. */
+  readonly binds: number;
+  /** Milliseconds that making and binding plans took, with compiling where the engine compiles at once. */
+  readonly planning: number;
   /** From the start until the device was idle, measuring included. */
   readonly milliseconds: number;
 }
@@ -86,7 +90,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   flush();
   await queue.settlePutOff();
   const engine = getEngine();
-  const misses = stats(engine).planMisses;
+  const before = stats(engine);
   const batches: Batch[] = [];
   const start = performance.now();
   let value: T;
@@ -104,7 +108,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   } finally {
     runs.submit = submit;
   }
-  const newPlans = stats(engine).planMisses - misses;
+  const after = stats(engine);
   const times = await Promise.all(batches.map((batch) => batch.times));
   await Promise.all([...new Set(batches.map((batch) => batch.engine))].map((used) => used.idle()));
   const milliseconds = performance.now() - start;
@@ -116,7 +120,15 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
       kernels.push(runOf(batch.engine, submit, command.kernel.program, times[submit]?.[i], source));
     }
   }
-  return showProfile({ value, kernels, submits: batches.length, newPlans, milliseconds });
+  return showProfile({
+    value,
+    kernels,
+    submits: batches.length,
+    newPlans: after.plansMade - before.plansMade,
+    binds: after.binds - before.binds,
+    planning: after.planning - before.planning,
+    milliseconds,
+  });
 }
 
 async function sourceOf(engine: IEngine, kernel: CompiledKernel): Promise<KernelSource | null> {
@@ -189,8 +201,10 @@ function plural(count: number, word: string, end: string): string {
 }
 
 /** A profile as lines of text: what was done in all, and a row for each kernel. */
-function tableOf({ kernels, submits, newPlans, milliseconds }: Profile<unknown>): string {
-  const head = `Profile: ${plural(kernels.length, 'kernel', 's')} in ${plural(submits, 'batch', 'es')}, ${plural(newPlans, 'new plan', 's')}, ${short(milliseconds)} ms`;
+function tableOf({ kernels, submits, newPlans, binds, planning, milliseconds }: Profile<unknown>): string {
+  const made = [plural(newPlans, 'new plan', 's'), ...(binds > 0 ? [plural(binds, 'bind', 's')] : [])].join(', ');
+  const cost = newPlans + binds > 0 ? ` (${short(planning)} ms)` : '';
+  const head = `Profile: ${plural(kernels.length, 'kernel', 's')} in ${plural(submits, 'batch', 'es')}, ${made}${cost}, ${short(milliseconds)} ms`;
   if (kernels.length === 0) return head;
   const rows = kernels
     .slice(0, mostRows)
@@ -217,10 +231,12 @@ function tableOf({ kernels, submits, newPlans, milliseconds }: Profile<unknown>)
 export function showProfile<T>(profile: Profile<T>): Profile<T> {
   return showAs(
     profile,
-    ({ kernels, submits, newPlans, milliseconds }) => ({
+    ({ kernels, submits, newPlans, binds, planning, milliseconds }) => ({
       kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
       submits,
       newPlans,
+      binds,
+      planning,
       milliseconds,
     }),
     tableOf,

@@ -2,7 +2,8 @@
  * One run: the plan of the nodes asked for, found or made, and executed on one engine; and what is kept from run to run: of each engine
  * its plans, kernels and counts, of reads how old the graph was.
  */
-import type { Command, IEngine, Binding } from '../engine/engine.ts';
+import { usualLogger } from '#inspection';
+import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
@@ -31,6 +32,8 @@ export interface EngineState {
   flushes: number;
   planHits: number;
   planMisses: number;
+  /** Plans made for one size. */
+  ownPlans: number;
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
   kernels: number;
@@ -69,6 +72,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'never' = 'automatic';
+  /** Whom hints go to. */
+  logger: Logger | null = usualLogger;
 }
 
 /** The part in use. */
@@ -104,6 +109,7 @@ export function stateOf(engine: IEngine): EngineState {
       flushes: 0,
       planHits: 0,
       planMisses: 0,
+      ownPlans: 0,
       planning: 0,
       kernels: 0,
       inFlight: 0,
@@ -252,12 +258,16 @@ function planOf(state: EngineState, cone: Cone): Plan {
   }
   state.planMisses++;
   const started = performance.now();
-  const { dynamicSizes } = runs;
+  const { dynamicSizes, logger } = runs;
   const options = optionsOf(state);
-  if (dynamicSizes !== 'never' && state.engine.caps.lowering.sizes) {
+  if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     const Families = familiesHere();
-    if (Families !== null) plan = (state.families ??= new Families()).find(cone, options) ?? undefined;
+    if (Families !== null) {
+      state.families ??= new Families();
+      plan = state.families.findOrHint(cone, options, state.planHits, logger) ?? undefined;
+    }
   }
+  if (plan === undefined) state.ownPlans++;
   plan ??= makePlan(cone, options);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);

@@ -6,7 +6,7 @@
  * another engine that cannot be read at once stays pending and goes on by itself (queue.ts). Nothing here is re-entrant, and
  * nothing needs to be: engines call nobody back.
  */
-import type { IEngine } from '../engine/engine.ts';
+import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
@@ -19,7 +19,7 @@ import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';
 import { ArgumentError } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
+import { checkFunction, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { Copies, copies, shadow, useCopies } from './shadow.ts';
 
@@ -28,6 +28,8 @@ export interface ScheduleStats {
   readonly flushes: number;
   readonly planHits: number;
   readonly planMisses: number;
+  /** Plans made, for one size or a class of sizes. What misses and makes none is bound to a plan of its class. */
+  readonly plansMade: number;
   /** Plans held now. */
   readonly plans: number;
   /** Plans made for all sizes of a class, and how often one was bound to a size that is new. */
@@ -199,10 +201,22 @@ export function deviceOf(node: Node): string {
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   checkEngine('stats', engine);
-  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning } = stateOf(engine);
-  const { size = 0, binds = 0 } = families ?? {};
+  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning, ownPlans } = stateOf(engine);
+  const { size = 0, binds = 0, made = 0 } = families ?? {};
   const { bytes } = pool.memory();
-  return { flushes, planHits, planMisses, plans: plans.size, families: size, binds, planning, kernels, bytes };
+  const plansMade = ownPlans + made;
+  return {
+    flushes,
+    planHits,
+    planMisses,
+    plansMade,
+    plans: plans.size,
+    families: size,
+    binds,
+    planning,
+    kernels,
+    bytes,
+  };
 }
 
 /**
@@ -221,6 +235,22 @@ export function setDynamicSizes(mode: 'automatic' | 'never'): void {
   if (mode !== 'automatic' && mode !== 'never')
     throw new ArgumentError('setDynamicSizes', say`the mode is 'automatic' or 'never'; got ${shown(mode)}`);
   runs.dynamicSizes = mode;
+}
+
+/**
+ * Says who is told what costs a program time without being an error: so far, that a computation makes plan after plan because its shapes change.
+ * That is said once for each engine. The usual one is `console.warn`; in bundles for browsers, and in Node with `NODE_ENV=production`, nobody.
+ *
+ * @param logger a function of a text; null: nobody
+ * @throws ArgumentError for anything else
+ *
+ * @example
+ * setLogger((text) => console.info(text));
+ * setLogger(null); // silence
+ */
+export function setLogger(logger: Logger | null): void {
+  if (logger !== null) checkFunction('setLogger', logger);
+  runs.logger = logger;
 }
 
 /**

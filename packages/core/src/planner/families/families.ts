@@ -12,7 +12,9 @@
 import type { PrimitiveName } from '../../graph/node.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
+import type { Logger } from '../../engine/engine.ts';
 import { makePlan, type Plan, type PlanOptions, sized } from '../plan.ts';
+import { PlanHints } from './hints.ts';
 import { matches, resized, sampleOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
 import { addStretches, isUniform } from './uniform.ts';
 
@@ -41,6 +43,9 @@ export class PlanFamilies {
   #count = 0;
   /** Plans bound to a size. */
   binds = 0;
+  /** Plans made for classes of sizes. */
+  made = 0;
+  readonly #hints = new PlanHints();
 
   /** Plans for classes of sizes. */
   get size(): number {
@@ -51,6 +56,15 @@ export class PlanFamilies {
 
   #all(): Form[] {
     return [...this.#forms.values()].flat();
+  }
+
+  /** As `find`, where the engine has families. `hits`: how often a plan was known; `log` hears of forms that get many plans. */
+  findOrHint(cone: Cone, options: PlanOptions, hits: number, log: Logger | null): Plan | null {
+    const plan = options.engine.caps.lowering.sizes ? this.find(cone, options) : null;
+    if (log === null) return plan;
+    if (plan !== null) this.#hints.shared(formOf(cone));
+    else this.#hints.made(formOf(cone), cone, hits, log);
+    return plan;
   }
 
   /** A plan of the family that the cone belongs to, or null: then it needs one of its own. */
@@ -95,6 +109,7 @@ export class PlanFamilies {
     if (stretches === null) return null;
     try {
       const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, low));
+      this.made++;
       return plan;
     } catch (error) {
       if (error instanceof SizesRefused) return null;
