@@ -17,6 +17,8 @@ export interface EpochReport {
   readonly seconds: number;
   /** Optimizer steps taken in this epoch. */
   readonly steps: number;
+  /** Steps of the epoch that made a plan; see `stats` of core. */
+  readonly planned?: number;
 }
 
 /** Where a training loop is. */
@@ -30,6 +32,8 @@ export interface StepReport {
   readonly loss: number | null;
   /** Running means of the metrics, likewise. */
   readonly metrics: Readonly<Record<string, number>>;
+  /** Plans that the step made: some of the first steps, and those with batches of new shapes. */
+  readonly newPlans: number;
 }
 
 /** What callbacks are given besides the report. */

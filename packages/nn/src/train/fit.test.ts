@@ -41,6 +41,16 @@ const LINE: TrainBatch[] = [
   } as const;
 });
 
+/** The first half of a batch's rows. */
+const half = ({ x, y }: TrainBatch): TrainBatch => {
+  const rows = (x as { shape: readonly number[] }).shape[0]! / 2;
+  const part = (array: unknown): TrainBatch['x'] => {
+    const { shape, data } = array as { shape: readonly number[]; data: Float32Array };
+    return { dtype: 'float32', shape: [rows, shape[1]!], data: data.slice(0, rows * shape[1]!) };
+  };
+  return { x: part(x), y: part(y) };
+};
+
 /** The exclusive or, which no linear model knows. */
 const XOR: TrainBatch[] = [
   {
@@ -286,6 +296,25 @@ describe('lossAndGrad', () => {
     ).toThrow('no loss');
     expect(model.parameters().map(({ node }) => node)).toEqual(before);
   });
+});
+
+it('tells which steps made plans', async () => {
+  await setEngine(createReferenceEngine());
+  using model = new Linear(2, 1);
+  using optimizer = new SGD(model.parameters(), { lr: 0.01 });
+  const plans: [number, number][] = [];
+  const onStep = ({ epoch, newPlans }: StepReport): void => void plans.push([epoch, newPlans]);
+  const data = {
+    epoch: (n: number) => (n === 2 ? [...LINE, ...LINE.map(half)] : LINE),
+    [Symbol.iterator]: () => LINE[Symbol.iterator](),
+  };
+  const { epochs } = await fit(model, data, { optimizer, loss: mseLoss, epochs: 4, callbacks: [{ onStep }] });
+  const first = plans.filter(([epoch]) => epoch === 0).map(([, made]) => made);
+  expect(first[0]).toBeGreaterThan(0);
+  expect(plans.filter(([epoch]) => epoch === 1 || epoch === 3).every(([, made]) => made === 0)).toBe(true);
+  expect(epochs.map(({ planned }) => planned! > 0)).toEqual([true, false, true, false]);
+  expect(epochLine(epochs[2]!, 4)).toMatch(/ s {2}new plans in [12] of 6 steps$/);
+  expect(epochLine(epochs[3]!, 4)).toMatch(/ s$/);
 });
 
 it('epochLine says what there is', () => {

@@ -2,7 +2,7 @@
  * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
-import { getEngine, type ReadyProgress, scope, type Tensor, throttle, warmup } from '@polygrad/core/functions';
+import { getEngine, type ReadyProgress, scope, stats, type Tensor, throttle, warmup } from '@polygrad/core/functions';
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
@@ -161,23 +161,25 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     signal?.throwIfAborted();
   };
 
-  const trainEpoch = async (
-    epoch: number,
-  ): Promise<{ loss: number; metrics: Record<string, number>; seconds: number; steps: number }> => {
+  const trainEpoch = async (epoch: number): Promise<Required<Omit<EpochReport, 'epoch' | 'validation'>>> => {
     meter.reset();
     model.train();
     const start = performance.now();
+    let planned = 0;
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
     for await (const batch of passOf(data, epoch)) {
       signal?.throwIfAborted();
       const step = (): void => trainStep(model, batch, options, names, meter);
       if (!prepared) await prepare(step);
+      const { plansMade } = stats();
       step();
+      const newPlans = Math.max(0, stats().plansMade - plansMade);
+      if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {
         const { loss, ...values } = await readMeter(epoch);
         current = { loss: loss!, metrics: values };
       }
-      const report: StepReport = { epoch, step: meter.batches, steps, ...current };
+      const report: StepReport = { epoch, step: meter.batches, steps, ...current, newPlans };
       for (const callback of callbacks) {
         const waiting = callback.onStep?.(report, control);
         if (waiting !== undefined) await waiting;
@@ -186,7 +188,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     }
     if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
     const { loss, ...values } = await readMeter(epoch);
-    return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches };
+    return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   };
 
   try {

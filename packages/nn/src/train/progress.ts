@@ -48,7 +48,7 @@ function numbers(values: Readonly<Record<string, number>>, prefix: string = ''):
 }
 
 /**
- * One line about an epoch.
+ * One line about an epoch. Steps after the first epoch that made plans are told: each took longer than others.
  *
  * @example
  * epochLine({ epoch: 0, loss: 0.25, metrics: {}, validation: null, seconds: 1.5, steps: 10 }, 3); // 'epoch 1/3  loss 0.2500  1.5 s'
@@ -61,11 +61,14 @@ export function epochLine(report: EpochReport, epochs: number): string {
       ...numbers(report.validation.metrics, 'validation '),
     );
   }
-  return `epoch ${report.epoch + 1}/${epochs}  ${parts.join('  ')}  ${report.seconds.toFixed(1)} s`;
+  const { planned = 0 } = report;
+  const plans = report.epoch > 0 && planned > 0 ? `  new plans in ${planned} of ${report.steps} steps` : '';
+  return `epoch ${report.epoch + 1}/${epochs}  ${parts.join('  ')}  ${report.seconds.toFixed(1)} s${plans}`;
 }
 
 function barText(report: StepReport): string {
-  return report.loss === null ? '' : [`loss ${report.loss.toFixed(4)}`, ...numbers(report.metrics)].join('  ');
+  const parts = report.loss === null ? [] : [`loss ${report.loss.toFixed(4)}`, ...numbers(report.metrics)];
+  return [...parts, ...(report.newPlans > 0 ? ['new plan'] : [])].join('  ');
 }
 
 /**
