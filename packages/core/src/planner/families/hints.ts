@@ -40,10 +40,11 @@ export class PlanHints {
     row.hits = hits;
     if (++row.plans < manyPlans) return;
     this.#rows = null;
-    log(
+    const text =
       `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
-        'See docs/plans.md; setLogger(null) silences this.',
-    );
+      'See docs/plans.md; setLogger(null) silences this.';
+    // Not within planning: whoever listens may compute.
+    void Promise.resolve(text).then(log);
   }
 }
 
