@@ -42,7 +42,7 @@ export class PlanHints {
     this.#rows = null;
     const text =
       `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
-      'See docs/plans.md; setLogger(null) silences this.';
+      'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';
     // Not within planning: whoever listens may compute.
     void Promise.resolve(text).then(log);
   }
