@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createNullEngine } from '@polygrad/testing';
 import { setEngine, tensor, type Tensor } from '../../index.ts';
 import { profile } from '../../runtime/profile.ts';
-import { loadFamilies } from '../../runtime/run.ts';
 import { vectorLowering } from '../../targets/vectors.ts';
 import {
   createRuntime,
@@ -18,7 +17,6 @@ let before: Runtime;
 let said: string[];
 
 beforeEach(async () => {
-  await loadFamilies();
   before = useRuntime(createRuntime());
   const engine = createNullEngine();
   await setEngine({ ...engine, caps: { ...engine.caps, lowering: vectorLowering } });
