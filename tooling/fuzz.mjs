@@ -1,11 +1,12 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
  * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
  * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
+ * sizes are programs of which one extent changes from run to run, so that sizes share plans; size-gradients the same of derivatives;
  * with --all every different failure is printed as it is found, unshrunk;
  * --trace keeps the program that runs in a file, should the process end with it. The last line is `N passed, N failed, N skipped`, and
  * the exit code 1 if something failed.
@@ -18,6 +19,7 @@ import { check } from '../packages/conformance/dist/fuzz/check.js';
 import { Choices } from '../packages/conformance/dist/programs/choices.js';
 import { CallFuzz } from '../packages/conformance/dist/fuzz/refusals.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
+import { loadSharing, printSizes, programsOf, SizesFuzz } from '../packages/conformance/dist/fuzz/sizes.js';
 import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setEngine } from '@polygrad/core';
@@ -51,7 +53,8 @@ process.on('unhandledRejection', (error) => rejected.push(error));
 
 const gpu = values.engine === 'webgpu';
 const options = { exact: !gpu, scale: gpu ? 8 : 1 };
-const smooth = values.kind === 'gradients';
+const smooth = values.kind === 'gradients' || values.kind === 'size-gradients';
+const sizes = values.kind === 'sizes' || values.kind === 'size-gradients';
 const dtypes = smooth ? ['float64', 'float64', 'bool'] : everyDType.filter((d) => made.engine.caps.dtypes.has(d));
 const rows = fc.array(fc.array(fc.nat(0xffff), { minLength: 4, maxLength: 24 }), { minLength: 4, maxLength: 20 });
 const ops = new Map();
@@ -61,6 +64,8 @@ const traced = (text) => {
   if (values.trace !== undefined) writeFileSync(values.trace, text);
 };
 const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ...options, told: traced }) : null;
+const sized = sizes ? new SizesFuzz({ dtypes, smooth }, options) : null;
+if (sizes) await loadSharing();
 let unreached = null;
 // A path repeats one draw.
 if (calls !== null && values.path === undefined)
@@ -94,6 +99,16 @@ async function one(raw) {
     await checkTraining(engines, raw.flat());
     return;
   }
+  if (sizes) {
+    const programs = programsOf(raw, { dtypes, smooth });
+    traced(printSizes(programs));
+    ran++;
+    for (const s of programs[0].program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
+    await sized.check(raw);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
+    return;
+  }
   const program = programOf(raw);
   if (calls === null) traced(printProgram(program));
   ran++;
@@ -121,7 +136,8 @@ await running.catch((error) => {
 });
 if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
 if (broken) {
-  if (calls === null && !training) console.log(printProgram(programOf(result.counterexample[0])));
+  if (sizes) console.log(printSizes(programsOf(result.counterexample[0], { dtypes, smooth })));
+  else if (calls === null && !training) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }
@@ -137,8 +153,13 @@ console.log(
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
+if (sizes)
+  console.log(`${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times`);
+// A generator whose programs share no plans shows nothing.
+const few = sizes && values.path === undefined && sized.ran >= 50 && sized.bound * 5 < sized.ran;
+if (few) console.log('fewer than a fifth of the programs have shared plans');
 const failed =
-  Number(unreached !== null) +
+  Number(few) + Number(unreached !== null) +
   (values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null));
 if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
 console.log(`${failed > 0 ? Math.max(0, result.numRuns - failed) : ran} passed, ${failed} failed, 0 skipped`);

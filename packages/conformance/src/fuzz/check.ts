@@ -61,17 +61,36 @@ export async function leavingNothing<T>(run: () => Promise<T>, options: LeavingO
   throw explain(problem);
 }
 
-/** Throws where the current engine does not agree with the program's formulas. */
-export async function check(program: Program, { exact, scale = 1 }: CheckOptions): Promise<void> {
-  if (program.outputs.length === 0) return;
-  const fused = await leavingNothing(() => execute(program));
+/** What a program gives where every operation runs by itself. */
+export async function opByOp(program: Program): Promise<Outcome[]> {
   setEager(true);
-  let eager: Outcome[];
   try {
-    eager = await leavingNothing(() => execute(program));
+    return await leavingNothing(() => execute(program));
   } finally {
     setEager(false);
   }
+}
+
+/** Throws where the current engine does not agree with the program's formulas. */
+export async function check(program: Program, options: CheckOptions): Promise<void> {
+  if (program.outputs.length === 0) return;
+  const fused = await leavingNothing(() => execute(program));
+  const eager = await opByOp(program);
+  const runs = [
+    { name: '', outcomes: fused },
+    { name: 'op by op, ', outcomes: eager },
+  ];
+  agree(program, runs, options);
+}
+
+/** What a program gave, and how it ran then. */
+export interface NamedRun {
+  readonly name: string;
+  readonly outcomes: readonly Outcome[];
+}
+
+/** Throws where a run does not agree with the program's formulas, or one that must have the bits of the first has others. */
+export function agree(program: Program, runs: readonly NamedRun[], { exact, scale = 1 }: CheckOptions): void {
   const base = evaluate(program);
   const close = (outcomes: readonly Outcome[], runs: number, seed: number): string | null => {
     const moved = sensitivity(program, base, makeRandom(seed), runs, scale);
@@ -81,10 +100,7 @@ export async function check(program: Program, { exact, scale = 1 }: CheckOptions
     }
     return null;
   };
-  for (const [name, outcomes] of [
-    ['', fused],
-    ['op by op, ', eager],
-  ] as const) {
+  for (const { name, outcomes } of runs) {
     // Few runs are enough where all is well; a difference must stand against many.
     const problem = close(outcomes, 2, 1) === null ? null : close(outcomes, 60, 2);
     if (problem !== null) throw new Error(name + problem);
@@ -92,9 +108,16 @@ export async function check(program: Program, { exact, scale = 1 }: CheckOptions
   const ordered = orderedValues(program.steps);
   for (const [i, id] of observed(program).entries()) {
     if (!exact || !ordered.has(id)) continue;
-    const [a, b] = [fused[i] as Outcome, eager[i] as Outcome];
-    const bad = a.values.findIndex((x, at) => x !== b.values[at] && !(Number.isNaN(x) && Number.isNaN(b.values[at])));
-    if (bad >= 0) throw new Error(`t${id}: element ${bad} is ${a.values[bad]} fused and ${b.values[bad]} op by op`);
+    const [first, ...others] = runs.map(({ name, outcomes }) => ({ name, values: (outcomes[i] as Outcome).values }));
+    for (const { name, values } of others) {
+      const isOther = (x: number, at: number): boolean =>
+        x !== values[at] && !(Number.isNaN(x) && Number.isNaN(values[at]));
+      const bad = first!.values.findIndex(isOther);
+      if (bad >= 0)
+        throw new Error(
+          `t${id}: element ${bad} is ${first!.values[bad]} ${first!.name || 'fused, '}and ${name}${values[bad]}`,
+        );
+    }
   }
 }
 

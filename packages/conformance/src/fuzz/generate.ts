@@ -1,11 +1,12 @@
 /** A random program from lists of numbers: the first says how it runs and what it starts from, every other one adds a call. */
 import type { DType } from '@polygrad/core';
-import { count, type NDArray } from '../oracle/ndarray.ts';
+import { build, count, flip, type NDArray, ravel } from '../oracle/ndarray.ts';
 import { Choices } from '../programs/choices.ts';
 import { holdAll } from '../programs/evaluate.ts';
 import { families, type FamilyName } from '../operations/registry.ts';
-import { isFloat, type Made, Pool, type RandomCall } from '../programs/pool.ts';
-import { type Program, type Step, uses as usesOf, type Value } from '../programs/program.ts';
+import { isFloat, type Made, Pool } from '../programs/pool.ts';
+import { type Program, Ref, type Step, uses as usesOf, type Value } from '../programs/program.ts';
+import { type NamedCall, sizedCalls } from './sized-calls.ts';
 
 /** Families by turns, so that one with many members is not met more often; what is everywhere in programs more often. */
 const turns: readonly FamilyName[] = [
@@ -27,12 +28,8 @@ const turns: readonly FamilyName[] = [
   'creation',
 ];
 
-interface Call extends RandomCall {
-  readonly name: string;
-}
-
 /** Random calls of a family, of those with derivatives or of all. */
-const callsOf = (family: FamilyName, smooth: boolean): Call[] =>
+const callsOf = (family: FamilyName, smooth: boolean): NamedCall[] =>
   families[family].flatMap(({ name, calls }) =>
     calls.filter((call) => !smooth || call.smooth).map((call) => ({ name, ...call })),
   );
@@ -42,6 +39,13 @@ export interface Settings {
   readonly dtypes: readonly DType[];
   /** Only operations with derivatives, inputs without special values, no pauses. */
   readonly smooth?: boolean;
+  /** One extent of the program, and the greatest it will be with the same choices. */
+  readonly size?: SizeSettings;
+}
+
+export interface SizeSettings {
+  readonly n: number;
+  readonly most: number;
 }
 
 export const everyDType: readonly DType[] = [
@@ -112,6 +116,17 @@ function dataOf(c: Choices, dtype: DType, size: number, smooth: boolean): number
   });
 }
 
+/** A shape with the size in it: in front more often than elsewhere. */
+function sizedShapeOf(c: Choices, { n, most }: SizeSettings): number[] {
+  const rank = c.pick([2, 1, 3, 2, 4, 3]);
+  const axes = c.pick([[0], [0], [0], [0], [c.nat(rank)], [0, c.nat(rank)]]);
+  const shape = Array.from({ length: rank }, () => c.pick(extents));
+  const atMost = (): number => shape.reduce((p, m, i) => p * (axes.includes(i) ? most : m), 1);
+  for (let i = rank - 1; i >= 0 && atMost() > 800; i--) if (!axes.includes(i)) shape[i] = 2;
+  if (atMost() > 1500) axes.length = 1;
+  return shape.map((m, i) => (axes.includes(i) ? n : m));
+}
+
 class Builder {
   readonly steps: Step[] = [];
   readonly values: Value[] = [];
@@ -129,7 +144,7 @@ class Builder {
   };
 
   /** Adds a call of an operation, if it finds operands and its result is of use. */
-  call(operation: Call, c: Choices): Value | null {
+  call(operation: NamedCall, c: Choices): Value | null {
     const [steps, values, ids] = [this.steps.length, this.values.length, this.#ids];
     const made = operation.make(new Pool(c, this.values, this.input));
     const value = made === null ? null : this.#add(operation.name, made);
@@ -170,6 +185,23 @@ class Builder {
     return value;
   }
 
+  /** An input that is part of a larger one in memory, or runs through it backwards. */
+  view(c: Choices, dtype: DType, shape: readonly number[], data: (size: number) => readonly number[]): void {
+    const around = shape.map((_, axis) => (axis === 0 ? 0 : c.pick([0, 2])));
+    const turned = c.pick([[0], [], [shape.length - 1]]);
+    const whole = shape.map((n, i) => n + (around[i] as number));
+    const base = this.input(dtype, whole, data(count(whole)));
+    const starts = around.map((n) => Math.min(n, 1));
+    const ends = shape.map((n, i) => n + (starts[i] as number));
+    const part = this.#add('slice', {
+      args: [new Ref(base.id), starts.map((start, i) => ({ start, stop: ends[i] as number }))],
+      dtype,
+      formula: (a) => build(shape, (at) => a.data[ravel(at.map((k, i) => k + (starts[i] as number)), whole)] as number),
+    });
+    if (part !== null && turned.length > 0)
+      this.#add('flip', { args: [new Ref(part.id), turned], dtype, formula: (a) => flip(a, turned) });
+  }
+
   assign(c: Choices): void {
     const value = this.values[this.values.length - 1 - c.nat(this.values.length)] as Value;
     const targets = this.values.filter(
@@ -189,15 +221,19 @@ class Builder {
 const refsIn = (step: Step): number[] => usesOf(step);
 
 /** The program that the numbers mean. */
-export function generate(rows: readonly (readonly number[])[], { dtypes, smooth = false }: Settings): Program {
+export function generate(rows: readonly (readonly number[])[], { dtypes, smooth = false, size }: Settings): Program {
   const head = new Choices(rows[0] ?? []);
   const scoped = head.nat(2) === 1;
   const builder = new Builder();
   const main = head.pick(dtypes);
   for (let i = head.nat(3); i >= 0; i--) {
-    const shape = shapeOf(head);
+    const shape = size !== undefined && head.nat(4) < 3 ? sizedShapeOf(head, size) : shapeOf(head);
     const dtype = head.nat(3) < 2 ? main : head.pick(dtypes);
-    builder.input(dtype, shape, dataOf(head, dtype, count(shape), smooth));
+    if (size !== undefined && shape.length > 0 && head.seldom(5)) {
+      const [seed, style] = [head.nat(1 << 16), head.nat(8)];
+      builder.view(head, dtype, shape, (elements) => dataOf(new Choices([seed, style]), dtype, elements, smooth));
+      builder.steps.push({ kind: 'flush' });
+    } else builder.input(dtype, shape, dataOf(head, dtype, count(shape), smooth));
   }
   for (const row of rows.slice(1)) {
     const c = new Choices(row);
@@ -209,7 +245,10 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
       else builder.steps.push(pause(c, builder.values, scoped));
       continue;
     }
-    const family = callsOf(turns[what % turns.length] as FamilyName, smooth);
+    const isSized = size !== undefined && c.nat(2) === 0;
+    const family = isSized
+      ? sizedCalls(size.n).filter((call) => !smooth || call.smooth)
+      : callsOf(turns[what % turns.length] as FamilyName, smooth);
     if (family.length === 0) continue;
     const value = builder.call(c.pick(family), c);
     if (value !== null && c.seldom(5)) builder.extra.add(value.id);

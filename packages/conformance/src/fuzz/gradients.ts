@@ -22,7 +22,7 @@ const numbers = (shape: readonly number[], salt: number): NDArray => ({
 const dot = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + x * (b.data[i] as number), 0);
 const size = (a: NDArray, b: NDArray): number => a.data.reduce((s, x, i) => s + Math.abs(x * (b.data[i] as number)), 0);
 
-class Problem {
+export class Problem {
   readonly program: Program;
   readonly inputs: readonly InputStep[];
   readonly #outputs: readonly number[];

@@ -1,0 +1,149 @@
+/** Calls that programs of a changing size are full of: products in every role of that size, groups of axes, numbers that follow from it. */
+import { einsum } from '../oracle/linear.ts';
+import { build, count, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
+import { threefry } from '../oracle/random.ts';
+import { drawn, plain, small, sums } from '../programs/operands.ts';
+import { isFloat, type Made, type Pool, type RandomCall, ref } from '../programs/pool.ts';
+import type { Value } from '../programs/program.ts';
+
+/** A random call and the operation it is of. */
+export interface NamedCall extends RandomCall {
+  readonly name: string;
+}
+
+/** A value whose first axis is the size. */
+const rowsOf = (pool: Pool, n: number, rank: number, fits: (v: Value) => boolean = () => true): Value | null =>
+  pool.pick((v) => v.shape.length >= rank && v.shape[0] === n && small(v) && !v.shape.includes(0) && fits(v));
+
+const few = (pool: Pool): number => pool.c.pick([3, 4, 1, 7, 8, 16, 5, 17, 12]);
+
+/** A product with weights (rows), of two values of the size (summed), or of each of the size with another (batches). */
+function product(pool: Pool, n: number): Made | null {
+  const role = pool.c.pick(['rows', 'summed', 'batches', 'rows', 'both'] as const);
+  const x = rowsOf(pool, n, 2, (v) => plain(v) && v.shape.length <= 3);
+  if (x === null) return null;
+  const deep = x.shape.length === 3;
+  const left = deep ? 'nab' : 'nb';
+  const [, ...inner] = x.shape as [number, ...number[]];
+  const last = inner[inner.length - 1] as number;
+  const other = (): Value => pool.pick((v) => plain(v) && v.shape.join() === x.shape.join()) ?? x;
+  const made = (text: string, y: Value): Made => {
+    const [terms, out] = [text.split('->')[0]!.split(','), text.split('->')[1] as string];
+    return {
+      args: [text, ref(x), ref(y)],
+      dtype: x.dtype,
+      formula: (...xs) => einsum(terms, out, xs),
+      ...sums(x.dtype),
+    };
+  };
+  if (x.data.length > 400 && role === 'both') return null;
+  if (role === 'rows') return made(`${left},bc->${left.slice(0, -1)}c`, drawn(pool, x.dtype, [last, few(pool)]));
+  const y = other();
+  if (y.dtype !== x.dtype) return null;
+  if (role === 'summed') return made(deep ? 'nab,ncd->abcd' : 'nb,nc->bc', y);
+  if (role === 'both') return made(deep ? 'nab,mab->nm' : 'nb,mb->nm', y);
+  return made(deep ? 'nab,ncb->nac' : 'nb,nb->n', y);
+}
+
+/** Two axes as one, one as two, with the size in front of the others or behind. */
+function grouped(pool: Pool, n: number): Made | null {
+  const x = pool.pick((v) => v.shape.includes(n) && v.data.length < 3000 && !v.shape.includes(0));
+  if (x === null) return null;
+  const rest = x.data.length / n;
+  const inner = [1, 2, 3, 4, 5].filter((d) => rest % d === 0);
+  const d = pool.c.pick(inner);
+  const shape = pool.c.pick([[x.data.length], [n, rest], [n * d, rest / d], [n, d, rest / d], [n, 1, rest], [d, rest / d, n]]);
+  return { args: [ref(x), shape], dtype: x.dtype, formula: (a) => reshape(a, shape) };
+}
+
+/** All but the first axis in another order, or the first one last. */
+function turned(pool: Pool, n: number): Made | null {
+  const x = rowsOf(pool, n, 2);
+  if (x === null) return null;
+  const inner = x.shape.slice(1).map((_, i) => i + 1);
+  const axes = pool.c.pick([[0, ...inner.toReversed()], [...inner, 0], [inner[0] as number, 0, ...inner.slice(1)]]);
+  return { args: [ref(x), axes], dtype: x.dtype, formula: (a) => permute(a, axes) };
+}
+
+/** The product with a number that follows from the size. */
+function scaled(pool: Pool, n: number): Made | null {
+  const x = pool.pick((v) => isFloat(v.dtype) && v.data.length < 4000);
+  if (x === null) return null;
+  const by = pool.c.pick([1 / n, n / 4, Math.sqrt(n), Math.floor(n / 8), 1 / (n - 1), n === 5 ? 1 : 0.5]);
+  return {
+    args: [ref(x), by],
+    dtype: x.dtype,
+    formula: (a) => ({ shape: a.shape, data: a.data.map((v) => v * (x.dtype === 'float32' ? Math.fround(by) : by)) }),
+    noise: 'all',
+  };
+}
+
+const counted = (pool: Pool, n: number): Made => {
+  const by = pool.c.pick([1, 2, 3]);
+  return {
+    args: [0, n * by, by],
+    dtype: 'int32',
+    formula: () =>
+      nd(
+        [n],
+        Array.from({ length: n }, (_, i) => i * by),
+      ),
+  };
+};
+
+const seen = (pool: Pool, n: number): Made => {
+  const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
+  const shape = pool.c.pick([[n], [n, 3], [n, 2, 2], [3, n]]);
+  return {
+    args: [shape, { key }],
+    dtype: 'float32',
+    formula: () =>
+      nd(
+        shape,
+        Array.from({ length: count(shape) }, (_, i) => (threefry(key, [i, 0])[0] >>> 8) * 2 ** -24),
+      ),
+  };
+};
+
+/** Sums with rows beside each other, put together along an axis that is not the size, or along it. */
+function joined(pool: Pool, n: number): Made | null {
+  const x = rowsOf(pool, n, 2);
+  if (x === null) return null;
+  const axis = pool.c.pick([1, x.shape.length - 1, 0]);
+  const shape = x.shape.map((m, i) => (i === axis ? few(pool) : m));
+  const y = pool.pick((v) => v.dtype === x.dtype && v.shape.join() === shape.join()) ?? drawn(pool, x.dtype, shape);
+  const whole = x.shape.map((m, i) => m + (i === axis ? (shape[axis] as number) : 0));
+  const m = x.shape[axis] as number;
+  const pickFrom = (a: NDArray, at: readonly number[]): number => {
+    let flat = 0;
+    for (const [i, k] of at.entries()) flat = flat * (a.shape[i] as number) + k;
+    return a.data[flat] as number;
+  };
+  return {
+    args: [[ref(x), ref(y)], axis],
+    dtype: x.dtype,
+    formula: (a, b) =>
+      build(whole, (at) =>
+        (at[axis] as number) < m
+          ? pickFrom(a as NDArray, at)
+          : pickFrom(b as NDArray, at.map((k, i) => (i === axis ? k - m : k))),
+      ),
+  };
+}
+
+/** Calls for a program of which `n` is the size. */
+export function sizedCalls(n: number): readonly NamedCall[] {
+  const named = (name: string, make: (pool: Pool, n: number) => Made | null, smooth = true): NamedCall => {
+    return { name, smooth, make: (pool) => make(pool, n) };
+  };
+  return [
+    named('einsum', product),
+    named('reshape', grouped),
+    named('einsum', product),
+    named('permute', turned),
+    named('mul', scaled),
+    named('concat', joined),
+    named('arange', counted, false),
+    named('rand', seen, false),
+  ];
+}
