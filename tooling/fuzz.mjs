@@ -154,12 +154,15 @@ console.log(
     .join(', ')}`,
 );
 if (sizes)
-  console.log(`${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times`);
+  console.log(
+    `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times`,
+  );
 // A generator whose programs share no plans shows nothing.
 const few = sizes && values.path === undefined && sized.ran >= 50 && sized.bound * 5 < sized.ran;
 if (few) console.log('fewer than a fifth of the programs have shared plans');
 const failed =
-  Number(few) + Number(unreached !== null) +
+  Number(few) +
+  Number(unreached !== null) +
   (values.all ? [...seen.values()].reduce((sum, n) => sum + n, 0) : Number(broken || late !== null));
 if (failed > 0) console.log(`FAILED ${values.kind} on ${values.engine}, seed ${result.seed}`);
 console.log(`${failed > 0 ? Math.max(0, result.numRuns - failed) : ran} passed, ${failed} failed, 0 skipped`);

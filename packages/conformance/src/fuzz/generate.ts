@@ -196,7 +196,17 @@ class Builder {
     const part = this.#add('slice', {
       args: [new Ref(base.id), starts.map((start, i) => ({ start, stop: ends[i] as number }))],
       dtype,
-      formula: (a) => build(shape, (at) => a.data[ravel(at.map((k, i) => k + (starts[i] as number)), whole)] as number),
+      formula: (a) =>
+        build(
+          shape,
+          (at) =>
+            a.data[
+              ravel(
+                at.map((k, i) => k + (starts[i] as number)),
+                whole,
+              )
+            ] as number,
+        ),
     });
     if (part !== null && turned.length > 0)
       this.#add('flip', { args: [new Ref(part.id), turned], dtype, formula: (a) => flip(a, turned) });

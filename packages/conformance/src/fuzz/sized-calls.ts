@@ -52,7 +52,14 @@ function grouped(pool: Pool, n: number): Made | null {
   const rest = x.data.length / n;
   const inner = [1, 2, 3, 4, 5].filter((d) => rest % d === 0);
   const d = pool.c.pick(inner);
-  const shape = pool.c.pick([[x.data.length], [n, rest], [n * d, rest / d], [n, d, rest / d], [n, 1, rest], [d, rest / d, n]]);
+  const shape = pool.c.pick([
+    [x.data.length],
+    [n, rest],
+    [n * d, rest / d],
+    [n, d, rest / d],
+    [n, 1, rest],
+    [d, rest / d, n],
+  ]);
   return { args: [ref(x), shape], dtype: x.dtype, formula: (a) => reshape(a, shape) };
 }
 
@@ -61,7 +68,11 @@ function turned(pool: Pool, n: number): Made | null {
   const x = rowsOf(pool, n, 2);
   if (x === null) return null;
   const inner = x.shape.slice(1).map((_, i) => i + 1);
-  const axes = pool.c.pick([[0, ...inner.toReversed()], [...inner, 0], [inner[0] as number, 0, ...inner.slice(1)]]);
+  const axes = pool.c.pick([
+    [0, ...inner.toReversed()],
+    [...inner, 0],
+    [inner[0] as number, 0, ...inner.slice(1)],
+  ]);
   return { args: [ref(x), axes], dtype: x.dtype, formula: (a) => permute(a, axes) };
 }
 
@@ -81,7 +92,7 @@ function scaled(pool: Pool, n: number): Made | null {
 const counted = (pool: Pool, n: number): Made => {
   const by = pool.c.pick([1, 2, 3]);
   return {
-    args: [0, n * by, by],
+    args: [0, n * by, by, { dtype: 'int32' }],
     dtype: 'int32',
     formula: () =>
       nd(
@@ -126,7 +137,10 @@ function joined(pool: Pool, n: number): Made | null {
       build(whole, (at) =>
         (at[axis] as number) < m
           ? pickFrom(a as NDArray, at)
-          : pickFrom(b as NDArray, at.map((k, i) => (i === axis ? k - m : k))),
+          : pickFrom(
+              b as NDArray,
+              at.map((k, i) => (i === axis ? k - m : k)),
+            ),
       ),
   };
 }

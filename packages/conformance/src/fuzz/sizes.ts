@@ -40,7 +40,7 @@ export function printSizes(programs: readonly { n: number; program: Program }[])
 export async function loadSharing(): Promise<void> {
   setDynamicSizes('automatic');
   for (let n = 2; n < 200 && stats().binds === 0; n++) {
-    const x = pg.ones([n]);
+    const x = pg.tensor(Array.from({ length: n }, (_, i) => i));
     const y = pg.add(x, x);
     await y.data();
     pg.dispose([x, y]);

@@ -80,6 +80,26 @@ export function atSize(n: number, capacity: number, size: number): number {
   return value;
 }
 
+/** True if the length of an axis is a sum, or begins with one. */
+function isSum(op: PrimitiveName, attr: unknown, from: Shape, shape: Shape, axis: number): boolean {
+  switch (op) {
+    case 'concat':
+      return axis === (attr as Attrs['concat']).axis;
+    case 'pad':
+      return from[axis] !== shape[axis];
+    case 'slice':
+      return from[axis]! % shape[axis]! !== 0;
+    case 'conv':
+      return axis > 1;
+    case 'window':
+      return axis >= from.length - (attr as Attrs['window']).size.length;
+    case 'fold':
+      return axis >= shape.length - (attr as Attrs['fold']).size.length;
+    default:
+      return false;
+  }
+}
+
 /** True if the node is of this primitive; narrows `attr`. */
 export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node is PlanNode<P> {
   return node.op === op;
@@ -185,13 +205,14 @@ export class PlanGraph {
     this.#known.clear();
   }
 
-  /** An extent that a sum made a multiple of the capacity is no size. */
-  #checkSizes(op: PrimitiveName, src: readonly PlanNode[], shape: Shape): void {
-    if (op === 'reshape' || src.length === 0) return;
-    for (const n of shape) {
-      if (n === 0 || sizeFactor(this.size, n) === 0 || src.some((s) => s.shape.includes(n))) continue;
-      if (op !== 'expand') throw new SizesRefused(`${op} of shape [${shape}]`);
-    }
+  /** An extent that a sum made a multiple of the capacity is no size: sized axes are those of sources, in the places where a sum is not. */
+  #checkSizes<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly PlanNode[], shape: Shape): void {
+    if (op === 'reshape' || op === 'expand' || src.length === 0) return;
+    shape.forEach((n, axis) => {
+      if (n === 0 || sizeFactor(this.size, n) === 0) return;
+      if (!src.some((s) => s.shape.includes(n)) || isSum(op, attr, src[0]!.shape, shape, axis))
+        throw new SizesRefused(`${op} of shape [${shape}]`);
+    });
   }
 
   #append(
@@ -203,7 +224,7 @@ export class PlanGraph {
     leaf: LeafInfo | null,
     scalar: number,
   ): PlanNode {
-    if (this.size !== null) this.#checkSizes(op, src, shape);
+    if (this.size !== null) this.#checkSizes(op, attr, src, shape);
     const definition = definitionOf(op);
     const role = definition.roleOf?.(attr, src) ?? definition.role;
     const node = {

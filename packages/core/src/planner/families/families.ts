@@ -10,6 +10,7 @@
  * divides is a size, and no product of other numbers is one. Sums could be: the planner refuses those (plan-graph.ts).
  */
 import type { PrimitiveName } from '../../graph/node.ts';
+import { CompileError } from '../../engine/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Logger } from '../../engine/engine.ts';
@@ -112,7 +113,8 @@ export class PlanFamilies {
       this.made++;
       return plan;
     } catch (error) {
-      if (error instanceof SizesRefused) return null;
+      // A kernel that the engine does not compile for the greatest size of a class may be one that it does for less.
+      if (error instanceof SizesRefused || error instanceof CompileError) return null;
       throw error;
     }
   }

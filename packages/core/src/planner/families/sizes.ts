@@ -6,10 +6,27 @@
  * change. It is written `n` below; every number that depends on it must be c * n, but for numbers of constants, which are bound.
  */
 import { definitionAt } from '../../graph/definition.ts';
-import type { Node } from '../../graph/node.ts';
+import type { Node, PrimitiveName } from '../../graph/node.ts';
 import type { Shape } from '../../shape/view.ts';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
+
+/** Attributes that say how long axes are. All others are alike whatever the size is, but for the values of constants. */
+const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
+
+/** True if attributes differ in lengths alone, or in the value of a constant. */
+function differInLengths(op: PrimitiveName, before: unknown, now: unknown): boolean {
+  if (before === null || now === null) return before === now;
+  const [a, b] = [before, now] as Readonly<Record<string, unknown>>[];
+  return Object.entries(b!).every(
+    ([name, x]) => lengths.has(name) || (op === 'constant' && name === 'value') || isEqual(a![name], x),
+  );
+}
+
+function isEqual(a: unknown, b: unknown): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return Object.is(a, b);
+  return a.length === b.length && a.every((x, i) => isEqual(x, b[i]));
+}
 
 /** What is kept of a cone to compare others with. Nothing of it holds data. */
 export interface Sample {
@@ -84,7 +101,7 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   if (before.key.length !== key.length || before.starts.length !== starts.length) return null;
   const [p, n] = changedSize(before, now) ?? [0, 0];
   if (p < 2 || n < 2) return null;
-  const factor = (a: number, b: number): number => (a * n === b * p && a % p === 0 ? a / p : 0);
+  const factor = (a: number, b: number): number => (a > 0 && a * n === b * p && a % p === 0 ? a / p : 0);
 
   const axes: (readonly number[] | null)[] = [];
   for (let i = 0; i < shapes.length; i++) {
@@ -104,13 +121,15 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const bound = new Set<number>();
   const strides = new Map<number, number[]>();
   for (let i = 0; i < shapes.length; i++) {
+    const { op } = cone.nodes[i]!;
+    if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
     const [from, to] = sizeSpan(cone, now, i);
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
       const [a, b] = [before.key[at]!, key[at]!];
       if (a === b) continue;
       if (at < from || at >= to) return null;
       let c = factor(a, b);
-      if (cone.nodes[i]!.op === 'constant' && at < from + 3) {
+      if (op === 'constant' && at < from + 3) {
         c = 0;
         bound.add(i);
       } else if (c === 0) return null;
