@@ -12,7 +12,7 @@ import {
   showEngine,
   showKernel,
 } from '@polygrad/core/engine';
-import { CompileError, type DType, type EngineCaps, type IEngine } from '@polygrad/core/functions';
+import { CompileError, type DType, type EngineCaps, type IEngine, type TypedArray } from '@polygrad/core/functions';
 import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
 import {
   anyLowering,
@@ -52,6 +52,16 @@ const functions = (Object.keys({ ...unaryOps, ...binaryOps, ...ternaryOps }) as 
   (op) => !BASE_OPS.has(op) && op !== 'ROUNDED',
 );
 
+/** The program with parameters as long as what is bound: loops that end at a size touch less than the greatest size would. */
+function atSize(program: Program, arrays: readonly TypedArray[]): Program {
+  const isShorter = ({ arg }: Program['params'][number]): boolean => arrays[arg.slot]!.length < arg.length;
+  if (program.scalars.length === 0 || !program.params.some(isShorter)) return program;
+  const params = program.params.map((p) =>
+    isShorter(p) ? { ...p, arg: { ...p.arg, length: arrays[p.arg.slot]!.length } } : p,
+  );
+  return { ...program, params };
+}
+
 /**
  * An engine that interprets kernels with every access checked.
  *
@@ -82,7 +92,7 @@ export function createReferenceEngine({
     computes: new Set(computes),
     nativeOps: new Set(nativeFunctions ? functions : []),
     simt,
-    lowering: anyLowering,
+    lowering: simt ? anyLowering : { ...anyLowering, sizes: true },
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
     subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
@@ -126,10 +136,10 @@ export function createReferenceEngine({
         array: new Host(data, binding.offset, Math.floor(binding.bytes / Host.prototype.BYTES_PER_ELEMENT)),
       };
     });
-    const bySlot = new Array(Math.max(0, ...buffers.map((b) => b.slot + 1)));
+    const bySlot = new Array<TypedArray>(Math.max(0, ...buffers.map((b) => b.slot + 1)));
     for (const { slot, array } of buffers) bySlot[slot] = array;
     // Not neighbours: nothing may rest on which threads form a subgroup.
-    interpret(program, bySlot, scalars, { size: subgroup ?? 1, dealt: true });
+    interpret(atSize(program, bySlot), bySlot, scalars, { size: subgroup ?? 1, dealt: true });
   };
   const read = (from: Binding, into: Uint8Array): Uint8Array => {
     memory.check('download');
