@@ -149,6 +149,9 @@ export class PlanFamilies {
   }
 }
 
+/** Attributes that tell forms apart. Lengths are not among them, nor what may follow from a length: each size would be a form of its own. */
+const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContract', 'rhsContract'] as const;
+
 /** The structure of a cone without its sizes. */
 function formOf(cone: Cone): number {
   let hash = cone.count;
@@ -162,7 +165,15 @@ function formOf(cone: Cone): number {
     mix(node.shape.length);
     // Axes of one element, and empty ones, are what they are.
     for (const extent of node.shape) mix(Math.min(extent, 2));
-    if (node.storage === null) for (const source of node.src) mix(source.index);
+    if (node.storage !== null) continue;
+    for (const source of node.src) mix(source.index);
+    const attr = (node.attr ?? {}) as Readonly<Record<string, string | readonly number[] | number>>;
+    for (const name of ownAttributes) {
+      const x = attr[name];
+      if (typeof x === 'number') mix(x);
+      else if (typeof x === 'string') for (let at = 0; at < x.length; at++) mix(x.charCodeAt(at));
+      else for (const axis of x ?? []) mix(axis);
+    }
   }
   for (const list of [cone.outputs, cone.donatable]) {
     mix(list.length);

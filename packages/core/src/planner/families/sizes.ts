@@ -14,12 +14,14 @@ import type { Cone } from '../capture/cone.ts';
 /** Attributes that say how long axes are. All others are alike whatever the size is, but for the values of constants. */
 const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
 
-/** True if attributes differ in lengths alone, or in the value of a constant. */
+/** True if attributes differ in lengths alone, or in the value of a number. */
 function differInLengths(op: PrimitiveName, before: unknown, now: unknown): boolean {
   if (before === null || now === null) return before === now;
+  // Scalars are given at each run.
+  const isNumber = op === 'constant' || op === 'scalar';
   const [a, b] = [before, now] as Readonly<Record<string, unknown>>[];
   return Object.entries(b!).every(
-    ([name, x]) => lengths.has(name) || (op === 'constant' && name === 'value') || isEqual(a![name], x),
+    ([name, x]) => lengths.has(name) || (isNumber && name === 'value') || isEqual(a![name], x),
   );
 }
 
