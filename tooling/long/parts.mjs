@@ -16,7 +16,7 @@ const opencl = 'packages/backend-opencl/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
 const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
-  .concat(['runtime/fuzz', 'planner/memory', 'planner/capture/cone'])
+  .concat(['runtime/fuzz', 'planner/memory', 'planner/capture/cone', 'planner/families/sizes'])
   .map((path) => `${core}/${path}.test.ts`);
 
 const unit = [
@@ -65,11 +65,11 @@ const conformance = engines.filter(isThere).flatMap((entry) => {
 
 /** Programs of each kind where the same are drawn every time: what takes one to three minutes on two cores. */
 const programs = {
-  cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200 },
+  cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200, sizes: 400, 'size-gradients': 80 },
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30 },
   opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
-  reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
+  reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
 };
 

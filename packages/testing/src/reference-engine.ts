@@ -55,7 +55,7 @@ const functions = (Object.keys({ ...unaryOps, ...binaryOps, ...ternaryOps }) as 
 /** The program with parameters as long as what is bound: loops that end at a size touch less than the greatest size would. */
 function atSize(program: Program, arrays: readonly TypedArray[]): Program {
   const isShorter = ({ arg }: Program['params'][number]): boolean => arrays[arg.slot]!.length < arg.length;
-  if (program.scalars.length === 0 || !program.params.some(isShorter)) return program;
+  if (!program.params.some(isShorter)) return program;
   const params = program.params.map((p) =>
     isShorter(p) ? { ...p, arg: { ...p.arg, length: arrays[p.arg.slot]!.length } } : p,
   );

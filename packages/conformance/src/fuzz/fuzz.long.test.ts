@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createReferenceEngine } from '@polygrad/testing';
 import { it } from 'vitest';
-import { fuzz } from './fixtures/run.ts';
+import { fuzz, fuzzSizes } from './fixtures/run.ts';
 
 it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
   await fuzz(await createCpuEngine({ threads: 1 + (seed % 2) }), { kind: 'programs', seed, programs: 400 });
@@ -10,6 +10,18 @@ it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
 
 it.each([21, 22])('derivatives on the CPU engine, seed %i', async (seed) => {
   await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'gradients', seed, programs: 60 });
+});
+
+it.each([1, 2])('programs at several sizes on the CPU engine, threads: %i', async (threads) => {
+  await fuzzSizes(await createCpuEngine({ threads }), { kind: 'sizes', seed: 60 + threads, programs: 60 });
+});
+
+it('programs at several sizes on the reference engine', async () => {
+  await fuzzSizes(createReferenceEngine(), { kind: 'sizes', seed: 63, programs: 40 });
+});
+
+it('derivatives at several sizes on the CPU engine', async () => {
+  await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'size-gradients', seed: 64, programs: 20 });
 });
 
 it('refusals on the CPU engine', async () => {

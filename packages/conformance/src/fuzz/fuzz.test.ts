@@ -8,7 +8,7 @@ import { check, leavingNothing } from './check.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
 import { makeRandom } from '../oracle/random.ts';
 import { evaluate, sensitivity } from '../programs/evaluate.ts';
-import { fuzz } from './fixtures/run.ts';
+import { fuzz, fuzzSizes } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { printProgram, type Program, Ref } from '../programs/program.ts';
 import { CallFuzz } from './refusals.ts';
@@ -16,6 +16,10 @@ import { CallFuzz } from './refusals.ts';
 describe('random programs', () => {
   it('give what their formulas say, on the CPU engine', async () => {
     await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'programs', seed: 1, programs: 20 });
+  });
+
+  it('give the same at several sizes, whose plans they share', async () => {
+    await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'sizes', seed: 1, programs: 12 });
   });
 
   it('have derivatives that agree', async () => {

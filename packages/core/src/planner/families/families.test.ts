@@ -81,7 +81,8 @@ describe('sharing', () => {
     // 8 and 12 are twice and three times what follows from them; 9 is not.
     const f = (n: number) => pg.sum(pg.mul(rows(n, 2), Math.floor(n / 4)), 0);
     expect(await sameAtSizes(f, [8, 12, 9, 13, 8, 11, 14])).toBeGreaterThan(2);
-    const g = (n: number) => pg.sum(pg.add(rows(n, 2), rows(1, 2 * Math.floor(n / 8)).slice([null, { start: 0, stop: 2 }])), 0);
+    const g = (n: number) =>
+      pg.sum(pg.add(rows(n, 2), rows(1, 2 * Math.floor(n / 8)).slice([null, { start: 0, stop: 2 }])), 0);
     await sameAtSizes(g, [8, 16, 9, 17, 24, 13]);
   });
 
@@ -98,7 +99,11 @@ describe('what would count wrong is refused or right', () => {
     'rows from the end': (n) => pg.slice(rows(n, 3), [{ start: -3, stop: -1 }]),
     'every other row': (n) => pg.slice(rows(n, 3), [{ step: 2 }]),
     'rows of a table': (n) => pg.slice(rows(40, 3), [{ start: 0, stop: n }]).add(rows(n, 3)),
-    pad: (n) => pg.pad(rows(n, 3), [[1, 2], [0, 0]]),
+    pad: (n) =>
+      pg.pad(rows(n, 3), [
+        [1, 2],
+        [0, 0],
+      ]),
     concat: (n) => pg.concat([rows(n, 3), rows(2, 3)], 0),
     stack: (n) => pg.stack([rows(n, 3), rows(n, 3)], 1),
     'inner reshape': (n) => pg.reshape(pg.permute(rows(n, 3), [1, 0]), [3 * n]).add(1),
@@ -106,10 +111,22 @@ describe('what would count wrong is refused or right', () => {
     sort: (n) => pg.sort(rows(n)),
     'running sums': (n) => pg.cumSum(rows(n, 3), 0),
     'position of the greatest': (n) => pg.argMax(rows(n, 3), 0),
-    softmax: (n) => pg.softmax(rows(n, 3), 0).mul(0).add(pg.sum(rows(n, 3), 0)),
+    softmax: (n) =>
+      pg
+        .softmax(rows(n, 3), 0)
+        .mul(0)
+        .add(pg.sum(rows(n, 3), 0)),
     'the mean': (n) => pg.mul(pg.sum(rows(n, 4), 0), n),
     'one in three rows': (n) => pg.unfold(rows(1, 1, n, 3), [2, 2]),
-    gather: (n) => pg.take(rows(5, 3), tensor(numbers(n).map((x) => Math.abs(x) % 5), { dtype: 'int32' }), 0),
+    gather: (n) =>
+      pg.take(
+        rows(5, 3),
+        tensor(
+          numbers(n).map((x) => Math.abs(x) % 5),
+          { dtype: 'int32' },
+        ),
+        0,
+      ),
     'gather of the size': (n) => pg.take(rows(n, 3), tensor([1, 0, 2], { dtype: 'int32' }), 0),
     products: (n) => pg.matmul(pg.permute(rows(n, 3), [1, 0]), rows(n, 4)),
     'products of the size': (n) => pg.sum(pg.matmul(rows(n, 3), pg.permute(rows(n, 3), [1, 0])), 1),
@@ -124,9 +141,19 @@ describe('what would count wrong is refused or right', () => {
   it('sums of extents that equal a capacity', async () => {
     // 5 + 12 and 13 + 4 are 17, the capacity of sizes of 8 .. 15.
     const f = (n: number) =>
-      pg.add(pg.matmul(rows(n, 5), tensor(numbers(15), { shape: [5, 3] })), pg.matmul(rows(n, 12), tensor(numbers(36), { shape: [12, 3] })));
+      pg.add(
+        pg.matmul(rows(n, 5), tensor(numbers(15), { shape: [5, 3] })),
+        pg.matmul(rows(n, 12), tensor(numbers(36), { shape: [12, 3] })),
+      );
     await sameAtSizes(f, [9, 13, 8, 15, 11]);
-    for (const [a, b] of [[1, 16], [3, 14], [7, 12], [9, 10], [2, 21], [4, 33]] as const) {
+    for (const [a, b] of [
+      [1, 16],
+      [3, 14],
+      [7, 12],
+      [9, 10],
+      [2, 21],
+      [4, 33],
+    ] as const) {
       const g = (n: number) =>
         pg.add(
           pg.matmul(rows(n, a), tensor(numbers(3 * a), { shape: [a, 3] })),
@@ -135,8 +162,7 @@ describe('what would count wrong is refused or right', () => {
       await sameAtSizes(g, [9, 13, 8, 15, 11]);
       await sameAtSizes(g, [19, 23, 17, 31]);
     }
-    const padded = (n: number) =>
-      pg.conv1d(rows(n, 2, 13), tensor(numbers(20), { shape: [2, 2, 5] }), { padding: 2 });
+    const padded = (n: number) => pg.conv1d(rows(n, 2, 13), tensor(numbers(20), { shape: [2, 2, 5] }), { padding: 2 });
     await sameAtSizes(padded, [9, 13, 8, 15, 11]);
   });
 
