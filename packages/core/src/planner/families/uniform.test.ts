@@ -1,0 +1,92 @@
+/** Which nodes are computed alike for every size: each rule, both answers. */
+import { describe, expect, it } from 'vitest';
+import { bring } from '../../graph/definition.ts';
+import '../../index.ts';
+import { definitions } from '../../primitives/all.ts';
+import type { PrimitiveName } from '../../graph/node.ts';
+import { isUniform, type SizedShape } from './uniform.ts';
+
+for (const definition of definitions) bring(definition);
+
+/** A shape; `n` is the size, here 7. */
+const of = (...shape: (number | 'n' | '3n')[]): SizedShape => {
+  const factors = shape.map((x) => (x === 'n' ? 1 : x === '3n' ? 3 : 0));
+  const lengths = shape.map((x) => (x === 'n' ? 7 : x === '3n' ? 21 : x));
+  return { shape: lengths, axes: factors.some((c) => c > 0) ? factors : null };
+};
+
+const slice = (start: number[], step: number[]): unknown => ({ start, length: [], step });
+const conv = (groups: number, batchGroups = 1): unknown => ({ groups, batchGroups });
+const window = { size: [3], stride: [1], dilation: [1] };
+
+type Case = readonly [op: PrimitiveName, attr: unknown, node: SizedShape, ...src: SizedShape[]];
+
+const alike: readonly Case[] = [
+  ['neg', null, of('n', 3), of('n', 3)],
+  ['argSort', { axis: 0 }, of(4), of(4)],
+  ['where', null, of('n'), of('n'), of('n'), of('n')],
+  ['constant', null, of('n')],
+  ['scalar', null, of()],
+  ['iota', { length: 7 }, of('n')],
+  ['randomBits', {}, of('n', 3), of(), of()],
+  ['permute', { axes: [1, 0] }, of(3, 'n'), of('n', 3)],
+  ['expand', {}, of('n', 3), of(1, 3)],
+  ['reshape', {}, of('3n'), of('n', 3)],
+  ['reshape', {}, of('n', 3), of('3n')],
+  ['reshape', {}, of(2, 'n', 3), of(2, '3n')],
+  ['reshape', {}, of(1, 'n', 1), of('n')],
+  ['slice', slice([0, 1], [1, 2]), of('n', 2), of('n', 5)],
+  ['pad', { low: [0, 1], high: [0, 2] }, of('n', 6), of('n', 3)],
+  ['concat', { axis: 1 }, of('n', 5), of('n', 2), of('n', 3)],
+  ['reduce', { op: 'sum', axes: [0] }, of(3), of('n', 3)],
+  ['argReduce', { op: 'max', axes: [0] }, of(3), of('n', 3)],
+  ['argReduce', { op: 'max', axes: [0, 1] }, of(), of('n', 3)],
+  ['argReduce', { op: 'max', axes: [1] }, of('n'), of('n', 3)],
+  ['gather', { axis: 0 }, of('n', 3), of(9, 3), of('n')],
+  ['window', window, of('n', 4, 3), of('n', 6)],
+  ['fold', { ...window, spatial: [6] }, of('n', 6), of('n', 4, 3)],
+  ['dotGeneral', {}, of('n', 4), of('n', 3), of(3, 4)],
+  ['conv', conv(1), of('n', 4, 6), of('n', 3, 6), of(4, 3, 3)],
+];
+
+const otherwise: readonly Case[] = [
+  ['argSort', { axis: 0 }, of('n'), of('n')],
+  ['scan', { axis: 0 }, of('n', 3), of('n', 3)],
+  ['scatter', { axis: 0 }, of('n'), of('n'), of(2), of(2)],
+  ['randomBits', {}, of(3, 'n'), of(), of()],
+  ['reshape', {}, of('3n'), of(3, 'n')],
+  ['reshape', {}, of(3, 'n'), of('3n')],
+  ['reshape', {}, of(2, '3n'), of('n', 6)],
+  ['slice', slice([1, 0], [1, 1]), of('n', 5), of('n', 5)],
+  ['slice', slice([0, 0], [2, 1]), of('n', 5), of('n', 5)],
+  ['slice', slice([6, 0], [-1, 1]), of('n', 5), of('n', 5)],
+  ['slice', slice([0, 0], [1, 1]), of(2, 5), of('n', 5)],
+  ['pad', { low: [1, 0], high: [0, 0] }, of('n', 3), of('n', 3)],
+  ['pad', { low: [0, 0], high: [1, 0] }, of('n', 3), of('n', 3)],
+  ['concat', { axis: 0 }, of('n', 5), of('n', 5), of(2, 5)],
+  ['argReduce', { op: 'max', axes: [0, 1] }, of(), of(3, 'n')],
+  ['gather', { axis: 0 }, of(4, 3), of('n', 3), of(4)],
+  ['window', window, of(2, 'n', 3), of(2, 'n')],
+  ['fold', { ...window, spatial: [6] }, of(2, 'n'), of(2, 'n', 3)],
+  ['conv', conv(1), of(2, 4, 'n'), of(2, 3, 'n'), of(4, 3, 3)],
+  ['conv', conv(2), of('n', 4, 6), of('n', 6, 6), of(4, 3, 3)],
+  ['conv', conv(1, 2), of('n', 4, 6), of('n', 3, 6), of(4, 3, 3)],
+];
+
+const named = (one: Case): readonly [string, Case] => [
+  `${one[0]} ${JSON.stringify(one[1])} of ${one
+    .slice(2)
+    .map((x) => `[${(x as SizedShape).shape}]`)
+    .join(' from ')}`,
+  one,
+];
+
+describe('isUniform', () => {
+  it.each(alike.map(named))('%s', (_, [op, attr, node, ...src]) => {
+    expect(isUniform(op, attr, node, src)).toBe(true);
+  });
+
+  it.each(otherwise.map(named))('not %s', (_, [op, attr, node, ...src]) => {
+    expect(isUniform(op, attr, node, src)).toBe(false);
+  });
+});
