@@ -82,7 +82,8 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const { size } = graph;
   /** Bytes of a node that is as long as the size, less those before `start`; null where they do not depend on that. */
   const bytesAt = ({ shape, leaf, dtype }: PlanNode, start = 0): ((n: number) => number) | null => {
-    if (size === null || [...shape, ...(leaf?.strides ?? [])].every((x) => x === 0 || sizeFactor(size, x) === 0)) return null;
+    if (size === null || [...shape, ...(leaf?.strides ?? [])].every((x) => x === 0 || sizeFactor(size, x) === 0))
+      return null;
     const { capacity } = size;
     const bytes = elementSize(dtype, elementBytes);
     const at = (x: number, n: number): number => atSize(x, capacity, n);

@@ -114,6 +114,7 @@ function ingestNode(
     if (sum !== null) return sum;
   }
   const src = node.src.map((source) => made[source.index]!);
+  graph.given = shape;
   return graph.make(op, attr, op === 'scatterAdd' ? filledUp(graph, src, attr) : src, shape, dtype);
 }
 

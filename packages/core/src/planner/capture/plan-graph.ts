@@ -53,6 +53,8 @@ export interface PlanSize {
    * capacity each stretch has the capacity's length, so positions along such an axis are (stretch, place in it).
    */
   readonly stretches: ReadonlyMap<number, number>;
+  /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
+  check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
 }
 
 /** A cone at the capacity of a class of sizes (planner/families/). */
@@ -78,26 +80,6 @@ export function atSize(n: number, capacity: number, size: number): number {
   let value = n;
   for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * size;
   return value;
-}
-
-/** True if the length of an axis is a sum, or begins with one. */
-function isSum(op: PrimitiveName, attr: unknown, from: Shape, shape: Shape, axis: number): boolean {
-  switch (op) {
-    case 'concat':
-      return axis === (attr as Attrs['concat']).axis;
-    case 'pad':
-      return from[axis] !== shape[axis];
-    case 'slice':
-      return from[axis]! % shape[axis]! !== 0;
-    case 'conv':
-      return axis > 1;
-    case 'window':
-      return axis >= from.length - (attr as Attrs['window']).size.length;
-    case 'fold':
-      return axis >= shape.length - (attr as Attrs['fold']).size.length;
-    default:
-      return false;
-  }
 }
 
 /** True if the node is of this primitive; narrows `attr`. */
@@ -127,6 +109,8 @@ export class PlanGraph {
   readonly #writer = new IntWriter();
   /** The size in its shapes; null for a plan of one size. */
   readonly size: PlanSize | null;
+  /** The shape of the node that is being imported: its extents are known to be sizes, or not to be. */
+  given: Shape | null = null;
 
   constructor(rewrite: Rewrite, size: PlanSize | null = null) {
     this.#rewrite = rewrite;
@@ -205,16 +189,6 @@ export class PlanGraph {
     this.#known.clear();
   }
 
-  /** An extent that a sum made a multiple of the capacity is no size: sized axes are those of sources, in the places where a sum is not. */
-  #checkSizes<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly PlanNode[], shape: Shape): void {
-    if (op === 'reshape' || op === 'expand' || src.length === 0) return;
-    shape.forEach((n, axis) => {
-      if (n === 0 || sizeFactor(this.size, n) === 0) return;
-      if (!src.some((s) => s.shape.includes(n)) || isSum(op, attr, src[0]!.shape, shape, axis))
-        throw new SizesRefused(`${op} of shape [${shape}]`);
-    });
-  }
-
   #append(
     op: PrimitiveName,
     attr: Attrs[PrimitiveName],
@@ -224,7 +198,7 @@ export class PlanGraph {
     leaf: LeafInfo | null,
     scalar: number,
   ): PlanNode {
-    if (this.size !== null) this.#checkSizes(op, attr, src, shape);
+    if (shape !== this.given) this.size?.check(op, attr, src, shape);
     const definition = definitionOf(op);
     const role = definition.roleOf?.(attr, src) ?? definition.role;
     const node = {

@@ -15,6 +15,7 @@ import type { Cone } from '../capture/cone.ts';
 import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Logger } from '../../engine/engine.ts';
 import { makePlan, type Plan, type PlanOptions, sized } from '../plan.ts';
+import { checkExtents } from './extents.ts';
 import { PlanHints } from './hints.ts';
 import { matches, resized, sampleOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
 import { addStretches, isUniform } from './uniform.ts';
@@ -250,7 +251,13 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
   const capacity = capacityFor(high, sizes);
   const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
   return {
-    size: { capacity, low, high, stretches },
+    size: {
+      capacity,
+      low,
+      high,
+      stretches,
+      check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
+    },
     stridesOf: (i, own) =>
       own.map((x, axis) => ((sizes.strides.get(i)?.[axis] ?? 0) > 0 ? sizes.strides.get(i)![axis]! * capacity : x)),
     shapeOf: (i) => sample.shapes[i]!.map((x, axis) => ((axes[i]?.[axis] ?? 0) > 0 ? axes[i]![axis]! * capacity : x)),
