@@ -1,10 +1,10 @@
 /** Plans that sizes share, on the engine that checks every access: when they are made and bound, what breaks a guess, what is let go. */
+import { stateOf } from '../../runtime/run.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
 import { getEngine } from '../../engine/registry.ts';
-import { loadFamilies, stateOf } from '../../runtime/run.ts';
 
 const numbers = (n: number, salt = 0): number[] => Array.from({ length: n }, (_, i) => ((i * 7 + salt) % 11) - 5);
 
@@ -37,7 +37,6 @@ async function sameAtSizes(f: (n: number) => Tensor, sizes: readonly number[]): 
 beforeEach(async () => {
   await setEngine(createReferenceEngine());
   setDynamicSizes('automatic');
-  await loadFamilies();
 });
 
 describe('sharing', () => {

@@ -94,10 +94,10 @@ describe('sizesOf', () => {
     expect(found(p.neg(wide(2)), p.neg(wide(4)))).toBeNull();
   });
 
-  it('takes no stride for a size', () => {
+  it('takes strides for sizes, but along axes of one element', () => {
     const inner = (n: number) => p.neg(leaf(3, n));
-    expect(found(inner(4), inner(6))).toBeNull();
-    expect(found(p.neg(leaf(1, 4)), p.neg(leaf(1, 6)))).not.toBeNull();
+    expect([...found(inner(4), inner(6))!.strides]).toEqual([[0, [1, 0]]]);
+    expect([...found(p.neg(leaf(1, 4)), p.neg(leaf(1, 6)))!.strides]).toEqual([]);
   });
 });
 

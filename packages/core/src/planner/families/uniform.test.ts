@@ -4,7 +4,7 @@ import { bring } from '../../graph/definition.ts';
 import '../../index.ts';
 import { definitions } from '../../primitives/all.ts';
 import type { PrimitiveName } from '../../graph/node.ts';
-import { isUniform, type SizedShape } from './uniform.ts';
+import { addStretches, isUniform, type SizedShape } from './uniform.ts';
 
 for (const definition of definitions) bring(definition);
 
@@ -43,6 +43,8 @@ const alike: readonly Case[] = [
   ['argReduce', { op: 'max', axes: [0, 1] }, of(), of('n', 3)],
   ['argReduce', { op: 'max', axes: [1] }, of('n'), of('n', 3)],
   ['gather', { axis: 0 }, of('n', 3), of(9, 3), of('n')],
+  ['gather', { axis: 0 }, of(4, 3), of('n', 3), of(4)],
+  ['scatterAdd', { axis: 0 }, of(9, 3), of(9, 3), of('n'), of('n', 3)],
   ['window', window, of('n', 4, 3), of('n', 6)],
   ['fold', { ...window, spatial: [6] }, of('n', 6), of('n', 4, 3)],
   ['dotGeneral', {}, of('n', 4), of('n', 3), of(3, 4)],
@@ -52,11 +54,9 @@ const alike: readonly Case[] = [
 const otherwise: readonly Case[] = [
   ['argSort', { axis: 0 }, of('n'), of('n')],
   ['scan', { axis: 0 }, of('n', 3), of('n', 3)],
+  ['scatterAdd', { axis: 0 }, of('n', 3), of('n', 3), of(4), of(4, 3)],
   ['scatter', { axis: 0 }, of('n'), of('n'), of(2), of(2)],
   ['randomBits', {}, of(3, 'n'), of(), of()],
-  ['reshape', {}, of('3n'), of(3, 'n')],
-  ['reshape', {}, of(3, 'n'), of('3n')],
-  ['reshape', {}, of(2, '3n'), of('n', 6)],
   ['slice', slice([1, 0], [1, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([0, 0], [2, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([6, 0], [-1, 1]), of('n', 5), of('n', 5)],
@@ -65,7 +65,6 @@ const otherwise: readonly Case[] = [
   ['pad', { low: [0, 0], high: [1, 0] }, of('n', 3), of('n', 3)],
   ['concat', { axis: 0 }, of('n', 5), of('n', 5), of(2, 5)],
   ['argReduce', { op: 'max', axes: [0, 1] }, of(), of(3, 'n')],
-  ['gather', { axis: 0 }, of(4, 3), of('n', 3), of(4)],
   ['window', window, of(2, 'n', 3), of(2, 'n')],
   ['fold', { ...window, spatial: [6] }, of(2, 'n'), of(2, 'n', 3)],
   ['conv', conv(1), of(2, 4, 'n'), of(2, 3, 'n'), of(4, 3, 3)],
@@ -88,5 +87,45 @@ describe('isUniform', () => {
 
   it.each(otherwise.map(named))('not %s', (_, [op, attr, node, ...src]) => {
     expect(isUniform(op, attr, node, src)).toBe(false);
+  });
+});
+
+describe('stretches', () => {
+  const added = (...reshapes: (readonly [from: SizedShape, to: SizedShape])[]): [number, number][] | null => {
+    const stretches = new Map<number, number>();
+    return reshapes.every(([from, to]) => addStretches(stretches, from, to)) ? [...stretches].sort() : null;
+  };
+
+  it('are what comes before a size', () => {
+    expect(added([of('n', 3), of('3n')])).toEqual([
+      [1, 1],
+      [3, 1],
+    ]);
+    expect(added([of(3, 'n'), of('3n')])).toEqual([
+      [1, 1],
+      [3, 3],
+    ]);
+    expect(added([of(2, 3, 'n', 4), of(2, '3n', 4)])).toEqual([
+      [1, 1],
+      [3, 3],
+    ]);
+    expect(added([of(3, 'n'), of('3n')], [of('3n', 5), of(3, 'n', 5)])).toEqual([
+      [1, 1],
+      [3, 3],
+    ]);
+    expect(added([of(5, 4), of(20)])).toEqual([]);
+  });
+
+  it('of an axis that is there from the beginning are as many as it is taken apart into', () => {
+    expect(added([of('3n', 2), of(3, 'n', 2)])).toEqual([
+      [1, 1],
+      [3, 3],
+    ]);
+  });
+
+  it('are refused where axes of one extent would differ, where two sizes meet, where a stretch would be cut', () => {
+    expect(added([of(3, 'n'), of('3n')], [of('n', 3), of('3n')])).toBeNull();
+    expect(added([of('n', 'n'), { shape: [49], axes: [7] }])).toBeNull();
+    expect(added([of(2, '3n'), of('n', 6)])).toBeNull();
   });
 });
