@@ -167,7 +167,7 @@ describe('what would count wrong is refused or right', () => {
 
   it('views that run backwards, or of which two axes are the size', async () => {
     const held = async (n: number, view: (x: Tensor) => Tensor): Promise<number[]> => {
-      const y = view(rows(20, 21));
+      const y = view(rows(32, 16));
       await y.data();
       const values = await valuesOf(() => pg.sum(pg.mul(y, 3), 1));
       y.dispose();
@@ -175,9 +175,10 @@ describe('what would count wrong is refused or right', () => {
     };
     const views = [
       (n: number) => (x: Tensor) => pg.flip(pg.slice(x, [{ start: 0, stop: n }]), 0),
-      (n: number) => (x: Tensor) => pg.slice(x, [{ start: 20 - n }, { start: 0, stop: n }]),
-      (n: number) => (x: Tensor) => pg.slice(x, [{ start: 1, stop: 1 + n }, { start: 21 - n }]),
-      (n: number) => (x: Tensor) => pg.permute(pg.slice(x, [{ start: 3 }, { start: 2, stop: 2 + n }]), [1, 0]),
+      (n: number) => (x: Tensor) => pg.slice(x, [{ start: 32 - n }, { start: 0, stop: n }]),
+      (n: number) => (x: Tensor) => pg.slice(x, [{ start: 1, stop: 1 + n }, { start: 16 - n }]),
+      (n: number) => (x: Tensor) => pg.slice(x, [{ start: 32 - n }, { start: 16 - n }]),
+      (n: number) => (x: Tensor) => pg.permute(pg.slice(x, [{ start: 3 }, { stop: n }]), [1, 0]),
     ];
     for (const view of views) {
       const sizes = [9, 13, 8, 15, 9];
