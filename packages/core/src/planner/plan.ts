@@ -15,7 +15,7 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import { atSize, type PlanGraph, type PlanNode, type SizedCone, sizeFactor } from './capture/plan-graph.ts';
+import type { PlanGraph, PlanNode, SizedCone } from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -80,20 +80,8 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const { caps } = engine;
   const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign }, sizedCone);
   const { size } = graph;
-  /** Bytes of a node that is as long as the size, less those before `start`; null where they do not depend on that. */
-  const bytesAt = ({ shape, leaf, dtype }: PlanNode, start = 0): ((n: number) => number) | null => {
-    if (size === null || [...shape, ...(leaf?.strides ?? [])].every((x) => x === 0 || sizeFactor(size, x) === 0))
-      return null;
-    const { capacity } = size;
-    const bytes = elementSize(dtype, elementBytes);
-    const at = (x: number, n: number): number => atSize(x, capacity, n);
-    if (leaf === null) return (n) => shape.reduce((all, extent) => all * at(extent, n), bytes) - start;
-    const { span, strides } = leaf;
-    const reach = (n: number): number =>
-      shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!, n)) * (at(extent, n) - 1), 0);
-    const aligned = span - reach(capacity);
-    return (n) => (aligned + reach(n)) * bytes - start;
-  };
+  const bytesAt = (node: PlanNode, start = 0): BufferPlan['bytesAt'] =>
+    size === null ? null : size.bytesAt(node, elementSize(node.dtype, elementBytes), start);
   const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
 
   const bases = new Set<PlanNode>();
@@ -153,25 +141,8 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   };
 }
 
-/** The plan of a class of sizes, bound to one of them. */
-export function sized(plan: Plan, size: number): Plan {
-  const fit = <T extends { readonly bytes: number; readonly bytesAt: BufferPlan['bytesAt'] }>(x: T): T =>
-    x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(size) };
-  const hasSize = (x: number): boolean => x !== 0 && x % plan.size === 0;
-  return {
-    ...plan,
-    size,
-    dispatches: plan.dispatches.map((d) => ({ ...d, bindings: d.bindings.map(fit) })),
-    buffers: plan.buffers.map((buffer) => ({ ...buffer, ...block(fit(buffer).bytes) })),
-    outputs: plan.outputs.map((output) => {
-      const { strides, offset } = output.view;
-      if (!strides.some(hasSize)) return output;
-      return { ...output, view: { strides: strides.map((x) => atSize(x, plan.size, size)), offset } };
-    }),
-  };
-}
-
-function block(bytes: number): { bytes: number; sizeClass: number } {
+/** Bytes, and the class of buffers that holds them. */
+export function block(bytes: number): { bytes: number; sizeClass: number } {
   return { bytes, sizeClass: sizeClass(bytes) };
 }
 

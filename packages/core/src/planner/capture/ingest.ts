@@ -4,8 +4,7 @@
  * An output that is only a movement of something in memory becomes a view of it and costs nothing.
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
-import { definitionOf } from '../../graph/definition.ts';
-import type { Attrs, Node, NodeStorage } from '../../graph/node.ts';
+import type { Node, NodeStorage } from '../../graph/node.ts';
 import { dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
 import {
   expandView,
@@ -115,22 +114,7 @@ function ingestNode(
   }
   const src = node.src.map((source) => made[source.index]!);
   graph.given = shape;
-  return graph.make(op, attr, op === 'scatterAdd' ? filledUp(graph, src, attr) : src, shape, dtype);
-}
-
-/**
- * Sources of a sum of updates whose programs go through as many as the capacity has: beyond the size nothing is added to the first element.
- */
-function filledUp(graph: PlanGraph, src: readonly PlanNode[], attr: Node['attr']): readonly PlanNode[] {
-  const { size } = graph;
-  if (size === null || definitionOf('scatterAdd').roleOf?.(attr as Attrs['scatterAdd'], src) !== 'program') return src;
-  return src.map((x, i) => {
-    const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
-    if (i === 0 || !high.includes(1)) return x;
-    if (x.shape.some((n) => (size.stretches.get(n) ?? 1) > 1)) throw new SizesRefused(`updates of shape [${x.shape}]`);
-    const filled = x.shape.map((n, axis) => n + high[axis]!);
-    return graph.make('pad', { low: high.map(() => 0), high, value: 0 }, [x], filled, x.dtype);
-  });
+  return graph.make(op, attr, sized === null ? src : sized.size.filledUp(graph, op, attr, src), shape, dtype);
 }
 
 function leaf(

@@ -6,6 +6,8 @@
  */
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { encodeAttr, IntWriter } from './cache.ts';
@@ -55,6 +57,15 @@ export interface PlanSize {
   readonly stretches: ReadonlyMap<number, number>;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
+  /** Bytes of a node in memory at a size, those before `start` left out; null where they do not depend on it. */
+  bytesAt(node: PlanNode, elementBytes: number, start: number): ((size: number) => number) | null;
+  /**
+   * Where in memory an element is of a node that is held or handed out: as long as the size that is bound, and so are its strides. Null where
+   * they do not depend on that.
+   */
+  placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
+  /** Sources of an operation, filled up to the capacity where its programs go through all of that. */
+  filledUp(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }
 
 /** A cone at the capacity of a class of sizes (planner/families/). */
@@ -73,13 +84,6 @@ export class SizesRefused extends Error {}
 /** How often the size of a plan is in a number; 0 for numbers that do not depend on it. */
 export function sizeFactor(size: PlanSize | null, n: number): number {
   return size !== null && n % size.capacity === 0 ? n / size.capacity : 0;
-}
-
-/** A number of a plan with another size in it. */
-export function atSize(n: number, capacity: number, size: number): number {
-  let value = n;
-  for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * size;
-  return value;
 }
 
 /** True if the node is of this primitive; narrows `attr`. */

@@ -12,9 +12,10 @@
 import type { PrimitiveName } from '../../graph/node.ts';
 import { CompileError } from '../../engine/errors.ts';
 import type { Cone } from '../capture/cone.ts';
-import { type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
+import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Logger } from '../../engine/engine.ts';
-import { makePlan, type Plan, type PlanOptions, sized } from '../plan.ts';
+import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
+import { bytesAt, filledUp, placeIn, sized } from './bound.ts';
 import { checkExtents } from './extents.ts';
 import { PlanHints } from './hints.ts';
 import { matches, resized, sampleOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
@@ -250,14 +251,18 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
   const high = 2 * low - 1;
   const capacity = capacityFor(high, sizes);
   const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
+  const size: PlanSize = {
+    capacity,
+    low,
+    high,
+    stretches,
+    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
+    bytesAt: (node, elementBytes, start) => bytesAt(capacity, node, elementBytes, start),
+    placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
+    filledUp: (graph, op, attr, src) => filledUp(size, graph, op, attr, src),
+  };
   return {
-    size: {
-      capacity,
-      low,
-      high,
-      stretches,
-      check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
-    },
+    size,
     stridesOf: (i, own) =>
       own.map((x, axis) => ((sizes.strides.get(i)?.[axis] ?? 0) > 0 ? sizes.strides.get(i)![axis]! * capacity : x)),
     shapeOf: (i) => sample.shapes[i]!.map((x, axis) => ((axes[i]?.[axis] ?? 0) > 0 ? axes[i]![axis]! * capacity : x)),

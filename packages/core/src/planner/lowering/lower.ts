@@ -13,8 +13,8 @@ import { linearOf } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
-import { type PlanNode, sizeFactor } from '../capture/plan-graph.ts';
-import { type Demand, type DraftContext, type KernelDraft, sizeScalar } from '../fusion/draft.ts';
+import type { PlanNode } from '../capture/plan-graph.ts';
+import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../memory.ts';
@@ -270,30 +270,12 @@ type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
  * Where in memory an element is. What the plan keeps to itself is laid out for its capacity; leaves and what is handed out are as long as the
  * size that is bound, and so are their strides.
  */
-function placeIn(context: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
-  const { e, size } = context;
+function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
   const { leaf, shape } = node;
   const strides = leaf?.strides ?? arranged.get(node);
-  if (size === null || (leaf === null && !node.forced)) return flatten(e, shape, index, strides, leaf?.shift);
-  const at = strides ?? rowMajorStrides(shape);
-  const isPlain = (extent: number, axis: number): boolean =>
-    sizeFactor(size, at[axis]!) === 0 && (size.stretches.get(extent) ?? 1) === 1;
-  if (shape.every(isPlain)) return flatten(e, shape, index, strides, leaf?.shift);
-  const n = sizeScalar(e, size);
-  let flat: KNode = e.i32(leaf?.shift ?? 0);
-  shape.forEach((extent, axis) => {
-    if (extent === 1 || at[axis] === 0) return;
-    let [position, stride] = [index[axis]!, at[axis]!];
-    const stretch = extent / (size.stretches.get(extent) ?? 1);
-    if (stretch < extent) {
-      const bound = e.mul(n, sizeFactor(size, stretch));
-      position = e.add(e.mul(e.idiv(position, stretch), bound), e.irem(position, stretch));
-    }
-    let step: KNode = e.i32(1);
-    for (; stride % size.capacity === 0; stride /= size.capacity) step = e.mul(step, n);
-    flat = e.add(flat, e.mul(position, e.mul(step, stride)));
-  });
-  return flat;
+  const held = size !== null && (leaf !== null || node.forced);
+  const bound = held ? size.placeIn(e, node, index, strides ?? rowMajorStrides(shape)) : null;
+  return bound ?? flatten(e, shape, index, strides, leaf?.shift);
 }
 
 function finish(
