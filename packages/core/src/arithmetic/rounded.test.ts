@@ -8,7 +8,7 @@ import { Exprs } from '../ir/expr.ts';
 import type { KNode, UnaryOp } from '../ir/ir.ts';
 import { remake } from '../ir/rewrite.ts';
 import { keepRounding } from './rounded.ts';
-import { nodesOf, sourcesFirst } from '../ir/traverse.ts';
+import { nodesOf, sourcesFirst } from '../ir/node.ts';
 
 const guarded = { ...singleCaps, nativeOps: new Set(['ROUNDED'] as const), keepRounding };
 const unguarded = { ...singleCaps, nativeOps: new Set(['ROUNDED'] as const) };

@@ -7,9 +7,8 @@
  */
 import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';
-import { type Linear, lowOf } from '../ir/node.ts';
+import { type Linear, lowOf, nodesOf } from '../ir/node.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
-import { nodesOf } from '../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
 /** True if the loop always runs through its extent. */

@@ -12,7 +12,7 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct, Transform } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
-import { nodesOf } from '../ir/traverse.ts';
+import { nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
 /** A temporary tensor: one PARAM to write it, one to read it. */

@@ -12,7 +12,7 @@ export { linearOf } from '../ir/simplify/integers.ts';
 export { type BuildOptions, ProgramBuilder } from '../ir/builder/builder.ts';
 export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/packed.ts';
 export { endsOf } from '../ir/block-ends.ts';
-export { blocksOf } from '../ir/blocks.ts';
+export { blocksOf } from '../ir/uses.ts';
 export { type Operands, type Use, type Uses, usesOf } from '../ir/uses.ts';
 export { computesAll, computesIn } from '../ir/target.ts';
 export { printLoopKernel, printNode, printProgram } from '../ir/print.ts';

@@ -13,10 +13,17 @@ import {
   unaryFunction,
   type Value,
 } from './values.ts';
-import { isArithmetic } from '../ir/arithmetic.ts';
-import { blocksOf } from '../ir/blocks.ts';
+import {
+  type BinaryOp,
+  isArithmetic,
+  type KNode,
+  type KNodeOf,
+  type Program,
+  type TernaryOp,
+  type UnaryOp,
+} from '../ir/ir.ts';
+import { blocksOf } from '../ir/uses.ts';
 import { endsOf } from '../ir/block-ends.ts';
-import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
 /** What a thread has to itself. */

@@ -1,5 +1,5 @@
-/** Where the blocks of a program end. Apart from blocks.ts, as pages with WebGPU alone do without. */
-import { blocksOf } from './blocks.ts';
+/** Where the blocks of a program end. Apart from uses.ts, as pages with WebGPU alone do without. */
+import { blocksOf } from './uses.ts';
 import type { Program } from './ir.ts';
 
 /**

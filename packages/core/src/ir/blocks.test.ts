@@ -2,10 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { randomGroups, randomProgram } from '@polygrad/testing';
 import { endsOf } from './block-ends.ts';
-import { blocksOf } from './blocks.ts';
+import { blocksOf, usesOf } from './uses.ts';
 import { ProgramBuilder } from './builder/builder.ts';
 import type { KNode, Program, ProgramNode } from './ir.ts';
-import { usesOf } from './uses.ts';
 
 const programs: readonly Program[] = Array.from({ length: 16 }, (_, seed) => [
   randomProgram(seed).program,

@@ -6,19 +6,19 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import { isArg } from './arithmetic.ts';
-import type {
-  BinaryOp,
-  KArg,
-  KNode,
-  KNodeAmong,
-  KNodeOf,
-  KOp,
-  RangeKind,
-  ReduceOp,
-  SpecialKind,
-  TernaryOp,
-  UnaryOp,
+import {
+  type BinaryOp,
+  isArg,
+  type KArg,
+  type KNode,
+  type KNodeAmong,
+  type KNodeOf,
+  type KOp,
+  type RangeKind,
+  type ReduceOp,
+  type SpecialKind,
+  type TernaryOp,
+  type UnaryOp,
 } from './ir.ts';
 import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';

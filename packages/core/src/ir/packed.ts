@@ -6,9 +6,8 @@ import type { DType } from '../shape/dtype.ts';
 import { showAs } from '#shown-as';
 import type { KArg, KNode, KNodeOf, KOp, Program, ProgramNode } from './ir.ts';
 import { uniqueNode } from './expr.ts';
-import { assumeBounds, highOf, type Known, lowOf, newMark } from './node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark, sourcesFirst } from './node.ts';
 import { programOf } from './program.ts';
-import { sourcesFirst } from './traverse.ts';
 
 /** All of a program but its nodes, and those as integers. */
 export interface PackedProgram {

@@ -4,7 +4,7 @@
  * Nodes are numbered %0, %1 ... in order of appearance, so the text of equal kernels is equal.
  */
 import type { KNode, LoopKernel, Program, Transform } from './ir.ts';
-import { sourcesFirst } from './traverse.ts';
+import { sourcesFirst } from './node.ts';
 
 type Names = Map<KNode, string>;
 

@@ -1,8 +1,7 @@
 /** Programs as objects: what makes them of their fields, and what people see of one. */
 import { showAs } from '#shown-as';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isArithmetic } from './arithmetic.ts';
-import type { KNode, Program } from './ir.ts';
+import { isArithmetic, type KNode, type Program } from './ir.ts';
 import { highOf } from './node.ts';
 
 /** What JSON and Node's console show of a program. Its text is printProgram's (print.ts). */

@@ -1,5 +1,5 @@
 /**
- * Which values of a program are needed, how often, and by whom.
+ * What emitters ask of programs: which values are needed, how often, and by whom; and which block each node stands in (below).
  *
  * Statements are needed, and what needed nodes are made from. Emitters say what that is: one that makes addresses of index sums, or prints
  * two operations as one, needs other nodes than the sources.
@@ -47,4 +47,41 @@ export function usesOf(body: Program['body'], operands: Operands): Uses {
     }
   }
   return uses;
+}
+
+// Which block of a program each node stands in. Where blocks end is in block-ends.ts, the blocks of the builder in builder/builder.ts.
+//
+// Kept with the body of the program, which is what it tells of: programs that share a body share it, and a new body has its own.
+
+const known = new WeakMap<Program['body'], Int32Array>();
+
+/**
+ * For each position of the body, that of the LOOP or IF around it; -1 outside all blocks. A LOOP or IF stands outside the block it opens,
+ * an ENDLOOP or ENDIF inside the one it ends. Found when first asked for, the same array ever after.
+ *
+ * @throws Error where a block does not end, or what ends did not begin
+ * @example
+ * const p = new ProgramBuilder();
+ * const y = p.e.param(0, 'int32', 'write', 4);
+ * p.loop(4, (i) => p.store(y, i, i));
+ * const program = p.build({ name: 'count' });
+ * console.log(program.body.map((n) => n.op)); //=> [ 'CONST', 'PARAM', 'LOOP', 'STORE', 'ENDLOOP' ]
+ * console.log([...blocksOf(program)]); //=> [ -1, -1, -1, 2, 2 ]
+ */
+export function blocksOf({ body }: Program): Int32Array {
+  let around = known.get(body);
+  if (around === undefined) {
+    around = new Int32Array(body.length);
+    let open = -1;
+    for (let at = 0; at < body.length; at++) {
+      const { op } = body[at]!;
+      around[at] = open;
+      if (op === 'LOOP' || op === 'IF') open = at;
+      // What ends without a beginning leaves open what never ends.
+      if (op === 'ENDLOOP' || op === 'ENDIF') open = around[open] ?? body.length;
+    }
+    if (open >= 0) throw new Error('[kernel] unpaired blocks');
+    known.set(body, around);
+  }
+  return around;
 }

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { numbers, runOn } from './fixtures/programs.ts';
-import { rowMajor, type TensorView } from './lines.ts';
+import { rowMajor, type TensorView } from './program-set.ts';
 import { lowerScan, type ScanOp } from './scan/scan.ts';
 import { lowerScatter, type ScatterOp } from './scatter/update.ts';
 import { lowerSort } from './sort/sort.ts';

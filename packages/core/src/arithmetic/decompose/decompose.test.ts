@@ -18,7 +18,7 @@ import { decompose } from '../../entries/kernel.ts';
 import { fma32 } from '../../interpreter/values.ts';
 import { Exprs } from '../../ir/expr.ts';
 import { BASE_OPS, type KNode } from '../../ir/ir.ts';
-import { nodesOf } from '../../ir/traverse.ts';
+import { nodesOf } from '../../ir/node.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
 const engines = [

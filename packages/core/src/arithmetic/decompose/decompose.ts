@@ -12,7 +12,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import { type DecomposeCaps, type FloatMath, Math32, Math64 } from '../float-math.ts';
 import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
 import { remake } from '../../ir/rewrite.ts';
-import { nodesOf, sourcesFirst } from '../../ir/traverse.ts';
+import { nodesOf, sourcesFirst } from '../../ir/node.ts';
 
 /** The arithmetic of an operation; `y` and `z` are there for operations of two and of three operands. */
 export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNode;

@@ -8,7 +8,7 @@
  * since the first of equal elements wins.
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import { isArg, type KNode, type KNodeOf } from '../../ir/ir.ts';
 import {
   accumulate,
   accumulatorDtype,
@@ -21,7 +21,6 @@ import {
   takesPlace,
   wholeExtremum,
 } from './reduce.ts';
-import { isArg } from '../../ir/arithmetic.ts';
 import { copiesOf, type Values } from './scope.ts';
 import type { DType } from '../../shape/dtype.ts';
 

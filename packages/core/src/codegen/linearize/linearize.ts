@@ -8,7 +8,9 @@ import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import { Exprs } from '../../ir/expr.ts';
 import {
+  countOf,
   FreeRanges,
+  isSizedEnd,
   ownRanges,
   type Range,
   reduceRanges,
@@ -17,11 +19,9 @@ import {
   splitNests,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
-import { assumeBounds, highOf, type Known, lowOf, newMark } from '../../ir/node.ts';
+import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
-import { nodesOf } from '../../ir/traverse.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { countOf, isSizedEnd } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
 import { copiesOf, lanesOf, refuse, Scope, Values } from './scope.ts';

@@ -5,13 +5,11 @@
  * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
-import { isArg } from '../../ir/arithmetic.ts';
+import { isArg, type KNode, type KNodeOf, type ReduceOp } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, ReduceOp } from '../../ir/ir.ts';
-import { nodesOf } from '../../ir/traverse.ts';
+import { lengthOf, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { nodesOf } from '../../ir/node.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
-import { lengthOf } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { State } from './group.ts';
 import { copiesOf, copyIndex, lanesOf, refuse, type Tile, type Values } from './scope.ts';

@@ -5,7 +5,7 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { type Count, greatestDivisor } from '../limits.ts';
+import { type Count, greatestDivisor } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';

@@ -4,15 +4,21 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
-import { isPosition } from '../../ir/arithmetic.ts';
+import { isPosition, type KNode, type KNodeOf, type LoopKernel, type LoopStore } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { FreeRanges, ownRanges, type Range, type RangeList, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import {
+  endsAlone,
+  FreeRanges,
+  isMultiple,
+  ownRanges,
+  type Range,
+  type RangeList,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/traverse.ts';
+import { nodesOf } from '../../ir/node.ts';
 import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { endsAlone, isMultiple } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';

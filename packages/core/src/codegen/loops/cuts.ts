@@ -4,13 +4,12 @@
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
  * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
  */
-import type { Range } from '../../ir/free-ranges.ts';
+import { endsAlone, isMultiple, type Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
-import { nodesOf } from '../../ir/traverse.ts';
+import { nodesOf } from '../../ir/node.ts';
 import { leastInner, leastSegment, mostSegments, rowsTogether } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { endsAlone, isMultiple } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';

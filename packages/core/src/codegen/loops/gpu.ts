@@ -5,13 +5,11 @@
  * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
  * computes one instance of the reductions (cooperative.ts).
  */
-import { isPosition } from '../../ir/arithmetic.ts';
+import { isPosition, type KNode, type KNodeOf, type LoopKernel } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
-import { assumeBounds } from '../../ir/node.ts';
+import { isSized, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { assumeBounds, nodesOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/traverse.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import {
   aloneThreads,
@@ -33,7 +31,6 @@ import {
 } from '../costs/gpu.ts';
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import { isSized } from '../limits.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { bindApart, shapeTogether } from './cooperative.ts';
 import { flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';

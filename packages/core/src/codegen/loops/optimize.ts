@@ -5,10 +5,18 @@
  * the kernel does not change; the order in which a reduction adds does.
  */
 import type { CodegenCaps } from '../lowering.ts';
-import { endsAlone, limitOf } from '../limits.ts';
+import {
+  coefficient,
+  endsAlone,
+  FreeRanges,
+  indexForms,
+  limitOf,
+  ownRanges,
+  type Range,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { Exprs } from '../../ir/expr.ts';
-import { coefficient, FreeRanges, indexForms, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, Transform } from '../../ir/ir.ts';
 import type { Linear } from '../../ir/node.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';

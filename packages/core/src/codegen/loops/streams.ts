@@ -22,14 +22,12 @@ import {
   turnRows,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
-import { endsAlone, isMultiple, isSized, lengthOf } from '../limits.ts';
+import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutRest, inChunks, type LoopNest, split } from './transforms.ts';
 import { combined } from '../linearize/reduce.ts';
-import { isPosition } from '../../ir/arithmetic.ts';
+import { isPosition, type KNode } from '../../ir/ir.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { FreeRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds, idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';

@@ -14,12 +14,10 @@ import { side, squares, larger, leastTransposed, crowdedRows, nearRows } from '.
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type NestWork, workOf } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { assumeBounds } from '../../ir/node.ts';
-import { type Range, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
+import { assumeBounds, nodesOf } from '../../ir/node.ts';
+import { endsAlone, isMultiple, type Range, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/traverse.ts';
-import { endsAlone, isMultiple } from '../limits.ts';
 import { cutRest, innermost, type LoopNest } from './transforms.ts';
 
 /** Peels off what fills no square, so that all squares are whole. */

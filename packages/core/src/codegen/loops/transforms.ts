@@ -5,12 +5,19 @@
  * somebody asks for the stores: what rewrites and simplifies expressions is most of the time that shaping takes.
  */
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, sameRanges, sizeLimit, sizeOf, splitNests } from '../../ir/free-ranges.ts';
+import {
+  divisorOf,
+  endsAlone,
+  limitOf,
+  type Range,
+  sameRanges,
+  sizeLimit,
+  sizeOf,
+  splitNests,
+} from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, RangeKind, Transform } from '../../ir/ir.ts';
-import { assumeBounds, highOf, lowOf } from '../../ir/node.ts';
+import { assumeBounds, highOf, lowOf, nodesOf } from '../../ir/node.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/traverse.ts';
-import { divisorOf, endsAlone, limitOf } from '../limits.ts';
 import type { NestWork } from './work.ts';
 
 /** What stands for loops. */

@@ -5,9 +5,19 @@
  * the rules that both stages share: dtypes, lanes, memory.
  */
 import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts';
-import { binaryOps, ternaryOps, unaryOps } from '../arithmetic.ts';
+import {
+  type BinaryOp,
+  binaryOps,
+  type KNode,
+  type LoopKernel,
+  type LoopStore,
+  type Program,
+  type TernaryOp,
+  ternaryOps,
+  type UnaryOp,
+  unaryOps,
+} from '../ir.ts';
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';
-import type { BinaryOp, KNode, LoopKernel, LoopStore, Program, TernaryOp, UnaryOp } from '../ir.ts';
 import { highOf, lowOf } from '../node.ts';
 import { printLoopKernel, printNode, printProgram } from '../print.ts';
 

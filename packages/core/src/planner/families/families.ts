@@ -9,17 +9,16 @@
  * How its numbers tell which are sizes: the capacity of a plan is a prime that divides no other number of its key. A number of the plan that it
  * divides is a size, and no product of other numbers is one. Sums could be: the planner refuses those (plan-graph.ts).
  */
-import type { PrimitiveName } from '../../graph/node.ts';
+import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
+import type { PrimitiveName } from '../../graph/node.ts';
+import { showShape } from '../../shape/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
-import type { Logger } from '../../engine/engine.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
 import { bytesAt, filledUp, placeIn, sized } from './bound.ts';
-import { checkExtents } from './extents.ts';
-import { PlanHints } from './hints.ts';
-import { matches, resized, sampleOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
-import { addStretches, isUniform } from './uniform.ts';
+import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
+import { addStretches, checkExtents, isUniform } from './uniform.ts';
 
 /** Forms kept per engine, those used last. */
 const mostForms = 64;
@@ -269,4 +268,67 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
     attrOf: (i) => resized(before.attrs[i], sample.attrs[i], n, capacity),
     isBound: (i) => bound.has(i),
   };
+}
+
+// One hint to the user about a form whose sizes do not share plans: it comes again and again, each time with a plan of its own.
+
+/** So many plans of one form in a row. */
+const manyPlans = 20;
+/** Flushes with a known plan between two of them that make no row of it. */
+const mostHits = 100;
+/** Shapes that are named. */
+const mostShapes = 3;
+
+interface Row {
+  plans: number;
+  hits: number;
+  readonly first: Sample;
+}
+
+/** What one engine has counted; it says its hint once. */
+export class PlanHints {
+  /** By hash of the form; null once the hint is said. */
+  #rows: Map<number, Row> | null = new Map();
+
+  /** A form was given a plan that it shares: it makes no row. */
+  shared(hash: number): void {
+    this.#rows?.delete(hash);
+  }
+
+  /** A form was given a plan of its own, when flushes had met known plans so many times. */
+  made(hash: number, cone: Cone, hits: number, log: Logger): void {
+    if (this.#rows === null) return;
+    const row = this.#rows.get(hash);
+    if (row === undefined || hits - row.hits > mostHits) {
+      // Programs of many forms: rows that began long ago have ended.
+      if (this.#rows.size >= 64) this.#rows.clear();
+      this.#rows.set(hash, { plans: 1, hits, first: sampleOf(cone) });
+      return;
+    }
+    row.hits = hits;
+    if (++row.plans < manyPlans) return;
+    this.#rows = null;
+    const text =
+      `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
+      'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';
+    // Not within planning: whoever listens may compute.
+    void Promise.resolve(text).then(log);
+  }
+}
+
+/** How a cone differs from one of the same form, in words. */
+function changes(before: Sample, cone: Cone): string {
+  const leaves: string[] = [];
+  let inner = '';
+  for (let i = 0; i < Math.min(cone.count, before.shapes.length); i++) {
+    const { shape, storage, op } = cone.nodes[i]!;
+    const was = before.shapes[i]!;
+    if (was.length === shape.length && was.every((n, axis) => n === shape[axis])) continue;
+    const text = `${showShape(was)} became ${showShape(shape)}`;
+    if (storage !== null) leaves.push(text);
+    else if (inner === '') inner = `${op} ${text}`;
+  }
+  if (leaves.length > 0) return `shapes of its data change: ${[...new Set(leaves)].slice(0, mostShapes).join(', ')}`;
+  if (inner !== '') return `shapes inside change: ${inner}`;
+  return 'something but its data and shapes changes, as where slices begin or which tensors are kept';
 }

@@ -7,8 +7,7 @@
 import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '../../codegen/lowering.ts';
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import type { KNode, LoopKernel } from '../../ir/ir.ts';
-import { type Known, newMark } from '../../ir/node.ts';
-import { sourcesFirst } from '../../ir/traverse.ts';
+import { type Known, newMark, sourcesFirst } from '../../ir/node.ts';
 import { IntWriter } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 

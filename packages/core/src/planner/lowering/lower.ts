@@ -7,10 +7,9 @@
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { FreeRanges } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
-import { highOf, idOf, lowOf } from '../../ir/node.ts';
+import { highOf, idOf, lowOf, nodesOf } from '../../ir/node.ts';
 import { Rewriter } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
-import { nodesOf } from '../../ir/traverse.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';

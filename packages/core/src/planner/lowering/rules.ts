@@ -12,7 +12,7 @@ import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
-import type { TensorView } from '../../programs/lines.ts';
+import type { TensorView } from '../../programs/program-set.ts';
 import type { SlotView } from '../../programs/scan/scan.ts';
 import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';

@@ -11,8 +11,16 @@ import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
 import { groupReduce, groupScan, scanList } from '../groups.ts';
-import { linesOf, lineStart, narrowed, type TensorView, without } from '../lines.ts';
-import { ProgramSet, type ProgramWriter, type Temp } from '../program-set.ts';
+import {
+  linesOf,
+  lineStart,
+  narrowed,
+  ProgramSet,
+  type ProgramWriter,
+  type Temp,
+  type TensorView,
+  without,
+} from '../program-set.ts';
 
 // What all ways of scanning share: the description of a scan, its arithmetic, where elements are.
 

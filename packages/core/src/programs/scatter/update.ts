@@ -10,8 +10,7 @@ import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
-import { positionOf, type TensorView } from '../lines.ts';
-import { ProgramSet, type ProgramWriter } from '../program-set.ts';
+import { positionOf, ProgramSet, type ProgramWriter, type TensorView } from '../program-set.ts';
 import { bisect } from '../groups.ts';
 import { sortByGroups } from '../sort/sort.ts';
 

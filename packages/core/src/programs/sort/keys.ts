@@ -6,8 +6,7 @@
  */
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { linesOf, lineStart, type TensorView } from '../lines.ts';
-import type { ProgramSet, ProgramWriter, Temp } from '../program-set.ts';
+import { linesOf, lineStart, type ProgramSet, type ProgramWriter, type Temp, type TensorView } from '../program-set.ts';
 
 export interface SortKeys {
   /** Words of a key, 1 or 2. Word 0 is the least significant. */
