@@ -14,7 +14,6 @@ const once = {
   nextId: 'numbers of buffers',
   hints: 'the garbage collector is the one of the program',
   multiEngine: 'code that was loaded late',
-  planFamilies: 'code that was loaded late',
   withOrigins: 'a switch for debugging',
 };
 

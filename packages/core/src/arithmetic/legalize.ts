@@ -8,19 +8,11 @@
  */
 import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import {
-  type BinaryOp,
-  isArithmetic,
-  type KNode,
-  type KNodeOf,
-  type Program,
-  type TernaryOp,
-  type UnaryOp,
-} from '../ir/ir.ts';
+import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import { assumeBounds, highOf, isArithmetic, lowOf } from '../ir/node.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { assumeBounds, highOf, lowOf } from '../ir/node.ts';
 import { remake } from '../ir/rewrite.ts';
 import {
   fromWide,

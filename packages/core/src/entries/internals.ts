@@ -1,10 +1,10 @@
 /** Entry point @polygrad/core/internals: what `@polygrad/testing` and `@polygrad/numbers` need of core. It may change in any release. */
 export { combined } from '../codegen/linearize/reduce.ts';
-export { isArg } from '../ir/ir.ts';
+export { isArg } from '../ir/node.ts';
 export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/group.ts';
 export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '../interpreter/compile.ts';
-export { binaryOps, ternaryOps, unaryOps } from '../ir/ir.ts';
+export { binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
 export { BASE_OPS } from '../ir/ir.ts';
 export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
 export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';

@@ -13,15 +13,8 @@ import {
   unaryFunction,
   type Value,
 } from './values.ts';
-import {
-  type BinaryOp,
-  isArithmetic,
-  type KNode,
-  type KNodeOf,
-  type Program,
-  type TernaryOp,
-  type UnaryOp,
-} from '../ir/ir.ts';
+import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import { isArithmetic } from '../ir/node.ts';
 import { blocksOf } from '../ir/uses.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';

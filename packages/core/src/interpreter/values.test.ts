@@ -1,7 +1,8 @@
 /** Single operations of the interpreter: by known values, and as constants fold. */
 import { describe, expect, it } from 'vitest';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { type BinaryOp, binaryOps, type UnaryOp, unaryOps } from '../ir/ir.ts';
+import type { BinaryOp, UnaryOp } from '../ir/ir.ts';
+import { binaryOps, unaryOps } from '../ir/node.ts';
 import { erf, evalBinary, evalCast, evalTernary, evalUnary, fma32, fma64 } from './values.ts';
 import { foldBinary, foldCast, foldUnary } from '../ir/simplify/fold.ts';
 

@@ -6,21 +6,20 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import {
-  type BinaryOp,
-  isArg,
-  type KArg,
-  type KNode,
-  type KNodeAmong,
-  type KNodeOf,
-  type KOp,
-  type RangeKind,
-  type ReduceOp,
-  type SpecialKind,
-  type TernaryOp,
-  type UnaryOp,
+import type {
+  BinaryOp,
+  KArg,
+  KNode,
+  KNodeAmong,
+  KNodeOf,
+  KOp,
+  RangeKind,
+  ReduceOp,
+  SpecialKind,
+  TernaryOp,
+  UnaryOp,
 } from './ir.ts';
-import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
+import { type ArgKey, assumeBounds, freshId, InternTable, isArg, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';
 import { foldBitcast, foldCast, setBounds } from './simplify/fold.ts';
 import { type Literal, normalize } from '../shape/host.ts';

@@ -1,8 +1,8 @@
 /** Programs as objects: what makes them of their fields, and what people see of one. */
 import { showAs } from '#shown-as';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isArithmetic, type KNode, type Program } from './ir.ts';
-import { highOf } from './node.ts';
+import type { KNode, Program } from './ir.ts';
+import { highOf, isArithmetic } from './node.ts';
 
 /** What JSON and Node's console show of a program. Its text is printProgram's (print.ts). */
 export function outlineOf({ name, grid, group, params, scalars, body, cost }: Program): object {

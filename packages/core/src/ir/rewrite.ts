@@ -5,21 +5,10 @@
  * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
  */
 import type { DType } from '../shape/dtype.ts';
-import {
-  type BinaryOp,
-  isArg,
-  isArithmetic,
-  type KNode,
-  type LoopKernel,
-  type LoopStore,
-  type ReduceOp,
-  type TernaryOp,
-  type Transform,
-  type UnaryOp,
-} from './ir.ts';
+import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, Transform, UnaryOp } from './ir.ts';
+import { highOf, isArg, isArithmetic } from './node.ts';
 import type { Exprs } from './expr.ts';
 import { type FreeRanges, ownRanges, type Range, type RangeList, sizeLimit } from './free-ranges.ts';
-import { highOf } from './node.ts';
 
 export interface Replacement {
   readonly value: KNode;

@@ -10,7 +10,7 @@ import { fmaPrimitive } from './elementary.ts';
 import { gatherPrimitive, scanPrimitive, scatterAddPrimitive, scatterPrimitive } from './indexing.ts';
 import type { Shape } from '../shape/view.ts';
 import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from '../autodiff/fixtures/rule-checks.ts';
-import { unaryOps } from '../ir/ir.ts';
+import { unaryOps } from '../ir/node.ts';
 import { binaryByName, definitions, unaryByName } from './all.ts';
 import '../planner/lowering/rules.ts';
 import { elementwise } from './elementwise.ts';

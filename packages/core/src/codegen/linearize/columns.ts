@@ -8,7 +8,8 @@
  * since the first of equal elements wins.
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import { isArg, type KNode, type KNodeOf } from '../../ir/ir.ts';
+import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import { isArg } from '../../ir/node.ts';
 import {
   accumulate,
   accumulatorDtype,

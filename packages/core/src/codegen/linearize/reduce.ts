@@ -5,10 +5,10 @@
  * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
-import { isArg, type KNode, type KNodeOf, type ReduceOp } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, ReduceOp } from '../../ir/ir.ts';
+import { isArg, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { lengthOf, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import { nodesOf } from '../../ir/node.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { State } from './group.ts';

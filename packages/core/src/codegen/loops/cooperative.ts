@@ -10,10 +10,10 @@ import { heldTurns } from '../costs/gpu.ts';
 import { identityOf } from '../linearize/reduce.ts';
 import type { Binder } from './work.ts';
 import { type LoopNest, storesWhere } from './transforms.ts';
-import { isPosition, type KNode, type KNodeOf, type LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { FreeRanges, type Range, ownRanges, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
-import { assumeBounds, idOf, nodesOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter, decodeRanges } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 

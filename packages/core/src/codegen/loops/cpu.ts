@@ -4,7 +4,8 @@
  * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
  * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
  */
-import { isPosition, type KNode, type KNodeOf, type LoopKernel, type LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
+import { isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import {
   endsAlone,
@@ -16,7 +17,6 @@ import {
   sizeOf,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { nodesOf } from '../../ir/node.ts';
 import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';

@@ -5,10 +5,10 @@
  * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
  * computes one instance of the reductions (cooperative.ts).
  */
-import { isPosition, type KNode, type KNodeOf, type LoopKernel } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
+import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { isSized, type Range, sizeOf } from '../../ir/free-ranges.ts';
-import { assumeBounds, nodesOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import {

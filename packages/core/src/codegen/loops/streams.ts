@@ -26,9 +26,9 @@ import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeO
 import type { CodegenCaps } from '../lowering.ts';
 import { cutRest, inChunks, type LoopNest, split } from './transforms.ts';
 import { combined } from '../linearize/reduce.ts';
-import { isPosition, type KNode } from '../../ir/ir.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { assumeBounds, idOf, isPosition } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { assumeBounds, idOf } from '../../ir/node.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 

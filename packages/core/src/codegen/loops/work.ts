@@ -4,7 +4,8 @@
  * Index arithmetic does not count, but reductions in it do. Every value is assumed to be computed once for each combination of
  * the ranges it depends on, which is what linearize does when loops are ordered well.
  */
-import { isArg, isArithmetic, type KNode, type KNodeOf, type KOp, type LoopStore } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
+import { isArg, isArithmetic } from '../../ir/node.ts';
 import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';

@@ -5,20 +5,9 @@
  * the rules that both stages share: dtypes, lanes, memory.
  */
 import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts';
-import {
-  type BinaryOp,
-  binaryOps,
-  type KNode,
-  type LoopKernel,
-  type LoopStore,
-  type Program,
-  type TernaryOp,
-  ternaryOps,
-  type UnaryOp,
-  unaryOps,
-} from '../ir.ts';
+import type { BinaryOp, KNode, LoopKernel, LoopStore, Program, TernaryOp, UnaryOp } from '../ir.ts';
+import { binaryOps, highOf, lowOf, ternaryOps, unaryOps } from '../node.ts';
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';
-import { highOf, lowOf } from '../node.ts';
 import { printLoopKernel, printNode, printProgram } from '../print.ts';
 
 interface Open {
