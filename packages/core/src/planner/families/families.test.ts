@@ -85,6 +85,20 @@ describe('sharing', () => {
     await sameAtSizes(g, [8, 16, 9, 17, 24, 13]);
   });
 
+  it('reads constants that were computed before as it reads other data', async () => {
+    for (const n of [9, 13, 8, 15, 11]) {
+      const held = pg.full([3, n], 2);
+      await held.data();
+      const sum = pg.sum(pg.mul(held, rows(3, n)), 1);
+      const expected = [0, 1, 2].map((row) =>
+        numbers(3 * n)
+          .slice(row * n, (row + 1) * n)
+          .reduce((a, b) => a + 2 * b, 0),
+      );
+      (await sum.data()).forEach((x, row) => expect(x).toBeCloseTo(expected[row]!, 4));
+    }
+  });
+
   it('counts sizes that equal other extents', async () => {
     const f = (n: number) => pg.matmul(rows(n, 13), tensor(numbers(13 * 11, 3), { shape: [13, 11] }));
     expect(await sameAtSizes(f, [13, 11, 12, 13, 15, 8])).toBeGreaterThan(3);

@@ -123,7 +123,7 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const bound = new Set<number>();
   const strides = new Map<number, number[]>();
   for (let i = 0; i < shapes.length; i++) {
-    const { op } = cone.nodes[i]!;
+    const { op, storage, shape } = cone.nodes[i]!;
     if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
     const [from, to] = sizeSpan(cone, now, i);
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
@@ -131,11 +131,11 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
       if (a === b) continue;
       if (at < from || at >= to) return null;
       let c = factor(a, b);
-      if (op === 'constant' && at < from + 3) {
+      // A constant that was computed is a leaf.
+      if (op === 'constant' && storage === null && at < from + 3) {
         c = 0;
         bound.add(i);
       } else if (c === 0) return null;
-      const { storage, shape } = cone.nodes[i]!;
       if (storage !== null && at >= from + shape.length) {
         if (!strides.has(i)) strides.set(i, new Array<number>(shape.length).fill(0));
         strides.get(i)![at - from - shape.length] = c;
