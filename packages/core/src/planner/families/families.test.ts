@@ -95,7 +95,7 @@ describe('sharing', () => {
           .slice(row * n, (row + 1) * n)
           .reduce((a, b) => a + b, 0),
       );
-      (await sum.data()).forEach((x, row) => expect(x).toBeCloseTo(expected[row]!, 4));
+      for (const [row, x] of [...(await sum.data())].entries()) expect(x).toBeCloseTo(expected[row]!, 4);
     }
   });
 
