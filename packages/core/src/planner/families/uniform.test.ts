@@ -114,6 +114,7 @@ describe('stretches', () => {
       [3, 3],
     ]);
     expect(added([of(5, 4), of(20)])).toEqual([]);
+    expect(added([of('n', 0, 2), of(0, 'n')])).toEqual([]);
   });
 
   it('of an axis that is there from the beginning are as many as it is taken apart into', () => {

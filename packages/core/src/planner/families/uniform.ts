@@ -82,6 +82,8 @@ const outside = (x: SizedShape, last: number): boolean =>
  */
 export function addStretches(stretches: Map<number, number>, x: SizedShape, y: SizedShape): boolean {
   const [from, to] = [x.shape, y.shape];
+  // Nothing is computed of what has no elements.
+  if (to.includes(0)) return true;
   let at = 0;
   let axis = 0;
   while (axis < to.length) {
