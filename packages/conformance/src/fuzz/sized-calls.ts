@@ -1,7 +1,7 @@
 /** Calls that programs of a changing size are full of: products in every role of that size, groups of axes, numbers that follow from it. */
 import { einsum } from '../oracle/linear.ts';
-import { build, count, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
-import { threefry } from '../oracle/random.ts';
+import { build, type NDArray, nd, permute, reshape } from '../oracle/ndarray.ts';
+import { randCall } from '../operations/creation/random.ts';
 import { drawn, plain, small, sums } from '../programs/operands.ts';
 import { isFloat, type Made, type Pool, type RandomCall, ref } from '../programs/pool.ts';
 import type { Value } from '../programs/program.ts';
@@ -102,19 +102,7 @@ const counted = (pool: Pool, n: number): Made => {
   };
 };
 
-const seen = (pool: Pool, n: number): Made => {
-  const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
-  const shape = pool.c.pick([[n], [n, 3], [n, 2, 2], [3, n]]);
-  return {
-    args: [shape, { key }],
-    dtype: 'float32',
-    formula: () =>
-      nd(
-        shape,
-        Array.from({ length: count(shape) }, (_, i) => (threefry(key, [i, 0])[0] >>> 8) * 2 ** -24),
-      ),
-  };
-};
+const seen = (pool: Pool, n: number): Made => randCall(pool, [[n], [n, 3], [n, 2, 2], [3, n]]);
 
 /** Sums with rows beside each other, put together along an axis that is not the size, or along it. */
 function joined(pool: Pool, n: number): Made | null {

@@ -13,9 +13,10 @@ const random: Notes = {
   engines: 'reference, cpu',
 };
 
-function rand(pool: Pool): Made {
+/** A call of `rand` with a key, for one of some shapes. */
+export function randCall(pool: Pool, shapes: readonly (readonly number[])[]): Made {
   const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
-  const shape = pool.c.pick([[4], [2, 3], [], [0, 2], [5, 7, 3]]);
+  const shape = pool.c.pick(shapes);
   return {
     args: [shape, { key }],
     dtype: 'float32',
@@ -26,6 +27,8 @@ function rand(pool: Pool): Made {
       ),
   };
 }
+
+const rand = (pool: Pool): Made => randCall(pool, [[4], [2, 3], [], [0, 2], [5, 7, 3]]);
 
 function dropout(pool: Pool): Made | null {
   const x = pool.pick((v) => isFloat(v.dtype));

@@ -2,12 +2,10 @@
 import fc from 'fast-check';
 import * as p from '../../graph/primitives.ts';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { poolOf } from '../../engine/pool.ts';
-import { getEngine, setEngine } from '../../engine/registry.ts';
+import { setEngine } from '../../engine/registry.ts';
 import { type Node, retain } from '../../graph/node.ts';
-import { dtypeInfo } from '../../shape/dtype.ts';
 import { createNullEngine } from '@polygrad/testing';
-import { Cone } from './cone.ts';
+import { collected } from './fixtures/collected.ts';
 import { growGraph } from '../../runtime/fixtures/random-graph.ts';
 import { uploadNode } from '../../runtime/upload.ts';
 import { draws } from '../../fixtures/draws.ts';
@@ -16,19 +14,7 @@ beforeAll(async () => {
   await setEngine(createNullEngine());
 });
 
-const cone = new Cone();
-
-function keyOf(outputs: readonly Node[]): string {
-  cone.collect(outputs, {
-    pool: poolOf(getEngine()),
-    dtypes: getEngine().caps.dtypes,
-    elementBytes: Object.values(dtypeInfo).map((info) => info.bytes),
-    bindAlign: 4,
-    donate: false,
-    keep: () => false,
-  });
-  return cone.key.values().join();
-}
+const keyOf = (outputs: readonly Node[]): string => collected(outputs).key.values().join();
 
 /** The structure as text, written without the encoder: a node by its primitive, attributes and sources. */
 function textOf(outputs: readonly Node[]): string {

@@ -7,7 +7,7 @@
  * all sizes (uniform.ts), gets plans of its own as before.
  *
  * How its numbers tell which are sizes: the capacity of a plan is a prime that divides no other number of its key. A number of the plan that it
- * divides is a size, and no product of other numbers is one. Sums could be: the planner refuses those (plan-graph.ts).
+ * divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
  */
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
@@ -60,18 +60,20 @@ export class PlanFamilies {
     return [...this.#forms.values()].flat();
   }
 
-  /** As `find`, where the engine has families. `hits`: how often a plan was known; `log` hears of forms that get many plans. */
+  /**
+   * A plan of the family that the cone belongs to, or null: then it needs one of its own. `hits`: how often a plan was known; `log` hears of forms
+   * that get many plans.
+   */
   findOrHint(cone: Cone, options: PlanOptions, hits: number, log: Logger | null): Plan | null {
-    const plan = options.engine.caps.lowering.sizes ? this.find(cone, options) : null;
+    const hash = formOf(cone);
+    const plan = options.engine.caps.lowering.sizes ? this.#find(hash, cone, options) : null;
     if (log === null) return plan;
-    if (plan !== null) this.#hints.shared(formOf(cone));
-    else this.#hints.made(formOf(cone), cone, hits, log);
+    if (plan !== null) this.#hints.shared(hash);
+    else this.#hints.made(hash, cone, hits, log);
     return plan;
   }
 
-  /** A plan of the family that the cone belongs to, or null: then it needs one of its own. */
-  find(cone: Cone, options: PlanOptions): Plan | null {
-    const hash = formOf(cone);
+  #find(hash: number, cone: Cone, options: PlanOptions): Plan | null {
     const forms = this.#forms.get(hash) ?? [];
     // Used last.
     this.#forms.delete(hash);
@@ -85,7 +87,7 @@ export class PlanFamilies {
       if (form.sizes !== null) continue;
       const sizes = sizesOf(form.sample, now, cone);
       if (sizes === null) continue;
-      const stretches = stretchesOf(sizes, form.sample, cone);
+      const stretches = stretchesOf(sizes, cone);
       form.sizes = { ...sizes, stretches };
       return this.#bound(form, sizes.n, cone, options);
     }
@@ -192,7 +194,7 @@ const positionsIn: { readonly [P in PrimitiveName]?: 'own' | 'source' } = {
 };
 
 /** The stretches of its axes, if all nodes are computed alike for every size and what is held is read alike; else null. */
-function stretchesOf(sizes: Sizes, before: Sample, cone: Cone): ReadonlyMap<number, number> | null {
+function stretchesOf(sizes: Sizes, cone: Cone): ReadonlyMap<number, number> | null {
   const stretches = new Map<number, number>();
   const shapes = sizes.axes.map((axes, i) => {
     const { shape } = cone.nodes[i]!;
@@ -210,7 +212,6 @@ function stretchesOf(sizes: Sizes, before: Sample, cone: Cone): ReadonlyMap<numb
     if (!isUniform(node.op, sizes.sample.attrs[i], shape, src)) return null;
     if (node.op === 'reshape' && !addStretches(stretches, src[0]!, shape)) return null;
     if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
-    if (before.shapes[i]!.length !== node.shape.length) return null;
   }
   // Where positions are given as numbers, or become numbers, they must be those of one stretch.
   for (const [i, { axes }] of shapes.entries()) {
@@ -250,6 +251,8 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
   const high = 2 * low - 1;
   const capacity = capacityFor(high, sizes);
   const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
+  const atCapacity = (numbers: readonly number[], factors: readonly number[] | null | undefined): readonly number[] =>
+    numbers.map((x, axis) => (factors?.[axis] ?? 0) * capacity || x);
   const size: PlanSize = {
     capacity,
     low,
@@ -262,9 +265,8 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
   };
   return {
     size,
-    stridesOf: (i, own) =>
-      own.map((x, axis) => ((sizes.strides.get(i)?.[axis] ?? 0) > 0 ? sizes.strides.get(i)![axis]! * capacity : x)),
-    shapeOf: (i) => sample.shapes[i]!.map((x, axis) => ((axes[i]?.[axis] ?? 0) > 0 ? axes[i]![axis]! * capacity : x)),
+    stridesOf: (i, own) => atCapacity(own, sizes.strides.get(i)),
+    shapeOf: (i) => atCapacity(sample.shapes[i]!, axes[i]),
     attrOf: (i) => resized(before.attrs[i], sample.attrs[i], n, capacity),
     isBound: (i) => bound.has(i),
   };

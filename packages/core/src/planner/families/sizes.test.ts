@@ -2,33 +2,17 @@
 import { createNullEngine } from '@polygrad/testing';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { poolOf } from '../../engine/pool.ts';
-import { getEngine, setEngine } from '../../engine/registry.ts';
+import { setEngine } from '../../engine/registry.ts';
 import { draws } from '../../fixtures/draws.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { uploadNode } from '../../runtime/upload.ts';
-import { dtypeInfo } from '../../shape/dtype.ts';
-import { Cone } from '../capture/cone.ts';
+import { collected } from '../capture/fixtures/collected.ts';
 import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 beforeAll(async () => {
   await setEngine(createNullEngine());
 });
-
-const cone = new Cone();
-
-function collected(outputs: readonly Node[]): Cone {
-  cone.collect(outputs, {
-    pool: poolOf(getEngine()),
-    dtypes: getEngine().caps.dtypes,
-    elementBytes: Object.values(dtypeInfo).map((info) => info.bytes),
-    bindAlign: 4,
-    donate: false,
-    keep: () => false,
-  });
-  return cone;
-}
 
 const leaf = (...shape: number[]): Node =>
   uploadNode(new Float32Array(shape.reduce((a, b) => a * b, 1)), shape, 'float32');
@@ -41,7 +25,8 @@ const sample = (...outputs: Node[]): Sample => sampleOf(collected(outputs));
 /** The sizes of two graphs. */
 function found(before: Node, now: Node): Sizes | null {
   const first = sample(before);
-  return sizesOf(first, sampleOf(collected([now])), cone);
+  const cone = collected([now]);
+  return sizesOf(first, sampleOf(cone), cone);
 }
 
 /** A sum over the size of a product with a constant. */

@@ -8,6 +8,7 @@ import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Shape } from '../../shape/view.ts';
 import { type PlanNode, SizesRefused } from '../capture/plan-graph.ts';
+import { reshapeGroups } from '../lowering/index-map.ts';
 
 /** A node as far as sizes go: its shape at capacity, and the factors of its axes (sizes.ts). */
 export interface SizedShape {
@@ -60,7 +61,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
-  // Into what is not sized: updates beyond the size are filled up (capture/ingest.ts).
+  // Into what is not sized: updates beyond the size are filled up (bound.ts).
   scatterAdd: (_, node) => node.axes === null,
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
@@ -81,19 +82,9 @@ const outside = (x: SizedShape, last: number): boolean =>
  * axes of one extent must be alike. False where an axis would not be whole stretches, or two would not be alike.
  */
 export function addStretches(stretches: Map<number, number>, x: SizedShape, y: SizedShape): boolean {
-  const [from, to] = [x.shape, y.shape];
   // Nothing is computed of what has no elements.
-  if (to.includes(0)) return true;
-  let at = 0;
-  let axis = 0;
-  while (axis < to.length) {
-    const [start, first] = [axis, at];
-    let want = to[axis++]!;
-    let have = 1;
-    while (have !== want) {
-      if (have < want) have *= from[at++]!;
-      else want *= to[axis++]!;
-    }
+  if (y.shape.includes(0)) return true;
+  for (const { first, at, start, axis } of reshapeGroups(x.shape, y.shape)) {
     const before = sizedIn(x, first, at);
     const after = sizedIn(y, start, axis);
     if (before === null && after === null) continue;

@@ -150,10 +150,9 @@ export interface Loops {
 }
 
 /** A loop over an axis: of a sized one it ends at the size, which is the first scalar of every kernel. */
-export function loop({ e, size }: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
-  const factor = sizeFactor(size, n);
-  if (size === null || factor === 0) return e.range(n, kind);
-  return e.range(n, kind, e.mul(sizeScalar(e, size), factor));
+export function loop(context: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
+  const isSized = sizeFactor(context.size, n) > 0;
+  return context.e.range(n, kind, isSized ? lengthOf(context, n) : undefined);
 }
 
 /** The size of a plan. */

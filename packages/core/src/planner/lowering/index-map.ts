@@ -42,9 +42,17 @@ export function unflatten(e: Exprs, shape: Shape, flat: KNode): KNode[] {
   return index;
 }
 
-/** Index into `to` of the element that has `index` in `from`; axes are matched in groups of equal products. */
-export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KNode[] {
-  const result: KNode[] = [];
+/** Axes of two shapes of equal products: from `first` up to `at` of the one, from `start` up to `axis` of the other. */
+export interface ReshapeGroup {
+  readonly first: number;
+  readonly at: number;
+  readonly start: number;
+  readonly axis: number;
+}
+
+/** The groups of axes that a reshape matches. Both shapes have the same number of elements, and some. */
+export function reshapeGroups(from: Shape, to: Shape): ReshapeGroup[] {
+  const groups: ReshapeGroup[] = [];
   let at = 0;
   let axis = 0;
   while (axis < to.length) {
@@ -56,10 +64,17 @@ export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KN
       if (have < want) have *= from[at++]!;
       else want *= to[axis++]!;
     }
-    const flat = flatten(e, from.slice(first, at), index.slice(first, at));
-    result.push(...unflatten(e, to.slice(start, axis), flat));
+    groups.push({ first, at, start, axis });
   }
-  return result;
+  return groups;
+}
+
+/** Index into `to` of the element that has `index` in `from`; axes are matched in groups of equal products. */
+export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KNode[] {
+  return reshapeGroups(from, to).flatMap(({ first, at, start, axis }) => {
+    const flat = flatten(e, from.slice(first, at), index.slice(first, at));
+    return unflatten(e, to.slice(start, axis), flat);
+  });
 }
 
 /** Index into a source of an elementwise node: leading axes that it lacks are dropped, axes of size 1 stay at 0. */

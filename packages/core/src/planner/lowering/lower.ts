@@ -172,10 +172,10 @@ class Slots {
   readonly scalars: number[] = [];
   readonly scalarTypes: DType[] = [];
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
-  readonly e: Exprs;
+  readonly #e: Exprs;
 
   constructor({ e, size }: DraftContext) {
-    this.e = e;
+    this.#e = e;
     if (size === null) return;
     this.scalars.push(-1);
     this.scalarTypes.push('int32');
@@ -184,7 +184,7 @@ class Slots {
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
     let param = this.#known.get(node);
     if (param === undefined) {
-      param = this.e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
+      param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
       this.#known.set(node, param);
       this.params.push(param);
       this.slots.push({ node, access, shift: 0 });
@@ -205,7 +205,7 @@ class Slots {
       this.scalars.push(local);
       this.scalarTypes.push(dtype);
     }
-    return this.e.scalar(slot, dtype);
+    return this.#e.scalar(slot, dtype);
   }
 }
 
@@ -250,7 +250,7 @@ export function lowerKernels(
     }
   }
   return units.map((unit) =>
-    unit.some((kernel) => kernel.handwritten) ? null : finish(p.context, unit, slots.get(unit[0]!)!, arranged, options),
+    unit.some((kernel) => kernel.handwritten) ? null : finish(e, unit, slots.get(unit[0]!)!, arranged, options),
   );
 }
 
@@ -277,14 +277,7 @@ function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arrang
   return bound ?? flatten(e, shape, index, strides, leaf?.shift);
 }
 
-function finish(
-  context: DraftContext,
-  unit: Unit,
-  slots: Slots,
-  arranged: Arranged,
-  options: RebaseOptions,
-): LoweredKernel {
-  const { e } = context;
+function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options: RebaseOptions): LoweredKernel {
   const stores = unit.flatMap((kernel) => storesOf(kernel, slots, arranged));
   const loop: LoopKernel = { name: nameOf(unit), params: slots.params, scalars: slots.scalarTypes, stores };
   const [kernel] = unit as readonly [KernelDraft];
