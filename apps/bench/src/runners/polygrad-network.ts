@@ -1,5 +1,5 @@
 /** Networks of Polygrad: training steps as `fit` writes them, repeated at one size or done at one size after the other. */
-import { memory, scope, stats, type Tensor, tensor } from '@polygrad/core';
+import { memory, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
 import { Adam, lossAndGrad } from '@polygrad/nn';
 import { makeNetwork } from '../networks/make.ts';
 import { learningRate, type NetworkWork, type SizesWork } from '../work/cases.ts';
@@ -73,12 +73,10 @@ export function prepareNetwork(tools: Tools, { spec, batch, length }: NetworkWor
   };
 }
 
-/** Milliseconds that `stats()` counts for making plans, under whatever names it has them. */
-function planningMs(found: Readonly<Record<string, unknown>>): number | undefined {
-  const parts = Object.entries(found).flatMap(([name, value]) =>
-    /^(plan|compil|bind).*(ms|milliseconds)$/i.test(name) && typeof value === 'number' ? [value] : [],
-  );
-  return parts.length === 0 ? undefined : parts.reduce((a, b) => a + b, 0);
+/** Plans made so far, and the milliseconds they took; older checkouts count neither, but flushes whose plan was not known. */
+function planned(): { readonly plans: number; readonly ms?: number } {
+  const { plansMade, planMisses, planning }: Partial<ScheduleStats> & Pick<ScheduleStats, 'planMisses'> = stats();
+  return { plans: plansMade ?? planMisses, ...(planning === undefined ? {} : { ms: planning }) };
 }
 
 /** A network that is used at one size after the other. */
@@ -88,7 +86,7 @@ export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
   const draw = tools.inputsOf(spec, varies === 'batch' ? most : work.batch, varies === 'length' ? most : work.length);
   return () => {
     const network = trained(spec, use === 'train');
-    const before = stats().planMisses;
+    const before = planned();
     return {
       use: async (size, at) => {
         const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
@@ -99,8 +97,8 @@ export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
         return read;
       },
       planning: () => {
-        const ms = planningMs(stats() as unknown as Record<string, unknown>);
-        return { plans: stats().planMisses - before, ...(ms === undefined ? {} : { ms }) };
+        const { plans, ms } = planned();
+        return { plans: plans - before.plans, ...(ms === undefined ? {} : { ms: ms - (before.ms ?? 0) }) };
       },
     };
   };
