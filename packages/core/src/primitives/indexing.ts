@@ -131,7 +131,8 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
     if (base.op === 'scalar') return part(demand, 1);
     let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
     index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
-    for (let at = x; at !== base; at = at.src[0]!) index = definitionOf(at.op).move?.(c.e, at, index) ?? index;
+    for (let at = x; at !== base; at = at.src[0]!)
+      index = definitionOf(at.op).move?.(c.e, at, index, demand.kernel.context.size) ?? index;
     return c.load(demand, base, index, demand.gate);
   },
 });

@@ -4,7 +4,7 @@
  */
 import * as p from '../graph/primitives.ts';
 import type { Attrs, Node } from '../graph/node.ts';
-import { lengthOf } from '../planner/fusion/draft.ts';
+import { lengthOf, startAt } from '../planner/fusion/draft.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
   type Batches,
@@ -127,7 +127,8 @@ export const movements: Family<Movement> = {
       out.list(a.length);
       out.list(a.step);
     },
-    move: (e, { attr: { start, step } }, index) => index.map((x, i) => e.add(e.mul(x, e.i32(step[i]!)), start[i]!)),
+    move: (e, { attr: { start, step }, src }, index, size) =>
+      index.map((x, i) => e.add(e.mul(x, e.i32(step[i]!)), startAt({ e, size }, src[0]!.shape[i]!, start[i]!))),
   },
   pad: {
     infer: {
@@ -155,8 +156,9 @@ export const movements: Family<Movement> = {
       let gate: KNode | null = null;
       const inner = index.map((at, axis) => {
         const n = x.shape[axis]!;
-        const moved = e.sub(at, node.attr.low[axis]!);
-        gate = bothGates(e, gate, e.and(e.le(e.i32(0), moved), e.lt(moved, lengthOf(c.demand.kernel.context, n))));
+        const { context } = c.demand.kernel;
+        const moved = e.sub(at, startAt(context, node.shape[axis]!, node.attr.low[axis]!));
+        gate = bothGates(e, gate, e.and(e.le(e.i32(0), moved), e.lt(moved, lengthOf(context, n))));
         return n === 1 ? e.i32(0) : moved;
       });
       if (gate !== null) c.note(gate);

@@ -162,7 +162,7 @@ function place(graph: PlanGraph, node: PlanNode): OutputPlace {
     let view: View | null = { strides: base.leaf?.strides ?? rowMajorStrides(base.shape), offset: 0 };
     let shape: Shape = base.shape;
     for (let i = path.length - 1; i >= 0 && view !== null; i--) {
-      view = moved(path[i]!, shape, view);
+      view = moved(graph, path[i]!, shape, view);
       shape = path[i]!.shape;
     }
     if (view !== null) return { base, view };
@@ -172,11 +172,16 @@ function place(graph: PlanGraph, node: PlanNode): OutputPlace {
   return { base: copy, view: { strides: rowMajorStrides(node.shape), offset: 0 } };
 }
 
-function moved(node: PlanNode, from: Shape, view: View): View | null {
+function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): View | null {
   if (isPlanOp(node, 'reshape')) return reshapeView(from, view, node.shape);
   if (isPlanOp(node, 'permute')) return permuteView(view, node.attr.axes);
   if (isPlanOp(node, 'expand')) return expandView(from, view, node.shape);
-  if (isPlanOp(node, 'slice')) return sliceView(view, node.attr.start, node.attr.step);
+  if (isPlanOp(node, 'slice')) {
+    const { start, step } = node.attr;
+    // What counts from the end has no offset before the size is bound.
+    if (from.some((n, axis) => start[axis] !== 0 && sizeFactor(size, n) > 0)) return null;
+    return sliceView(view, start, step);
+  }
   return null;
 }
 

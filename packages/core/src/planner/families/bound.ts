@@ -94,6 +94,9 @@ export function filledUp(
 ): readonly PlanNode[] {
   if (op !== 'scatterAdd') return src;
   if (definitionOf('scatterAdd').roleOf?.(attr as Attrs['scatterAdd'], src) !== 'program') return src;
+  const [base] = src as [PlanNode];
+  // A program goes through all elements of a capacity.
+  if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`sums into shape [${base.shape}]`);
   return src.map((x, i) => {
     const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
     if (i === 0 || !high.includes(1)) return x;

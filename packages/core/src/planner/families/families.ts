@@ -2,7 +2,7 @@
  * Families of plans: one plan for all sizes of a class.
  *
  * The first flush of a form - a graph up to its sizes - gets a plan of its own. The second one of another size tells which numbers are that
- * size (sizes.ts), and from then on sizes share plans: one for each class, from a power of two to the next. Such a plan is made for the
+ * size (sizes.ts), and from then on sizes share plans: one for each class (`classOf`). Such a plan is made for the
  * greatest size of the class, and its loops end at the size that is bound (`Plan.size`). What does not fit, or cannot be computed alike for
  * all sizes (uniform.ts), gets plans of its own as before.
  *
@@ -96,11 +96,11 @@ export class PlanFamilies {
   }
 
   #bound(form: Form, n: number, cone: Cone, options: PlanOptions): Plan | null {
-    const low = 2 ** Math.floor(Math.log2(n));
-    let plan = form.plans.get(low);
+    const range = classOf(n);
+    let plan = form.plans.get(range.low);
     if (plan === undefined) {
-      plan = this.#make(form, cone, low, options);
-      form.plans.set(low, plan);
+      plan = this.#make(form, cone, range, options);
+      form.plans.set(range.low, plan);
     }
     if (plan === null) return null;
     this.binds++;
@@ -108,11 +108,11 @@ export class PlanFamilies {
     return sized(plan, n);
   }
 
-  #make({ sizes, sample }: Form, cone: Cone, low: number, options: PlanOptions): Plan | null {
+  #make({ sizes, sample }: Form, cone: Cone, range: SizeClass, options: PlanOptions): Plan | null {
     const { stretches } = sizes!;
     if (stretches === null) return null;
     try {
-      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, low));
+      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range));
       this.made++;
       return plan;
     } catch (error) {
@@ -191,6 +191,10 @@ const positionsIn: { readonly [P in PrimitiveName]?: 'own' | 'source' } = {
   randomBits: 'own',
   argReduce: 'source',
   gather: 'source',
+  scatterAdd: 'own',
+  // What counts from the end.
+  slice: 'source',
+  pad: 'own',
 };
 
 /** The stretches of its axes, if all nodes are computed alike for every size and what is held is read alike; else null. */
@@ -209,7 +213,7 @@ function stretchesOf(sizes: Sizes, cone: Cone): ReadonlyMap<number, number> | nu
       continue;
     }
     const src = node.src.map(({ index }) => shapes[index]!);
-    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src)) return null;
+    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src, sizes.ends.get(i))) return null;
     if (node.op === 'reshape' && !addStretches(stretches, src[0]!, shape)) return null;
     if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
   }
@@ -217,11 +221,26 @@ function stretchesOf(sizes: Sizes, cone: Cone): ReadonlyMap<number, number> | nu
   for (const [i, { axes }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
     if (storage !== null) continue;
-    const from = positionsIn[op];
+    const from = (op === 'slice' || op === 'pad') && !sizes.ends.has(i) ? undefined : positionsIn[op];
     const positions = from === undefined ? null : from === 'source' ? shapes[src[0]!.index]!.axes : axes;
     if (positions?.some((c) => (stretches.get(c) ?? 1) > 1)) return null;
   }
   return stretches;
+}
+
+/** The sizes that share a plan. */
+interface SizeClass {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** From here on a class ends at twice its least size, for what a plan keeps is laid out for the greatest; below at four times. */
+const wideBelow = 128;
+
+function classOf(n: number): SizeClass {
+  const k = Math.floor(Math.log2(n));
+  const low = 2 ** (n < wideBelow ? k - ((k + 1) % 2) : k);
+  return { low, high: (n < wideBelow ? 4 : 2) * low - 1 };
 }
 
 function isPrime(x: number): boolean {
@@ -246,9 +265,9 @@ function capacityFor(high: number, { sample, holes, axes }: Sizes): number {
 }
 
 /** The cone at the capacity of a class. */
-function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, low: number): SizedCone {
+function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, range: SizeClass): SizedCone {
   const { sample, n, axes, bound } = sizes;
-  const high = 2 * low - 1;
+  const { low, high } = range;
   const capacity = capacityFor(high, sizes);
   const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
   const atCapacity = (numbers: readonly number[], factors: readonly number[] | null | undefined): readonly number[] =>
@@ -267,7 +286,7 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
     size,
     stridesOf: (i, own) => atCapacity(own, sizes.strides.get(i)),
     shapeOf: (i) => atCapacity(sample.shapes[i]!, axes[i]),
-    attrOf: (i) => resized(before.attrs[i], sample.attrs[i], n, capacity),
+    attrOf: (i) => resized([before.attrs[i], sample.attrs[i]], [sizes.before, n], capacity),
     isBound: (i) => bound.has(i),
   };
 }

@@ -79,6 +79,22 @@ describe('sizesOf', () => {
     expect(found(p.neg(wide(2)), p.neg(wide(4)))).toBeNull();
   });
 
+  it('takes places that count from the end, and no others', () => {
+    const part = (n: number, start: number, length = 2) =>
+      p.neg(p.slice(computed(n, 3), [start, 0], [length, 3], [1, 1]));
+    const sizes = found(part(5, 3), part(9, 7))!;
+    expect([...sizes.ends.values()]).toEqual([[2, 0]]);
+    expect(matches(sizes, collected([part(20, 18)]))).toBe(20);
+    expect(matches(sizes, collected([part(20, 17)]))).toBe(-1);
+    expect(found(part(5, 3), part(9, 6))).toBeNull();
+    expect(found(part(5, 3, 2), part(9, 7, 1))).toBeNull();
+    const put = (n: number, low: number) => p.neg(p.pad(leaf(2, 3), [low, 0], [n - 2 - low, 0], 0));
+    // The other way round, what is left before the end differs.
+    expect(found(p.mul(put(5, 1), leaf(5, 3)), p.mul(put(9, 1), leaf(9, 3)))).toBeNull();
+    const late = found(p.mul(put(5, 2), leaf(5, 3)), p.mul(put(9, 6), leaf(9, 3)))!;
+    expect([...late.ends.values()]).toEqual([[3, 0]]);
+  });
+
   it('takes strides for sizes, but along axes of one element', () => {
     const inner = (n: number) => p.neg(leaf(3, n));
     expect([...found(inner(4), inner(6))!.strides]).toEqual([[0, [1, 0]]]);
@@ -99,11 +115,11 @@ describe('resized', () => {
           name: 'x',
           on: true,
         });
-        expect(resized(at(before), at(now), now, other)).toEqual(at(other));
-        expect(resized(at(now), at(now), now, other)).toEqual(at(now));
+        expect(resized([at(before), at(now)], [before, now], other)).toEqual(at(other));
+        expect(resized([at(now), at(now)], [before, now], other)).toEqual(at(now));
       }),
       { ...draws, numRuns: 200 },
     );
-    expect(resized(null, null, 3, 4)).toBeNull();
+    expect(resized([null, null], [2, 3], 4)).toBeNull();
   });
 });

@@ -3,7 +3,8 @@
  *
  * Shapes are plain numbers, so sizes are not traced: they are found by comparing the keys of two cones (`sizesOf`), and what was found is
  * compared with every later key (`matches`), and with the shape of every node. A wrong guess costs a plan, never a result. Only one size may
- * change. It is written `n` below; every number that depends on it must be c * n, but for numbers of constants, which are bound.
+ * change. It is written `n` below; every number that depends on it must be c * n, but for numbers of constants, which are bound, and for places
+ * that count from the end of an axis, which are c * n - k.
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Node, PrimitiveName } from '../../graph/node.ts';
@@ -14,14 +15,17 @@ import type { Cone } from '../capture/cone.ts';
 /** Attributes that say how long axes are. All others are alike whatever the size is, but for the values of constants. */
 const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
 
-/** True if attributes differ in lengths alone, or in the value of a number. */
+/** Attributes that may be places counted from the end of an axis. */
+const places: { readonly [P in PrimitiveName]?: string } = { slice: 'start', pad: 'low' };
+
+/** True if attributes differ in lengths and places alone, or in the value of a number. */
 function differInLengths(op: PrimitiveName, before: unknown, now: unknown): boolean {
   if (before === null || now === null) return before === now;
   // Scalars are given at each run.
   const isNumber = op === 'constant' || op === 'scalar';
   const [a, b] = [before, now] as Readonly<Record<string, unknown>>[];
   return Object.entries(b!).every(
-    ([name, x]) => lengths.has(name) || (isNumber && name === 'value') || isEqual(a![name], x),
+    ([name, x]) => lengths.has(name) || name === places[op] || (isNumber && name === 'value') || isEqual(a![name], x),
   );
 }
 
@@ -41,16 +45,20 @@ export interface Sample {
 
 /** What of two samples is one size. */
 export interface Sizes {
-  /** The later sample, and its size. */
+  /** The later sample, its size, and that of the sample before. */
   readonly sample: Sample;
   readonly n: number;
-  /** Positions in the key that differ, ascending, and for each its factor c; 0: half of a constant's value. */
+  readonly before: number;
+  /** Positions in the key that differ, ascending, for each its factor c and what is taken off; factor 0: half of a constant's value. */
   readonly holes: readonly number[];
   readonly factors: readonly number[];
+  readonly less: readonly number[];
   /** Factors of each node's axes, 0 for fixed ones; null where all are fixed. */
   readonly axes: readonly (readonly number[] | null)[];
   /** Factors of the strides of leaves, 0 for fixed ones. */
   readonly strides: ReadonlyMap<number, readonly number[]>;
+  /** Slices and paddings that count from the end: for each axis how far from it they begin, 0 for others. */
+  readonly ends: ReadonlyMap<number, readonly number[]>;
   /** Constants that differ: they are bound as they stand. */
   readonly bound: ReadonlySet<number>;
 }
@@ -120,17 +128,29 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
 
   const holes: number[] = [];
   const factors: number[] = [];
+  const less: number[] = [];
   const bound = new Set<number>();
   const strides = new Map<number, number[]>();
+  const ends = new Map<number, readonly number[]>();
   for (let i = 0; i < shapes.length; i++) {
     const { op, storage, shape } = cone.nodes[i]!;
     if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
+    const fromEnd = storage === null ? distances(before, now, cone.nodes[i]!) : null;
+    if (fromEnd !== null) {
+      if (fromEnd.some(Number.isNaN)) return null;
+      ends.set(i, fromEnd);
+    }
     const [from, to] = sizeSpan(cone, now, i);
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
       const [a, b] = [before.key[at]!, key[at]!];
       if (a === b) continue;
       if (at < from || at >= to) return null;
-      let c = factor(a, b);
+      let [c, k] = [factor(a, b), 0];
+      if (c === 0 && fromEnd !== null) {
+        c = (b - a) / (n - p);
+        k = c * n - b;
+        if (!Number.isInteger(c) || c < 1) return null;
+      }
       // A constant that was computed is a leaf.
       if (op === 'constant' && storage === null && at < from + 3) {
         c = 0;
@@ -142,11 +162,27 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
       }
       holes.push(at);
       factors.push(c);
+      less.push(k);
     }
   }
   // Outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
-  return { sample: now, n, holes, factors, axes, strides, bound };
+  return { sample: now, n, before: p, holes, factors, less, axes, strides, ends, bound };
+}
+
+/** How far from the ends of axes a slice or a padding begins, NaN where that differs too; null where it begins at the same places. */
+function distances(before: Sample, now: Sample, node: Node): readonly number[] | null {
+  const name = places[node.op];
+  if (name === undefined) return null;
+  const [a, b] = [before, now].map(({ attrs, shapes }) => {
+    const shape = shapes[node.op === 'slice' ? node.src[0]!.index : node.index]!;
+    return (attrs[node.index] as Readonly<Record<string, readonly number[]>>)[name]!.map((at, axis) => [
+      at,
+      shape[axis]! - at,
+    ]);
+  });
+  if (a!.every(([at], axis) => at === b![axis]![0])) return null;
+  return a!.map(([at, left], axis) => (at === b![axis]![0] ? 0 : left === b![axis]![1] ? left! : Number.NaN));
 }
 
 /** The smallest extent that differs, before and now. */
@@ -161,11 +197,11 @@ function changedSize(before: Sample, now: Sample): readonly [number, number] | n
 }
 
 /** The size of a cone that differs from the sample in nothing else; -1 where it does. */
-export function matches({ sample, holes, factors, axes }: Sizes, cone: Cone): number {
+export function matches({ sample, holes, factors, less, axes }: Sizes, cone: Cone): number {
   const { data, length } = cone.key;
   const { key, shapes } = sample;
   if (length !== key.length || cone.count !== shapes.length) return -1;
-  const first = factors.findIndex((c) => c > 0);
+  const first = factors.findIndex((c, at) => c > 0 && less[at] === 0);
   const n = data[holes[first]!]! / factors[first]!;
   if (!Number.isInteger(n) || n < 2) return -1;
   let hole = 0;
@@ -174,8 +210,9 @@ export function matches({ sample, holes, factors, axes }: Sizes, cone: Cone): nu
       if (data[at] !== key[at]) return -1;
       continue;
     }
-    const c = factors[hole++]!;
-    if (c > 0 && data[at] !== c * n) return -1;
+    const [c, k] = [factors[hole]!, less[hole]!];
+    hole++;
+    if (c > 0 && data[at] !== c * n - k) return -1;
   }
   for (let i = 0; i < shapes.length; i++) {
     const { shape } = cone.nodes[i]!;
@@ -190,13 +227,20 @@ export function matches({ sample, holes, factors, axes }: Sizes, cone: Cone): nu
   return n;
 }
 
-/** Attributes with another size in place of `n`: numbers of `before` and `now` that differ are multiples of it. */
-export function resized(before: unknown, now: unknown, n: number, size: number): unknown {
+/** Attributes at another size: numbers of two samples that differ grow with the size, as much from one to the other as from there on. */
+export function resized(attrs: readonly [unknown, unknown], sizes: readonly [number, number], size: number): unknown {
+  const [before, now] = attrs;
   if (before === now || before === null || now === null) return now;
-  if (typeof now === 'number') return (now / n) * size;
-  if (Array.isArray(now)) return now.map((x, i) => resized((before as unknown[])[i], x, n, size));
+  if (typeof now === 'number') {
+    const [p, n] = sizes;
+    return now + ((now - (before as number)) / (n - p)) * (size - n);
+  }
+  if (Array.isArray(now)) return now.map((x, i) => resized([(before as unknown[])[i], x], sizes, size));
   if (typeof now !== 'object') return now;
   return Object.fromEntries(
-    Object.entries(now).map(([name, x]) => [name, resized((before as Record<string, unknown>)[name], x, n, size)]),
+    Object.entries(now).map(([name, x]) => [
+      name,
+      resized([(before as Record<string, unknown>)[name], x], sizes, size),
+    ]),
   );
 }

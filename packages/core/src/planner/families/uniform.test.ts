@@ -45,6 +45,7 @@ const alike: readonly Case[] = [
   ['gather', { axis: 0 }, of('n', 3), of(9, 3), of('n')],
   ['gather', { axis: 0 }, of(4, 3), of('n', 3), of(4)],
   ['scatterAdd', { axis: 0 }, of(9, 3), of(9, 3), of('n'), of('n', 3)],
+  ['scatterAdd', { axis: 0 }, of('n', 3), of('n', 3), of(4), of(4, 3)],
   ['window', window, of('n', 4, 3), of('n', 6)],
   ['fold', { ...window, spatial: [6] }, of('n', 6), of('n', 4, 3)],
   ['dotGeneral', {}, of('n', 4), of('n', 3), of(3, 4)],
@@ -54,7 +55,8 @@ const alike: readonly Case[] = [
 const otherwise: readonly Case[] = [
   ['argSort', { axis: 0 }, of('n'), of('n')],
   ['scan', { axis: 0 }, of('n', 3), of('n', 3)],
-  ['scatterAdd', { axis: 0 }, of('n', 3), of('n', 3), of(4), of(4, 3)],
+  ['slice', slice([0, 0], [1, 1]), of(3, 5), of('n', 5)],
+  ['pad', { low: [0, 0], high: [4, 0] }, of('n', 3), of(3, 3)],
   ['scatter', { axis: 0 }, of('n'), of('n'), of(2), of(2)],
   ['randomBits', {}, of(3, 'n'), of(), of()],
   ['slice', slice([1, 0], [1, 1]), of('n', 5), of('n', 5)],
@@ -83,6 +85,16 @@ const named = (one: Case): readonly [string, Case] => [
 describe('isUniform', () => {
   it.each(alike.map(named))('%s', (_, [op, attr, node, ...src]) => {
     expect(isUniform(op, attr, node, src)).toBe(true);
+  });
+
+  it('slices and paddings that count from the end', () => {
+    const ends = [3, 0];
+    const [last, put] = [slice([4, 0], [1, 1]), { low: [4, 0], high: [1, 0] }];
+    expect(isUniform('slice', last, of(2, 5), [of('n', 5)], ends)).toBe(true);
+    expect(isUniform('slice', last, of(2, 5), [of('n', 5)])).toBe(false);
+    expect(isUniform('slice', slice([4, 0], [1, 1]), of('n', 5), [of('3n', 5)], ends)).toBe(false);
+    expect(isUniform('pad', put, of('n', 5), [of(2, 5)], ends)).toBe(true);
+    expect(isUniform('pad', put, of('n', 5), [of('n', 5)], ends)).toBe(false);
   });
 
   it.each(otherwise.map(named))('not %s', (_, [op, attr, node, ...src]) => {

@@ -2,7 +2,8 @@
  * Which nodes one plan computes for every size of a class: those of which an element does not depend on how long the sized axes are.
  *
  * In a plan for several sizes a sized axis has the length of the greatest of them, its capacity; loops over it end at the size. So whatever counts
- * from the end of a sized axis, or steps over it, would count wrong: a flip, padding, a joint, a reshape that has a sized axis inside.
+ * over a sized axis in steps would count wrong: a flip, a joint, a reshape that has a sized axis inside. Slices and paddings that begin as many
+ * elements before the end for every size are told where that is (`startAt`).
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -26,12 +27,18 @@ function comesFirst(x: SizedShape, among: readonly number[]): boolean {
 
 const all = ({ shape }: SizedShape): number[] => shape.map((_, axis) => axis);
 
-/** True if elements follow from elements of the sources whatever the size is. */
-export function isUniform(op: PrimitiveName, attr: unknown, node: SizedShape, src: readonly SizedShape[]): boolean {
+/** True if elements follow from elements of the sources whatever the size is. `ends`: where it counts from the end (sizes.ts). */
+export function isUniform(
+  op: PrimitiveName,
+  attr: unknown,
+  node: SizedShape,
+  src: readonly SizedShape[],
+  ends: readonly number[] = [],
+): boolean {
   if (node.axes === null && src.every(({ axes }) => axes === null)) return true;
   const [x] = src;
   const rule = rules[op] as Rule<PrimitiveName> | undefined;
-  if (rule !== undefined) return rule(attr as never, node, x!, src);
+  if (rule !== undefined) return rule(attr as never, node, x!, src, ends);
   const { role } = definitionOf(op);
   return role === 'elementwise' || role === 'pass' || role === 'materialize';
 }
@@ -41,6 +48,7 @@ type Rule<P extends PrimitiveName> = (
   node: SizedShape,
   x: SizedShape,
   src: readonly SizedShape[],
+  ends: readonly number[],
 ) => boolean;
 
 const yes = (): boolean => true;
@@ -54,15 +62,22 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   expand: yes,
   // Stretches are looked into beside (addStretches).
   reshape: yes,
-  slice: ({ start, step }, node, x) =>
-    all(x).every((axis) => !isSized(x, axis) || (start[axis] === 0 && step[axis] === 1 && isSized(node, axis))),
-  pad: ({ low, high }, _, x) => all(x).every((axis) => !isSized(x, axis) || (low[axis] === 0 && high[axis] === 0)),
+  slice: ({ start, step }, node, x, _, ends) =>
+    all(x).every((axis) => {
+      if (!isSized(x, axis)) return true;
+      return step[axis] === 1 && isSized(node, axis) ? start[axis] === 0 : (ends[axis] ?? 0) > 0;
+    }),
+  pad: ({ low, high }, node, x, _, ends) =>
+    all(x).every((axis) => {
+      if (isSized(x, axis)) return low[axis] === 0 && high[axis] === 0;
+      return !isSized(node, axis) || (ends[axis] ?? 0) > 0;
+    }),
   concat: ({ axis }, node, _, src) => !isSized(node, axis) && src.every((s) => !isSized(s, axis)),
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
-  // Into what is not sized: updates beyond the size are filled up (bound.ts).
-  scatterAdd: (_, node) => node.axes === null,
+  // Updates beyond the size are filled up where a program adds them (bound.ts).
+  scatterAdd: yes,
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,

@@ -161,9 +161,15 @@ export function sizeScalar(e: Exprs, { low, high }: PlanSize): KNode {
 }
 
 /** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
-export function lengthOf({ e, size }: DraftContext, n: number): KNode {
+export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: number): KNode {
   const factor = sizeFactor(size, n);
   return size === null || factor === 0 ? e.i32(n) : e.mul(sizeScalar(e, size), factor);
+}
+
+/** Where along an axis something begins: on a sized one, as far from the end as at capacity, if not at its beginning. */
+export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, start: number): KNode {
+  const { e, size } = context;
+  return start === 0 || sizeFactor(size, n) === 0 ? e.i32(start) : e.add(lengthOf(context, n), start - n);
 }
 
 /** Adds loops over an axis; the position along it. Axes of several stretches of the size have a loop over the stretches too. */

@@ -18,7 +18,7 @@ import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
-import { isBakedIn, type PlanNode } from '../capture/plan-graph.ts';
+import { isBakedIn, type PlanNode, type PlanSize } from '../capture/plan-graph.ts';
 import type { Demand } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
 import type { Slot } from './lower.ts';
@@ -35,7 +35,7 @@ declare module '../../graph/definition.ts' {
     /** The kernel operation that it is, for elementwise primitives that are exactly one. */
     readonly kernelOp?: UnaryOp | BinaryOp | TernaryOp | null;
     /** Movements without gates: the index into the source. */
-    readonly move?: (e: Exprs, node: PlanNode<P>, index: Index) => Index;
+    readonly move?: (e: Exprs, node: PlanNode<P>, index: Index, size: PlanSize | null) => Index;
     /** What an element needs of the sources. None: the same element of each, or what `move` says. */
     readonly sources?: SourceRule<P>;
     /** What an element is, made of that. None: the kernel operation, or the value of the source. */
@@ -80,7 +80,7 @@ export function needSources(c: SourceContext): void {
   const { node, index } = c.demand;
   const { sources, move } = definitionOf(node.op);
   if (sources !== undefined) sources(c, node, index);
-  else if (move !== undefined) c.need(node.src[0]!, move(c.e, node, index));
+  else if (move !== undefined) c.need(node.src[0]!, move(c.e, node, index, c.demand.kernel.context.size));
   else for (const s of node.src) c.need(s, broadcastIndex(c.e, s.shape, index.length, index));
 }
 
