@@ -27,6 +27,26 @@ export interface Address {
   readonly offset: number;
 }
 
+interface Term {
+  readonly val: Val;
+  readonly coef: number;
+  readonly loop: LoopVar | null;
+}
+
+/** Outer blocks first; within a block the counter first, since running pointers start in the block around it. */
+function order(a: Term, b: Term): number {
+  return (
+    a.val.block.depth - b.val.block.depth || Number(b.loop !== null) - Number(a.loop !== null) || a.val.id - b.val.id
+  );
+}
+
+/** Few and mostly in order: a sort of the whole would copy them. */
+function insert(terms: Term[], term: Term): void {
+  let at = terms.length;
+  for (; at > 0 && order(terms[at - 1]!, term) > 0; at--) terms[at] = terms[at - 1]!;
+  terms[at] = term;
+}
+
 /** Running pointers one loop may have; further ones are multiplied out. */
 const maxInductions = 8;
 
@@ -48,7 +68,7 @@ export class Addresses {
     const form = linearOf(index);
     let offset = form.offset;
     let positive = true;
-    const terms: { val: Val; coef: number; loop: LoopVar | null }[] = [];
+    const terms: Term[] = [];
     for (let i = 0; i < form.terms.length; i++) {
       const term = form.terms[i]!;
       const coef = form.coefs[i]!;
@@ -56,16 +76,8 @@ export class Addresses {
       if (loop !== null) offset = (offset + Math.imul(coef, loop.shift)) | 0;
       if (coef < 0 || lowOf(term) < 0) positive = false;
       if (loop === null || loop.val !== null)
-        terms.push({ val: loop?.val ?? this.#ctx.get(term).parts[0]!, coef: coef * bytes, loop });
+        insert(terms, { val: loop?.val ?? this.#ctx.get(term).parts[0]!, coef: coef * bytes, loop });
     }
-    // Outer blocks first; within a block the counter first, since running pointers start in the block around it.
-    if (terms.length > 1)
-      terms.sort(
-        (a, b) =>
-          a.val.block.depth - b.val.block.depth ||
-          Number(b.loop !== null) - Number(a.loop !== null) ||
-          a.val.id - b.val.id,
-      );
     const { lowBytes } = this.#ctx.target;
     let fixed = offset * bytes + extra;
     let high = 0;

@@ -307,13 +307,14 @@ export class ProgramBuilder {
     let block = this.#root;
     let same = true;
     let reads: Set<KNode> | undefined;
-    const src: KNode[] = [];
-    for (const s of n.src) {
+    const src = new Array<KNode>(n.src.length);
+    for (let i = 0; i < src.length; i++) {
+      const s = n.src[i]!;
       const p = this.#visible(s)!;
       if (p.reads !== undefined) reads = new Set([...(reads ?? []), ...p.reads]);
       if (p.block.depth > block.depth) block = p.block;
       if (p.node !== s) same = false;
-      src.push(p.node);
+      src[i] = p.node;
     }
     switch (n.op) {
       case 'PARAM':

@@ -56,8 +56,11 @@ export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | 
     const offset = (a.offset + Math.imul(kb, b.offset)) | 0;
     return offset === a.offset ? a : { terms: a.terms, coefs: a.coefs, offset };
   }
-  const terms: KNode[] = [];
-  const coefs: number[] = [];
+  // As long as they may become, and cut: arrays that grow begin with room for 17.
+  const most = a.terms.length + b.terms.length;
+  const terms = new Array<KNode>(most);
+  const coefs = new Array<number>(most);
+  let count = 0;
   let i = 0;
   let j = 0;
   while (i < a.terms.length || j < b.terms.length) {
@@ -68,10 +71,14 @@ export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | 
     if (order <= 0) coef = Math.imul(ka, a.coefs[i++]!);
     if (order >= 0) coef = (coef + Math.imul(kb, b.coefs[j++]!)) | 0;
     if (coef === 0) continue;
-    terms.push((order <= 0 ? x : y)!);
-    coefs.push(coef);
+    terms[count] = (order <= 0 ? x : y)!;
+    coefs[count++] = coef;
   }
-  if (terms.length > maxTerms) return null;
+  if (count > maxTerms) return null;
+  if (count < most) {
+    terms.length = count;
+    coefs.length = count;
+  }
   return { terms, coefs, offset: (Math.imul(ka, a.offset) + Math.imul(kb, b.offset)) | 0 };
 }
 
@@ -79,13 +86,18 @@ export function combine(a: Linear, ka: number, b: Linear, kb: number): Linear | 
 export function scale(a: Linear, k: number): Linear {
   if (k === 0) return { terms: emptyList, coefs: emptyList, offset: 0 };
   if (k === 1) return a;
-  const terms: KNode[] = [];
-  const coefs: number[] = [];
+  const terms = new Array<KNode>(a.terms.length);
+  const coefs = new Array<number>(a.terms.length);
+  let count = 0;
   for (let i = 0; i < a.terms.length; i++) {
     const coef = Math.imul(k, a.coefs[i]!);
     if (coef === 0) continue;
-    terms.push(a.terms[i]!);
-    coefs.push(coef);
+    terms[count] = a.terms[i]!;
+    coefs[count++] = coef;
+  }
+  if (count < terms.length) {
+    terms.length = count;
+    coefs.length = count;
   }
   return { terms, coefs, offset: Math.imul(k, a.offset) };
 }
@@ -143,7 +155,8 @@ export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Lin
   for (let i = 0; i < f.terms.length; i++) {
     const rem = f.terms[i]!;
     if (rem.op !== 'IREM') continue;
-    const [y, c] = rem.src;
+    const y = rem.src[0];
+    const c = rem.src[1];
     if (c.op !== 'CONST' || (y as Known).lo < 0) continue;
     const want = Math.imul(f.coefs[i]!, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;

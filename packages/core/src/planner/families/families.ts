@@ -250,18 +250,16 @@ function isPrime(x: number): boolean {
 
 /** A prime of at least `high` that divides nothing of the sample but sizes. */
 function capacityFor(high: number, { sample, holes, axes }: Sizes): number {
-  const fixed = new Set<number>();
-  const sizeHoles = new Set(holes);
-  sample.key.forEach((x, at) => {
-    if (!sizeHoles.has(at)) fixed.add(Math.abs(x));
-  });
-  sample.shapes.forEach((shape, i) => {
-    shape.forEach((x, axis) => {
-      if (!axes[i]?.[axis]) fixed.add(x);
-    });
-  });
-  fixed.delete(0);
-  for (let p = high; ; p++) if (isPrime(p) && [...fixed].every((x) => x % p !== 0)) return p;
+  const { key, shapes } = sample;
+  const dividesNone = (p: number): boolean => {
+    let hole = 0;
+    for (let at = 0; at < key.length; at++) {
+      if (at === holes[hole]) hole++;
+      else if (key[at] !== 0 && key[at]! % p === 0) return false;
+    }
+    return shapes.every((shape, i) => shape.every((x, axis) => x === 0 || x % p !== 0 || axes[i]?.[axis]));
+  };
+  for (let p = high; ; p++) if (isPrime(p) && dividesNone(p)) return p;
 }
 
 /** The cone at the capacity of a class. */
