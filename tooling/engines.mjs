@@ -9,13 +9,22 @@ import { root } from './workspace.mjs';
 /**
  * An engine without its package (`folder`) is not there yet and not counted. Where compiling is slow, or a case is (groups of threads on
  * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
- * `sample` runs one of so many cases. `browser` means in Chromium, with these options. `whole` says in how many parts the long tests run
+ * `sample` runs one of so many cases. `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run
  * all cases, and how many minutes a part takes about.
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, whole: { parts: 1, minutes: 8 } },
   { engine: 'reference', folder: 'packages/core', sample: 2, whole: { parts: 1, minutes: 8 } },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3, whole: { parts: 1, minutes: 8 } },
+  {
+    engine: 'cpu',
+    folder: 'packages/backend-cpu',
+    threads: 1,
+    sizes: 'always',
+    sample: 151,
+    whole: { parts: 2, minutes: 8 },
+  },
+  { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 301, whole: { parts: 4, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
   {
@@ -60,14 +69,16 @@ export const required = new Set([
 export const isThere = ({ engine, folder }) => existsSync(join(root, folder)) || required.has(engine);
 
 /** How the run of an engine is called. */
-export function conformanceName({ engine, threads, browser }) {
+export function conformanceName({ engine, threads, sizes, browser }) {
   const place = browser === undefined ? '' : ` browser${browser.join('').replaceAll('--', ' ')}`;
-  return `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${place}`;
+  const shared = sizes === undefined ? '' : ` sizes ${sizes}`;
+  return `conformance ${engine}${threads === undefined ? '' : ` ${threads} thread${threads > 1 ? 's' : ''}`}${shared}${place}`;
 }
 
 /** The program that runs the suite on an engine, and its arguments without `--sample` and `--slice`. */
-export function conformanceCommand({ engine, threads, browser }) {
+export function conformanceCommand({ engine, threads, sizes, browser }) {
   const script = browser === undefined ? 'packages/conformance/dist/cli.js' : 'tooling/browser/conformance.mjs';
   const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
+  if (sizes !== undefined) args.push('--sizes', sizes);
   return { script, args: browser === undefined ? args : [...args, '--browser', ...browser] };
 }

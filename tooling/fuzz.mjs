@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--trace FILE]`
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
@@ -7,6 +7,8 @@
  * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
  * sizes are programs of which one extent changes from run to run, so that sizes share plans; size-gradients the same of derivatives;
+ * with --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes): sizes and size-gradients are
+ * compared with plans of their own, and of trainings the rows change;
  * with --all every different failure is printed as it is found, unshrunk;
  * --trace keeps the program that runs in a file, should the process end with it. The last line is `N passed, N failed, N skipped`, and
  * the exit code 1 if something failed.
@@ -22,9 +24,9 @@ import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate
 import { loadSharing, printSizes, programsOf, SizesFuzz } from '../packages/conformance/dist/fuzz/sizes.js';
 import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
-import { setEngine } from '@polygrad/core';
+import { setDynamicSizes, setEngine } from '@polygrad/core';
 import { createReferenceEngine, uncalled } from '@polygrad/testing';
-import { checkTraining } from './fuzz/trainings.mjs';
+import { checkTraining, checkTrainingAtSizes } from './fuzz/trainings.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -37,6 +39,7 @@ const { values } = parseArgs({
     trace: { type: 'string' },
     all: { type: 'boolean', default: false },
     kind: { type: 'string', default: 'programs' },
+    sizes: { type: 'string', default: 'automatic' },
   },
 });
 
@@ -64,8 +67,9 @@ const traced = (text) => {
   if (values.trace !== undefined) writeFileSync(values.trace, text);
 };
 const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ...options, told: traced }) : null;
-const sized = sizes ? new SizesFuzz({ dtypes, smooth }, options) : null;
+const sized = sizes ? new SizesFuzz({ dtypes, smooth }, options, values.sizes) : null;
 if (sizes) await loadSharing();
+setDynamicSizes(values.sizes);
 let unreached = null;
 // A path repeats one draw.
 if (calls !== null && values.path === undefined)
@@ -96,15 +100,16 @@ const property = fc.asyncProperty(rows, async (raw) => {
 async function one(raw) {
   if (training) {
     ran++;
-    await checkTraining(engines, raw.flat());
+    if (values.sizes === 'always') compared += await checkTrainingAtSizes(made.engine, raw.flat());
+    else await checkTraining(engines, raw.flat());
     return;
   }
   if (sizes) {
-    const programs = programsOf(raw, { dtypes, smooth });
-    traced(printSizes(programs));
+    if (values.trace !== undefined) traced(printSizes(programsOf(raw, { dtypes, smooth })));
     ran++;
-    for (const s of programs[0].program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
-    await sized.check(raw);
+    await sized.check(raw, ({ steps }) => {
+      for (const s of steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
+    });
     await new Promise((resolve) => setImmediate(resolve));
     if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
     return;
@@ -153,9 +158,11 @@ console.log(
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
+if (training && values.sizes === 'always')
+  console.log(`${compared} trainings at a size compared with plans of their own`);
 if (sizes)
   console.log(
-    `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times`,
+    `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times; ${sized.compared} programs at a size compared with plans of their own`,
   );
 // A generator whose programs share no plans shows nothing.
 const few = sizes && values.path === undefined && sized.ran >= 50 && sized.bound * 5 < sized.ran;

@@ -25,6 +25,12 @@ class Choices {
     this.said.push(`${what} ${JSON.stringify(found)}`);
     return found;
   }
+
+  /** How many rows there are: as many as are given, or one of a list. */
+  rows(what, list, given) {
+    const found = this.pick(what, list);
+    return given ?? found;
+  }
 }
 
 const dtype = 'float64';
@@ -77,8 +83,8 @@ function lossOf(c, forward, rows, width) {
   return { rest: [target], loss: (x) => f(forward(x), target) };
 }
 
-function rowsNet(c) {
-  const [rows, first, last] = [c.pick('rows', sizes), c.pick('inputs', sizes), c.pick('outputs', sizes)];
+function rowsNet(c, size) {
+  const [rows, first, last] = [c.rows('rows', sizes, size), c.pick('inputs', sizes), c.pick('outputs', sizes)];
   const layers = [];
   let width = first;
   for (let i = c.nat(3); i > 0; i--) {
@@ -95,9 +101,9 @@ function rowsNet(c) {
   return { model, inputs: given([rows, first], 1), ...lossOf(c, (x) => model.forward(x), rows, last) };
 }
 
-function imageNet(c) {
+function imageNet(c, size) {
   const [rows, channels, side] = [
-    c.pick('images', [2, 1, 3]),
+    c.rows('images', [2, 1, 3], size),
     c.pick('channels', [1, 3, 2]),
     c.pick('side', [6, 5, 8, 4]),
   ];
@@ -118,8 +124,12 @@ function imageNet(c) {
   return { model, inputs: given([rows, channels, side, side], 2), ...lossOf(c, (x) => model.forward(x), rows, last) };
 }
 
-function sequenceNet(c) {
-  const [rows, steps, width] = [c.pick('rows', [2, 1, 3]), c.pick('steps', [3, 1, 5]), c.pick('width', [4, 2, 8])];
+function sequenceNet(c, size) {
+  const [rows, steps, width] = [
+    c.rows('rows', [2, 1, 3], size),
+    c.pick('steps', [3, 1, 5]),
+    c.pick('width', [4, 2, 8]),
+  ];
   const words = c.pick('words', [5, 2, 11]);
   const table = new nn.Embedding(words, width, { dtype });
   const kind = c.pick('over the sequence', ['LSTM', 'GRU', 'attention', 'block']);
@@ -196,12 +206,12 @@ function optimizerOf(c, parameters) {
   }
 }
 
-/** Trains on the current engine as the numbers say, and leaves nothing behind. */
-export async function randomTraining(numbers) {
+/** Trains on the current engine as the numbers say, or on so many rows, and leaves nothing behind. */
+export async function randomTraining(numbers, size = null) {
   const c = new Choices(numbers);
   pg.seed(c.nat(1000));
   const make = [rowsNet, imageNet, sequenceNet][c.nat(3)];
-  const { model, inputs, loss, rest } = make(c);
+  const { model, inputs, loss, rest } = make(c, size);
   const values = [];
   const found = [];
   let optimizer = null;
@@ -285,13 +295,43 @@ export async function checkTraining(engines, numbers) {
   for (const engine of engines) {
     for (const trained of await bothWays(engine, numbers)) {
       first ??= trained;
-      const bad = trained.values.findIndex(
-        (x, i) => !(Math.abs(x - first.values[i]) <= 1e-8 + 1e-7 * Math.abs(first.values[i])),
-      );
-      if (bad >= 0 || trained.values.length !== first.values.length)
+      const bad = firstDifference(trained.values, first.values);
+      if (bad >= 0)
         throw new Error(
           `number ${bad} of ${first.values.length} is ${trained.values[bad]} where ${first.values[bad]} was found before: ${trained.text}`,
         );
     }
   }
+}
+
+/** Throws where a training with plans for classes of sizes comes to something else than with plans of its own. Gives how many were compared. */
+export async function checkTrainingAtSizes(engine, numbers) {
+  await pg.setEngine(engine);
+  const c = new Choices(numbers.toReversed());
+  const low = 2 ** c.pick('class', [2, 1, 3, 4]);
+  const rows = [low + c.nat(low), low, 2 * low - 1, low + c.nat(low)];
+  const train = async (mode) => {
+    pg.setDynamicSizes(mode);
+    pg.clearPlans();
+    const found = [];
+    for (const n of rows) found.push(await randomTraining(numbers, n));
+    return found;
+  };
+  const alone = await train('never');
+  const before = pg.stats().binds;
+  const shared = await train('always');
+  for (const [i, { values, text }] of shared.entries()) {
+    const bad = firstDifference(values, alone[i].values);
+    if (bad >= 0)
+      throw new Error(
+        `${rows[i]} rows: number ${bad} of ${values.length} is ${values[bad]} with a plan for a class of sizes and ${alone[i].values[bad]} without: ${text}`,
+      );
+  }
+  return pg.stats().binds > before ? rows.length : 0;
+}
+
+/** Where two lists of numbers differ by more than roundings, or -1. */
+function firstDifference(values, expected) {
+  if (values.length !== expected.length) return Math.min(values.length, expected.length);
+  return values.findIndex((x, i) => !(Math.abs(x - expected[i]) <= 1e-8 + 1e-7 * Math.abs(expected[i])));
 }

@@ -74,20 +74,29 @@ const programs = {
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
 };
 
+/** The same with plans for classes of sizes from the first flush on: of sizes, programs that run at six or seven of them. */
+const programsAlways = {
+  cpu: { programs: 2000, gradients: 200, trainings: 60, sizes: 700, 'size-gradients': 100 },
+  reference: { programs: 1000, sizes: 600, 'size-gradients': 60 },
+};
+
 /** Random programs until the time is over, others every day; with POLYGRAD_DRAWS=same as many as `programs` says, always the same. */
 const same = process.env.POLYGRAD_DRAWS === 'same';
 const seconds = 240;
 const seed = same ? 1 : Math.floor(Date.now() / 86_400_000);
-const fuzz = Object.entries(programs).flatMap(([engine, kinds]) =>
-  Object.entries(kinds).map(([kind, count]) => {
-    const numbers = { seed, programs: same ? count : 1_000_000, seconds };
-    const options = Object.entries({ engine, kind, ...numbers }).flatMap(([name, value]) => [
-      `--${name}`,
-      String(value),
-    ]);
-    return program(`fuzz ${kind} ${engine}`, seconds / 60 + 1, 'tooling/fuzz.mjs', options, deviceEnvironment());
-  }),
-);
+const fuzzOf = (table, more) =>
+  Object.entries(table).flatMap(([engine, kinds]) =>
+    Object.entries(kinds).map(([kind, count]) => {
+      const numbers = { seed, programs: same ? count : 1_000_000, seconds };
+      const options = Object.entries({ engine, kind, ...numbers, ...more }).flatMap(([name, value]) => [
+        `--${name}`,
+        String(value),
+      ]);
+      const name = ['fuzz', kind, engine, ...Object.entries(more).flat()].join(' ');
+      return program(name, seconds / 60 + 1, 'tooling/fuzz.mjs', options, deviceEnvironment());
+    }),
+  );
+const fuzz = [...fuzzOf(programs, {}), ...fuzzOf(programsAlways, { sizes: 'always' })];
 
 /** Every part, in the order in which they take turns: kinds mixed, so that neighbours are not all of one engine. */
 export const parts = mixed([unit, soak, conformance, fuzz]);

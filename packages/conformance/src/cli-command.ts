@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { engineNames, isRequired, makeEngine } from './engines.ts';
 import { isSlice, runConformance } from './run.ts';
 
-const usage = `usage: conformance --engine ${engineNames.join('|')} [--threads N] [--sample N] [--slice K/N] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --engine ${engineNames.join('|')} [--threads N] [--sample N] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
 
 /** Where the command writes, line by line. */
 export interface Lines {
@@ -37,7 +37,7 @@ export async function conformance(args: readonly string[], { out, error: complai
     end(0, 0, 0);
     return 2;
   };
-  let values: Partial<Record<'engine' | 'threads' | 'sample' | 'slice' | 'filter' | 'json', string>> & {
+  let values: Partial<Record<'engine' | 'threads' | 'sample' | 'slice' | 'sizes' | 'filter' | 'json', string>> & {
     verbose?: boolean;
     help?: boolean;
   };
@@ -49,6 +49,7 @@ export async function conformance(args: readonly string[], { out, error: complai
         threads: { type: 'string' },
         sample: { type: 'string' },
         slice: { type: 'string' },
+        sizes: { type: 'string' },
         filter: { type: 'string' },
         json: { type: 'string' },
         verbose: { type: 'boolean' },
@@ -76,6 +77,9 @@ export async function conformance(args: readonly string[], { out, error: complai
   const slice = (values.slice ?? '1/1').split('/').map(Number);
   if (slice.length !== 2 || !isSlice(slice))
     return refuse(`--slice is ${values.slice}; give two whole numbers, as in 2/8: the second of eight parts`);
+  const { sizes = 'automatic' } = values;
+  if (sizes !== 'automatic' && sizes !== 'always' && sizes !== 'never')
+    return refuse(`--sizes is ${sizes}; give automatic, always or never`);
   const unwritable = json === undefined ? null : obstacle(json);
   if (unwritable !== null) return refuse(`--json ${json} cannot be written: ${unwritable}`);
   let made: Awaited<ReturnType<typeof makeEngine>>;
@@ -97,6 +101,7 @@ export async function conformance(args: readonly string[], { out, error: complai
     long: process.env.POLYGRAD_LONG === '1',
     sample,
     slice: slice as [number, number],
+    sizes,
     ...(filter === undefined ? {} : { filter }),
     onResult: ({ name: test, outcome, detail }) => {
       if (outcome === 'failed') out(`FAILED ${test}\n  ${detail}`);
@@ -110,6 +115,10 @@ export async function conformance(args: readonly string[], { out, error: complai
     const part = values.slice === undefined ? '' : `part ${values.slice}, `;
     out(`${part}one of every ${sample} cases was run, ${report.leftOut} were left out`);
   }
+  if (report.shared !== undefined)
+    out(
+      `${report.shared.bound} cases with plans for classes of sizes, ${report.shared.otherBits} of them with sums in another order`,
+    );
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   out(`conformance of ${report.engine} (${report.device}) in ${seconds} s`);
   if (json !== undefined) writeFileSync(json, `${JSON.stringify(report, null, 1)}\n`);

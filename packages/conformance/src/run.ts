@@ -1,8 +1,9 @@
 /** runConformance: every case on one engine, with the outcome of each. */
-import { type DType, setEager, setEngine } from '@polygrad/core';
+import { type DType, setDynamicSizes, setEager, setEngine } from '@polygrad/core';
 import { cpuEngine, type EngineCaps, type IEngine } from '@polygrad/core/engine';
-import type { CaseResult } from './case.ts';
+import type { CaseResult, ConformanceCase } from './case.ts';
 import { CaseRunner, type Skip } from './case-runner.ts';
+import { BothPlans } from './both-plans.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
 import type { Target } from './expand.ts';
 import { packagedGoldens, readGoldens } from './goldens/file.ts';
@@ -24,6 +25,11 @@ export interface ConformanceOptions {
   readonly sample?: number;
   /** `[k, n]`: the k-th of n parts (from 1) that together are everything, for engines on which everything takes hours. */
   readonly slice?: readonly [number, number];
+  /**
+   * Whether sizes share plans (`setDynamicSizes`). With 'always' each case runs twice, with plans of its own and with plans for classes of sizes;
+   * what both read must be the same bits, but for floats of which sums are added in another order. Default 'automatic'.
+   */
+  readonly sizes?: 'automatic' | 'always' | 'never';
   /** Only cases whose name contains this text. */
   readonly filter?: string;
   readonly onResult?: (result: CaseResult) => void;
@@ -38,6 +44,8 @@ export interface ConformanceReport {
   /** Cases that a `sample` or `slice` left out. */
   readonly leftOut: number;
   readonly results: readonly CaseResult[];
+  /** With `sizes: 'always'`: cases of which a plan was bound to a size, and of these the cases with other bits than plans of their own gave. */
+  readonly shared?: { readonly bound: number; readonly otherBits: number };
 }
 
 /**
@@ -51,14 +59,16 @@ export interface ConformanceReport {
  */
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;
-  const { long = false, sample = 1, slice = [1, 1] } = options;
+  const { long = false, sample = 1, slice = [1, 1], sizes = 'automatic' } = options;
   if (!Number.isInteger(sample) || sample < 1)
     throw new RangeError(`[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases)`);
   if (!isSlice(slice))
     throw new RangeError(
       `[conformance] slice is ${slice.join('/')}; give two whole numbers, as in 2/8: the second of eight`,
     );
-  await setEngine(asyncOnly(engine));
+  const both = sizes === 'always' ? new BothPlans(asyncOnly(engine)) : null;
+  await setEngine(both?.engine ?? asyncOnly(engine));
+  setDynamicSizes(sizes);
   const target: Target = {
     holds: (dtype: DType) => engine.caps.dtypes.has(dtype) || cpuCaps()?.dtypes.has(dtype) === true,
     computesDouble: engine.caps.dtypes.has('float64'),
@@ -76,10 +86,12 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
       continue;
     }
     seen++;
-    const result = await runner.run(item);
+    const run = (one: ConformanceCase): Promise<CaseResult> => runner.run(one);
+    const result = both === null ? await run(item) : await both.run(item, run);
     results.push(result);
     onResult?.(result);
   }
+  setDynamicSizes('automatic');
   const tally = (outcome: CaseResult['outcome']): number => results.filter((r) => r.outcome === outcome).length;
   return {
     engine: engine.name,
@@ -89,6 +101,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     skipped: tally('skipped'),
     leftOut: seen - results.length,
     results,
+    ...(both === null ? {} : { shared: { bound: both.bound, otherBits: both.otherBits } }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Many random programs, the same ones every time, on the engines that need nothing but a processor. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createReferenceEngine } from '@polygrad/testing';
-import { it } from 'vitest';
+import { expect, it } from 'vitest';
 import { fuzz, fuzzSizes } from './fixtures/run.ts';
 
 it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
@@ -22,6 +22,14 @@ it('programs at several sizes on the reference engine', async () => {
 
 it('derivatives at several sizes on the CPU engine', async () => {
   await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'size-gradients', seed: 64, programs: 20 });
+});
+
+it.each(['sizes', 'size-gradients'] as const)('%s with shared plans from the first size on', async (kind) => {
+  const { compared } = await fuzzSizes(await createCpuEngine({ threads: 1 }), {
+    ...{ kind, seed: 65, sharing: 'always' },
+    programs: kind === 'sizes' ? 150 : 20,
+  });
+  expect(compared).toBeGreaterThan(60);
 });
 
 it('refusals on the CPU engine', async () => {

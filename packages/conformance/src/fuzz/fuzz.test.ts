@@ -22,6 +22,13 @@ describe('random programs', () => {
     await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'sizes', seed: 1, programs: 12 });
   });
 
+  it('give the bits of plans of their own where sizes share them from the first one on', async () => {
+    for (const engine of [await createCpuEngine({ threads: 1 }), createReferenceEngine()]) {
+      const { compared } = await fuzzSizes(engine, { kind: 'sizes', seed: 3, programs: 10, sharing: 'always' });
+      expect(compared).toBeGreaterThan(30);
+    }
+  });
+
   it('have derivatives that agree', async () => {
     await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'gradients', seed: 2, programs: 3 });
   });

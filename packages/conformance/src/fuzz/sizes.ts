@@ -49,52 +49,65 @@ export async function loadSharing(): Promise<void> {
   if (stats().binds === 0) throw new Error('no plan was bound to a size');
 }
 
+/** How sizes share plans while programs run: from the second size of a form on, or from the first. */
+export type Sharing = 'automatic' | 'always';
+
 /** Runs programs at sizes, and counts. */
 export class SizesFuzz {
   ran: number = 0;
   /** Programs of which a plan was bound: as a whole, and where every operation runs by itself. */
   bound: number = 0;
   boundOpByOp: number = 0;
+  /** Runs of a program at a size, as a whole or op by op, with plans bound to it that were compared with plans of their own. */
+  compared: number = 0;
   binds: number = 0;
   /** Programs whose derivatives differ from differences of the formulas whatever the plans are. */
   unsure: number = 0;
   readonly #settings: Settings;
   readonly #options: CheckOptions;
+  readonly #sharing: Sharing;
 
-  constructor(settings: Settings, options: CheckOptions) {
+  constructor(settings: Settings, options: CheckOptions, sharing: Sharing = 'automatic') {
     this.#settings = settings;
     this.#options = options;
+    this.#sharing = sharing;
   }
 
-  async check(rows: Rows): Promise<void> {
+  /** @param told the program at its first size */
+  async check(rows: Rows, told: (program: Program) => void = () => {}): Promise<void> {
     const programs = programsOf(rows, this.#settings);
     this.ran++;
+    told(programs[0]!.program);
     if (this.#settings.smooth) return this.#checkDerivatives(programs.map(({ program }) => program));
+    const some = programs.filter(({ program }) => program.outputs.length > 0);
     const alone: (readonly Outcome[])[] = [];
     try {
       setDynamicSizes('never');
       clearPlans();
-      for (const { program } of programs) alone.push(await leavingNothing(() => execute(program)));
+      for (const { program } of some) alone.push(await leavingNothing(() => execute(program)));
     } finally {
-      setDynamicSizes('automatic');
+      setDynamicSizes(this.#sharing);
     }
     clearPlans();
     const shared: Outcome[][] = [];
     this.bound += await this.#counted(async () => {
-      for (const { program } of programs) shared.push(await leavingNothing(() => execute(program)));
+      for (const { program } of some) shared.push(await this.#compared(() => leavingNothing(() => execute(program))));
     });
-    clearPlans();
+    // Every operation by itself takes longest: of some programs where the first flush is bound already.
+    const isApart = this.#sharing === 'automatic' || rows.length % 4 === 0;
     const apart: Outcome[][] = [];
+    if (isApart) clearPlans();
     this.boundOpByOp += await this.#counted(async () => {
-      for (const { program } of programs) apart.push(await opByOp(program));
+      if (isApart) for (const { program } of some) apart.push(await this.#compared(() => opByOp(program)));
     });
-    for (const [i, { n, program }] of programs.entries()) {
-      const runs: NamedRun[] = [
-        { name: 'alone, ', outcomes: alone[i]! },
-        { name: 'shared, ', outcomes: shared[i]! },
-        { name: 'shared op by op, ', outcomes: apart[i]! },
-      ];
-      if (program.outputs.length > 0) at(n, i, () => agree(program, runs, this.#options));
+    for (const [i, { n, program }] of some.entries()) {
+      const others: NamedRun[] = [{ name: 'shared, ', outcomes: shared[i]! }];
+      if (isApart) others.push({ name: 'shared op by op, ', outcomes: apart[i]! });
+      // What has the bits of plans of its own needs no formulas; those are right for one size as for another.
+      const changed = i === 0 ? others : others.filter(({ outcomes }) => !sameBits(outcomes, alone[i]!));
+      if (changed.length === 0) continue;
+      const runs: NamedRun[] = [{ name: 'alone, ', outcomes: alone[i]! }, ...changed];
+      at(n, i, () => agree(program, runs, this.#options));
     }
   }
 
@@ -108,6 +121,14 @@ export class SizesFuzz {
     return Number(binds > 0);
   }
 
+  /** Runs a program at one size; it counts if a plan was bound. */
+  async #compared<T>(run: () => Promise<T>): Promise<T> {
+    const before = stats().binds;
+    const result = await run();
+    if (stats().binds > before) this.compared++;
+    return result;
+  }
+
   async #checkDerivatives(programs: readonly Program[]): Promise<void> {
     const alone: NDArray[][] = [];
     try {
@@ -115,18 +136,18 @@ export class SizesFuzz {
       clearPlans();
       for (const program of programs) alone.push(await gradients(program));
     } finally {
-      setDynamicSizes('automatic');
+      setDynamicSizes(this.#sharing);
     }
     clearPlans();
     this.bound += await this.#counted(async () => {
       for (const [i, program] of programs.entries()) {
-        const shared = await gradients(program);
+        const shared = await this.#compared(() => gradients(program));
         at(i, i, () => same(shared, alone[i]!));
       }
     });
     // What the formulas say, of sizes whose plans are made by then.
     this.boundOpByOp += await this.#counted(async () => {
-      for (const i of [0, 1, 3]) await this.#checkFormulas(programs[i]!);
+      if (this.#sharing === 'automatic') for (const i of [0, 1, 3]) await this.#checkFormulas(programs[i]!);
     });
   }
 
@@ -143,12 +164,21 @@ export class SizesFuzz {
         this.unsure++;
         return;
       } finally {
-        setDynamicSizes('automatic');
+        setDynamicSizes(this.#sharing);
         clearPlans();
       }
       throw error;
     }
   }
+}
+
+/** True if outcomes are the same; zeros of both signs are. */
+function sameBits(a: readonly Outcome[], b: readonly Outcome[]): boolean {
+  return a.every(({ shape, dtype, values }, i) => {
+    const other = b[i]!;
+    if (dtype !== other.dtype || shape.join() !== other.shape.join()) return false;
+    return values.every((x, at) => x === other.values[at] || (Number.isNaN(x) && Number.isNaN(other.values[at])));
+  });
 }
 
 /** Gradients of all outputs together. */

@@ -71,7 +71,7 @@ export class RunState {
   known: number = 0;
   owed: number = 0;
   /** Whether sizes share plans. */
-  dynamicSizes: 'automatic' | 'never' = 'automatic';
+  dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
   /** Whom hints go to. */
   logger: Logger | null = usualLogger;
 }
@@ -264,7 +264,7 @@ function planOf(state: EngineState, cone: Cone): Plan {
     const Families = familiesHere();
     if (Families !== null) {
       state.families ??= new Families();
-      plan = state.families.findOrHint(cone, options, state.planHits, logger) ?? undefined;
+      plan = state.families.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
     }
   }
   if (plan === undefined) state.ownPlans++;

@@ -221,7 +221,8 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
 
 /**
  * Whether sizes share plans. `automatic`: when a computation comes again with another size, one plan is made for all sizes of a class, from a
- * power of two to the next, and a new size of the class is only bound to it. `never`: every size has a plan of its own, made for it alone.
+ * power of two to the next, and a new size of the class is only bound to it. `never`: every size has a plan of its own, made for it alone. `always`,
+ * for tests: the first flush of a computation, too, is bound to a plan for the class of one of its extents.
  *
  * The bits of a result may differ between the two, as those of sums in another order do; a size has the same plan as long as it is kept.
  *
@@ -231,9 +232,9 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
  * setDynamicSizes('never'); // a benchmark of one size after the other
  * setDynamicSizes('automatic');
  */
-export function setDynamicSizes(mode: 'automatic' | 'never'): void {
-  if (mode !== 'automatic' && mode !== 'never')
-    throw new ArgumentError('setDynamicSizes', say`the mode is 'automatic' or 'never'; got ${shown(mode)}`);
+export function setDynamicSizes(mode: 'automatic' | 'always' | 'never'): void {
+  if (mode !== 'automatic' && mode !== 'always' && mode !== 'never')
+    throw new ArgumentError('setDynamicSizes', say`the mode is 'automatic', 'always' or 'never'; got ${shown(mode)}`);
   runs.dynamicSizes = mode;
 }
 

@@ -16,6 +16,7 @@ import { showShape } from '../../shape/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
+import { guesses } from './always.ts';
 import { bytesAt, filledUp, placeIn, sized } from './bound.ts';
 import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 import { addStretches, checkExtents, isUniform } from './uniform.ts';
@@ -32,7 +33,9 @@ const mostAlike = 8;
 type FamilySizes = Sizes & { readonly stretches: ReadonlyMap<number, number> | null };
 
 interface Form {
-  readonly sample: Sample;
+  sample: Sample;
+  /** The flush that was, where `sample` was guessed from it (always.ts); else null. */
+  met: Sample | null;
   sizes: FamilySizes | null;
   /** By the least size of the class. Null: sizes of it have plans of their own. */
   readonly plans: Map<number, Plan | null>;
@@ -61,19 +64,19 @@ export class PlanFamilies {
   }
 
   /**
-   * A plan of the family that the cone belongs to, or null: then it needs one of its own. `hits`: how often a plan was known; `log` hears of forms
-   * that get many plans.
+   * A plan of the family that the cone belongs to, or null: then it needs one of its own. `always`: at the first sight of a form too. `hits`: how
+   * often a plan was known; `log` hears of forms that get many plans.
    */
-  findOrHint(cone: Cone, options: PlanOptions, hits: number, log: Logger | null): Plan | null {
+  findOrHint(cone: Cone, options: PlanOptions, always: boolean, hits: number, log: Logger | null): Plan | null {
     const hash = formOf(cone);
-    const plan = options.engine.caps.lowering.sizes ? this.#find(hash, cone, options) : null;
+    const plan = options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null;
     if (log === null) return plan;
     if (plan !== null) this.#hints.shared(hash);
     else this.#hints.made(hash, cone, hits, log);
     return plan;
   }
 
-  #find(hash: number, cone: Cone, options: PlanOptions): Plan | null {
+  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
     const forms = this.#forms.get(hash) ?? [];
     // Used last.
     this.#forms.delete(hash);
@@ -84,14 +87,41 @@ export class PlanFamilies {
     }
     const now = sampleOf(cone);
     for (const form of forms) {
-      if (form.sizes !== null) continue;
-      const sizes = sizesOf(form.sample, now, cone);
+      // What was guessed is not taken for what was met.
+      if (form.sizes !== null && form.met === null) continue;
+      const sizes = sizesOf(form.met ?? form.sample, now, cone);
       if (sizes === null) continue;
       const stretches = stretchesOf(sizes, cone);
+      if (form.met !== null) {
+        this.#dropPlans(form, options);
+        form.sample = form.met;
+        form.met = null;
+      }
       form.sizes = { ...sizes, stretches };
       return this.#bound(form, sizes.n, cone, options);
     }
-    this.#add(hash, forms, { sample: now, sizes: null, plans: new Map() }, options);
+    const form: Form = { sample: now, met: null, sizes: null, plans: new Map() };
+    this.#add(hash, forms, form, options);
+    return always ? this.#guess(form, hash, cone, options) : null;
+  }
+
+  /** A plan for the class of one of the extents of a form that is new. */
+  #guess(form: Form, hash: number, cone: Cone, options: PlanOptions): Plan | null {
+    const { sample } = form;
+    for (const { before, sizes } of guesses(cone, sample, hash)) {
+      const stretches = stretchesOf(sizes, cone);
+      if (stretches === null) continue;
+      form.sample = before;
+      form.sizes = { ...sizes, stretches };
+      const plan = this.#bound(form, sizes.n, cone, options);
+      if (plan !== null) {
+        form.met = sample;
+        return plan;
+      }
+      form.plans.clear();
+    }
+    form.sample = sample;
+    form.sizes = null;
     return null;
   }
 

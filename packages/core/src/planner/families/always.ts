@@ -1,0 +1,158 @@
+/**
+ * Sizes at the first sight of a form, for tests (`setDynamicSizes('always')`): which of its extents may be a size, guessed.
+ *
+ * What is guessed is a flush before this one, at another size: every extent that equals one number is that size, and what is computed from it
+ * follows by the rules of shapes. The comparison with it (sizes.ts) is that of two flushes that were. A wrong guess costs a plan.
+ */
+import { definitionAt } from '../../graph/definition.ts';
+import type { Attrs, Node } from '../../graph/node.ts';
+import { IntWriter } from '../capture/cache.ts';
+import type { Cone } from '../capture/cone.ts';
+import { reshapeGroups } from '../lowering/index-map.ts';
+import { type Sample, type Sizes, sizesOf } from './sizes.ts';
+
+/** A prime greater than extents are. */
+const otherSize = 100_003;
+
+/** Sizes of a cone whose first flush this is, and the sample that was guessed to find them. */
+export interface Guess {
+  readonly before: Sample;
+  readonly sizes: Sizes;
+}
+
+/** Everything that may be the size of a cone, by turns: forms of other hashes begin with another extent. */
+export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Guess> {
+  const extents = extentsOf(cone);
+  const first = extents.length === 0 ? 0 : (hash >>> 0) % extents.length;
+  for (let i = 0; i < extents.length; i++) {
+    const before = sampleAt(cone, now, extents[(first + i) % extents.length]!);
+    const sizes = before === null ? null : sizesOf(before, now, cone);
+    if (sizes !== null) yield { before: before!, sizes };
+  }
+}
+
+/** Extents of two and more of what a cone begins with, ascending. */
+function extentsOf(cone: Cone): number[] {
+  const extents = new Set<number>();
+  for (let i = 0; i < cone.count; i++) {
+    const { shape, storage, src, op } = cone.nodes[i]!;
+    if (storage === null && src.length > 0 && op !== 'expand' && op !== 'randomBits') continue;
+    if (!shape.includes(0)) for (const n of shape) if (n > 1) extents.add(n);
+  }
+  return [...extents].sort((a, b) => a - b);
+}
+
+/** A sample as it would be with another number in place of `n`; null where the rules of shapes do not allow that. */
+function sampleAt(cone: Cone, now: Sample, n: number): Sample | null {
+  const { count } = cone;
+  const nodes: Node[] = [];
+  const key = new IntWriter(now.key.length);
+  try {
+    for (let i = 0; i < count; i++) {
+      const node = cone.nodes[i]!;
+      const from = now.starts[i]!;
+      const own = now.key.subarray(from, now.starts[i + 1]);
+      key.data.set(own, key.length);
+      const src = node.src.map(({ index }) => nodes[index]!);
+      const attr = node.storage === null ? attrAt(node, src, n) : node.attr;
+      const resized = { ...node, src, attr } as Node;
+      nodes.push(resized);
+      const { infer, encode } = definitionAt(node.kind);
+      const shape =
+        node.storage === null ? (infer as Rule).shape(src, attr, node.op) : node.shape.map((m) => other(m, n));
+      (resized as { shape: readonly number[] }).shape = shape;
+      const end = key.length + own.length;
+      key.length++;
+      if (node.storage !== null) {
+        key.list(shape);
+        for (const stride of stridesAt(node.shape, shape, own.subarray(2 + shape.length))) key.push(stride);
+      } else {
+        if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
+        if (src.length === 0) key.list(shape);
+      }
+      if (key.length > end) return null;
+      key.length = end;
+    }
+  } catch {
+    return null;
+  }
+  key.data.set(now.key.subarray(now.starts[count]!), key.length);
+  const shapes = nodes.map(({ shape }) => shape);
+  const attrs = nodes.map(({ attr }, i) => (now.attrs[i] === null ? null : attr));
+  return { key: key.data.slice(0, now.key.length), starts: now.starts, shapes, attrs };
+}
+
+interface Rule {
+  shape(src: readonly Node[], attr: unknown, op: string): readonly number[];
+}
+
+const other = (m: number, n: number): number => (m === n ? otherSize : m);
+
+/** Attributes that say lengths, with another number in place of `n`: where a source has that axis, as it has it. */
+function attrAt(node: Node, [x]: readonly Node[], n: number): unknown {
+  const attr = node.attr as Readonly<Record<string, unknown>>;
+  switch (node.op) {
+    case 'constant': {
+      const { value, shape } = attr as unknown as Attrs['constant'];
+      return { ...attr, value: valueAt(value, n), shape: shape.map((m) => other(m, n)) };
+    }
+    case 'randomBits':
+      return { ...attr, shape: node.shape.map((m) => other(m, n)) };
+    case 'iota':
+      return { length: other(node.shape[0]!, n) };
+    case 'expand':
+      return { shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n) : x!.shape[axis]!)) };
+    case 'slice': {
+      const { start, length, step } = attr as unknown as Attrs['slice'];
+      const whole = (axis: number): boolean =>
+        start[axis] === 0 && step[axis] === 1 && length[axis] === node.src[0]!.shape[axis];
+      return { ...attr, length: length.map((m, axis) => (whole(axis) ? x!.shape[axis]! : m)) };
+    }
+    case 'reshape':
+      return { shape: reshapedAt(node, x!, n) };
+    default:
+      return attr;
+  }
+}
+
+/** Numbers that follow from the size: itself, and the reciprocal of what it is a part of. */
+function valueAt(value: number | bigint, n: number): number | bigint {
+  if (typeof value !== 'number' || value === 0) return value;
+  if (Math.abs(value) === n) return (value / n) * otherSize;
+  const part = 1 / value / n;
+  const whole = Math.round(part);
+  return whole !== 0 && Math.abs(part - whole) < 1e-6 * Math.abs(part) ? 1 / (whole * otherSize) : value;
+}
+
+/** The shape of a reshape: in each group of axes the first one that may be it takes the size of its source. */
+function reshapedAt(node: Node, x: Node, n: number): readonly number[] {
+  const from = node.src[0]!.shape;
+  if (x.shape.every((m, axis) => m === from[axis])) return node.shape;
+  const shape = [...node.shape];
+  for (const { first, at, start, axis } of reshapeGroups(from, shape)) {
+    const sizedAxes = from.map((_, i) => i).filter((i) => i >= first && i < at && x.shape[i] !== from[i]);
+    const target = (i: number, by: number): boolean => node.shape[i]! % by === 0 && node.shape[i]! > 1;
+    for (const i of sizedAxes) {
+      const those = shape.map((_, j) => j).filter((j) => j >= start && j < axis && shape[j] === node.shape[j]);
+      const found = those.find((j) => target(j, from[i]!)) ?? those.find((j) => target(j, n));
+      if (found === undefined) return node.shape;
+      shape[found] = (node.shape[found]! / n) * otherSize;
+    }
+  }
+  return shape;
+}
+
+/** Strides of a leaf with other extents: where axes lie close together, as far apart as those inside are long. */
+function stridesAt(before: readonly number[], now: readonly number[], strides: Int32Array): number[] {
+  const after = Array.from(strides.subarray(0, before.length));
+  const order = before.map((_, axis) => axis).filter((axis) => after[axis]! > 0);
+  order.sort((a, b) => strides[a]! - strides[b]!);
+  let [dense, length] = [1, 1];
+  for (const axis of order) {
+    if (strides[axis] !== dense) break;
+    after[axis] = length;
+    dense *= before[axis]!;
+    length *= now[axis]!;
+  }
+  return after;
+}
