@@ -104,7 +104,13 @@ const counted = (pool: Pool, n: number): Made => {
 
 const seen = (pool: Pool, n: number): Made => randCall(pool, [[n], [n, 3], [n, 2, 2], [3, n]]);
 
-/** Sums with rows beside each other, put together along an axis that is not the size, or along it. */
+function elementOf(a: NDArray, at: readonly number[]): number {
+  let flat = 0;
+  for (const [i, k] of at.entries()) flat = flat * (a.shape[i] as number) + k;
+  return a.data[flat] as number;
+}
+
+/** Rows beside each other, put together along an axis that is not the size, or along it. */
 function joined(pool: Pool, n: number): Made | null {
   const x = rowsOf(pool, n, 2);
   if (x === null) return null;
@@ -113,23 +119,69 @@ function joined(pool: Pool, n: number): Made | null {
   const y = pool.pick((v) => v.dtype === x.dtype && v.shape.join() === shape.join()) ?? drawn(pool, x.dtype, shape);
   const whole = x.shape.map((m, i) => m + (i === axis ? (shape[axis] as number) : 0));
   const m = x.shape[axis] as number;
-  const pickFrom = (a: NDArray, at: readonly number[]): number => {
-    let flat = 0;
-    for (const [i, k] of at.entries()) flat = flat * (a.shape[i] as number) + k;
-    return a.data[flat] as number;
-  };
   return {
     args: [[ref(x), ref(y)], axis],
     dtype: x.dtype,
     formula: (a, b) =>
       build(whole, (at) =>
         (at[axis] as number) < m
-          ? pickFrom(a as NDArray, at)
-          : pickFrom(
+          ? elementOf(a as NDArray, at)
+          : elementOf(
               b as NDArray,
               at.map((k, i) => (i === axis ? k - m : k)),
             ),
       ),
+  };
+}
+
+/** A few rows before the end of an axis that is the size, or from its beginning. */
+function ended(pool: Pool, n: number): Made | null {
+  const x = pool.pick((v) => v.shape.includes(n) && v.data.length < 3000 && !v.shape.includes(0));
+  if (x === null) return null;
+  const axes = x.shape.map((_, i) => i).filter((i) => x.shape[i] === n);
+  const axis = pool.c.pick(axes);
+  const [length, behind] = [pool.c.pick([1, 2, 3]), pool.c.pick([0, 0, 1, 2, -1])];
+  const start = behind < 0 ? 0 : n - length - behind;
+  if (start < 0 || length > n) return null;
+  const ranges = x.shape.map((_, i) => (i === axis ? { start, stop: start + length } : null));
+  const shape = x.shape.map((m, i) => (i === axis ? length : m));
+  return {
+    args: [ref(x), ranges],
+    dtype: x.dtype,
+    formula: (a) =>
+      build(shape, (at) =>
+        elementOf(
+          a,
+          at.map((k, i) => (i === axis ? k + start : k)),
+        ),
+      ),
+  };
+}
+
+/** Zeros before a few rows, so many that it is the size; now and then behind them too. */
+function filled(pool: Pool, n: number): Made | null {
+  const x = pool.pick((v) => v.shape.length > 0 && v.data.length < 100 && !v.shape.includes(0) && !v.shape.includes(n));
+  if (x === null) return null;
+  const axis = pool.c.nat(x.shape.length);
+  const m = x.shape[axis] as number;
+  const high = pool.c.pick([0, 0, 1, 2]);
+  const low = n - m - high;
+  if (low < 0) return null;
+  const widths = x.shape.map((_, i) => (i === axis ? [low, high] : [0, 0]));
+  const shape = x.shape.map((k, i) => (i === axis ? n : k));
+  return {
+    args: [ref(x), widths],
+    dtype: x.dtype,
+    formula: (a) =>
+      build(shape, (at) => {
+        const inside = (at[axis] as number) - low;
+        return inside < 0 || inside >= m
+          ? 0
+          : elementOf(
+              a,
+              at.map((k, i) => (i === axis ? inside : k)),
+            );
+      }),
   };
 }
 
@@ -145,6 +197,8 @@ export function sizedCalls(n: number): readonly NamedCall[] {
     named('permute', turned),
     named('mul', scaled),
     named('concat', joined),
+    named('slice', ended),
+    named('pad', filled),
     named('arange', counted, false),
     named('rand', seen, false),
   ];

@@ -17,10 +17,14 @@ export type Rows = readonly (readonly number[])[];
 
 /** Sizes to run a program at: of one class or several, its ends among them, the first one again at last. */
 export function drawSizes(c: Choices): number[] {
-  const low = 2 ** c.pick([3, 4, 2, 5, 1, 6]);
-  const within = (): number => low + c.nat(low);
-  const sizes = [within(), within(), low, 2 * low - 1];
-  if (c.nat(2) === 0) sizes.push(c.pick([low / 2 + 1, 2 * low, 2 * low + 3, 1, 3 * low]));
+  const [low, high] = c.pick([
+    [8, 31],
+    [2, 7],
+    [32, 127],
+  ] as const);
+  const within = (): number => low + c.nat(high - low + 1);
+  const sizes = [within(), within(), low, high];
+  if (c.nat(2) === 0) sizes.push(c.pick([low / 2 + 1, high + 1, high + 4, 1, high + low]));
   return [...sizes, within(), sizes[0] as number];
 }
 

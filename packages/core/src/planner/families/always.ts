@@ -106,7 +106,19 @@ function attrAt(node: Node, [x]: readonly Node[], n: number): unknown {
       const { start, length, step } = attr as unknown as Attrs['slice'];
       const whole = (axis: number): boolean =>
         start[axis] === 0 && step[axis] === 1 && length[axis] === node.src[0]!.shape[axis];
-      return { ...attr, length: length.map((m, axis) => (whole(axis) ? x!.shape[axis]! : m)) };
+      // What ends where the axis ends is as far from there.
+      const added = (axis: number): number =>
+        start[axis]! + length[axis]! === node.src[0]!.shape[axis] ? x!.shape[axis]! - node.src[0]!.shape[axis]! : 0;
+      return {
+        ...attr,
+        start: start.map((at, axis) => (whole(axis) ? 0 : at + added(axis))),
+        length: length.map((m, axis) => (whole(axis) ? x!.shape[axis]! : m)),
+      };
+    }
+    case 'pad': {
+      const { low } = attr as unknown as Attrs['pad'];
+      const filled = (axis: number): boolean => x!.shape[axis] === node.src[0]!.shape[axis] && node.shape[axis] === n;
+      return { ...attr, low: low.map((m, axis) => (m > 0 && filled(axis) ? m + otherSize - n : m)) };
     }
     case 'reshape':
       return { shape: reshapedAt(node, x!, n) };
