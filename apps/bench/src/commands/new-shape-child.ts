@@ -1,8 +1,9 @@
 /**
- * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE [rooms | bytes]`: what new sizes cost in a process of its own, as a line of JSON.
+ * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE [rooms | bytes | own]`: what new sizes cost in a process of its own, as a line of JSON.
  *
  * A size is met twice: the first time a plan is made, the second time it is there. With `rooms`, samples of the processor while sizes are
- * new are counted by the folder of the code, and by the step on whose behalf it ran. With `bytes`, modules of WebAssembly are hashed instead.
+ * new are counted by the folder of the code, and by the step on whose behalf it ran. With `bytes`, modules of WebAssembly are hashed instead. With
+ * `own`, sizes do not share plans.
  */
 import { createHash } from 'node:crypto';
 import { Session } from 'node:inspector/promises';
@@ -11,8 +12,10 @@ import { pathToFileURL } from 'node:url';
 import type * as Cpu from '@polygrad/backend-cpu';
 import { type Packages, uses } from './new-shape-uses.ts';
 
-/** Milliseconds of processor time, all threads of the process together. */
+/** Milliseconds: of processor time, all threads of the process together, unless it says otherwise. */
 export interface Measured {
+  /** What passes from the first call, which makes the network, to the first result. */
+  readonly wait: number;
   /** The very first use, with cold code. */
   readonly cold: number;
   /** A use at a size never met, with warm code, on average; without what the use costs at a known size. */
@@ -75,8 +78,11 @@ async function spent(run: () => Promise<void>): Promise<number> {
   return (user + system) / 1000;
 }
 
+if (mode === 'own') packages.core.setDynamicSizes('never');
+const begin = performance.now();
 const run = use.make(packages);
 const cold = await spent(() => run(use.warm[0] as number));
+const wait = performance.now() - begin;
 for (const size of use.warm) await run(size);
 const session = mode === 'rooms' ? new Session() : null;
 if (session !== null) {
@@ -94,6 +100,7 @@ const again = await spent(async () => {
 });
 const count = use.sizes.length;
 const measured: Measured = {
+  wait,
   cold,
   fresh: (first - again) / count,
   known: again / count,

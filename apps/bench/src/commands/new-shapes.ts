@@ -1,10 +1,11 @@
 /**
- * `node apps/bench/dist/commands/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes]`: what a size costs that was not
- * met before, on the CPU engine with one thread.
+ * `node apps/bench/dist/commands/new-shapes.js [--other CHECKOUT] [--rounds N] [--filter TEXT] [--rooms | --bytes | --own]`: what a size costs that
+ * was not met before, on the CPU engine with one thread.
  *
  * Training steps, a language model and token-by-token generation meet new sizes in processes whose code is warm. Figures are milliseconds of
  * processor time of a whole process, compiler and garbage collector included, less what the same use costs once its size is known. Processes
- * of this checkout and of another (built) one take turns. `--rooms` says where the time goes, `--bytes` whether both checkouts emit the same.
+ * of this checkout and of another (built) one take turns. `--rooms` says where the time goes, `--bytes` whether both checkouts emit the same; with
+ * `--own` every size has a plan of its own. Beside them stands the first use of a process: its processor time, and how long its result takes.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -33,7 +34,7 @@ function median(values: readonly number[]): number {
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
 const { values } = parseArgs({
-  options: { other: text, rounds: { ...text, default: '7' }, filter: text, rooms: flag, bytes: flag },
+  options: { other: text, rounds: { ...text, default: '7' }, filter: text, rooms: flag, bytes: flag, own: flag },
 });
 const names = Object.keys(uses).filter((name) => values.filter === undefined || name.includes(values.filter));
 const sides = values.other === undefined ? [here] : [values.other, here];
@@ -58,18 +59,19 @@ if (values.rooms) {
   }
 } else {
   process.stdout.write(
-    'use       side   new size, ms (least)   known size, ms   first use, ms   others over this, new and first\n',
+    'use       side   new size, ms (least)   known size, ms   first use, ms   its wait, ms (least)   others over this, new and first\n',
   );
   for (const name of names) {
     const found = sides.map((): Measured[] => []);
     for (let round = 0; round < Number(values.rounds); round++) {
       // Who goes first changes, for a machine that gets busier or calmer.
       const order = round % 2 === 0 ? [...sides.keys()] : [...sides.keys()].reverse();
-      for (const i of order) (found[i] as Measured[]).push(await measure(sides[i] as string, name));
+      for (const i of order)
+        (found[i] as Measured[]).push(await measure(sides[i] as string, name, ...(values.own ? ['own'] : [])));
     }
     const own = found.at(-1) as Measured[];
     found.forEach((list, i) => {
-      const of = (part: 'cold' | 'fresh' | 'known', from = list): number[] => from.map((m) => m[part]);
+      const of = (part: 'wait' | 'cold' | 'fresh' | 'known', from = list): number[] => from.map((m) => m[part]);
       const ratio = (part: 'cold' | 'fresh'): string =>
         median(of(part).map((ms, round) => ms / (own[round] as Measured)[part])).toFixed(2);
       const cells = [
@@ -78,6 +80,7 @@ if (values.rooms) {
         `${median(of('fresh')).toFixed(1)} (${Math.min(...of('fresh')).toFixed(1)})`.padEnd(22),
         median(of('known')).toFixed(1).padEnd(16),
         median(of('cold')).toFixed(0).padEnd(15),
+        `${median(of('wait')).toFixed(0)} (${Math.min(...of('wait')).toFixed(0)})`.padEnd(22),
         `${ratio('fresh')}, ${ratio('cold')}`,
       ];
       process.stdout.write(`${cells.join(' ')}\n`);
