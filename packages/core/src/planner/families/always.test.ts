@@ -63,6 +63,9 @@ describe('guesses', () => {
     expect(factorsOf(guessed(graph()).get(6))).toEqual(['0,1', '1', '0,1', '0,1']);
     expect([...guessed(p.neg(leaf(1, 1))).keys()]).toEqual([]);
     expect([...guessed(p.neg(leaf(3, 0))).keys()]).toEqual([]);
+    // What has no elements has no groups of axes.
+    const nothing = p.reshape(p.neg(p.expand(leaf(1, 0), [3, 0])), [0, 3]);
+    expect([...guessed(p.concat([nothing, p.neg(leaf(4, 3))], 0)).keys()]).toEqual([4]);
   });
 
   it('takes nothing that the rules of shapes do not allow', () => {

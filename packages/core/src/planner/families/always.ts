@@ -142,7 +142,7 @@ function valueAt(value: number | bigint, n: number): number | bigint {
 /** The shape of a reshape: in each group of axes the first one that may be it takes the size of its source. */
 function reshapedAt(node: Node, x: Node, n: number): readonly number[] {
   const from = node.src[0]!.shape;
-  if (x.shape.every((m, axis) => m === from[axis])) return node.shape;
+  if (from.includes(0) || x.shape.every((m, axis) => m === from[axis])) return node.shape;
   const shape = [...node.shape];
   for (const { first, at, start, axis } of reshapeGroups(from, shape)) {
     const sizedAxes = from.map((_, i) => i).filter((i) => i >= first && i < at && x.shape[i] !== from[i]);
