@@ -17,7 +17,7 @@ export type Rows = readonly (readonly number[])[];
 
 /** Sizes to run a program at: of one class or several, its ends among them, the first one again at last. */
 export function drawSizes(c: Choices): number[] {
-  const low = 2 ** c.pick([3, 4, 2, 5, 1, 6]);
+  const low = 2 ** c.pick([3, 4, 2, 5, 1, 6, 3, 4, 2, 7, 3, 8]);
   const within = (): number => low + c.nat(low);
   const sizes = [within(), within(), low, 2 * low - 1];
   if (c.nat(2) === 0) sizes.push(c.pick([low / 2 + 1, 2 * low, 2 * low + 3, 1, 3 * low]));
