@@ -140,3 +140,20 @@ describe('the first flush of a form', () => {
     expect(pg.memory().numBuffers).toBe(before);
   });
 });
+
+describe.each(['automatic', 'always'] as const)('a capacity, %s', (mode) => {
+  it('divides no factor of the size', async () => {
+    // 17 is the next prime from 15 on, and 17 times it would be its square.
+    const forms = [17, 34, 5].map((inner) => (n: number) => pg.add(pg.reshape(rows(n, inner), [n * inner]), 1));
+    forms.push((n) => pg.takeAlongAxis(rows(n, 17), pg.zeros([n, 2], { dtype: 'int32' }), 1));
+    for (const form of forms) {
+      const sizes = [8, 15, 5, 9];
+      setDynamicSizes('never');
+      const alone: number[][] = [];
+      for (const n of sizes) alone.push(await valuesOf(() => form(n)));
+      setDynamicSizes(mode);
+      clearPlans();
+      for (const [i, n] of sizes.entries()) expect(await valuesOf(() => form(n))).toEqual(alone[i]);
+    }
+  });
+});

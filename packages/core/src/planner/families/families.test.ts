@@ -151,13 +151,6 @@ describe('what would count wrong is refused or right', () => {
     await sameAtSizes(f, [4, 7, 5, 6]);
   });
 
-  it('factors of the size that equal a capacity', async () => {
-    // 17 is the next prime from 15 on: 17 times the size would be its square.
-    for (const inner of [17, 34, 5])
-      await sameAtSizes((n) => pg.add(pg.reshape(rows(n, inner), [n * inner]), 1), [8, 15, 9, 5]);
-    await sameAtSizes((n) => pg.takeAlongAxis(rows(n, 17), pg.zeros([n, 2], { dtype: 'int32' }), 1), [8, 15, 5, 9]);
-  });
-
   it('sums of extents that equal a capacity', async () => {
     // 5 + 12 and 13 + 4 are 17, the capacity of sizes of 8 .. 15.
     const f = (n: number) =>
