@@ -21,10 +21,10 @@ export const engines = [
     folder: 'packages/backend-cpu',
     threads: 1,
     sizes: 'always',
-    sample: 151,
+    sample: 301,
     whole: { parts: 2, minutes: 8 },
   },
-  { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 301, whole: { parts: 4, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
   {

@@ -76,8 +76,8 @@ const programs = {
 
 /** The same with plans for classes of sizes from the first flush on: of sizes, programs that run at six or seven of them. */
 const programsAlways = {
-  cpu: { programs: 2000, gradients: 200, trainings: 60, sizes: 700, 'size-gradients': 100 },
-  reference: { programs: 1000, sizes: 600, 'size-gradients': 60 },
+  cpu: { programs: 2000, gradients: 200, trainings: 60, sizes: 1000, 'size-gradients': 150 },
+  reference: { programs: 1000, sizes: 800, 'size-gradients': 80 },
 };
 
 /** Random programs until the time is over, others every day; with POLYGRAD_DRAWS=same as many as `programs` says, always the same. */

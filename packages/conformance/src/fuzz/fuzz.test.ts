@@ -8,6 +8,9 @@ import { check, leavingNothing } from './check.ts';
 import type { NDArray } from '../oracle/ndarray.ts';
 import { makeRandom } from '../oracle/random.ts';
 import { evaluate, sensitivity } from '../programs/evaluate.ts';
+import { families as operations } from '../operations/registry.ts';
+import { Choices } from '../programs/choices.ts';
+import { Pool } from '../programs/pool.ts';
 import { fuzz, fuzzSizes } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { printProgram, type Program, Ref } from '../programs/program.ts';
@@ -88,6 +91,16 @@ describe('the check itself', () => {
     // 5.6e-17 in float64, 0 or 1e-8 in float32 as the order is.
     expect(of([0.1, 0.2, -0.3])).toEqual([1]);
     expect(of([0.1, 0.2, -0.2])).toEqual([0]);
+  });
+
+  it('knows that integers become floats before a function of floats', () => {
+    const large = { id: 0, dtype: 'uint32', shape: [1], data: [4294967291] } as const;
+    const unused = (): never => {
+      throw new Error('another operand');
+    };
+    const { calls } = operations.elementwise.find(({ name }) => name === 'sin')!;
+    const made = calls[0]!.make(new Pool(new Choices([]), [large], unused));
+    expect(made?.formula(large).data).toEqual([Math.sin(2 ** 32)]);
   });
 
   it('finds a tensor that is left', async () => {

@@ -21,6 +21,9 @@ export function drawSizes(c: Choices): number[] {
     [8, 31],
     [2, 7],
     [32, 127],
+    [8, 31],
+    [128, 255],
+    [256, 511],
   ] as const);
   const within = (): number => low + c.nat(high - low + 1);
   const sizes = [within(), within(), low, high];

@@ -10,7 +10,7 @@ import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
-import { familiesHere } from '#families';
+import { newFamilies } from '#families';
 import type { PlanFamilies } from '../planner/families/families.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import { type Plan, makePlan, type PlanOptions, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
@@ -261,11 +261,8 @@ function planOf(state: EngineState, cone: Cone): Plan {
   const { dynamicSizes, logger } = runs;
   const options = optionsOf(state);
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
-    const Families = familiesHere();
-    if (Families !== null) {
-      state.families ??= new Families();
-      plan = state.families.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
-    }
+    state.families ??= newFamilies();
+    plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
   }
   if (plan === undefined) state.ownPlans++;
   plan ??= makePlan(cone, options);

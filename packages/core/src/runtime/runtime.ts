@@ -222,7 +222,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
 /**
  * Whether sizes share plans. `automatic`: when a computation comes again with another size, one plan is made for all sizes of a class, from a
  * power of two to the next, and a new size of the class is only bound to it. `never`: every size has a plan of its own, made for it alone. `always`,
- * for tests: the first flush of a computation, too, is bound to a plan for the class of one of its extents.
+ * for tests: the first flush of a computation, too, is bound to a plan for the class of one of its extents. In bundles for browsers it is as `automatic`.
  *
  * The bits of a result may differ between the two, as those of sums in another order do; a size has the same plan as long as it is kept.
  *

@@ -88,10 +88,13 @@ const fitsUnary = ({ of, domain }: UnaryRow, v: Value): boolean =>
 function unaryCall(row: UnaryRow, pool: Pool): Made | null {
   const x = pool.pick((v) => fitsUnary(row, v));
   if (x === null) return null;
+  const wide = row.of === 'float' ? floatOf(x.dtype) : x.dtype;
+  // Integers become floats before, and large ones are rounded then.
+  const held = (v: number): number => hold(wide, v) ?? v;
   return {
     args: [ref(x), ...(row.options === undefined ? [] : [row.options])],
-    dtype: row.result ?? (row.of === 'float' ? floatOf(x.dtype) : x.dtype),
-    formula: (a) => map(a as NDArray, row.f),
+    dtype: row.result ?? wide,
+    formula: (a) => map(a as NDArray, isFloat(x.dtype) ? row.f : (v) => row.f(held(v))),
     noise: row.noise ?? 'none',
   };
 }

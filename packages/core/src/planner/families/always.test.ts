@@ -63,6 +63,9 @@ describe('guesses', () => {
     expect(factorsOf(guessed(graph()).get(6))).toEqual(['0,1', '1', '0,1', '0,1']);
     expect([...guessed(p.neg(leaf(1, 1))).keys()]).toEqual([]);
     expect([...guessed(p.neg(leaf(3, 0))).keys()]).toEqual([]);
+    // What has no elements has no groups of axes.
+    const nothing = p.reshape(p.neg(p.expand(leaf(1, 0), [3, 0])), [0, 3]);
+    expect([...guessed(p.concat([nothing, p.neg(leaf(4, 3))], 0)).keys()]).toEqual([4]);
   });
 
   it('takes nothing that the rules of shapes do not allow', () => {
@@ -135,5 +138,22 @@ describe('the first flush of a form', () => {
     clearPlans();
     expect(stats()).toMatchObject({ families: 0, plans: 0 });
     expect(pg.memory().numBuffers).toBe(before);
+  });
+});
+
+describe.each(['automatic', 'always'] as const)('a capacity, %s', (mode) => {
+  it('divides no factor of the size', async () => {
+    // 17 is the next prime from 15 on, and 17 times it would be its square.
+    const forms = [17, 34, 5].map((inner) => (n: number) => pg.add(pg.reshape(rows(n, inner), [n * inner]), 1));
+    forms.push((n) => pg.takeAlongAxis(rows(n, 17), pg.zeros([n, 2], { dtype: 'int32' }), 1));
+    for (const form of forms) {
+      const sizes = [8, 15, 5, 9];
+      setDynamicSizes('never');
+      const alone: number[][] = [];
+      for (const n of sizes) alone.push(await valuesOf(() => form(n)));
+      setDynamicSizes(mode);
+      clearPlans();
+      for (const [i, n] of sizes.entries()) expect(await valuesOf(() => form(n))).toEqual(alone[i]);
+    }
   });
 });

@@ -9,10 +9,25 @@ import type { Attrs, Node } from '../../graph/node.ts';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
+import type { Plan } from '../plan.ts';
+import type { Form } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
 /** A prime greater than extents are. */
 const otherSize = 100_003;
+
+/** The plan that the first extent gives of which there is one for a class; null where there is none. */
+export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
+  for (const { before, sizes } of guesses(cone, form.met, hash)) {
+    form.sample = before;
+    const plan = take(sizes);
+    if (plan !== null) return plan;
+    form.plans.clear();
+  }
+  form.sample = form.met;
+  form.sizes = null;
+  return null;
+}
 
 /** Sizes of a cone whose first flush this is, and the sample that was guessed to find them. */
 export interface Guess {
@@ -139,7 +154,7 @@ function valueAt(value: number | bigint, n: number): number | bigint {
 /** The shape of a reshape: in each group of axes the first one that may be it takes the size of its source. */
 function reshapedAt(node: Node, x: Node, n: number): readonly number[] {
   const from = node.src[0]!.shape;
-  if (x.shape.every((m, axis) => m === from[axis])) return node.shape;
+  if (from.includes(0) || x.shape.every((m, axis) => m === from[axis])) return node.shape;
   const shape = [...node.shape];
   for (const { first, at, start, axis } of reshapeGroups(from, shape)) {
     const sizedAxes = from.map((_, i) => i).filter((i) => i >= first && i < at && x.shape[i] !== from[i]);

@@ -16,7 +16,6 @@ import { showShape } from '../../shape/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { guesses } from './always.ts';
 import { bytesAt, filledUp, placeIn, sized } from './bound.ts';
 import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 import { addStretches, checkExtents, isUniform } from './uniform.ts';
@@ -32,14 +31,18 @@ const mostAlike = 8;
  */
 type FamilySizes = Sizes & { readonly stretches: ReadonlyMap<number, number> | null };
 
-interface Form {
+/** A form that was met. */
+export interface Form {
+  readonly met: Sample;
+  /** What its sizes were found by, beside a later flush: the first one, or one that was guessed (always.ts). */
   sample: Sample;
-  /** The flush that was, where `sample` was guessed from it (always.ts); else null. */
-  met: Sample | null;
   sizes: FamilySizes | null;
   /** By the least size of the class. Null: sizes of it have plans of their own. */
   readonly plans: Map<number, Plan | null>;
 }
+
+/** Finds sizes of a form that is new, of which `take` makes a plan, or null. */
+type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
 
 /** The families of one engine. */
 export class PlanFamilies {
@@ -51,6 +54,12 @@ export class PlanFamilies {
   /** Plans made for classes of sizes. */
   made = 0;
   readonly #hints = new PlanHints();
+  readonly #guess: Guess | undefined;
+
+  /** @param guess for forms of which a size is wanted at once */
+  constructor(guess?: Guess) {
+    this.#guess = guess;
+  }
 
   /** Plans for classes of sizes. */
   get size(): number {
@@ -87,42 +96,25 @@ export class PlanFamilies {
     }
     const now = sampleOf(cone);
     for (const form of forms) {
+      const { sizes, sample, met } = form;
+      const found = sizes === null || sample !== met ? sizesOf(met, now, cone) : null;
+      if (found === null) continue;
       // What was guessed is not taken for what was met.
-      if (form.sizes !== null && form.met === null) continue;
-      const sizes = sizesOf(form.met ?? form.sample, now, cone);
-      if (sizes === null) continue;
-      const stretches = stretchesOf(sizes, cone);
-      if (form.met !== null) {
-        this.#dropPlans(form, options);
-        form.sample = form.met;
-        form.met = null;
-      }
-      form.sizes = { ...sizes, stretches };
-      return this.#bound(form, sizes.n, cone, options);
+      this.#dropPlans(form, options);
+      form.sample = met;
+      return this.#take(form, found, cone, options);
     }
-    const form: Form = { sample: now, met: null, sizes: null, plans: new Map() };
+    const form: Form = { met: now, sample: now, sizes: null, plans: new Map() };
     this.#add(hash, forms, form, options);
-    return always ? this.#guess(form, hash, cone, options) : null;
+    return always && this.#guess !== undefined
+      ? this.#guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options))
+      : null;
   }
 
-  /** A plan for the class of one of the extents of a form that is new. */
-  #guess(form: Form, hash: number, cone: Cone, options: PlanOptions): Plan | null {
-    const { sample } = form;
-    for (const { before, sizes } of guesses(cone, sample, hash)) {
-      const stretches = stretchesOf(sizes, cone);
-      if (stretches === null) continue;
-      form.sample = before;
-      form.sizes = { ...sizes, stretches };
-      const plan = this.#bound(form, sizes.n, cone, options);
-      if (plan !== null) {
-        form.met = sample;
-        return plan;
-      }
-      form.plans.clear();
-    }
-    form.sample = sample;
-    form.sizes = null;
-    return null;
+  /** Takes sizes for those of a form. */
+  #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
+    form.sizes = { ...sizes, stretches: stretchesOf(sizes, cone) };
+    return this.#bound(form, sizes.n, cone, options);
   }
 
   #bound(form: Form, n: number, cone: Cone, options: PlanOptions): Plan | null {
@@ -278,16 +270,15 @@ function isPrime(x: number): boolean {
   return true;
 }
 
-/** A prime of at least `high` that divides nothing of the sample but sizes. */
-function capacityFor(high: number, { sample, holes, axes }: Sizes): number {
+/** A prime of at least `high` that divides nothing of the sample but sizes, nor how often they are in a number. */
+function capacityFor(high: number, { sample, holes, factors, axes }: Sizes): number {
   const { key, shapes } = sample;
   const dividesNone = (p: number): boolean => {
+    const isFixed = (x: number): boolean => x === 0 || x % p !== 0;
     let hole = 0;
-    for (let at = 0; at < key.length; at++) {
-      if (at === holes[hole]) hole++;
-      else if (key[at] !== 0 && key[at]! % p === 0) return false;
-    }
-    return shapes.every((shape, i) => shape.every((x, axis) => x === 0 || x % p !== 0 || axes[i]?.[axis]));
+    for (let at = 0; at < key.length; at++)
+      if (!isFixed(at === holes[hole] ? factors[hole++]! : key[at]!)) return false;
+    return shapes.every((shape, i) => shape.every((x, axis) => isFixed(axes[i]?.[axis] || x)));
   };
   for (let p = high; ; p++) if (isPrime(p) && dividesNone(p)) return p;
 }
