@@ -6,6 +6,7 @@
  * Largest first, each at the lowest offset where nothing that lives at the same time lies: within a few percent of the best
  * in practice. Engines that cannot bind parts of one buffer side by side get whole blocks, shared one after the other.
  */
+import { definitionOf } from '../graph/definition.ts';
 import type { PlanNode } from './capture/plan-graph.ts';
 import { type Demand, isBelow, type KernelDraft, type StoreDraft } from './fusion/draft.ts';
 import type { Unit } from './fusion/order.ts';
@@ -73,7 +74,7 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
 // Outputs written over dead inputs: which leaf's memory serves which output.
 //
 // A leaf may give its memory to an output if nobody can name the leaf afterwards (the cone says so), the output is stored
-// by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it.
+// by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it. So does a program that updates it.
 
 /** From output to the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;
@@ -107,6 +108,13 @@ function outputFor(
   let last: Demand | null = null;
   const at = (kernel: KernelDraft): number => position.get(kernel)!;
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
+  let program: KernelDraft | null = null;
+  for (const reader of p.readersOf(leaf)) if (program === null || at(reader) > at(program)) program = reader;
+  if (program !== null && (last === null || at(last.kernel) < at(program))) {
+    const { target } = program.stores[0]!;
+    const free = outputs.has(target) && !taken.has(target) && program.handwritten;
+    return free && definitionOf(target.op).updates?.(target, leaf) ? target : null;
+  }
   if (last === null) return null;
   const { kernel } = last;
   // Read by kernels that run side by side, gathered from, or read in several places.

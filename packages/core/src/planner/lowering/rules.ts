@@ -16,7 +16,7 @@ import type { TensorView } from '../../programs/program-set.ts';
 import type { SlotView } from '../../programs/scan/scan.ts';
 import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { rowMajorStrides, type Shape } from '../../shape/view.ts';
+import { isRowMajor, rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
 import { isBakedIn, type PlanNode } from '../capture/plan-graph.ts';
 import type { Demand } from '../fusion/draft.ts';
@@ -40,8 +40,10 @@ declare module '../../graph/definition.ts' {
     readonly sources?: SourceRule<P>;
     /** What an element is, made of that. None: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
-    /** Where it has programs of its own. */
-    readonly programs?: (node: PlanNode<P>) => ProgramUnit;
+    /** Where it has programs of its own; `inPlace`: what they update is where their result goes. */
+    readonly programs?: (node: PlanNode<P>, inPlace: boolean) => ProgramUnit;
+    /** Whether those programs can update a leaf where it is. */
+    readonly updates?: (node: PlanNode, leaf: PlanNode) => boolean;
   }
 }
 
@@ -151,6 +153,8 @@ export interface ProgramContext {
   slot(i: number): SlotView;
   /** A source in memory, or a number that is written into the programs. */
   operand(i: number): ScatterOperand;
+  /** The first source is in the memory of the result already, and no slot. */
+  readonly inPlace: boolean;
 }
 
 export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
@@ -163,10 +167,11 @@ export interface ProgramUnit {
 }
 
 /** The programs that a primitive's rule writes for a node. */
-export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
+export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean = false): ProgramUnit {
+  const updated = inPlace ? node.src[0]! : null;
   const read: Slot[] = [];
   for (const source of node.src)
-    if (!isBakedIn(node, source) && !read.some((slot) => slot.node === source))
+    if (source !== updated && !isBakedIn(node, source) && !read.some((slot) => slot.node === source))
       read.push({ node: source, access: 'read', shift: 0 });
   const slots: Slot[] = [{ node, access: 'write', shift: 0 }, ...read];
   const slotOf = (source: PlanNode): number => slots.findIndex((slot) => slot.node === source);
@@ -178,7 +183,17 @@ export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
   const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
   const operand = (i: number): ScatterOperand =>
     isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
-  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand }, caps) };
+  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace }, caps) };
+}
+
+/** True if a node can be made of its first source, a leaf, in that one's memory: nothing else is read from there. */
+export function updatesFirst(node: PlanNode, leaf: PlanNode): boolean {
+  const { strides, span } = leaf.leaf!;
+  return (
+    span === node.size &&
+    isRowMajor(leaf.shape, { strides, offset: 0 }) &&
+    node.src.every((source, i) => (source === leaf) === (i === 0))
+  );
 }
 
 /** JSON has no -0. */
