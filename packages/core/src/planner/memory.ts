@@ -93,6 +93,8 @@ export function findDonations(
     const found = outputFor(p, leaf, position, outputs, donations);
     if (found !== null) donations.set(found, leaf);
   }
+  for (const kernel of p.kernels)
+    definitionOf(kernel.stores[0]!.target.op).updates?.(kernel, p, position, outputs, pinned, donations);
   return donations;
 }
 
@@ -108,13 +110,6 @@ function outputFor(
   let last: Demand | null = null;
   const at = (kernel: KernelDraft): number => position.get(kernel)!;
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
-  let program: KernelDraft | null = null;
-  for (const reader of p.readersOf(leaf)) if (program === null || at(reader) > at(program)) program = reader;
-  if (program !== null && (last === null || at(last.kernel) < at(program))) {
-    const { target } = program.stores[0]!;
-    const free = outputs.has(target) && !taken.has(target) && program.handwritten;
-    return free && definitionOf(target.op).updates?.(target, leaf) ? target : null;
-  }
   if (last === null) return null;
   const { kernel } = last;
   // Read by kernels that run side by side, gathered from, or read in several places.

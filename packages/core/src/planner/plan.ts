@@ -188,7 +188,7 @@ function toPrograms(
   const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
-  const { slots, key, lower } = programs(node, donations.has(node));
+  const { slots, key, lower } = programs(node, donations);
   return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
 }
 

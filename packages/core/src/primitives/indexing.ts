@@ -214,7 +214,7 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },
   updates: updatesFirst,
-  programs: (node, inPlace) => scatterPrograms(node, 'add', inPlace),
+  programs: (node, donations) => scatterPrograms(node, 'add', donations.has(node)),
 });
 
 const scatterOps = { set: 0, prod: 1, max: 2, min: 3 } as const;
@@ -341,7 +341,7 @@ export const scatterPrimitive: Definition<'scatter'> = /* @__PURE__ */ define('s
   gradient: scatterRule,
   batch: scatterBatch,
   updates: updatesFirst,
-  programs: (node, inPlace) => scatterPrograms(node, node.attr.op, inPlace),
+  programs: (node, donations) => scatterPrograms(node, node.attr.op, donations.has(node)),
 });
 
 // Running results along an axis, and positions in sorted order.

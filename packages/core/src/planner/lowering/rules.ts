@@ -19,7 +19,7 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
 import { isBakedIn, type PlanNode } from '../capture/plan-graph.ts';
-import type { Demand } from '../fusion/draft.ts';
+import type { Demand, KernelDraft } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
 import type { Slot } from './lower.ts';
 
@@ -40,10 +40,10 @@ declare module '../../graph/definition.ts' {
     readonly sources?: SourceRule<P>;
     /** What an element is, made of that. None: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
-    /** Where it has programs of its own; `inPlace`: what they update is where their result goes. */
-    readonly programs?: (node: PlanNode<P>, inPlace: boolean) => ProgramUnit;
-    /** Whether those programs can update a leaf where it is. */
-    readonly updates?: (node: PlanNode, leaf: PlanNode) => boolean;
+    /** Where it has programs of its own. */
+    readonly programs?: (node: PlanNode<P>, donations: ReadonlyMap<PlanNode, PlanNode>) => ProgramUnit;
+    /** Where those programs can update a source where it is. */
+    readonly updates?: UpdateRule;
   }
 }
 
@@ -186,15 +186,36 @@ export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean =
   return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace }, caps) };
 }
 
-/** True if a node can be made of its first source, a leaf, in that one's memory: nothing else is read from there. */
-export function updatesFirst(node: PlanNode, leaf: PlanNode): boolean {
-  const { strides, span } = leaf.leaf!;
-  return (
-    span === node.size &&
-    isRowMajor(leaf.shape, { strides, offset: 0 }) &&
-    node.src.every((source, i) => (source === leaf) === (i === 0))
-  );
-}
+/** Adds a donation (planner/memory.ts) where a kernel can make its result, an output, in the memory of a leaf. */
+export type UpdateRule = (
+  kernel: KernelDraft,
+  drafts: { demandsOf(node: PlanNode): readonly Demand[]; readersOf(node: PlanNode): ReadonlySet<KernelDraft> },
+  position: ReadonlyMap<KernelDraft, number>,
+  outputs: ReadonlySet<PlanNode>,
+  pinned: ReadonlySet<PlanNode>,
+  donations: Map<PlanNode, PlanNode>,
+) => void;
+
+/** For programs that update their first source: they are the last to read it, and read nothing else from there. */
+export const updatesFirst: UpdateRule = (kernel, drafts, position, outputs, pinned, donations) => {
+  const node = kernel.stores[0]!.target;
+  const leaf = node.src[0]!;
+  const { leaf: info } = leaf;
+  const isBefore = (other: KernelDraft): boolean => other === kernel || position.get(other)! < position.get(kernel)!;
+  if (
+    kernel.handwritten &&
+    outputs.has(node) &&
+    info?.donatable === true &&
+    !pinned.has(leaf) &&
+    leaf.dtype === node.dtype &&
+    info.span === node.size &&
+    isRowMajor(leaf.shape, { strides: info.strides, offset: 0 }) &&
+    node.src.every((source, i) => (source === leaf) === (i === 0)) &&
+    [...drafts.readersOf(leaf)].every(isBefore) &&
+    drafts.demandsOf(leaf).every((demand) => isBefore(demand.kernel))
+  )
+    donations.set(node, leaf);
+};
 
 /** JSON has no -0. */
 function signOf(node: PlanNode): boolean {
