@@ -89,12 +89,12 @@ export function findDonations(
   const donations = new Map<PlanNode, PlanNode>();
   const position = new Map(units.flatMap((unit, i) => unit.map((kernel): [KernelDraft, number] => [kernel, i])));
   for (const leaf of p.graph.nodes) {
-    if (leaf.leaf === null || !leaf.leaf.donatable || pinned.has(leaf)) continue;
+    if (!leaf.leaf?.donatable || pinned.has(leaf)) continue;
     const found = outputFor(p, leaf, position, outputs, donations);
     if (found !== null) donations.set(found, leaf);
   }
   for (const kernel of p.kernels)
-    definitionOf(kernel.stores[0]!.target.op).updates?.(kernel, p, position, outputs, pinned, donations);
+    definitionOf(kernel.stores[0]!.target.op).updates?.(kernel, p, outputs, pinned, donations, position);
   return donations;
 }
 

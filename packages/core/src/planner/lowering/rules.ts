@@ -190,14 +190,14 @@ export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean =
 export type UpdateRule = (
   kernel: KernelDraft,
   drafts: { demandsOf(node: PlanNode): readonly Demand[]; readersOf(node: PlanNode): ReadonlySet<KernelDraft> },
-  position: ReadonlyMap<KernelDraft, number>,
   outputs: ReadonlySet<PlanNode>,
   pinned: ReadonlySet<PlanNode>,
   donations: Map<PlanNode, PlanNode>,
+  position: ReadonlyMap<KernelDraft, number>,
 ) => void;
 
 /** For programs that update their first source: they are the last to read it, and read nothing else from there. */
-export const updatesFirst: UpdateRule = (kernel, drafts, position, outputs, pinned, donations) => {
+export const updatesFirst: UpdateRule = (kernel, drafts, outputs, pinned, donations, position) => {
   const node = kernel.stores[0]!.target;
   const leaf = node.src[0]!;
   const { leaf: info } = leaf;
