@@ -305,6 +305,7 @@ export function prepareNetwork(tf, tools, { spec, batch, length }) {
 /** A network that is used at one size after the other. */
 export function subject(tf, tools, work) {
   const { spec, varies, use } = work;
+  if (use === 'generate') throw new Error('keeps no keys and values');
   const most = Math.max(...work.sizes);
   const draw = tools.inputsOf(spec, varies === 'batch' ? most : work.batch, varies === 'length' ? most : work.length);
   return () => {

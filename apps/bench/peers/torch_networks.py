@@ -240,6 +240,27 @@ class Gpt(Network):
     def infer(self, ids, *_):
         return self.head(self(ids)[:, -1]).max()
 
+    def decoder(self):
+        """Takes tokens one by one, keys and values of those before in memory taken once."""
+        places, width = self.places.weight.shape
+        heads = self.blocks[0].self_attn.num_heads
+        size = width // heads
+        kept = [torch.zeros(2, heads, places, size) for _ in self.blocks]
+
+        def step(token, at):
+            x = self.tokens(token) + self.places.weight[at : at + 1]
+            for block, (keys, values) in zip(self.blocks, kept):
+                attention = block.self_attn
+                seen = F.linear(block.norm1(x), attention.in_proj_weight, attention.in_proj_bias)
+                q, keys[:, at], values[:, at] = seen.reshape(3, heads, size)
+                weights = torch.bmm(keys[:, : at + 1], q.unsqueeze(2)).squeeze(2) / size**0.5
+                mixed = torch.bmm(weights.softmax(1).unsqueeze(1), values[:, : at + 1])
+                x = x + attention.out_proj(mixed.reshape(1, width))
+                x = x + block.linear2(F.gelu(block.linear1(block.norm2(x))))
+            return self.head(self.last(x)).max()
+
+        return step
+
 
 class Lstm(Network):
     def __init__(self, inputs, hidden, outputs):

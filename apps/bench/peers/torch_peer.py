@@ -170,12 +170,16 @@ def trial(work):
     train = network_step(network) if training else None
     if not training:
         network.eval()
+    step = network.decoder() if work["use"] == "generate" else None
     made = time.perf_counter_ns() - start
 
     def use(at, size):
         begin = time.perf_counter_ns()
         inputs = draw(size, work["length"], at) if of_batch else draw(work["batch"], size, at)
-        value = float(train(inputs) if training else network.infer(*inputs))
+        if step is not None:
+            value = float(step(inputs[0][0, -1:], size - 1))
+        else:
+            value = float(train(inputs) if training else network.infer(*inputs))
         return value, time.perf_counter_ns() - begin
 
     for at, size in enumerate(work["sizes"]):

@@ -59,6 +59,16 @@ export { type CloseOptions, where } from './ops/elementwise/recording.ts';
 export type { Reduction } from './ops/losses/loss-forms.ts';
 export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
 export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
+export {
+  categorical,
+  type CategoricalOptions,
+  gumbel,
+  multinomial,
+  type MultinomialOptions,
+  topKLogits,
+  topPLogits,
+  type TopLogitsOptions,
+} from './ops/creation/sampling.ts';
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/creation.ts';
 export { scatterNd } from './ops/indexing/index-argument.ts';
 export type { SliceRange, SliceSpec } from './shape/axes.ts';

@@ -61,6 +61,7 @@ export {
 } from './layers/conv.ts';
 export { Dropout } from './layers/dropout.ts';
 export { Embedding, type EmbeddingLayerOptions } from './layers/embedding.ts';
+export { type CachedAttentionOptions, KVCache, type KVCacheOptions } from './layers/kv-cache.ts';
 export { Linear, type WeightOptions } from './layers/linear.ts';
 export {
   BatchNorm2d,

@@ -9,6 +9,14 @@ export interface Network {
   loss(...inputs: readonly Tensor[]): Tensor;
   /** One number of what inference gives; for language models the greatest logit behind the last token. */
   infer(...inputs: readonly Tensor[]): Tensor;
+  /** Takes the tokens of a sequence one by one, and gives what `infer` gives for all of them: of language models. */
+  decoder?(): Decoder;
+}
+
+export interface Decoder {
+  /** @param token shape [1, 1] */
+  step(token: Tensor): Tensor;
+  dispose(): void;
 }
 
 /** Gives parameters their numbers. */

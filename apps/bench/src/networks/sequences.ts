@@ -1,6 +1,6 @@
 /** Networks over sequences: a language model of transformer blocks, and an LSTM. */
 import { arange, crossEntropy, max, reshape, select, type Tensor } from '@polygrad/core';
-import { Embedding, LayerNorm, Linear, LSTM, Module, TransformerBlock } from '@polygrad/nn';
+import { Embedding, KVCache, LayerNorm, Linear, LSTM, Module, TransformerBlock } from '@polygrad/nn';
 import type { NetworkSpec } from '../work/networks.ts';
 import type { Network } from './network.ts';
 
@@ -22,10 +22,12 @@ class Gpt extends Module {
     this.head = new Linear(width, vocabulary);
   }
 
-  /** States behind every token. */
-  forward(ids: Tensor): Tensor {
-    let x = this.tokens.forward(ids).add(this.places.forward(arange(ids.shape[1] as number, { dtype: 'int32' })));
-    for (const block of this.blocks) x = block.forward(x);
+  /** States behind every token; with a cache, of tokens that follow those it has. */
+  forward(ids: Tensor, cache: KVCache | null = null): Tensor {
+    const places = arange(ids.shape[1] as number, { dtype: 'int32' });
+    const at = cache === null ? places : places.add(cache.length);
+    let x = this.tokens.forward(ids).add(this.places.forward(at));
+    for (const block of this.blocks) x = block.forward(x, { cache });
     return this.last.forward(x);
   }
 }
@@ -39,6 +41,13 @@ export function gpt(spec: Spec<'gpt'>): Network {
       return crossEntropy(reshape(logits, [-1, spec.vocabulary]), reshape(next as Tensor, [-1]));
     },
     infer: (ids) => max(model.head.forward(select(model.forward(ids as Tensor), 1, -1))),
+    decoder: () => {
+      const cache = new KVCache({ capacity: spec.places });
+      return {
+        step: (token) => max(model.head.forward(model.forward(token, cache))),
+        dispose: () => cache.dispose(),
+      };
+    },
   };
 }
 

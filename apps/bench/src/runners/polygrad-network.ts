@@ -1,5 +1,5 @@
 /** Networks of Polygrad: training steps as `fit` writes them, repeated at one size or done at one size after the other. */
-import { memory, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
+import { memory, noGrad, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
 import { Adam, lossAndGrad } from '@polygrad/nn';
 import { makeNetwork } from '../networks/make.ts';
 import { learningRate, type NetworkWork, type SizesWork } from '../work/cases.ts';
@@ -17,13 +17,16 @@ interface Trained {
   /** A training step; its loss. */
   step(inputs: readonly Tensor[]): Tensor;
   infer(inputs: readonly Tensor[]): Tensor;
+  /** The next token of a sequence. */
+  next(token: Tensor): Tensor;
   dispose(): void;
 }
 
-function trained(spec: NetworkWork['spec'], training: boolean): Trained {
+function trained(spec: NetworkWork['spec'], training: boolean, generating: boolean = false): Trained {
   const network = makeNetwork(spec);
   const { model } = network;
   if (!training) model.eval();
+  const decoder = generating ? network.decoder?.() : undefined;
   const optimizer = training ? new Adam(model.parameters(), { lr: learningRate.adam }) : null;
   return {
     step: (inputs) =>
@@ -33,7 +36,12 @@ function trained(spec: NetworkWork['spec'], training: boolean): Trained {
         return value;
       }),
     infer: (inputs) => scope(() => network.infer(...inputs)),
+    next: (token) => {
+      if (decoder === undefined) throw new Error(`${spec.network} generates nothing`);
+      return noGrad(() => scope(() => decoder.step(token)));
+    },
     dispose: () => {
+      decoder?.dispose();
       optimizer?.dispose();
       model.dispose();
     },
@@ -79,19 +87,30 @@ function planned(): { readonly plans: number; readonly ms?: number } {
   return { plans: plansMade ?? planMisses, ...(planning === undefined ? {} : { ms: planning }) };
 }
 
+function lastToken([ids]: readonly HostArray[]): HostArray[] {
+  const { data } = ids as HostArray;
+  return [{ data: data.slice(-1), shape: [1, 1] }];
+}
+
 /** A network that is used at one size after the other. */
 export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
   const { spec, varies, use } = work;
   const most = Math.max(...work.sizes);
   const draw = tools.inputsOf(spec, varies === 'batch' ? most : work.batch, varies === 'length' ? most : work.length);
   return () => {
-    const network = trained(spec, use === 'train');
+    const network = trained(spec, use === 'train', use === 'generate');
     const before = planned();
     return {
       use: async (size, at) => {
         const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
-        const inputs = onDevice(draw(batch, length, at));
-        const value = use === 'train' ? network.step(inputs) : network.infer(inputs);
+        const drawn = draw(batch, length, at);
+        const inputs = onDevice(use === 'generate' ? lastToken(drawn) : drawn);
+        const value =
+          use === 'train'
+            ? network.step(inputs)
+            : use === 'generate'
+              ? network.next(inputs[0] as Tensor)
+              : network.infer(inputs);
         const read = await value.item();
         for (const t of [...inputs, value]) t.dispose();
         return read;

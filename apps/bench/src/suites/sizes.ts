@@ -2,6 +2,7 @@
  * What sizes cost that were not met before: each case goes once through sizes drawn from a fixed seed, from the first call on. Beside its figure
  * stands how long a use takes whose size is met the first time as a part of one that follows at the same size.
  */
+import { summarize } from '../harness/stats.ts';
 import type { Suite, TrialCase } from '../harness/suite.ts';
 import type { SizesWork } from '../work/cases.ts';
 import { element } from '../work/inputs.ts';
@@ -95,6 +96,21 @@ function lastBatch(
   };
 }
 
+/** Generation with keys and values kept: the mean over all tokens, from the first on; beside it their median, which other processes disturb less. */
+function cached(spec: NetworkSpec, count: number): TrialCase {
+  const made = trialCase('gpt-generate-cached', {
+    spec,
+    use: 'generate',
+    varies: 'length',
+    sizes: upTo(count),
+    figure: 'mean',
+  });
+  return {
+    ...made,
+    figures: (reply) => ({ ...made.figures(reply), 'median ms': summarize(reply.times).median / 1e6 }),
+  };
+}
+
 const mlp: NetworkSpec = { network: 'mlp', inputs: 64, hidden: 128, outputs: 10 };
 const actorCritic: NetworkSpec = { network: 'actor-critic', hidden: 128 };
 const language: NetworkSpec = { network: 'gpt', layers: 4, width: 128, heads: 4, vocabulary: 256, places: 512 };
@@ -123,6 +139,7 @@ const full: readonly TrialCase[] = [
   }),
   trialCase('whole-mlp', { spec: mlp, sizes: drawn(201, 400, 100, 499), figure: 'whole' }),
   trialCase('whole-generate', { ...generation, sizes: upTo(128), figure: 'whole' }),
+  cached(language, 512),
   trialCase('resnet18-infer', {
     spec: { network: 'resnet18', width: 64, side: 32 },
     use: 'infer',
@@ -171,6 +188,7 @@ const quick: readonly TrialCase[] = (() => {
     trialCase('whole-mlp', { spec: mlp, sizes: drawn(201, 8, 100, 499), figure: 'whole' }),
     trialCase('whole-gpt', { ...train, sizes: drawn(203, 3, 4, 12), figure: 'whole' }),
     trialCase('whole-generate', { ...infer, sizes: upTo(6), figure: 'whole' }),
+    cached(small, 8),
     trialCase('resnet18-infer', {
       spec: { network: 'resnet18', width: 4, side: 8 },
       use: 'infer',

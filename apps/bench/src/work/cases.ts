@@ -104,7 +104,8 @@ export interface NetworkWork {
 export interface SizesWork {
   readonly kind: 'sizes';
   readonly spec: NetworkSpec;
-  readonly use: 'train' | 'infer';
+  /** 'generate': the sizes count the tokens of one sequence, each given the last of them, with keys and values of those before kept. */
+  readonly use: 'train' | 'infer' | 'generate';
   /** Which of the two the sizes are; the other stays. */
   readonly varies: 'batch' | 'length';
   readonly batch: number;

@@ -24,6 +24,8 @@ import { longLineCases } from './order/long-lines.ts';
 import { orderRefusals } from './order/refused.ts';
 import { specialValueCases } from './order/special-values.ts';
 import { randomCases } from './random.ts';
+import { samplingCases } from './sampling.ts';
+import { decodingCases } from './decoding.ts';
 import { specialCases } from './special.ts';
 import { transformCases } from './transforms.ts';
 
@@ -85,6 +87,8 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...memoryCases(),
     ...transformCases(),
     ...randomCases(),
+    ...samplingCases(),
+    ...decodingCases(target),
     ...goldenCases(goldens, long, target),
   ];
 }

@@ -1,10 +1,23 @@
 /**
- * Updates in place beside each other, as optimizers make them: what one store of a kernel overwrites, another of its stores reads. On groups of
+ * Updates in place. Beside each other, as optimizers make them: what one store of a kernel overwrites, another of its stores reads. On groups of
  * threads as on single ones, all reads come first.
  */
 import { describe, expect, it } from 'vitest';
-import { add, flush, mean, mul, scope, setEngine, sub, sum, type Tensor, tensor } from '../index.ts';
-import { createReferenceEngine } from '@polygrad/testing';
+import {
+  add,
+  flush,
+  indexAdd,
+  indexCopy,
+  mean,
+  mul,
+  scope,
+  setEngine,
+  sub,
+  sum,
+  type Tensor,
+  tensor,
+} from '../index.ts';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 
 const wave = (n: number, step: number): Float32Array => Float32Array.from({ length: n }, (_, i) => Math.sin(step * i));
 
@@ -54,5 +67,75 @@ describe.each([false, true])('groups of threads: %s', (simt) => {
       return value - row.reduce((total, one) => total + one, 0) / 700;
     });
     await steps([5, 700], () => sub(x, mean(x, { axis: 1, keepDims: true })), plain);
+  });
+});
+
+describe('what scatters update', () => {
+  const start = [0, 1, 2, 3, 4, 5];
+  const fresh = (): Tensor => tensor(start, { dtype: 'float32', shape: [3, 2] });
+
+  /** Dispatches of one flush in which the tensor is assigned what `next` makes of it. */
+  async function dispatches(next: (x: Tensor) => Tensor): Promise<number> {
+    const engine = createNullEngine();
+    await setEngine(engine);
+    using x = fresh();
+    flush();
+    engine.reset();
+    scope(() => void x.assign(next(x)));
+    return engine.counts().dispatches;
+  }
+
+  it('stays where it is, if it is assigned the result', async () => {
+    // Places and the update.
+    expect(await dispatches((x) => indexCopy(x, [2], tensor([[7, 8]]), 0))).toBe(2);
+    // What reads it first reads what was there.
+    expect(await dispatches((x) => indexCopy(x, [2], sum(mul(x, x), { axis: 0, keepDims: true }), 0))).toBe(2);
+  });
+
+  it('is copied if anybody else may ask for it', async () => {
+    const engine = createNullEngine();
+    await setEngine(engine);
+    using x = fresh();
+    flush();
+    engine.reset();
+    using y = scope(() => indexCopy(x, [2], tensor([[7, 8]]), 0));
+    expect(y.shape).toEqual([3, 2]);
+    expect(engine.counts().dispatches).toBe(3);
+  });
+
+  it.each([false, true])('has the values that plain numbers have; groups of threads: %s', async (simt) => {
+    await setEngine(createReferenceEngine({ simt }));
+    using x = fresh();
+    using places = tensor(Int32Array.of(2, 0, 2));
+    flush();
+    for (let step = 0; step < 2; step++)
+      scope(() => {
+        const rows = mul(sum(x, { axis: 0, keepDims: true }), tensor([[1], [2], [3]]));
+        x.assign(indexCopy(x, places, rows, 0));
+      });
+    // [0 1; 2 3; 4 5] sums to [6 9]: rows 2 and 0 become 3 and 2 times that; then [12 18; 2 3; 18 27] to [32 48].
+    expect(await x.array()).toEqual([
+      [64, 96],
+      [2, 3],
+      [96, 144],
+    ]);
+    scope(() =>
+      x.assign(
+        indexAdd(
+          x,
+          [0, 0],
+          tensor([
+            [1, 2],
+            [3, 4],
+          ]),
+          0,
+        ),
+      ),
+    );
+    expect(await x.array()).toEqual([
+      [68, 102],
+      [2, 3],
+      [96, 144],
+    ]);
   });
 });

@@ -6,6 +6,7 @@
  * Largest first, each at the lowest offset where nothing that lives at the same time lies: within a few percent of the best
  * in practice. Engines that cannot bind parts of one buffer side by side get whole blocks, shared one after the other.
  */
+import { definitionOf } from '../graph/definition.ts';
 import type { PlanNode } from './capture/plan-graph.ts';
 import { type Demand, isBelow, type KernelDraft, type StoreDraft } from './fusion/draft.ts';
 import type { Unit } from './fusion/order.ts';
@@ -73,7 +74,7 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
 // Outputs written over dead inputs: which leaf's memory serves which output.
 //
 // A leaf may give its memory to an output if nobody can name the leaf afterwards (the cone says so), the output is stored
-// by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it.
+// by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it. So does a program that updates it.
 
 /** From output to the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;
@@ -88,10 +89,12 @@ export function findDonations(
   const donations = new Map<PlanNode, PlanNode>();
   const position = new Map(units.flatMap((unit, i) => unit.map((kernel): [KernelDraft, number] => [kernel, i])));
   for (const leaf of p.graph.nodes) {
-    if (leaf.leaf === null || !leaf.leaf.donatable || pinned.has(leaf)) continue;
+    if (!leaf.leaf?.donatable || pinned.has(leaf)) continue;
     const found = outputFor(p, leaf, position, outputs, donations);
     if (found !== null) donations.set(found, leaf);
   }
+  for (const kernel of p.kernels)
+    definitionOf(kernel.stores[0]!.target.op).updates?.(kernel, p, outputs, pinned, donations, position);
   return donations;
 }
 

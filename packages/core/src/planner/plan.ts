@@ -8,7 +8,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { definitionOf } from '../graph/definition.ts';
 import type { View } from '../shape/view.ts';
 import type { Cone } from './capture/cone.ts';
-import { findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
+import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
 import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
@@ -90,7 +90,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
   const donations = findDonations(partition, units, bases, viewed);
   const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
-  const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, options));
+  const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, donations, options));
 
   const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
@@ -177,13 +177,18 @@ interface Programs {
   readonly entry: KernelEntry;
 }
 
-function toPrograms(unit: Unit, kernel: LoweredKernel | null, { engine, kernels }: PlanOptions): Programs {
+function toPrograms(
+  unit: Unit,
+  kernel: LoweredKernel | null,
+  donations: Donations,
+  { engine, kernels }: PlanOptions,
+): Programs {
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
   const [{ stores }] = unit as readonly [KernelDraft];
   const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
-  const { slots, key, lower } = programs(node);
+  const { slots, key, lower } = programs(node, donations);
   return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
 }
 

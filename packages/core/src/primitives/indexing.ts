@@ -22,9 +22,18 @@ import type { Node } from '../graph/node.ts';
 import { opName } from '../graph/scope.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
-import { movedFrom, part, programsOf, ranges, sum, widened } from '../planner/lowering/rules.ts';
+import {
+  movedFrom,
+  part,
+  programsOf,
+  type ProgramUnit,
+  ranges,
+  sum,
+  updatesFirst,
+  widened,
+} from '../planner/lowering/rules.ts';
 import { lowerScan } from '../programs/scan/scan.ts';
-import { lowerScatter } from '../programs/scatter/update.ts';
+import { lowerScatter, type ScatterOp } from '../programs/scatter/update.ts';
 import { lowerSort } from '../programs/sort/sort.ts';
 import { dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { DTypeError, showShape } from '../shape/errors.ts';
@@ -137,6 +146,17 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
   },
 });
 
+/** The programs of a scatter; in place they only update. */
+function scatterPrograms(node: PlanNode<'scatter' | 'scatterAdd'>, op: ScatterOp, updated: boolean): ProgramUnit {
+  const { axis } = node.attr;
+  return programsOf(
+    node,
+    ({ out, slot, operand, inPlace }, caps) =>
+      lowerScatter({ op, axis, out, base: inPlace ? null : operand(0), index: slot(1), updates: operand(2) }, caps),
+    updated,
+  );
+}
+
 type Shaped = { readonly shape: Shape };
 
 /** Scatters with at most this much work are done as reductions over all updates. */
@@ -194,13 +214,8 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
     const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },
-  programs: (node) =>
-    programsOf(node, ({ out, slot, operand }, caps) =>
-      lowerScatter(
-        { op: 'add', axis: node.attr.axis, out, base: operand(0), index: slot(1), updates: operand(2) },
-        caps,
-      ),
-    ),
+  updates: updatesFirst,
+  programs: (node, donations) => scatterPrograms(node, 'add', donations.has(node)),
 });
 
 const scatterOps = { set: 0, prod: 1, max: 2, min: 3 } as const;
@@ -326,11 +341,8 @@ export const scatterPrimitive: Definition<'scatter'> = /* @__PURE__ */ define('s
   },
   gradient: scatterRule,
   batch: scatterBatch,
-  programs: (node) =>
-    programsOf(node, ({ out, slot, operand }, caps) => {
-      const { axis, op } = node.attr;
-      return lowerScatter({ op, axis, out, base: operand(0), index: slot(1), updates: operand(2) }, caps);
-    }),
+  updates: updatesFirst,
+  programs: (node, donations) => scatterPrograms(node, node.attr.op, donations.has(node)),
 });
 
 // Running results along an axis, and positions in sorted order.

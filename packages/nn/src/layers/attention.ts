@@ -18,6 +18,7 @@ import { filled } from '../init/filled.ts';
 import { xavierUniform, zerosInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
+import type { KVCache } from './kv-cache.ts';
 import { Linear } from './linear.ts';
 import { LayerNorm } from './norm.ts';
 
@@ -35,6 +36,11 @@ export interface MultiHeadAttentionOptions {
 export interface AttentionCall {
   /** Which keys a query sees: bool (true takes part), or numbers that are added to the scores. Broadcasts to [N, heads, L, S]. */
   readonly mask?: Tensor | null;
+  /**
+   * Keys and values of earlier calls, which the queries see too; those of this call are added. For self-attention that is causal; then S, where the
+   * mask has it, is the cache's capacity or all positions so far.
+   */
+  readonly cache?: KVCache | null;
 }
 
 /**
@@ -86,19 +92,22 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    * @param query shape [N, L, width]
    * @param key shape [N, S, width] (default: the queries)
    * @param value shape [N, S, width] (default: the keys)
-   * @param call a mask
+   * @param call a mask, a cache
    * @returns shape [N, L, width]
-   * @throws NnError unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
+   * @throws NnError for a cache without causal self-attention, or unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
    */
   forward(query: Tensor, key: Tensor = query, value: Tensor = key, call: AttentionCall = {}): Tensor {
-    checkOptions('MultiHeadAttention', call, 'mask');
+    checkOptions('MultiHeadAttention', call, 'mask cache');
     for (const [name, x] of Object.entries({ query, key, value })) this.#check(name, x);
+    const { mask = null, cache = null } = call;
+    if (cache !== null) this.#checkCache(cache, query === key && key === value);
     const [q, k, v] = this.#projected(query, key, value);
-    const mixed = scaledDotProductAttention(this.#apart(q), this.#apart(k), this.#apart(v), {
-      mask: call.mask ?? null,
-      causal: this.causal,
-      dropout: this.training ? this.dropout : 0,
-    });
+    const operands = [this.#apart(q), this.#apart(k), this.#apart(v)] as const;
+    const options = { mask, dropout: this.training ? this.dropout : 0 };
+    const mixed =
+      cache === null
+        ? scaledDotProductAttention(...operands, { ...options, causal: this.causal })
+        : cache.attend(this, ...operands, options);
     return this.out_proj.forward(reshape(permute(mixed, [0, 2, 1, 3]), query.shape));
   }
 
@@ -110,6 +119,16 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
         'MultiHeadAttention',
         `${name} has shape [${shape.join(', ')}]; it must be [N, length, ${this.width}]`,
         [name],
+      );
+  }
+
+  #checkCache(cache: KVCache, isOwn: boolean): void {
+    checkFits('MultiHeadAttention', 'cache', cache, typeof cache.attend === 'function', 'a KVCache');
+    if (!this.causal || !isOwn)
+      throw new NnError(
+        'MultiHeadAttention',
+        'a cache needs self-attention that is causal: what is kept never sees what comes later; make the layer with { causal: true }',
+        ['cache'],
       );
   }
 
@@ -191,7 +210,7 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
 
   /**
    * @param x shape [N, L, width]
-   * @param call a mask
+   * @param call a mask, a cache
    * @returns the same shape
    */
   forward(x: Tensor, call: AttentionCall = {}): Tensor {

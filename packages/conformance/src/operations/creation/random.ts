@@ -13,6 +13,15 @@ const random: Notes = {
   engines: 'reference, cpu',
 };
 
+const sampled: Notes = {
+  ...random,
+  dtypes: 'see the suite "sampling"',
+  orders: 'none: positions',
+  kernels: 'not pinned',
+  cases: 'suite "sampling"',
+  engines: 'all',
+};
+
 /** A call of `rand` with a key, for one of some shapes. */
 export function randCall(pool: Pool, shapes: readonly (readonly number[])[]): Made {
   const key: [number, number] = [pool.c.nat(7), pool.c.nat(1000)];
@@ -54,5 +63,8 @@ export const randomRows: readonly OperationRow[] = [
   { name: 'dropout', specs: [], calls: smooth(dropout), notes: { ...random, orders: 'as mul by its mask' } },
   ...['randn', 'randint', 'bernoulli', 'permutation'].map(
     (name): OperationRow => ({ name, specs: [], calls: [], notes: random }),
+  ),
+  ...['gumbel', 'categorical', 'multinomial', 'topKLogits', 'topPLogits'].map(
+    (name): OperationRow => ({ name, specs: [], calls: [], notes: sampled }),
   ),
 ];

@@ -110,7 +110,9 @@ function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings
   const total = alongLast(weights, 'sum');
   const none = p.eq(total, p.like(total, 0));
   const divisor = hidden.allowed === null ? total : p.where(none, p.like(total, 1), total);
-  return p.div(weighed(dropped(weights, weights.shape, tile, settings.dropout), v), divisor);
+  // Divided before the product: so the weights are one kernel with their sum, and the product reads finished ones.
+  const shares = p.div(weights, divisor);
+  return weighed(dropped(shares, shares.shape, tile, settings.dropout), v);
 }
 
 interface Read {

@@ -27,7 +27,7 @@ export interface RandomOptions<D extends DType = DType> extends CreationOptions<
   readonly key?: RandomKey | number;
 }
 
-function checkRandom(op: string, options: RandomOptions): void {
+export function checkRandom(op: string, options: RandomOptions): void {
   checkNames(op, options, 'key dtype% requiresGrad?');
 }
 
@@ -43,7 +43,7 @@ const u32 = (value: number): Node => p.constant(value, 'uint32');
 const digits = { float32: 24, float16: 11, bfloat16: 8 } as const;
 
 /** Uniform in [0, 1): 24 random bits for float32, 53 for float64, 11 for float16, 8 for bfloat16. */
-function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
+export function uniform(key: RandomKey, shape: Shape, dtype: DType): Node {
   if (dtype === 'float32' || isSmallFloat(dtype)) {
     const whole = p.cast(p.binary('shr', bits(key, shape), u32(32 - digits[dtype])), 'float32');
     return p.cast(p.mul(whole, p.constant(2 ** -digits[dtype], 'float32')), dtype);

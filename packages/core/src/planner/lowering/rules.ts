@@ -16,10 +16,10 @@ import type { TensorView } from '../../programs/program-set.ts';
 import type { SlotView } from '../../programs/scan/scan.ts';
 import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { rowMajorStrides, type Shape } from '../../shape/view.ts';
+import { isRowMajor, rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
 import { isBakedIn, type PlanNode, type PlanSize } from '../capture/plan-graph.ts';
-import type { Demand } from '../fusion/draft.ts';
+import type { Demand, KernelDraft } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
 import type { Slot } from './lower.ts';
 
@@ -41,7 +41,9 @@ declare module '../../graph/definition.ts' {
     /** What an element is, made of that. None: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
     /** Where it has programs of its own. */
-    readonly programs?: (node: PlanNode<P>) => ProgramUnit;
+    readonly programs?: (node: PlanNode<P>, donations: ReadonlyMap<PlanNode, PlanNode>) => ProgramUnit;
+    /** Where those programs can update a source where it is. */
+    readonly updates?: UpdateRule;
   }
 }
 
@@ -151,6 +153,8 @@ export interface ProgramContext {
   slot(i: number): SlotView;
   /** A source in memory, or a number that is written into the programs. */
   operand(i: number): ScatterOperand;
+  /** The first source is in the memory of the result already, and no slot. */
+  readonly inPlace: boolean;
 }
 
 export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
@@ -163,10 +167,11 @@ export interface ProgramUnit {
 }
 
 /** The programs that a primitive's rule writes for a node. */
-export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
+export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean = false): ProgramUnit {
+  const updated = inPlace ? node.src[0]! : null;
   const read: Slot[] = [];
   for (const source of node.src)
-    if (!isBakedIn(node, source) && !read.some((slot) => slot.node === source))
+    if (source !== updated && !isBakedIn(node, source) && !read.some((slot) => slot.node === source))
       read.push({ node: source, access: 'read', shift: 0 });
   const slots: Slot[] = [{ node, access: 'write', shift: 0 }, ...read];
   const slotOf = (source: PlanNode): number => slots.findIndex((slot) => slot.node === source);
@@ -178,8 +183,39 @@ export function programsOf(node: PlanNode, rule: ProgramRule): ProgramUnit {
   const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
   const operand = (i: number): ScatterOperand =>
     isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
-  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand }, caps) };
+  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace }, caps) };
 }
+
+/** Adds a donation (planner/memory.ts) where a kernel can make its result, an output, in the memory of a leaf. */
+export type UpdateRule = (
+  kernel: KernelDraft,
+  drafts: { demandsOf(node: PlanNode): readonly Demand[]; readersOf(node: PlanNode): ReadonlySet<KernelDraft> },
+  outputs: ReadonlySet<PlanNode>,
+  pinned: ReadonlySet<PlanNode>,
+  donations: Map<PlanNode, PlanNode>,
+  position: ReadonlyMap<KernelDraft, number>,
+) => void;
+
+/** For programs that update their first source: they are the last to read it, and read nothing else from there. */
+export const updatesFirst: UpdateRule = (kernel, drafts, outputs, pinned, donations, position) => {
+  const node = kernel.stores[0]!.target;
+  const leaf = node.src[0]!;
+  const { leaf: info } = leaf;
+  const isBefore = (other: KernelDraft): boolean => other === kernel || position.get(other)! < position.get(kernel)!;
+  if (
+    kernel.handwritten &&
+    outputs.has(node) &&
+    info?.donatable === true &&
+    !pinned.has(leaf) &&
+    leaf.dtype === node.dtype &&
+    info.span === node.size &&
+    isRowMajor(leaf.shape, { strides: info.strides, offset: 0 }) &&
+    node.src.every((source, i) => (source === leaf) === (i === 0)) &&
+    [...drafts.readersOf(leaf)].every(isBefore) &&
+    drafts.demandsOf(leaf).every((demand) => isBefore(demand.kernel))
+  )
+    donations.set(node, leaf);
+};
 
 /** JSON has no -0. */
 function signOf(node: PlanNode): boolean {

@@ -1,5 +1,5 @@
 /**
- * Scatters: the base, then every update in order, each slice by one group.
+ * Scatters: the base, unless it is there already, then every update in order, each slice by one group.
  *
  * Updates of one element are combined in their order, so results are the same bits everywhere without atomics. Small sums are
  * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
@@ -28,7 +28,8 @@ export interface ScatterSpec {
   readonly axis: number;
   /** Row-major. */
   readonly out: TensorView;
-  readonly base: ScatterOperand;
+  /** None: it is in the memory of `out` already. */
+  readonly base: ScatterOperand | null;
   readonly index: { readonly slot: number; readonly view: TensorView };
   /** Shape of the base with the axis replaced by the shape of the index. */
   readonly updates: ScatterOperand;
@@ -208,12 +209,12 @@ export function lowerScatter(spec: ScatterSpec, caps: CodegenCaps): Lowered {
   const lanes = Math.max(1, Math.floor(caps.vectorBytes / dtypeInfo[spec.out.dtype].bytes));
   const narrow = dtypeInfo[spec.out.dtype].bytes < 4 ? 1 : lanes;
   if (!caps.simt) {
-    copyBase(set, spec, narrow, copyElements);
+    if (spec.base !== null) copyBase(set, spec.out, spec.base, narrow, copyElements);
     update(set, spec, narrow, sliceWidth);
     return set.result();
   }
   const width = sizeOf(spec.out.shape) % narrow === 0 ? narrow : 1;
-  copyBase(set, spec, width, width);
+  if (spec.base !== null) copyBase(set, spec.out, spec.base, width, width);
   if (sizeOf(spec.index.view.shape) > manyUpdates) updateSorted(set, spec, caps);
   else update(set, spec, 1, 1);
   return set.result();
@@ -231,7 +232,7 @@ function strips(w: ProgramWriter, length: KNode, lanes: number, body: (from: KNo
   b.loop(e.irem(length, lanes), (i) => body(e.add(e.mul(whole, lanes), i), 1));
 }
 
-function copyBase(set: ProgramSet, { out, base }: ScatterSpec, lanes: number, each: number): void {
+function copyBase(set: ProgramSet, out: TensorView, base: ScatterOperand, lanes: number, each: number): void {
   const total = sizeOf(out.shape);
   const groups = Math.ceil(total / each);
   set.add('_base', groups, (w) => {

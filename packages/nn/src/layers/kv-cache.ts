@@ -1,0 +1,265 @@
+/**
+ * KVCache: keys and values of the positions that attention has seen, so that a sequence is generated without computing them again.
+ *
+ * Keys and values of a layer are one tensor with room for `capacity` positions. New ones are scattered into it, in place, at positions that are
+ * data; attention runs over all of the room, and a mask by position hides what is not filled. So every step has the same plan.
+ */
+import {
+  arange,
+  cast,
+  concat,
+  type DType,
+  detach,
+  indexCopy,
+  isRehearsing,
+  keep,
+  lessEqual,
+  logicalAnd,
+  onRollback,
+  pad,
+  reshape,
+  scaledDotProductAttention,
+  select,
+  stack,
+  type Tensor,
+  where,
+  zeros,
+} from '@polygrad/core/functions';
+import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
+import { filled } from '../init/filled.ts';
+
+export interface KVCacheOptions {
+  /** Positions there is room for, from the first call on. Default: 128, and more as they are needed. */
+  readonly capacity?: number;
+  /** Twice the room when more is needed, instead of an error. Default: true where no capacity is given. */
+  readonly growing?: boolean;
+  /** What keys and values are kept as. Default: the dtype that they have. */
+  readonly dtype?: DType;
+}
+
+/** What one call of `attend` says beside its operands. */
+export interface CachedAttentionOptions {
+  /** Which keys a query sees, beside those that come later: bool, or numbers to add. Broadcasts to [N, heads, L, capacity or positions]. */
+  readonly mask?: Tensor | null;
+  /** Factor of the products. Default 1 / sqrt(E). */
+  readonly scale?: number;
+  /** Share of the attention weights that become zero. Default 0. */
+  readonly dropout?: number;
+}
+
+/** What is kept of one layer. */
+interface Entry {
+  /** Keys, and behind them values: [2, N, heads, capacity, E]. */
+  kept: Tensor;
+  length: number;
+}
+
+/** Positions of one call, shared by its layers: where they go [L], and which positions each of them sees [L, capacity]. */
+interface Step {
+  readonly start: number;
+  readonly count: number;
+  readonly capacity: number;
+  readonly at: Tensor;
+  readonly seen: Tensor;
+}
+
+/** The axis of positions. */
+const axis = 3;
+const op = 'KVCache';
+
+/**
+ * Keys and values that attention keeps from call to call, so that each call computes its own tokens only. One cache serves all layers of a
+ * network: `MultiHeadAttention` and `TransformerBlock` take it as `{ cache }` and keep their own part in it. Source: PyTorch torchtune `KVCache`,
+ * `StaticCache` and `DynamicCache` of Hugging Face transformers.
+ *
+ * What is kept is constant: no gradient flows into earlier calls. Call the network in a `scope`, which writes in place instead of copying.
+ *
+ * @example
+ * const block = new TransformerBlock(16, 4, { causal: true }).eval();
+ * const cache = new KVCache({ capacity: 32 });
+ * block.forward(zeros([1, 5, 16]), { cache }).shape; // [1, 5, 16]
+ * block.forward(zeros([1, 1, 16]), { cache }).shape; // [1, 1, 16]
+ * console.log(cache.length); //=> 6
+ * cache.reset();
+ */
+export class KVCache {
+  readonly growing: boolean;
+  readonly dtype: DType | null;
+  readonly #first: number;
+  readonly #entries = new Map<object, Entry>();
+  #step: Step | null = null;
+
+  constructor(options: KVCacheOptions = {}) {
+    checkOptions(op, options, 'capacity growing? dtype');
+    const { capacity = 128, growing = options.capacity === undefined, dtype = null } = options;
+    checkInteger(op, 'capacity', capacity, 1);
+    this.#first = capacity;
+    this.growing = growing;
+    this.dtype = dtype;
+  }
+
+  /** How many positions are kept, by the layer that came first: the position of the next token. */
+  get length(): number {
+    for (const { length } of this.#entries.values()) return length;
+    return 0;
+  }
+
+  /** Positions there is room for now. */
+  get capacity(): number {
+    for (const { kept } of this.#entries.values()) return kept.shape[axis]!;
+    return this.#first;
+  }
+
+  /**
+   * Attention of new positions to themselves, to those before them and to all that are kept; their keys and values are kept from now on. For
+   * layers of your own: those of this package call it.
+   *
+   * @param layer whose keys and values they are: any object, the same at each call
+   * @param query shape [N, heads, L, E]
+   * @param key shape [N, heads or a divisor of it, L, E]
+   * @param value the same shape
+   * @param options mask, scale, dropout
+   * @returns shape [N, heads, L, E]
+   * @throws NnError where there is no room, or the shape is not that of what is kept
+   *
+   * @example
+   * const cache = new KVCache({ capacity: 8 });
+   * const layer = {};
+   * const x = ones([1, 2, 3, 4]);
+   * cache.attend(layer, x, x, x).shape; // [1, 2, 3, 4]
+   * cache.reset();
+   */
+  attend(layer: object, query: Tensor, key: Tensor, value: Tensor, options: CachedAttentionOptions = {}): Tensor {
+    checkOptions(op, options, 'mask scale# dropout');
+    for (const [name, x] of Object.entries({ query, key, value })) checkHeads(name, x);
+    const { mask = null, dropout = 0 } = options;
+    checkFraction(op, 'dropout', dropout);
+    const scale = options.scale === undefined ? {} : { scale: options.scale };
+    const fresh = cast(stack([key, value]), this.dtype ?? key.dtype);
+    const count = key.shape[2]!;
+    const start = this.#entries.get(layer)?.length ?? 0;
+    const capacity = this.#roomFor(this.#entries.get(layer), fresh, start + count);
+    // Before the entry: results are in the order of their tensors, and the first call shall have the plan of the next.
+    const { at, seen } = this.#stepOf(start, count, capacity);
+    const entry = this.#entryOf(layer, fresh, capacity);
+    const all = indexCopy(entry.kept, at, fresh, axis);
+    entry.kept.assign(detach(all));
+    if (!isRehearsing()) {
+      entry.length = start + count;
+      onRollback(() => {
+        entry.length = start;
+      });
+    }
+    // A prompt sees itself alone: its scores need not be as wide as the room.
+    if (start === 0 && count > 1 && (mask === null || mask.shape.at(-1) !== capacity))
+      return scaledDotProductAttention(query, select(fresh, 0, 0), select(fresh, 0, 1), {
+        ...scale,
+        mask,
+        dropout,
+        causal: true,
+      });
+    return scaledDotProductAttention(query, select(all, 0, 0), select(all, 0, 1), {
+      ...scale,
+      mask: mask === null ? seen : maskedBy(seen, wide(mask, start + count, capacity)),
+      dropout,
+    });
+  }
+
+  /** How much room there must be for so many positions. */
+  #roomFor(known: Entry | undefined, fresh: Tensor, needed: number): number {
+    const shape = known?.kept.shape ?? fresh.shape;
+    if (fresh.shape.some((n, i) => i !== axis && n !== shape[i]))
+      throw new NnError(
+        op,
+        `keys have shape [${fresh.shape.slice(1).join(', ')}], those kept [${shape.slice(1).join(', ')}]; only the length may differ: call reset() before another batch`,
+        ['key'],
+      );
+    const room = known?.kept.shape[axis] ?? this.#first;
+    if (needed > room && !this.growing)
+      throw new NnError(
+        op,
+        `no room: ${needed} positions for a capacity of ${room}; give a greater capacity or { growing: true }, or call reset() before another sequence`,
+        ['capacity'],
+      );
+    let capacity = room;
+    while (capacity < needed) capacity *= 2;
+    return capacity;
+  }
+
+  /** The layer's part, with that room. */
+  #entryOf(layer: object, fresh: Tensor, capacity: number): Entry {
+    const known = this.#entries.get(layer);
+    if (known === undefined) {
+      const size = fresh.shape.map((n, i) => (i === axis ? capacity : n));
+      // Uploaded: a constant would be another plan than what is in memory.
+      const entry = { kept: keep(filled(size, 0, fresh.dtype)), length: 0 };
+      this.#entries.set(layer, entry);
+      return entry;
+    }
+    const { kept } = known;
+    const room = kept.shape[axis]!;
+    if (capacity > room) {
+      const more = kept.shape.map((n, i) => (i === axis ? capacity - room : n));
+      known.kept = keep(concat([kept, zeros(more, { dtype: kept.dtype })], axis));
+      kept.dispose();
+    }
+    return known;
+  }
+
+  /** Layers of one call share its positions and its mask. */
+  #stepOf(start: number, count: number, capacity: number): Step {
+    const known = this.#step;
+    if (known !== null && known.start === start && known.count === count && known.capacity === capacity) return known;
+    this.#forgetStep();
+    const at = keep(arange(count, { dtype: 'int32' }).add(start));
+    const seen = keep(lessEqual(arange(capacity, { dtype: 'int32' }), reshape(at, [count, 1])));
+    this.#step = { start, count, capacity, at, seen };
+    return this.#step;
+  }
+
+  #forgetStep(): void {
+    this.#step?.at.dispose();
+    this.#step?.seen.dispose();
+    this.#step = null;
+  }
+
+  /** Forgets all positions, and gives their memory back; the next call begins a sequence, of whatever batch. */
+  reset(): void {
+    this.#forgetStep();
+    for (const { kept } of this.#entries.values()) kept.dispose();
+    this.#entries.clear();
+  }
+
+  /** Gives the memory back: the same as `reset`. */
+  dispose(): void {
+    this.reset();
+  }
+
+  [Symbol.dispose](): void {
+    this.reset();
+  }
+}
+
+function checkHeads(name: string, x: Tensor): void {
+  checkTensor(op, name, x);
+  if (x.shape.length !== 4)
+    throw new NnError(op, `${name} has shape [${x.shape.join(', ')}]; it must be [N, heads, L, E]`, [name]);
+}
+
+/** The mask for all positions there is room for. */
+function wide(mask: Tensor, length: number, capacity: number): Tensor {
+  const { shape } = mask;
+  const last = shape.at(-1) ?? 1;
+  if (last === 1 || last === capacity) return mask;
+  if (last === length)
+    return pad(mask, [...shape.slice(1).map((): [number, number] => [0, 0]), [0, capacity - length]]);
+  throw new NnError(
+    op,
+    `mask has shape [${shape.join(', ')}]; its last axis must be 1, the ${length} positions or the capacity of ${capacity}`,
+    ['mask'],
+  );
+}
+
+function maskedBy(seen: Tensor, mask: Tensor): Tensor {
+  return mask.dtype === 'bool' ? logicalAnd(seen, mask) : where(seen, mask, Number.NEGATIVE_INFINITY);
+}
