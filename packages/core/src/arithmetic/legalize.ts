@@ -64,12 +64,13 @@ class Legalizer {
   }
 
   run(): Program {
-    const { name, grid, group, cost, transforms, params, scalars, body } = this.#program;
+    const { name, grid, group, groups, cost, transforms, params, scalars, body } = this.#program;
     this.#walk(0, body.length);
     return this.#b.build({
       name,
       grid,
       group,
+      groups,
       cost,
       transforms,
       params: params.map((p) => this.#memory(p) as KNodeOf<'PARAM'>),

@@ -220,6 +220,8 @@ export interface Program {
   readonly scalars: readonly DType[];
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
+  /** How many groups have something to do, an int32 expression of scalars; left out where all of the grid have. */
+  readonly groups?: KNode | undefined;
   /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
   readonly body: readonly ProgramNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */

@@ -37,6 +37,7 @@ export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   columns: reduceColumns,
+  sizes: true,
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),

@@ -8,7 +8,17 @@
 import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
 import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { isSized, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  divisorOf,
+  endOf,
+  endsAlone,
+  isMultiple,
+  lengthOf,
+  type Range,
+  sizeLimit,
+  sizeOf,
+  stretchesOf,
+} from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import {
@@ -85,11 +95,6 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   const work = workOf(nest);
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
-  if (endsAtSize(work)) {
-    // Threads go through such loops one by one: right, and slow.
-    const fixed = shared.filter((r) => r.src.length === 0);
-    return { nest, binders: outer, spread: fixed, together: 0, along: null, byVectors: none, transpose };
-  }
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
   const elements = outer.reduce((n, b) => Math.max(n, sizeOf(b.own)), 0);
   const alone = caps.sharedIsMemory === true;
@@ -109,11 +114,6 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   return { nest, binders: outer, spread, together: 0, along, byVectors, transpose };
 }
 
-/** True if a loop or a reduction ends at a size that is given at dispatch. */
-function endsAtSize(work: NestWork): boolean {
-  return work.stores.some((s) => s.ranges.some(isSized)) || work.binders.some((b) => b.own.some(isSized));
-}
-
 /**
  * The last ranges of reductions, and of the stores' loops inside `spread`, along which all memory lies one by one and that are whole
  * vectors. None where one reduction lies inside another.
@@ -129,7 +129,7 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
     const last = ranges[ranges.length - 1];
     if (last !== undefined && !spread.includes(last)) ends.add(last);
   }
-  const whole = (r: Range): boolean => r.src.length === 0 && r.arg.extent % lanes === 0 && r.arg.extent > lanes;
+  const whole = (r: Range): boolean => endsAlone(r) && isMultiple(r, lanes) && r.arg.extent > lanes;
   const isStored = (r: Range): boolean =>
     work.stores.every(
       ({ store, ranges }) =>
@@ -151,7 +151,7 @@ function isRow({ node, own }: Binder, work: NestWork): boolean {
 /** The range along which all stores and some load run one by one, if there are many vectors of it. */
 function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): Range | null {
   const along = spread[spread.length - 1];
-  if (along === undefined || lanes < 2 || along.arg.extent % lanes !== 0) return null;
+  if (along === undefined || lanes < 2 || !isMultiple(along, lanes)) return null;
   if (sizeOf(spread) < manyVectors * lanes || work.stores.some((s) => s.ranges.length !== spread.length)) return null;
   const loads = work.accessesAlong(along);
   return work.writes(along, 1) && loads !== null ? along : null;
@@ -168,19 +168,28 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
     loops = [...spread.slice(0, -1), nest.loopsOf(along)[0]!];
   }
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
-  const change = turns > 1 ? inTurns(nest.e, total, threads, turns) : inChunks(nest.e, total, threads, 'grid', 'local');
+  const end = endOf(nest.e, loops);
+  const grid = nest.e.range(
+    Math.ceil(total / (threads * turns)),
+    'grid',
+    end === null ? undefined : stretchesOf(nest.e, end, threads * turns),
+  );
+  const change =
+    turns > 1
+      ? inTurns(nest.e, total, end, threads, turns, grid)
+      : inChunks(nest.e, total, threads, 'grid', 'local', grid, end);
   nest = flatten(nest, loops, change, 'bind', threads, turns);
   for (const r of byVectors) nest = split(nest, r, lanes, 'serial', 'vector');
   return nest;
 }
 
 /** Turns of a thread lie as far apart as a group has threads: neighbouring threads always have neighbours. */
-function inTurns(e: Exprs, total: number, threads: number, turns: number): Replacement {
-  const grid = e.range(Math.ceil(total / (threads * turns)), 'grid');
+function inTurns(e: Exprs, total: number, end: KNode | null, threads: number, turns: number, grid: Range): Replacement {
   const start = e.mul(grid, threads * turns);
   const local = e.range(threads, 'local');
-  const left = e.idiv(e.sub(total + threads - 1, e.add(start, local)), threads);
-  const limit = total % (threads * turns) === 0 ? undefined : e.min(left, turns);
+  const all = end ?? e.i32(total);
+  const left = e.idiv(e.sub(e.add(all, threads - 1), e.add(start, local)), threads);
+  const limit = divisorOf(all) % (threads * turns) === 0 ? undefined : e.min(left, turns);
   const turn = e.range(turns, 'serial', limit);
   const value = e.add(e.add(start, e.mul(turn, threads)), local);
   assumeBounds(value, 0, total - 1);
@@ -207,7 +216,7 @@ export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | nu
   const along = work.unitRange();
   if (work.binders.length > 0 || along === undefined || along.arg.extent < leastTransposed) return null;
   const list = work.common() ?? [];
-  if (list.some((r) => r.src.length > 0) || sizeOf(list) < leastTransposedElements) return null;
+  if (!list.every(endsAlone) || sizeOf(list) < leastTransposedElements) return null;
   const loads: KNodeOf<'LOAD'>[] = [];
   let across: Range | undefined;
   let bytes = 0;
@@ -232,25 +241,24 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
   const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
   const grid: Range[] = [];
-  const open = (extent: number): Range => {
-    const r = e.range(extent, 'grid');
-    grid.push(r);
-    return r;
+  const open = (r: Range, by: number): Range => {
+    const end = sizeLimit(r);
+    const opened = e.range(Math.ceil(r.arg.extent / by), 'grid', end === null ? undefined : stretchesOf(e, end, by));
+    grid.push(opened);
+    return opened;
   };
   for (const r of stores[0]!.ranges) {
-    if (r !== along && r !== across) changes.set(r, { value: open(r.arg.extent), ranges: [] });
+    if (r !== along && r !== across) changes.set(r, { value: open(r, 1), ranges: [] });
   }
-  const [down, right] = [across, along].map((r) =>
-    e.mul(open(Math.ceil(r.arg.extent / transposeSide)), transposeSide),
-  ) as [KNode, KNode];
+  const [down, right] = [across, along].map((r) => e.mul(open(r, transposeSide), transposeSide)) as [KNode, KNode];
   const steps = (kind: 'unroll' | 'serial'): { flat: KNode; ranges: Range[] } => {
     const [turn, local] = [e.range((transposeSide * transposeSide) / threads, kind), e.range(threads, 'local')];
     return { flat: e.add(e.mul(turn, threads), local), ranges: [local, turn] };
   };
-  const inside = (start: KNode, within: KNode, { arg }: Range): KNode => {
+  const inside = (start: KNode, within: KNode, r: Range): KNode => {
     const at = e.add(start, within);
-    if (arg.extent % transposeSide !== 0) return e.min(at, arg.extent - 1);
-    assumeBounds(at, 0, arg.extent - 1);
+    if (!isMultiple(r, transposeSide)) return e.min(at, e.sub(lengthOf(e, r), 1));
+    assumeBounds(at, 0, r.arg.extent - 1);
     return at;
   };
   const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), transposeSide);
@@ -275,7 +283,7 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
   const edges = [
     { r: across, at: e.add(down, i) },
     { r: along, at: e.add(right, j) },
-  ].flatMap(({ r, at }) => (r.arg.extent % transposeSide === 0 ? [] : [e.lt(at, r.arg.extent)]));
+  ].flatMap(({ r, at }) => (isMultiple(r, transposeSide) ? [] : [e.lt(at, lengthOf(e, r))]));
   const kept = edges.length === 0 ? null : edges.reduce((x, y) => e.and(x, y));
   const tiled = storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
   return nest.wrote(tiled, 'stage', [across, along], [transposeSide, transposeSide]);

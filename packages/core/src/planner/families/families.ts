@@ -105,7 +105,7 @@ export class PlanFamilies {
     if (plan === null) return null;
     this.binds++;
     options.kernels.take(plan.kernels);
-    return sized(plan, n);
+    return sized(plan, n, options.engine.caps.simt);
   }
 
   #make({ sizes, sample }: Form, cone: Cone, low: number, options: PlanOptions): Plan | null {
