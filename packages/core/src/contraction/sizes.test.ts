@@ -3,10 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
-import { checkSizes, type Making, type Parts, vectorCaps } from './fixtures/cases.ts';
+import { checkSizes, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
 
-const allCaps: readonly EngineCaps[] = [vectorCaps, { ...vectorCaps, vectorBytes: 32 }];
+const bothCaps: readonly EngineCaps[] = [vectorCaps, { ...vectorCaps, vectorBytes: 32 }];
+const allCaps: readonly EngineCaps[] = [
+  ...bothCaps,
+  threadCaps,
+  { ...processorCaps, subgroups: { least: 8, most: 8, numbered: true } },
+];
 
 /** Which loops of a product end at the size; the others are of fixed length. */
 interface Product {
@@ -226,7 +231,7 @@ describe('sizes given at dispatch', () => {
   });
 
   it('lanes never run along such a loop', () => {
-    for (const caps of allCaps) {
+    for (const caps of bothCaps) {
       const rows: Product = { sizes: [32, 67], m: 1, n: -1, k: -1 };
       expect(checkSizes('float32', product(rows), [40], caps).lowered).toBeNull();
     }
