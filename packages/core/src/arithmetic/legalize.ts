@@ -155,7 +155,7 @@ class Legalizer {
       !small ? dtype : this.#isWide(mem) ? wideDtype(dtype) : storageDtype(this.#caps, dtype);
     switch (n.op) {
       case 'PARAM':
-        return e.param(n.arg.slot, held(n), n.arg.access, n.arg.length);
+        return e.param(n.arg.slot, held(n), n.arg.access, n.arg.length, n.arg.fewer);
       case 'SHARED':
         return this.#b.shared(n.arg.name, held(n), n.arg.length);
       case 'REG':

@@ -61,8 +61,8 @@ export interface SharedArg {
 /** The argument of each operation. */
 export interface KArgs {
   // --- declarations
-  /** A tensor in device memory. `length` is the number of elements the kernel may touch. */
-  PARAM: { readonly slot: number; readonly access: 'read' | 'write' | 'readwrite'; readonly length: number };
+  /** A tensor in device memory. */
+  PARAM: ParamArg;
   /** A number given at dispatch; never baked into the kernel. `low` and `high` say between which integers it is, where that is known. */
   SCALAR: { readonly slot: number; readonly low?: number; readonly high?: number };
   /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
@@ -211,6 +211,15 @@ export interface LoopKernel {
   readonly stores: readonly LoopStore[];
   /** What was done to its loops so far. */
   readonly transforms?: readonly Transform[] | undefined;
+}
+
+export interface ParamArg {
+  readonly slot: number;
+  readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements the kernel may touch. */
+  readonly length: number;
+  /** 1 where fewer may be bound: the size that is given at dispatch decides. */
+  readonly fewer?: 1 | undefined;
 }
 
 /** Stage B: what emitters take. `grid` counts groups, `group` threads in a group ([1,1,1] without SIMT). */
