@@ -52,7 +52,7 @@ const functions = (Object.keys({ ...unaryOps, ...binaryOps, ...ternaryOps }) as 
   (op) => !BASE_OPS.has(op) && op !== 'ROUNDED',
 );
 
-/** The program with those of its groups that have something to do. */
+/** The program with those of its groups that run. */
 function atGroups(program: Program, groups: Program['grid'] | null | undefined): Program {
   return groups == null ? program : { ...program, grid: groups };
 }

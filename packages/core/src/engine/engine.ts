@@ -63,7 +63,7 @@ export type Command =
       readonly bindings: readonly Binding[];
       /** One per SCALAR slot; bigints only for 64-bit integers. */
       readonly scalars: readonly (number | bigint)[];
-      /** Groups that have something to do where those of the program's grid do not all; an engine may run the others too. */
+      /** Groups to run, where the sizes among the scalars ask for fewer than the program's grid has. */
       readonly groups?: Groups | null | undefined;
     }
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }

@@ -199,6 +199,11 @@ export function limitOf(e: Exprs, loops: readonly Range[]): KNode | undefined {
   return limit === null ? undefined : e.mul(limit, sizeOf(inner));
 }
 
+/** How many elements loops go through at most: of a size, the greatest that may be bound. */
+export function mostOf(ranges: readonly Range[]): number {
+  return ranges.reduce((n, r) => n * countOf(r).most, 1);
+}
+
 /** How many iterations loops have together, where one of them ends at a size; null where they are all of fixed length. */
 export function endOf(e: Exprs, loops: readonly Range[]): KNode | null {
   return loops.some(isSized) ? loops.reduce((n: KNode, r) => e.mul(n, lengthOf(e, r)), e.i32(1)) : null;

@@ -1,7 +1,7 @@
-/** How many groups of a program have something to do, where loops end at a size that is given at dispatch. */
+/** How many groups of a program run, where loops end at a size that is given at dispatch. */
 import type { KNode, Program } from './ir.ts';
 
-/** The groups of a program at a size, along each axis of its grid; null where all have something to do. */
+/** The groups of a program at a size, along each axis of its grid; null where it is all of them. */
 export function groupsAt({ grid, groups }: Program, size: number): Program['grid'] | null {
   if (groups === undefined) return null;
   const count = valueAt(groups, size);

@@ -229,7 +229,7 @@ export interface Program {
   readonly scalars: readonly DType[];
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
-  /** How many groups have something to do, an int32 expression of scalars; left out where all of the grid have. */
+  /** How many groups of the grid are to run, an int32 expression of a size among the scalars; left out where that is all. */
   readonly groups?: KNode | undefined;
   /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
   readonly body: readonly ProgramNode[];

@@ -37,7 +37,7 @@ export interface DispatchPlan {
   readonly bindings: readonly BindingPlan[];
   /** Positions in the cone of scalar nodes; -1: the plan's size. */
   readonly scalars: readonly number[];
-  /** Groups at the size it is bound to, where those have nothing to do that the greatest size has more. */
+  /** Groups to run at the size it is bound to, where that is not all of the program's grid. */
   readonly groups: Groups | null;
 }
 

@@ -78,7 +78,9 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
     };
     if (count === 0) return;
     const after = e.add(first, end ?? count);
-    if (!onGrid || (nests.length === 1 && end === null && columns * rows === total)) write();
+    // Of one nest just the groups that a size asks for are run, but where they fill rows.
+    const exact = end === null ? columns * rows === total : rows === 1;
+    if (!onGrid || (nests.length === 1 && exact)) write();
     else {
       const inside = e.and(e.le(first, group), e.lt(group, after));
       shares.set(inside, count / total);

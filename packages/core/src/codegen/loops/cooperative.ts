@@ -13,7 +13,16 @@ import { type LoopNest, storesWhere } from './transforms.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { endOf, FreeRanges, type Range, ownRanges, sameRanges, sizeLimit, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  endOf,
+  FreeRanges,
+  mostOf,
+  type Range,
+  ownRanges,
+  sameRanges,
+  sizeLimit,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter, decodeRanges } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
@@ -127,7 +136,7 @@ function shareOf(
   kind: 'reduce' | 'serial',
   vectors = lanes > 1,
 ): Share {
-  const count = sizeOf(loops) / lanes;
+  const count = mostOf(loops) / lanes;
   const end = endOf(e, loops);
   const length = end === null ? e.i32(count) : e.idiv(end, lanes);
   const turns = Math.ceil(count / threads);

@@ -12,8 +12,10 @@ import {
   divisorOf,
   endOf,
   endsAlone,
+  isSized,
   isMultiple,
   lengthOf,
+  mostOf,
   type Range,
   sizeLimit,
   sizeOf,
@@ -43,7 +45,7 @@ import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { bindApart, shapeTogether } from './cooperative.ts';
-import { flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
+import { as, flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 
 interface Plan {
@@ -96,7 +98,7 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
-  const elements = outer.reduce((n, b) => Math.max(n, sizeOf(b.own)), 0);
+  const elements = outer.reduce((n, b) => Math.max(n, mostOf(b.own)), 0);
   const alone = caps.sharedIsMemory === true;
   const inRows = !alone && outer.some((b) => sizeOf(b.own) >= longRow && isRow(b, work));
   const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
@@ -110,15 +112,15 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   // A range no reduction depends on would have every thread repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;
   const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
-  const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes) : none;
+  const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes, alone) : none;
   return { nest, binders: outer, spread, together: 0, along, byVectors, transpose };
 }
 
 /**
  * The last ranges of reductions, and of the stores' loops inside `spread`, along which all memory lies one by one and that are whole
- * vectors. None where one reduction lies inside another.
+ * vectors. None where one reduction lies inside another. With `ragged` also those that end at a size, of which some elements may be left over.
  */
-function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): ReadonlySet<Range> {
+function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number, ragged = false): ReadonlySet<Range> {
   if (lanes < 2 || work.binders.some((b) => b.free.some((r) => !spread.includes(r)))) return none;
   const ends = new Set<Range>();
   for (const { node, own } of work.binders) {
@@ -129,7 +131,8 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
     const last = ranges[ranges.length - 1];
     if (last !== undefined && !spread.includes(last)) ends.add(last);
   }
-  const whole = (r: Range): boolean => endsAlone(r) && isMultiple(r, lanes) && r.arg.extent > lanes;
+  const whole = (r: Range): boolean =>
+    endsAlone(r) && (isMultiple(r, lanes) || (ragged && isSized(r))) && r.arg.extent > lanes;
   const isStored = (r: Range): boolean =>
     work.stores.every(
       ({ store, ranges }) =>
@@ -179,7 +182,8 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
       ? inTurns(nest.e, total, end, threads, turns, grid)
       : inChunks(nest.e, total, threads, 'grid', 'local', grid, end);
   nest = flatten(nest, loops, change, 'bind', threads, turns);
-  for (const r of byVectors) nest = split(nest, r, lanes, 'serial', 'vector');
+  for (const r of byVectors)
+    nest = isMultiple(r, lanes) ? split(nest, r, lanes, 'serial', 'vector') : as(nest, r, 'vector');
   return nest;
 }
 
