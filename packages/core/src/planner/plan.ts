@@ -38,7 +38,7 @@ export interface DispatchPlan {
   /** Positions in the cone of scalar nodes; -1: the plan's size. */
   readonly scalars: readonly number[];
   /** Groups to run at the size it is bound to, where that is not all of the program's grid. */
-  readonly groups: Groups | null;
+  readonly groups?: Groups | null;
 }
 
 /** Memory of an output: fresh, or that of the leaf at `donor`. */
@@ -105,7 +105,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
         if ('temp' in b) return memory.scratch(u, b.temp);
         return bindSlot(slots[b.param]!);
       });
-      return { kernel: entry.compiled[i]!, bindings: bound, scalars, groups: null };
+      return { kernel: entry.compiled[i]!, bindings: bound, scalars };
     }),
   );
 

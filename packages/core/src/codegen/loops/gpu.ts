@@ -10,6 +10,7 @@ import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import {
   divisorOf,
+  countOf,
   endOf,
   endsAlone,
   isSized,
@@ -27,6 +28,7 @@ import {
   aloneThreads,
   elementsEach,
   emulatedThreads,
+  fullRow,
   leastTogether,
   leastTransposed,
   leastTransposedElements,
@@ -170,6 +172,18 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
     nest = split(nest, along, lanes, along.arg.kind, 'vector');
     loops = [...spread.slice(0, -1), nest.loopsOf(along)[0]!];
   }
+  const last = loops[loops.length - 1]!;
+  if (loops.length > 1 && isSized(last) && countOf(last).least >= fullRow * threads)
+    nest = inRows(nest, loops, threads);
+  else nest = inOne(nest, loops, threads);
+  for (const r of byVectors)
+    nest = isMultiple(r, lanes) ? split(nest, r, lanes, 'serial', 'vector') : as(nest, r, 'vector');
+  return nest;
+}
+
+/** Groups that take elements of all loops, one after another. */
+function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
+  const total = sizeOf(loops);
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
   const end = endOf(nest.e, loops);
   const grid = nest.e.range(
@@ -181,10 +195,19 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
     turns > 1
       ? inTurns(nest.e, total, end, threads, turns, grid)
       : inChunks(nest.e, total, threads, 'grid', 'local', grid, end);
-  nest = flatten(nest, loops, change, 'bind', threads, turns);
-  for (const r of byVectors)
-    nest = isMultiple(r, lanes) ? split(nest, r, lanes, 'serial', 'vector') : as(nest, r, 'vector');
-  return nest;
+  return flatten(nest, loops, change, 'bind', threads, turns);
+}
+
+/** Groups that take elements of one row: which row is theirs, of a size that is given at dispatch, takes a division only once. */
+function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
+  const { e } = nest;
+  const [rows, last] = [loops.slice(0, -1), loops[loops.length - 1]!];
+  const row = e.range(sizeOf(rows), 'grid', endOf(e, rows) ?? undefined);
+  const end = lengthOf(e, last);
+  const part = e.range(Math.ceil(last.arg.extent / threads), 'grid', stretchesOf(e, end, threads));
+  const inRow = flatten(nest, rows, { value: row, ranges: [row] }, 'bind', 1);
+  const change = inChunks(e, last.arg.extent, threads, 'grid', 'local', part, end);
+  return flatten(inRow, [last], change, 'bind', threads);
 }
 
 /** Turns of a thread lie as far apart as a group has threads: neighbouring threads always have neighbours. */

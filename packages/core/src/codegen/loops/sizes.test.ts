@@ -152,6 +152,20 @@ describe('groups', () => {
     expect(check(k, [1, 4], 1e-4).grid[0]).toBe(9);
   });
 
+  test('take parts of rows that are long', () => {
+    const k = nest(128, 255, ({ e, rows, input, output }) => {
+      const [i, j] = [e.range(3), rows()];
+      return [{ store: output(0, [i, j], [3, 255], input(1, [j, i], [255, 3])) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(k, [128, 129, 192, 255]);
+    const both = nest(128, 131, ({ e, rows, input, output }) => {
+      const [i, j] = [rows(), rows()];
+      const value = e.mul(input(1, [i, j], [131, 131]), 2);
+      return [{ store: output(0, [i, j], [131, 131], value) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(both, [129]);
+  });
+
   test('in each of several nests', () => {
     const [a, b] = [elementwise(1, 2000, 64), reduced('sum', 1, 2000, 64, [1])];
     const k = nest(1, 2000, ({ e, rows, input, output }) => {
