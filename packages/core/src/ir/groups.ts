@@ -24,6 +24,12 @@ function valueAt(n: KNode, size: number): number {
       return Math.trunc(x / y);
     case 'IREM':
       return x % y;
+    case 'NEG':
+      return -x;
+    case 'MIN':
+      return Math.min(x, y);
+    case 'MAX':
+      return Math.max(x, y);
     default:
       throw new Error(`[plan] ${n.op} in a number of groups`);
   }
