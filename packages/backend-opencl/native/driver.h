@@ -35,7 +35,7 @@ struct Program {
 
 /** Commands of a batch, as cells of eight bytes: numbers are doubles, scalar arguments raw bytes. */
 enum CommandKind : int {
-  kDispatch = 1,  // kernel, then one cell for each argument: a buffer's number, or the scalar's bytes
+  kDispatch = 1,  // kernel, groups along each axis (0: all), then one cell for each argument: a buffer's number, or the scalar's bytes
   kCopy = 2,      // from, offset, to, offset, bytes
   kFill = 3,      // buffer, offset, bytes, pattern
   kProduct = 4,   // 1 for double, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed

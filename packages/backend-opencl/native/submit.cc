@@ -144,11 +144,17 @@ void Driver::Fill(const double* cells, cl_event* event) {
 }
 
 void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
-  if (length < 3) Refuse("dispatch", "the kernel is not said");
+  if (length < 6) Refuse("dispatch", "the kernel is not said");
   Kernel* k = kernels_.Find(cells[2]);
   if (k == nullptr) Refuse("dispatch", "there is no such kernel");
-  Expect(length, 3 + k->sizes.size(), "dispatch");
-  const double* argument = cells + 3;
+  Expect(length, 6 + k->sizes.size(), "dispatch");
+  size_t global[3];
+  for (int axis = 0; axis < 3; axis++) {
+    const size_t most = k->global[axis] / k->local[axis];
+    const size_t groups = Whole(cells[3 + axis], "dispatch", "the groups", static_cast<double>(most));
+    global[axis] = (groups == 0 ? most : groups) * k->local[axis];
+  }
+  const double* argument = cells + 6;
   for (size_t i = 0; i < k->sizes.size(); i++, argument++) {
     const size_t bytes = k->sizes[i];
     if (bytes == 0) {
@@ -158,7 +164,7 @@ void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
       Check(cl.SetKernelArg(k->kernel, static_cast<cl_uint>(i), bytes, argument), "clSetKernelArg");
     }
   }
-  Check(cl.EnqueueNDRangeKernel(queue_, k->kernel, k->dimensions, nullptr, k->global, k->local, 0, nullptr, event),
+  Check(cl.EnqueueNDRangeKernel(queue_, k->kernel, k->dimensions, nullptr, global, k->local, 0, nullptr, event),
         "clEnqueueNDRangeKernel");
 }
 

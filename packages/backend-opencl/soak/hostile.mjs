@@ -78,7 +78,7 @@ const by = (value) => raw((v) => v.setFloat32(0, value, true));
 async function works(when) {
   const buffer = driver.alloc(16);
   driver.upload(buffer, 0, new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer));
-  driver.submit(cells(1, 6, kernel, buffer, at(0), by(0.5)), 6);
+  driver.submit(cells(1, 9, kernel, 0, 0, 0, buffer, at(0), by(0.5)), 9);
   const into = new Uint8Array(16);
   await driver.read(buffer, 0, into);
   check(`results ${when}`, [...new Float32Array(into.buffer)].join() === '1.5,2.5,3.5,4.5');
@@ -140,11 +140,14 @@ const batches = {
   'a length beyond the end': [1, 2 ** 61, kernel],
   'a negative length': [1, -3, kernel],
   'no kernel': [1, 2],
-  'another kernel': [1, 6, 99, buffer, 0, 0],
-  'half a kernel': [1, 6, kernel + 0.5, buffer, 0, 0],
-  'too few arguments': [1, 5, kernel, buffer, 0],
-  'too many arguments': [1, 7, kernel, buffer, 0, 0, 0],
-  'a buffer that is none': [1, 6, kernel, 99, 0, 0],
+  'another kernel': [1, 9, 99, 0, 0, 0, buffer, 0, 0],
+  'half a kernel': [1, 9, kernel + 0.5, 0, 0, 0, buffer, 0, 0],
+  'too few arguments': [1, 8, kernel, 0, 0, 0, buffer, 0],
+  'too many arguments': [1, 10, kernel, 0, 0, 0, buffer, 0, 0, 0],
+  'a buffer that is none': [1, 9, kernel, 0, 0, 0, 99, 0, 0],
+  'no number of groups': [1, 9, kernel, Number.NaN, 0, 0, buffer, 0, 0],
+  'more groups than there are': [1, 9, kernel, 99999, 0, 0, buffer, 0, 0],
+  'half a group': [1, 9, kernel, 0.5, 0, 0, buffer, 0, 0],
   'a copy beyond the end': [2, 7, buffer, 0, buffer, 32, 64],
   'a copy that wraps': [2, 7, buffer, 2 ** 53, buffer, 0, 2 ** 53],
   'a copy of nothing known': [2, 7, buffer, 0, buffer, 0, Number.NaN],

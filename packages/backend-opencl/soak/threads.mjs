@@ -16,7 +16,7 @@ async function compute(by) {
   for (const program of programs) await driver.built(program);
   const kernel = driver.kernel(programs[0], 'add', Float64Array.of(4, 1, 1, 1, 1, 1, 0));
   const buffer = driver.alloc(16);
-  driver.submit(new Uint8Array(Float64Array.of(3, 6, buffer, 0, 16, 0, 1, 4, kernel, buffer).buffer), 10);
+  driver.submit(new Uint8Array(Float64Array.of(3, 6, buffer, 0, 16, 0, 1, 7, kernel, 0, 0, 0, buffer).buffer), 13);
   const into = new Uint8Array(16);
   await driver.read(buffer, 0, into);
   await driver.idle();

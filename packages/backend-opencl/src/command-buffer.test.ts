@@ -4,7 +4,7 @@ import { CommandBuffer } from './command-buffer.ts';
 
 it('writes scalars in their own type at the start of a cell', () => {
   const encoded = new CommandBuffer();
-  const at = encoded.dispatch(5, 12);
+  const at = encoded.dispatch(5, 12, null);
   const view = (): DataView => new DataView(encoded.bytes.buffer);
   const put = (i: number, dtype: Parameters<CommandBuffer['scalar']>[1], value: number | bigint): number => {
     encoded.scalar(at + i, dtype, value);

@@ -4,6 +4,7 @@
  * A command is a run of cells of eight bytes: its kind, how many cells it has, then what native/driver.h says. Numbers are float64;
  * a scalar argument is the bytes of its type at the start of a cell.
  */
+import type { Groups } from '@polygrad/core/engine';
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { DType } from '@polygrad/emit-c';
 
@@ -78,13 +79,14 @@ export class CommandBuffer {
     this.#cells.set(cells, at);
   }
 
-  /** Starts a dispatch; its arguments are written to the cells from the one this gives. */
-  dispatch(kernel: number, argumentCount: number): number {
-    const at = this.#room(3 + argumentCount);
+  /** Starts a dispatch of all groups, or of so many along each axis; its arguments are written to the cells from the one this gives. */
+  dispatch(kernel: number, argumentCount: number, groups: Groups | null): number {
+    const at = this.#room(6 + argumentCount);
     this.#cells[at] = dispatchKind;
-    this.#cells[at + 1] = 3 + argumentCount;
+    this.#cells[at + 1] = 6 + argumentCount;
     this.#cells[at + 2] = kernel;
-    return at + 3;
+    for (let axis = 0; axis < 3; axis++) this.#cells[at + 3 + axis] = groups === null ? 0 : groups[axis]!;
+    return at + 6;
   }
 
   buffer(cell: number, handle: number): void {

@@ -6,6 +6,8 @@ import type { OpenClKernel } from './kernel.ts';
 import type { Kernels } from './kernels.ts';
 import type { DeviceMemory } from './memory.ts';
 
+type Dispatch = Extract<Command, { kind: 'dispatch' }>;
+
 export class CommandEncoder {
   readonly #memory: DeviceMemory;
   readonly #kernels: Kernels;
@@ -23,7 +25,7 @@ export class CommandEncoder {
     for (const c of commands) {
       switch (c.kind) {
         case 'dispatch':
-          this.#dispatch(c.kernel as OpenClKernel, c.bindings, c.scalars);
+          this.#dispatch(c.kernel as OpenClKernel, c);
           break;
         case 'copy': {
           const { bytes } = c.from;
@@ -41,7 +43,7 @@ export class CommandEncoder {
     return encoded;
   }
 
-  #dispatch(kernel: OpenClKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
+  #dispatch(kernel: OpenClKernel, { bindings, scalars, groups = null }: Dispatch): void {
     const { params, scalars: slots, program } = kernel;
     if (kernel.released) throw new Error(`[opencl.submit] kernel '${program.name}' was released`);
     if (bindings.length < kernel.bindingCount || scalars.length !== slots.length)
@@ -56,7 +58,7 @@ export class CommandEncoder {
       return;
     }
     const handle = kernel.handle >= 0 ? kernel.handle : this.#kernels.handleOf(kernel);
-    const at = encoded.dispatch(handle, kernel.argumentCount);
+    const at = encoded.dispatch(handle, kernel.argumentCount, groups);
     for (let i = 0; i < params.length; i++) {
       const p = params[i]!;
       const b = bindings[p.slot]!;
@@ -68,6 +70,7 @@ export class CommandEncoder {
       encoded.scalar(at + s.at, s.dtype, scalars[s.slot]!);
     }
   }
+
   #multiply(product: MatrixProduct, bindings: readonly Binding[]): void {
     const bytes = product.dtype === 'float64' ? 8 : 4;
     const of = (pick: (b: Binding) => number): OfEach => {

@@ -22,13 +22,13 @@ const script = `
   const kernel = driver.kernel(program, 'turn', Float64Array.of(n, 1, 1, 1, 1, 1, 0, 4, 4));
   const x = driver.alloc(4 * n);
   driver.upload(x, 0, new Uint8Array(Uint32Array.from({ length: n }, (_, i) => i).buffer));
-  const cells = new Float64Array(6), words = new Uint32Array(cells.buffer);
+  const cells = new Float64Array(9), words = new Uint32Array(cells.buffer);
   const { by, loops, rounds } = workerData;
   for (let round = 0; round < rounds; round++) {
-    cells.set([1, 6, kernel, x]);
-    words[8] = by;
-    words[10] = loops;
-    driver.submit(new Uint8Array(cells.buffer), 6);
+    cells.set([1, 9, kernel, 0, 0, 0, x]);
+    words[14] = by;
+    words[16] = loops;
+    driver.submit(new Uint8Array(cells.buffer), 9);
   }
   parentPort.postMessage('submitted');
   const bytes = new Uint8Array(4 * n);

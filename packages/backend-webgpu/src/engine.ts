@@ -292,7 +292,7 @@ export class WebGpuEngine implements Public {
         if (stopwatch !== null) this.#encoder.command(i);
         if (c.kind === 'dispatch') {
           const kernel = c.kernel as WebGpuKernel;
-          if (this.#poison.stops(kernel, c.bindings) === null) this.#encoder.dispatch(kernel, c.bindings, c.scalars);
+          if (this.#poison.stops(kernel, c.bindings) === null) this.#encoder.dispatch(kernel, c);
         } else if (c.kind === 'copy') this.#transfers.copy(c.from, c.to);
         else this.#transfers.fill(c.to, c.pattern);
       }

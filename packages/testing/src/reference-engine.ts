@@ -52,6 +52,11 @@ const functions = (Object.keys({ ...unaryOps, ...binaryOps, ...ternaryOps }) as 
   (op) => !BASE_OPS.has(op) && op !== 'ROUNDED',
 );
 
+/** The program with those of its groups that run. */
+function atGroups(program: Program, groups: Program['grid'] | null | undefined): Program {
+  return groups == null ? program : { ...program, grid: groups };
+}
+
 /** The program with parameters as long as what is bound: loops that end at a size touch less than the greatest size would. */
 function atSize(program: Program, arrays: readonly TypedArray[]): Program {
   const isShorter = ({ arg }: Program['params'][number]): boolean => arrays[arg.slot]!.length < arg.length;
@@ -92,7 +97,7 @@ export function createReferenceEngine({
     computes: new Set(computes),
     nativeOps: new Set(nativeFunctions ? functions : []),
     simt,
-    lowering: simt ? anyLowering : { ...anyLowering, sizes: true },
+    lowering: anyLowering,
     vectorBytes: 16,
     sharedBytes: simt ? 16384 : 1 << 20,
     subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
@@ -118,7 +123,7 @@ export function createReferenceEngine({
         return;
       }
       case 'dispatch':
-        dispatch(command.kernel.program, command.bindings, command.scalars);
+        dispatch(atGroups(command.kernel.program, command.groups), command.bindings, command.scalars);
         return;
       default:
         command satisfies never;

@@ -5,7 +5,7 @@
  * batch goes out in several submissions only if its numbers do not fit the uniform ring, or if it would run so long that
  * the system might take the device for hung.
  */
-import type { Binding } from '@polygrad/core/engine';
+import type { Binding, Command } from '@polygrad/core/engine';
 import type { BindGroups } from '../kernels/bindings.ts';
 import { type Overwrite, Overwriter } from './builtins.ts';
 import type { WebGpuKernel } from '../kernels/kernel.ts';
@@ -16,6 +16,14 @@ import type { Stopwatch } from './stopwatch.ts';
 
 /** Estimated seconds of work in one submission after which the next one is begun. */
 const longestSubmission = 0.5;
+
+/** What a dispatch gives its kernel. */
+type Arguments = Pick<Extract<Command, { kind: 'dispatch' }>, 'bindings' | 'scalars' | 'groups'>;
+
+/** So many groups of a piece as there are left. */
+function within(count: number, left: number): number {
+  return Math.max(0, Math.min(count, left));
+}
 
 export class CommandEncoder {
   readonly traffic: Traffic = { submissions: 0, dispatches: 0, passes: 0 };
@@ -36,8 +44,8 @@ export class CommandEncoder {
     this.#uniforms = uniforms;
   }
 
-  /** All pieces of a kernel whose pipeline is there. Bindings by slot. */
-  dispatch(kernel: WebGpuKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
+  /** All pieces of a kernel whose pipeline is there. Bindings by slot. Where groups are said, the grid is not folded (codegen/linearize/). */
+  dispatch(kernel: WebGpuKernel, { bindings, scalars, groups }: Arguments): void {
     const { code } = kernel;
     const { shader, signature } = code;
     const bound = shader.bindings.map(({ slot }) => bindings[slot] as Binding);
@@ -49,7 +57,8 @@ export class CommandEncoder {
       if (this.#pipeline !== code.pipeline) pass.setPipeline((this.#pipeline = code.pipeline as GPUComputePipeline));
       pass.setBindGroup(0, group);
       if (offset >= 0) pass.setBindGroup(1, this.#uniforms.group(shader.uniformBytes), [offset]);
-      pass.dispatchWorkgroups(count[0], count[1], count[2]);
+      const [x, y, z] = groups == null ? count : count.map((n, axis) => within(n, groups[axis]! - first[axis]!));
+      pass.dispatchWorkgroups(x!, y!, z!);
       this.traffic.dispatches++;
       this.#seconds += kernel.seconds / shader.pieces.length;
       if (this.#stopwatch !== null) this.#close();

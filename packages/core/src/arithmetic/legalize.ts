@@ -64,12 +64,13 @@ class Legalizer {
   }
 
   run(): Program {
-    const { name, grid, group, cost, transforms, params, scalars, body } = this.#program;
+    const { name, grid, group, groups, cost, transforms, params, scalars, body } = this.#program;
     this.#walk(0, body.length);
     return this.#b.build({
       name,
       grid,
       group,
+      groups,
       cost,
       transforms,
       params: params.map((p) => this.#memory(p) as KNodeOf<'PARAM'>),
@@ -154,7 +155,7 @@ class Legalizer {
       !small ? dtype : this.#isWide(mem) ? wideDtype(dtype) : storageDtype(this.#caps, dtype);
     switch (n.op) {
       case 'PARAM':
-        return e.param(n.arg.slot, held(n), n.arg.access, n.arg.length);
+        return e.param(n.arg.slot, held(n), n.arg.access, n.arg.length, n.arg.fewer);
       case 'SHARED':
         return this.#b.shared(n.arg.name, held(n), n.arg.length);
       case 'REG':

@@ -49,7 +49,7 @@ export class Assembly {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
-      const own = this.#e.param(slot, p.dtype, p.arg.access, p.arg.length);
+      const own = this.#e.param(slot, p.dtype, p.arg.access, p.arg.length, p.arg.fewer);
       rewriter.set(p, own);
       return own;
     });

@@ -7,7 +7,7 @@
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, ownRanges, type Range, sizeLimit, sizeOf } from '../ir/free-ranges.ts';
+import { FreeRanges, isSized, ownRanges, type Range, sizeLimit, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, MatrixProduct } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
@@ -37,6 +37,11 @@ function isWhole(r: Range): boolean {
   if (r.arg.extent === 0) return false;
   const limit = sizeLimit(r);
   return limit === null ? isFixed(r) : lowOf(limit) >= 1;
+}
+
+/** True if a loop ends at a size given at dispatch: nothing can be measured without one. */
+export function hasSizes({ kernel, k }: Contraction): boolean {
+  return [...k, ...(kernel.stores[0]?.ranges ?? [])].some(isSized);
 }
 
 /** The one sum of a product in a kernel whose stores all run over the same loops; null if the kernel is not of that form. */
@@ -109,8 +114,6 @@ export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Con
   const c = findContraction(kernel, e);
   if (c === null || !computes(c.reduce.dtype, caps)) return null;
   const loops = c.kernel.stores[0]?.ranges ?? [];
-  // Tiles of threads take whole blocks of fixed sizes only.
-  if (caps.simt && ![...loops, ...c.k].every(isFixed)) return null;
   return sizeOf(c.k) * sizeOf(loops) < smallest ? null : c;
 }
 

@@ -3,10 +3,22 @@ import { describe, expect, it } from 'vitest';
 import type { EngineCaps } from '../engine/engine.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
-import { checkSizes, type Making, type Parts, vectorCaps } from './fixtures/cases.ts';
+import { type ContractionTemplate, worthwhile } from './contraction.ts';
+import {
+  checkSizes,
+  makeCase,
+  type Making,
+  type Parts,
+  processorCaps,
+  threadCaps,
+  vectorCaps,
+} from './fixtures/cases.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
+import { candidateTiles } from './simt/choose.ts';
+import { lowerSimt } from './simt/gemm.ts';
 
-const allCaps: readonly EngineCaps[] = [vectorCaps, { ...vectorCaps, vectorBytes: 32 }];
+const bothCaps: readonly EngineCaps[] = [vectorCaps, { ...vectorCaps, vectorBytes: 32 }];
+const allCaps: readonly EngineCaps[] = [...bothCaps, threadCaps, processorCaps];
 
 /** Which loops of a product end at the size; the others are of fixed length. */
 interface Product {
@@ -204,6 +216,31 @@ describe('sizes given at dispatch', () => {
     }
   });
 
+  it('every tile of threads', () => {
+    const products: readonly Product[] = [
+      { sizes: [8, 15], m: -1, n: 40, k: 20, epilogue: 'relu' },
+      { sizes: [8, 15], m: 12, n: 36, k: -3, transposeA: true },
+      { sizes: [16, 31], batch: 2, m: -1, n: 8, k: -1, heads: true, epilogue: 'add' },
+      { sizes: [64, 127], m: 2, n: -2, k: 33, transposeB: true },
+      { sizes: [64, 127], m: 3, n: 2, k: -9 },
+    ];
+    for (const caps of [threadCaps, processorCaps]) {
+      for (const p of products) {
+        const { kernel, e } = makeCase('float32', product(p));
+        const count = candidateTiles(worthwhile(kernel, e, caps)!, caps).length;
+        expect(count).toBeGreaterThan(3);
+        for (let i = 0; i < count; i++) {
+          const byTile: ContractionTemplate = (given, factory) => {
+            const c = worthwhile(given, factory, caps)!;
+            return lowerSimt(c, factory, caps, candidateTiles(c, caps)[i]!);
+          };
+          const { worst } = checkSizes('float32', product(p), sizesOf(p.sizes, dice(i)), caps, byTile);
+          expect(worst, `${JSON.stringify(p)} ${i}`).toBeLessThanOrEqual(1);
+        }
+      }
+    }
+  });
+
   it('lanes run along a fixed loop of a sum whose other loop ends at the size', () => {
     const build = (making: Making): Parts => {
       const { e, at, param } = making;
@@ -226,7 +263,7 @@ describe('sizes given at dispatch', () => {
   });
 
   it('lanes never run along such a loop', () => {
-    for (const caps of allCaps) {
+    for (const caps of bothCaps) {
       const rows: Product = { sizes: [32, 67], m: 1, n: -1, k: -1 };
       expect(checkSizes('float32', product(rows), [40], caps).lowered).toBeNull();
     }

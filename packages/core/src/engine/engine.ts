@@ -52,6 +52,9 @@ export interface CompiledKernel {
   readonly failure?: Error | null;
 }
 
+/** Groups along each axis. */
+export type Groups = readonly [number, number, number];
+
 export type Command =
   | {
       readonly kind: 'dispatch';
@@ -60,6 +63,8 @@ export type Command =
       readonly bindings: readonly Binding[];
       /** One per SCALAR slot; bigints only for 64-bit integers. */
       readonly scalars: readonly (number | bigint)[];
+      /** Groups to run, where the sizes among the scalars ask for fewer than the program's grid has. */
+      readonly groups?: Groups | null | undefined;
     }
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }
   /** Fills with a repeated 32-bit pattern; `bytes` of the binding is a multiple of 4. */

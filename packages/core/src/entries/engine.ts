@@ -2,6 +2,7 @@
 export type {
   Binding,
   Command,
+  Groups,
   CompiledKernel,
   EngineBuffer,
   EngineCaps,

@@ -12,6 +12,7 @@ import type {
   KNode,
   KNodeAmong,
   KNodeOf,
+  ParamArg,
   KOp,
   RangeKind,
   ReduceOp,
@@ -85,12 +86,12 @@ export class Exprs {
     return this.constant('bool', value, lanes);
   }
 
-  param(slot: number, dtype: DType, access: 'read' | 'write' | 'readwrite', length: number): KNodeOf<'PARAM'> {
-    return this.intern('PARAM', dtype, 1, [], `${slot} ${access} ${length}`, {
-      slot,
-      access,
-      length,
-    });
+  param(slot: number, dtype: DType, access: ParamArg['access'], length: number, fewer?: 1): KNodeOf<'PARAM'> {
+    const arg = { slot, access, length };
+    const key = `${slot} ${access} ${length}`;
+    return fewer === undefined
+      ? this.intern('PARAM', dtype, 1, [], key, arg)
+      : this.intern('PARAM', dtype, 1, [], `${key} fewer`, { ...arg, fewer });
   }
 
   /** A number given at dispatch; an integer between `low` and `high`, where these are told. */

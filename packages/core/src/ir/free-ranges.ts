@@ -199,6 +199,21 @@ export function limitOf(e: Exprs, loops: readonly Range[]): KNode | undefined {
   return limit === null ? undefined : e.mul(limit, sizeOf(inner));
 }
 
+/** How many elements loops go through at most: of a size, the greatest that may be bound. */
+export function mostOf(ranges: readonly Range[]): number {
+  return ranges.reduce((n, r) => n * countOf(r).most, 1);
+}
+
+/** How many iterations loops have together, where one of them ends at a size; null where they are all of fixed length. */
+export function endOf(e: Exprs, loops: readonly Range[]): KNode | null {
+  return loops.some(isSized) ? loops.reduce((n: KNode, r) => e.mul(n, lengthOf(e, r)), e.i32(1)) : null;
+}
+
+/** How many stretches of `by` iterations there are up to `end`; the last one may be shorter. */
+export function stretchesOf(e: Exprs, end: KNode, by: number): KNode {
+  return divisorOf(end) % by === 0 ? e.idiv(end, by) : e.idiv(e.add(end, by - 1), by);
+}
+
 /** True if a loop that ends alone is always a multiple of `by` iterations. */
 export function isMultiple(r: Range, by: number): boolean {
   const limit = sizeLimit(r);

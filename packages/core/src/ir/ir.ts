@@ -61,8 +61,8 @@ export interface SharedArg {
 /** The argument of each operation. */
 export interface KArgs {
   // --- declarations
-  /** A tensor in device memory. `length` is the number of elements the kernel may touch. */
-  PARAM: { readonly slot: number; readonly access: 'read' | 'write' | 'readwrite'; readonly length: number };
+  /** A tensor in device memory. */
+  PARAM: ParamArg;
   /** A number given at dispatch; never baked into the kernel. `low` and `high` say between which integers it is, where that is known. */
   SCALAR: { readonly slot: number; readonly low?: number; readonly high?: number };
   /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
@@ -213,6 +213,15 @@ export interface LoopKernel {
   readonly transforms?: readonly Transform[] | undefined;
 }
 
+export interface ParamArg {
+  readonly slot: number;
+  readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements the kernel may touch. */
+  readonly length: number;
+  /** 1 where fewer may be bound: the size that is given at dispatch decides. */
+  readonly fewer?: 1 | undefined;
+}
+
 /** Stage B: what emitters take. `grid` counts groups, `group` threads in a group ([1,1,1] without SIMT). */
 export interface Program {
   readonly name: string;
@@ -220,6 +229,8 @@ export interface Program {
   readonly scalars: readonly DType[];
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
+  /** How many groups of the grid are to run, an int32 expression of a size among the scalars; left out where that is all. */
+  readonly groups?: KNode | undefined;
   /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
   readonly body: readonly ProgramNode[];
   /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */

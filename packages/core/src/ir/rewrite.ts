@@ -6,23 +6,37 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, Transform, UnaryOp } from './ir.ts';
-import { highOf, isArg, isArithmetic } from './node.ts';
+import { assumeBounds, highOf, isArg, isArithmetic } from './node.ts';
 import type { Exprs } from './expr.ts';
-import { type FreeRanges, ownRanges, type Range, type RangeList, sizeLimit } from './free-ranges.ts';
+import {
+  type FreeRanges,
+  isSized,
+  lengthOf,
+  ownRanges,
+  type Range,
+  type RangeList,
+  sizeLimit,
+  sizeOf,
+} from './free-ranges.ts';
 
 export interface Replacement {
   readonly value: KNode;
   readonly ranges: readonly Range[];
 }
 
-/** Puts expressions in terms of one flat index in place of ranges, the last range varying fastest. */
+/**
+ * Puts expressions in terms of one flat index in place of ranges, the last range varying fastest. It counts through ranges that end at a size as
+ * far as that.
+ */
 export function decodeRanges(e: Exprs, ranges: readonly Range[], flat: KNode, changes: Map<Range, Replacement>): void {
   let rest = flat;
   for (let i = ranges.length - 1; i >= 0; i--) {
     const r = ranges[i]!;
-    const extent = e.i32(r.arg.extent);
-    changes.set(r, { value: i === 0 ? rest : e.irem(rest, extent), ranges: [] });
-    rest = e.idiv(rest, extent);
+    const length = lengthOf(e, r);
+    changes.set(r, { value: i === 0 ? rest : e.irem(rest, length), ranges: [] });
+    if (i === 0) return;
+    rest = e.idiv(rest, length);
+    if (isSized(r)) assumeBounds(rest, 0, sizeOf(ranges.slice(0, i)) - 1);
   }
 }
 

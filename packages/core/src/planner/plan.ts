@@ -2,7 +2,7 @@
  * Plans: everything about a flush that depends on structure alone - compiled kernels, and what each of their slots is
  * bound to - and how one is made from a cone.
  */
-import type { CompiledKernel, IEngine } from '../engine/engine.ts';
+import type { CompiledKernel, Groups, IEngine } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { definitionOf } from '../graph/definition.ts';
@@ -37,6 +37,8 @@ export interface DispatchPlan {
   readonly bindings: readonly BindingPlan[];
   /** Positions in the cone of scalar nodes; -1: the plan's size. */
   readonly scalars: readonly number[];
+  /** Groups to run at the size it is bound to, where that is not all of the program's grid. */
+  readonly groups?: Groups | null;
 }
 
 /** Memory of an output: fresh, or that of the leaf at `donor`. */

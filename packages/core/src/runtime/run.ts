@@ -356,14 +356,14 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Comma
   const { dispatches } = plan;
   const commands = new Array<Command>(dispatches.length);
   for (let at = 0; at < dispatches.length; at++) {
-    const { kernel, bindings, scalars } = dispatches[at]!;
+    const { kernel, bindings, scalars, groups } = dispatches[at]!;
     const bound = new Array<Binding>(bindings.length);
     for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
     const values =
       scalars.length === 0
         ? noScalars
         : scalars.map((local) => (local < 0 ? plan.size : (cone.nodes[local]!.attr as Attrs['scalar']).value));
-    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values };
+    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
 }

@@ -6,7 +6,7 @@ import { legalize } from '../arithmetic/legalize.ts';
 import { reduceColumns } from '../codegen/linearize/columns.ts';
 import { acrossThreads } from '../codegen/linearize/group.ts';
 import { questionOf } from '../contraction/choice.ts';
-import { byLibrary, type ContractionTemplate, worthwhile } from '../contraction/contraction.ts';
+import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '../contraction/contraction.ts';
 import { lowerTiled } from '../contraction/gemm.ts';
 import { byThreads } from '../contraction/simt/choose.ts';
 import type { Lowering } from '../engine/engine.ts';
@@ -25,7 +25,7 @@ export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) 
   const c = worthwhile(kernel, e, caps);
   if (c === null) return null;
   const question = choices === undefined ? null : questionOf(c, caps, choices.library);
-  if (question !== null) choices?.note(question.key, kernel, e);
+  if (question !== null && !hasSizes(c)) choices?.note(question.key, kernel, e);
   const chosen = question === null ? undefined : choices?.find(question.key);
   if (chosen === byLibrary && question?.product)
     return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
@@ -37,6 +37,7 @@ export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   columns: reduceColumns,
+  sizes: true,
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),

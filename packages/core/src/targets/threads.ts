@@ -12,6 +12,7 @@ import { nameOf } from '../contraction/simt/problem.ts';
 export const threadLowering: Lowering = {
   shape: shapeSimt,
   acrossThreads,
+  sizes: true,
   contraction: (kernel, e, engine) => threadContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, _kernel, e, caps) =>
     candidateTiles(c, caps).map((tile) => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]),

@@ -165,7 +165,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     const element = elementType({ node: p, name: title, atomic: atomic.has(title) }, packed.has(title));
     const mode = access === 'read' ? 'read' : 'read_write';
     const count = packed.has(title) ? p.arg.length / 4 : p.arg.length;
-    const sized = options.sized === true && count >= 1 && Number.isInteger(count);
+    const sized = options.sized === true && p.arg.fewer === undefined && count >= 1 && Number.isInteger(count);
     const type = sized ? `array<${element}, ${count}>` : `array<${element}>`;
     head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: ${type};`);
   }

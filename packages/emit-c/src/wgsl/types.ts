@@ -19,7 +19,7 @@ export interface WgslOptions {
   readonly scalarGroup?: number;
   /**
    * Parameters are declared with their lengths, and bindings must hold them whole: compilers then check indices against a constant, or
-   * not at all. Not together with `same`. Default false.
+   * not at all. Not those of which fewer elements may be bound. Not together with `same`. Default false.
    */
   readonly sized?: boolean;
   /** How MULADD is printed: `fma(a, b, c)` or `a * b + c`, which the driver may contract. Default 'fma'. */

@@ -27,6 +27,8 @@ export const someInstances = 32;
 export const manyVectors = 16384;
 export const manyThreads: number = 2 ** 20;
 export const mostTurns = 16;
+/** Groups that a row of a size fills at least where each takes elements of one row. */
+export const fullRow = 2;
 
 // --- threads that reduce together (loops/cooperative.ts)
 

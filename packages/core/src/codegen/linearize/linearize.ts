@@ -9,8 +9,10 @@ import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import { Exprs } from '../../ir/expr.ts';
 import {
   countOf,
+  endOf,
   FreeRanges,
   isSizedEnd,
+  lengthOf,
   ownRanges,
   type Range,
   reduceRanges,
@@ -54,9 +56,12 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
   const group = groupIndex(e, columns, rows);
   const threads = threadsOf(stores);
   const shares = new Map<KNode, number>();
-  let first = 0;
+  // Groups of threads are as many as the size asks for; where a group is one thread they are as many as ever.
+  const ends = grids.map((g) => (caps.simt ? endOf(e, g) : null));
+  let first: KNode = e.i32(0);
   nests.forEach((nest, i) => {
     const count = counts[i]!;
+    const end = ends[i] ?? null;
     const write = (): void => {
       const scope = new Scope(e, new FreeRanges());
       const values = new Values(b, scope);
@@ -69,16 +74,19 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
         caps,
         threads,
       };
-      openGrid(values, grids[i]!, index, () => new Nest(values, options).writeStores(nest));
+      openGrid(values, grids[i]!, index, caps.simt, () => new Nest(values, options).writeStores(nest));
     };
     if (count === 0) return;
-    if (!onGrid || (nests.length === 1 && columns * rows === total)) write();
+    const after = e.add(first, end ?? count);
+    // Of one nest just the groups that a size asks for are run, but where they fill rows.
+    const exact = end === null ? columns * rows === total : rows === 1;
+    if (!onGrid || (nests.length === 1 && exact)) write();
     else {
-      const inside = e.and(e.le(first, group), e.lt(group, first + count));
+      const inside = e.and(e.le(first, group), e.lt(group, after));
       shares.set(inside, count / total);
       b.ifThen(inside, write);
     }
-    first += count;
+    first = after;
   });
   const program = b.build({
     name: kernel.name,
@@ -88,7 +96,8 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
     scalars: kernel.scalars,
     transforms: kernel.transforms,
   });
-  return programOf({ ...program, cost: costOf(program.body, shares, threads) });
+  const groups = ends.some((end) => end !== null) ? { groups: first } : null;
+  return programOf({ ...program, cost: costOf(program.body, shares, threads), ...groups });
 }
 
 /** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */
@@ -117,8 +126,11 @@ function threadsOf(stores: readonly LoopStore[]): number {
   return threads;
 }
 
-/** Opens the grid ranges as parts of one flat index, the last varying fastest. Groups beyond the end of a range that ends at a size do nothing. */
-function openGrid(values: Values, ranges: readonly Range[], index: KNode, body: () => void): void {
+/**
+ * Opens the grid ranges as parts of one flat index, the last varying fastest. Groups beyond the end of a range that ends at a size do nothing;
+ * of groups of threads there are none.
+ */
+function openGrid(values: Values, ranges: readonly Range[], index: KNode, simt: boolean, body: () => void): void {
   const last = ranges[ranges.length - 1];
   if (last === undefined) {
     body();
@@ -126,12 +138,14 @@ function openGrid(values: Values, ranges: readonly Range[], index: KNode, body: 
   }
   const { scope, b } = values;
   const { e } = scope;
-  const extent = e.i32(last.arg.extent);
+  const extent = simt ? values.lower(lengthOf(e, last)) : e.i32(last.arg.extent);
   const outer = ranges.slice(0, -1);
   const value = outer.length === 0 ? index : e.irem(index, extent);
   const [limit] = last.src;
-  const open = (): void => scope.withLoop(last, value, () => openGrid(values, outer, e.idiv(index, extent), body));
-  if (limit === undefined) open();
+  const rest = e.idiv(index, extent);
+  if (simt && limit !== undefined && outer.length > 0) assumeBounds(rest, 0, sizeOf(outer) - 1);
+  const open = (): void => scope.withLoop(last, value, () => openGrid(values, outer, rest, simt, body));
+  if (simt || limit === undefined) open();
   else b.ifThen(e.lt(value, values.lower(limit)), open);
 }
 

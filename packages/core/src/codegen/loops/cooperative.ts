@@ -13,7 +13,16 @@ import { type LoopNest, storesWhere } from './transforms.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { FreeRanges, type Range, ownRanges, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  endOf,
+  FreeRanges,
+  mostOf,
+  type Range,
+  ownRanges,
+  sameRanges,
+  sizeLimit,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter, decodeRanges } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
@@ -43,7 +52,7 @@ export function shapeTogether(
 ): LoopNest {
   const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
-  const grid = e.range(sizeOf(spread), 'grid');
+  const grid = e.range(sizeOf(spread), 'grid', endOf(e, spread) ?? undefined);
   decodeRanges(e, spread, grid, changes);
   const gates = new Map<KNode, KNode>();
   // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
@@ -53,7 +62,7 @@ export function shapeTogether(
     const others = binders.filter((b) => b.own.includes(taken));
     if (others.some((b) => b.own.some((r) => changes.has(r)) || (isPosition(b.node) && b.own[0] !== taken))) continue;
     const whole = held && others.every((b) => b.own.length === 1 && isHeld(b.node));
-    const share = shareOf(e, taken.arg.extent, threads, byVectors.has(taken) ? lanes : 1, whole, 'reduce');
+    const share = shareOf(e, [taken], threads, byVectors.has(taken) ? lanes : 1, whole, 'reduce');
     changes.set(taken, { value: share.value, ranges: share.ranges });
     if (share.inside !== null) for (const b of others) gates.set(b.node, share.inside);
   }
@@ -70,10 +79,11 @@ export function shapeTogether(
     const last = inner[inner.length - 1];
     if (last === undefined) return rewritten(e, group, own, gates, null, [grid]);
     const width = byVectors.has(last) ? lanes : 1;
-    const blocks = e.range(last.arg.extent / width);
-    const count = inner.slice(0, -1).reduce((n, r) => n * r.arg.extent, blocks.arg.extent);
-    const { value, ranges, inside } = shareOf(e, count, threads, 1, held, 'serial', width > 1);
-    decodeRanges(e, [...inner.slice(0, -1), blocks], value, own);
+    const limit = sizeLimit(last);
+    const blocks = e.range(last.arg.extent / width, 'loop', limit === null ? undefined : e.idiv(limit, width));
+    const all = [...inner.slice(0, -1), blocks];
+    const { value, ranges, inside } = shareOf(e, all, threads, 1, held, 'serial', width > 1);
+    decodeRanges(e, all, value, own);
     const lane = width > 1 ? e.range(width, 'vector') : null;
     const first = own.get(blocks)!.value;
     own.set(last, { value: lane === null ? first : e.add(e.mul(first, width), lane), ranges: [] });
@@ -114,30 +124,32 @@ function rewritten(
 }
 
 /**
- * Of `total` elements those of one thread, in vectors of `lanes`, neighbouring threads side by side: vectors local, local + threads,
- * ... With `held`, few turns are written out.
+ * Of the elements of some loops those of one thread, in vectors of `lanes`, neighbouring threads side by side: vectors local, local +
+ * threads, ... With `held`, few turns are written out.
  */
 function shareOf(
   e: Exprs,
-  total: number,
+  loops: readonly Range[],
   threads: number,
   lanes: number,
   held: boolean,
   kind: 'reduce' | 'serial',
   vectors = lanes > 1,
 ): Share {
-  const count = total / lanes;
+  const count = mostOf(loops) / lanes;
+  const end = endOf(e, loops);
+  const length = end === null ? e.i32(count) : e.idiv(end, lanes);
   const turns = Math.ceil(count / threads);
-  const exact = count % threads === 0;
+  const exact = end === null && count % threads === 0;
   const local = e.range(threads, 'local');
   const unrolled = held && count > 0 && turns <= heldTurns[vectors ? 'vectors' : 'elements'];
-  const limit = exact || unrolled ? undefined : e.idiv(e.sub(count + threads - 1, local), threads);
+  const limit = exact || unrolled ? undefined : e.idiv(e.sub(e.add(length, threads - 1), local), threads);
   const turn = e.range(turns, unrolled ? 'unroll' : kind, limit);
   const nominal = e.add(e.mul(turn, threads), local);
   const moved = unrolled && !exact;
-  const at = moved ? e.min(nominal, count - 1) : nominal;
+  const at = moved ? e.min(nominal, e.sub(length, 1)) : nominal;
   assumeBounds(at, 0, Math.max(0, count - 1));
-  const inside = moved ? e.lt(nominal, count) : null;
+  const inside = moved ? e.lt(nominal, length) : null;
   if (lanes === 1) return { value: at, ranges: [turn, local], inside };
   const lane = e.range(lanes, 'vector');
   return { value: e.add(e.mul(at, lanes), lane), ranges: [turn, local, lane], inside };

@@ -8,13 +8,27 @@
 import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
 import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { isSized, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  divisorOf,
+  countOf,
+  endOf,
+  endsAlone,
+  isSized,
+  isMultiple,
+  lengthOf,
+  mostOf,
+  type Range,
+  sizeLimit,
+  sizeOf,
+  stretchesOf,
+} from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import {
   aloneThreads,
   elementsEach,
   emulatedThreads,
+  fullRow,
   leastTogether,
   leastTransposed,
   leastTransposedElements,
@@ -33,7 +47,7 @@ import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { bindApart, shapeTogether } from './cooperative.ts';
-import { flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
+import { as, flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 
 interface Plan {
@@ -85,13 +99,8 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   const work = workOf(nest);
   const shared = (stores[0]?.ranges ?? []).filter((r) => stores.every((s) => s.ranges.includes(r)));
   const outer = work.binders.filter((b) => b.free.every((r) => shared.includes(r)));
-  if (endsAtSize(work)) {
-    // Threads go through such loops one by one: right, and slow.
-    const fixed = shared.filter((r) => r.src.length === 0);
-    return { nest, binders: outer, spread: fixed, together: 0, along: null, byVectors: none, transpose };
-  }
   const needed = shared.filter((r) => outer.some((b) => b.free.includes(r)));
-  const elements = outer.reduce((n, b) => Math.max(n, sizeOf(b.own)), 0);
+  const elements = outer.reduce((n, b) => Math.max(n, mostOf(b.own)), 0);
   const alone = caps.sharedIsMemory === true;
   const inRows = !alone && outer.some((b) => sizeOf(b.own) >= longRow && isRow(b, work));
   const isLong = inRows || (elements >= longReduction && sizeOf(needed) < (alone ? someInstances : manyInstances));
@@ -105,20 +114,15 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   // A range no reduction depends on would have every thread repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;
   const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
-  const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes) : none;
+  const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes, alone) : none;
   return { nest, binders: outer, spread, together: 0, along, byVectors, transpose };
-}
-
-/** True if a loop or a reduction ends at a size that is given at dispatch. */
-function endsAtSize(work: NestWork): boolean {
-  return work.stores.some((s) => s.ranges.some(isSized)) || work.binders.some((b) => b.own.some(isSized));
 }
 
 /**
  * The last ranges of reductions, and of the stores' loops inside `spread`, along which all memory lies one by one and that are whole
- * vectors. None where one reduction lies inside another.
+ * vectors. None where one reduction lies inside another. With `ragged` also those that end at a size, of which some elements may be left over.
  */
-function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): ReadonlySet<Range> {
+function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number, ragged = false): ReadonlySet<Range> {
   if (lanes < 2 || work.binders.some((b) => b.free.some((r) => !spread.includes(r)))) return none;
   const ends = new Set<Range>();
   for (const { node, own } of work.binders) {
@@ -129,7 +133,8 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number): R
     const last = ranges[ranges.length - 1];
     if (last !== undefined && !spread.includes(last)) ends.add(last);
   }
-  const whole = (r: Range): boolean => r.src.length === 0 && r.arg.extent % lanes === 0 && r.arg.extent > lanes;
+  const whole = (r: Range): boolean =>
+    endsAlone(r) && (isMultiple(r, lanes) || (ragged && isSized(r))) && r.arg.extent > lanes;
   const isStored = (r: Range): boolean =>
     work.stores.every(
       ({ store, ranges }) =>
@@ -151,7 +156,7 @@ function isRow({ node, own }: Binder, work: NestWork): boolean {
 /** The range along which all stores and some load run one by one, if there are many vectors of it. */
 function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): Range | null {
   const along = spread[spread.length - 1];
-  if (along === undefined || lanes < 2 || along.arg.extent % lanes !== 0) return null;
+  if (along === undefined || lanes < 2 || !isMultiple(along, lanes)) return null;
   if (sizeOf(spread) < manyVectors * lanes || work.stores.some((s) => s.ranges.length !== spread.length)) return null;
   const loads = work.accessesAlong(along);
   return work.writes(along, 1) && loads !== null ? along : null;
@@ -167,20 +172,51 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
     nest = split(nest, along, lanes, along.arg.kind, 'vector');
     loops = [...spread.slice(0, -1), nest.loopsOf(along)[0]!];
   }
-  const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
-  const change = turns > 1 ? inTurns(nest.e, total, threads, turns) : inChunks(nest.e, total, threads, 'grid', 'local');
-  nest = flatten(nest, loops, change, 'bind', threads, turns);
-  for (const r of byVectors) nest = split(nest, r, lanes, 'serial', 'vector');
+  const last = loops[loops.length - 1]!;
+  if (loops.length > 1 && isSized(last) && countOf(last).least >= fullRow * threads)
+    nest = inRows(nest, loops, threads);
+  else nest = inOne(nest, loops, threads);
+  for (const r of byVectors)
+    nest = isMultiple(r, lanes) ? split(nest, r, lanes, 'serial', 'vector') : as(nest, r, 'vector');
   return nest;
 }
 
+/** Groups that take elements of all loops, one after another. */
+function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
+  const total = sizeOf(loops);
+  const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
+  const end = endOf(nest.e, loops);
+  const grid = nest.e.range(
+    Math.ceil(total / (threads * turns)),
+    'grid',
+    end === null ? undefined : stretchesOf(nest.e, end, threads * turns),
+  );
+  const change =
+    turns > 1
+      ? inTurns(nest.e, total, end, threads, turns, grid)
+      : inChunks(nest.e, total, threads, 'grid', 'local', grid, end);
+  return flatten(nest, loops, change, 'bind', threads, turns);
+}
+
+/** Groups that take elements of one row: which row is theirs, of a size that is given at dispatch, takes a division only once. */
+function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
+  const { e } = nest;
+  const [rows, last] = [loops.slice(0, -1), loops[loops.length - 1]!];
+  const row = e.range(sizeOf(rows), 'grid', endOf(e, rows) ?? undefined);
+  const end = lengthOf(e, last);
+  const part = e.range(Math.ceil(last.arg.extent / threads), 'grid', stretchesOf(e, end, threads));
+  const inRow = flatten(nest, rows, { value: row, ranges: [row] }, 'bind', 1);
+  const change = inChunks(e, last.arg.extent, threads, 'grid', 'local', part, end);
+  return flatten(inRow, [last], change, 'bind', threads);
+}
+
 /** Turns of a thread lie as far apart as a group has threads: neighbouring threads always have neighbours. */
-function inTurns(e: Exprs, total: number, threads: number, turns: number): Replacement {
-  const grid = e.range(Math.ceil(total / (threads * turns)), 'grid');
+function inTurns(e: Exprs, total: number, end: KNode | null, threads: number, turns: number, grid: Range): Replacement {
   const start = e.mul(grid, threads * turns);
   const local = e.range(threads, 'local');
-  const left = e.idiv(e.sub(total + threads - 1, e.add(start, local)), threads);
-  const limit = total % (threads * turns) === 0 ? undefined : e.min(left, turns);
+  const all = end ?? e.i32(total);
+  const left = e.idiv(e.sub(e.add(all, threads - 1), e.add(start, local)), threads);
+  const limit = divisorOf(all) % (threads * turns) === 0 ? undefined : e.min(left, turns);
   const turn = e.range(turns, 'serial', limit);
   const value = e.add(e.add(start, e.mul(turn, threads)), local);
   assumeBounds(value, 0, total - 1);
@@ -207,7 +243,7 @@ export function findTranspose(nest: LoopNest, caps: CodegenCaps): Transpose | nu
   const along = work.unitRange();
   if (work.binders.length > 0 || along === undefined || along.arg.extent < leastTransposed) return null;
   const list = work.common() ?? [];
-  if (list.some((r) => r.src.length > 0) || sizeOf(list) < leastTransposedElements) return null;
+  if (!list.every(endsAlone) || sizeOf(list) < leastTransposedElements) return null;
   const loads: KNodeOf<'LOAD'>[] = [];
   let across: Range | undefined;
   let bytes = 0;
@@ -232,25 +268,24 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
   const { e, stores } = nest;
   const changes = new Map<Range, Replacement>();
   const grid: Range[] = [];
-  const open = (extent: number): Range => {
-    const r = e.range(extent, 'grid');
-    grid.push(r);
-    return r;
+  const open = (r: Range, by: number): Range => {
+    const end = sizeLimit(r);
+    const opened = e.range(Math.ceil(r.arg.extent / by), 'grid', end === null ? undefined : stretchesOf(e, end, by));
+    grid.push(opened);
+    return opened;
   };
   for (const r of stores[0]!.ranges) {
-    if (r !== along && r !== across) changes.set(r, { value: open(r.arg.extent), ranges: [] });
+    if (r !== along && r !== across) changes.set(r, { value: open(r, 1), ranges: [] });
   }
-  const [down, right] = [across, along].map((r) =>
-    e.mul(open(Math.ceil(r.arg.extent / transposeSide)), transposeSide),
-  ) as [KNode, KNode];
+  const [down, right] = [across, along].map((r) => e.mul(open(r, transposeSide), transposeSide)) as [KNode, KNode];
   const steps = (kind: 'unroll' | 'serial'): { flat: KNode; ranges: Range[] } => {
     const [turn, local] = [e.range((transposeSide * transposeSide) / threads, kind), e.range(threads, 'local')];
     return { flat: e.add(e.mul(turn, threads), local), ranges: [local, turn] };
   };
-  const inside = (start: KNode, within: KNode, { arg }: Range): KNode => {
+  const inside = (start: KNode, within: KNode, r: Range): KNode => {
     const at = e.add(start, within);
-    if (arg.extent % transposeSide !== 0) return e.min(at, arg.extent - 1);
-    assumeBounds(at, 0, arg.extent - 1);
+    if (!isMultiple(r, transposeSide)) return e.min(at, e.sub(lengthOf(e, r), 1));
+    assumeBounds(at, 0, r.arg.extent - 1);
     return at;
   };
   const turned = (line: KNode, at: KNode): KNode => e.irem(e.add(line, at), transposeSide);
@@ -275,7 +310,7 @@ export function shapeTranspose(nest: LoopNest, { along, across, loads }: Transpo
   const edges = [
     { r: across, at: e.add(down, i) },
     { r: along, at: e.add(right, j) },
-  ].flatMap(({ r, at }) => (r.arg.extent % transposeSide === 0 ? [] : [e.lt(at, r.arg.extent)]));
+  ].flatMap(({ r, at }) => (isMultiple(r, transposeSide) ? [] : [e.lt(at, lengthOf(e, r))]));
   const kept = edges.length === 0 ? null : edges.reduce((x, y) => e.and(x, y));
   const tiled = storesWhere(e, stores, rewriter, kept, [...grid, ...out.ranges]);
   return nest.wrote(tiled, 'stage', [across, along], [transposeSide, transposeSide]);

@@ -1,6 +1,7 @@
 /** Loops that end at a size given at dispatch: merged, cut, taken in groups and vectors, and nothing touched beyond the end. */
 import { describe, expect, test } from 'vitest';
 import { Exprs } from '../../ir/expr.ts';
+import type { EngineCaps } from '../../engine/engine.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, LoopStore, Program, ReduceOp } from '../../ir/ir.ts';
 import { printLoopKernel, printTransforms } from '../../ir/print.ts';
@@ -50,14 +51,26 @@ function nest(low: number, n: number, write: (made: Made) => readonly LoopStore[
 
 function check(k: LoopKernel, sizes: readonly number[], tolerance = 2e-6): Program {
   verifyLoopKernel(k);
-  const shaped = optimize(k, simdCaps);
-  verifyLoopKernel(shaped);
-  const program = linearize(shaped, simdCaps);
-  verifyProgram(program);
-  const data = (): TypedArray[] => k.params.map((p) => fill(p.arg.length, p.arg.slot));
-  for (const n of sizes) checkSize(k, program, n, data, () => tolerance);
-  return program;
+  const [program] = [simdCaps, ...threadCaps].map((caps) => {
+    const shaped = optimize(k, caps);
+    verifyLoopKernel(shaped);
+    const made = linearize(shaped, caps);
+    verifyProgram(made);
+    const data = (): TypedArray[] => k.params.map((p) => fill(p.arg.length, p.arg.slot));
+    for (const n of sizes) checkSize(k, made, n, data, () => tolerance);
+    return made;
+  });
+  return program!;
 }
+
+const simtCaps: EngineCaps = { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 };
+
+/** Groups of threads: of a graphics card, with subgroups, and of a processor that emulates them. */
+const threadCaps: readonly EngineCaps[] = [
+  simtCaps,
+  { ...simtCaps, maxGroup: 32, subgroups: { least: 8, most: 8, numbered: true } },
+  { ...simtCaps, sharedIsMemory: true },
+];
 
 function done(p: Program): string {
   return printTransforms(p.transforms ?? []).join('\n');
@@ -137,6 +150,20 @@ describe('groups', () => {
       return [{ store: output(0, [i], [9], sum) as LoopStore['store'], ranges: [i] }];
     });
     expect(check(k, [1, 4], 1e-4).grid[0]).toBe(9);
+  });
+
+  test('take parts of rows that are long', () => {
+    const k = nest(128, 255, ({ e, rows, input, output }) => {
+      const [i, j] = [e.range(3), rows()];
+      return [{ store: output(0, [i, j], [3, 255], input(1, [j, i], [255, 3])) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(k, [128, 129, 192, 255]);
+    const both = nest(128, 131, ({ e, rows, input, output }) => {
+      const [i, j] = [rows(), rows()];
+      const value = e.mul(input(1, [i, j], [131, 131]), 2);
+      return [{ store: output(0, [i, j], [131, 131], value) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(both, [129]);
   });
 
   test('in each of several nests', () => {

@@ -14,6 +14,7 @@ import {
   sizeLimit,
   sizeOf,
   splitNests,
+  stretchesOf,
 } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, RangeKind, Transform } from '../../ir/ir.ts';
 import { assumeBounds, highOf, lowOf, nodesOf } from '../../ir/node.ts';
@@ -164,11 +165,6 @@ function inChunksTo(
   const value = e.add(start, inner);
   assumeBounds(value, 0, n - 1);
   return { value, ranges: [stretches, inner] };
-}
-
-/** How many stretches of `by` iterations there are. */
-function stretchesOf(e: Exprs, end: KNode, by: number): KNode {
-  return divisorOf(end) % by === 0 ? e.idiv(end, by) : e.idiv(e.add(end, by - 1), by);
 }
 
 /** Where the stretch from `start` on ends, unless all are whole; `idle`: there may be nothing left for it. */

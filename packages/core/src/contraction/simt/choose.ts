@@ -24,7 +24,7 @@ import {
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
+import { type Contraction, type ContractionTemplate, hasSizes, worthwhile } from '../contraction.ts';
 import {
   blockOf,
   classOf,
@@ -180,11 +180,11 @@ function forDevice(c: Contraction, caps: CodegenCaps): SimtTile {
 function forProcessor(c: Contraction, caps: CodegenCaps): SimtTile {
   const lanes = vectorLanes(c.kernel.stores, caps);
   const line = lineProblem(c, lanes);
-  const { rows, columns, depth } = line;
+  const { rows, columns, depth, depthStep } = line;
   if (columns.extent < lanes && rows.extent <= thin && depth >= leastDot) {
-    return { ...dotTile(line, oneSubgroup(caps) ?? emulatedDot), depth: depth % lanes === 0 ? lanes : 1 };
+    return { ...dotTile(line, oneSubgroup(caps) ?? emulatedDot), depth: depthStep % lanes === 0 ? lanes : 1 };
   }
-  const width = columns.extent >= lanes ? lanes : 1;
+  const width = columns.least >= lanes ? lanes : 1;
   const wide = columns.extent >= manyColumns;
   const most = !wide && rows.extent >= manyRows ? processorRows.many : processorRows.few;
   const tile = threadTile(
@@ -221,7 +221,7 @@ export function candidateTiles(c: Contraction, caps: CodegenCaps): SimtTile[] {
     const lane = Math.min(lanes, t.vectors);
     return lane > 1 ? [{ ...t, lanes: lane, vectors: t.vectors / lane }] : [];
   });
-  const fits = line.columns.extent >= lanes;
+  const fits = line.columns.least >= lanes;
   const alone = (
     [
       [4, 1],
@@ -267,7 +267,7 @@ export const threadContraction: ContractionTemplate = (kernel, e, caps, choices)
   const c = worthwhile(kernel, e, caps);
   if (c === null) return null;
   const key = choices === undefined ? '' : classOf(c, caps);
-  choices?.note(key, kernel, e);
+  if (!hasSizes(c)) choices?.note(key, kernel, e);
   return byThreads(c, e, caps, choices?.find(key));
 };
 

@@ -3,7 +3,16 @@ import { longestWindow, mostSteps } from '../../codegen/costs/gpu.ts';
 import { storesWhere } from '../../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { type Range, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  divisorOf,
+  endOf,
+  isSized,
+  lengthOf,
+  type Range,
+  sizeLimit,
+  sizeOf,
+  stretchesOf,
+} from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
@@ -31,8 +40,8 @@ export function problemFor(c: Contraction, tile: SimtTile): Problem {
 
 /** True if the tile can do the problem on the engine. */
 export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: CodegenCaps): boolean {
-  const { rows, columns, depth } = problem;
-  if (threadsOf(tile) > caps.maxGroup || tile.lanes > columns.extent) return false;
+  const { rows, columns, depth, depthStep } = problem;
+  if (threadsOf(tile) > caps.maxGroup || tile.lanes > columns.least) return false;
   if (tile.parts > depth) return false;
   const bytes = Math.max(4, dtypeInfo[dtype].bytes);
   const block = blockOf(tile);
@@ -40,7 +49,7 @@ export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: C
     case 'group':
       return (block.rows + block.columns) * tile.depth * bytes <= caps.sharedBytes;
     case 'dot':
-      return depth % tile.depth === 0 && block.rows * block.columns * threadsOf(tile) * bytes <= caps.sharedBytes;
+      return depthStep % tile.depth === 0 && block.rows * block.columns * threadsOf(tile) * bytes <= caps.sharedBytes;
     case 'thread':
       return rows.extent > 0;
     default:
@@ -116,6 +125,13 @@ interface Place {
   readonly kept: KNode | null;
 }
 
+/** A part of the sum. */
+interface Chunk {
+  readonly most: number;
+  readonly length: KNode;
+  readonly whole: boolean;
+}
+
 /** The stores of the nest. */
 export function simtNest(e: Exprs, nest: SimtNest): LoopStore[] {
   return new SimtTiles(e, nest).stores();
@@ -147,14 +163,14 @@ class SimtTiles {
     const [tx, ty] = [e.irem(local, across), e.irem(e.idiv(local, across), down)];
     const tz = e.idiv(local, across * down);
 
-    const total = sizeOf(outer);
-    const group = e.mul(this.#open(Math.ceil(total / around), 'grid', this.#grid), around);
+    const total = endOf(e, outer) ?? e.i32(sizeOf(outer));
+    const group = e.mul(this.#blocks(outer, around), around);
     const rowBlock = this.#blockStart(rows, block.rows);
     const columnBlock = this.#blockStart(columns, block.columns);
 
     const changes = new Map<Range, Replacement>();
     if (part !== null) changes.set(part, { value: this.#part, ranges: [] });
-    const place = this.#inside(e.add(group, tz), total, total % around === 0, null);
+    const place = this.#inside(e.add(group, tz), outer, divisorOf(total) % around === 0, null);
     decodeInto(changes, e, outer, place.at);
     const factorChanges = new Map(changes);
 
@@ -188,25 +204,37 @@ class SimtTiles {
   }
 
   /** A range, put into a list, or the number 0. */
-  #open(extent: number, kind: RangeKind, list: Range[]): KNode {
+  #open(extent: number, kind: RangeKind, list: Range[], limit?: KNode): KNode {
     if (extent === 1) return this.#e.i32(0);
-    const r = this.#e.range(extent, kind);
+    const r = this.#e.range(extent, kind, limit);
     list.push(r);
     return r;
   }
 
+  /** How many elements loops go through. */
+  #countOf(ranges: readonly Range[]): KNode {
+    return endOf(this.#e, ranges) ?? this.#e.i32(sizeOf(ranges));
+  }
+
+  /** Groups along loops, of `size` elements each. */
+  #blocks(ranges: readonly Range[], size: number): KNode {
+    const end = endOf(this.#e, ranges);
+    const limit = end === null ? undefined : stretchesOf(this.#e, end, size);
+    return this.#open(Math.ceil(sizeOf(ranges) / size), 'grid', this.#grid, limit);
+  }
+
   /** First element of the group along a side: blocks as they come, and where they really start. */
-  #blockStart({ extent }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
+  #blockStart({ ranges, least }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
     const e = this.#e;
-    const count = Math.ceil(extent / size);
-    const nominal = e.mul(this.#open(count, 'grid', this.#grid), size);
-    const movedBack = this.#nest.tile.kind === 'group' && extent >= size && extent % size !== 0;
-    return { nominal, start: movedBack ? e.min(nominal, extent - size) : nominal };
+    const nominal = e.mul(this.#blocks(ranges, size), size);
+    const count = this.#countOf(ranges);
+    const movedBack = this.#nest.tile.kind === 'group' && least >= size && divisorOf(count) % size !== 0;
+    return { nominal, start: movedBack ? e.min(nominal, e.sub(count, size)) : nominal };
   }
 
   /** Position `within` of the block, which starts `lanes` neighbours with `lane`. */
   #element(
-    { extent }: Side,
+    { extent, ranges }: Side,
     { nominal, start }: { readonly nominal: KNode; readonly start: KNode },
     size: number,
     within: KNode,
@@ -218,23 +246,25 @@ class SimtTiles {
       assumeBounds(at, 0, extent - 1);
       return { at, kept: e.le(nominal, at) };
     }
-    return this.#inside(e.add(nominal, within), extent, extent % size === 0, lane);
+    return this.#inside(e.add(nominal, within), ranges, divisorOf(this.#countOf(ranges)) % size === 0, lane);
   }
 
-  /** An index, or `lanes` neighbours from it, moved back inside 0 .. extent-1; kept where no other has moved there. */
-  #inside(nominal: KNode, extent: number, exact: boolean, lane: KNode | null): Place {
+  /** An index, or `lanes` neighbours from it, moved back inside what loops go through; kept where no other has moved there. */
+  #inside(nominal: KNode, ranges: readonly Range[], exact: boolean, lane: KNode | null): Place {
     const e = this.#e;
+    const extent = sizeOf(ranges);
+    const count = this.#countOf(ranges);
     const lanes = lane === null ? 1 : this.#nest.tile.lanes;
     if (exact) {
       const at = e.add(nominal, lane ?? e.i32(0));
       assumeBounds(at, 0, extent - 1);
       return { at, kept: null };
     }
-    const first = e.min(nominal, extent - lanes);
+    const first = e.min(nominal, e.sub(count, lanes));
     assumeBounds(first, 0, extent - lanes);
     const at = e.add(first, lane ?? e.i32(0));
     // Whole vectors are moved only if they are outside altogether.
-    return { at, kept: extent % lanes === 0 ? e.lt(nominal, extent) : e.le(nominal, at) };
+    return { at, kept: divisorOf(count) % lanes === 0 ? e.lt(nominal, count) : e.le(nominal, at) };
   }
 
   /** The value, or zero where the sum has ended. */
@@ -245,17 +275,17 @@ class SimtTiles {
     return e.where(inside, value, e.constant(dtype, 0));
   }
 
-  /** Steps of one part of the sum, a multiple of `unit` but for the last part. */
-  #chunk(unit: number): number {
+  /** Steps of one part of the sum, a multiple of `unit` but for the last part; and if all are whole. */
+  #chunk(unit: number): Chunk {
+    const e = this.#e;
     const { problem, part } = this.#nest;
     const parts = part?.arg.extent ?? 1;
-    return Math.ceil(problem.depth / parts / unit) * unit;
-  }
-
-  /** True if every part of the sum is a whole chunk. */
-  #isWhole(chunk: number): boolean {
-    const { problem, part } = this.#nest;
-    return chunk * (part?.arg.extent ?? 1) === problem.depth;
+    const all = this.#countOf(problem.k);
+    return {
+      most: Math.ceil(problem.depth / parts / unit) * unit,
+      length: e.mul(stretchesOf(e, all, parts * unit), unit),
+      whole: divisorOf(all) % (parts * unit) === 0,
+    };
   }
 
   // --- threads that read memory themselves
@@ -273,20 +303,19 @@ class SimtTiles {
         const r = problem.k[at]!;
         const { extent } = r.arg;
         if (at !== cut) {
-          const inFull = extent <= longestWindow && unrolled * extent <= mostSteps;
+          const inFull = extent <= longestWindow && unrolled * extent <= mostSteps && !isSized(r);
           if (inFull) unrolled *= extent;
-          const loop = e.range(extent, inFull ? 'unroll' : 'reduce');
+          const loop = e.range(extent, inFull ? 'unroll' : 'reduce', sizeLimit(r) ?? undefined);
           changes.set(r, { value: loop, ranges: [] });
           return loop;
         }
-        const chunk = Math.ceil(extent / part!.arg.extent);
+        const parts = part!.arg.extent;
+        const length = lengthOf(e, r);
+        const chunk = stretchesOf(e, length, parts);
         const first = e.mul(this.#part, chunk);
-        const limit = e.max(0, e.min(e.sub(extent, first), chunk));
-        const loop = e.range(
-          chunk,
-          'reduce',
-          extent % chunk === 0 && extent / chunk === part?.arg.extent ? undefined : limit,
-        );
+        const limit = e.max(0, e.min(e.sub(length, first), chunk));
+        const whole = extent % parts === 0 && !isSized(r);
+        const loop = e.range(Math.ceil(extent / parts), 'reduce', whole ? undefined : limit);
         const value = e.add(first, loop);
         assumeBounds(value, 0, extent - 1);
         changes.set(r, { value, ranges: [] });
@@ -301,18 +330,21 @@ class SimtTiles {
     const { problem, tile } = this.#nest;
     const threads = threadsOf(tile);
     const chunk = this.#chunk(tile.depth);
-    const turns = Math.ceil(chunk / (threads * tile.depth));
-    const ranges = [e.range(turns, 'reduce'), e.range(threads, 'local')] as [Range, Range, Range?];
+    const together = threads * tile.depth;
+    const limit = problem.k.some(isSized) ? stretchesOf(e, chunk.length, together) : undefined;
+    const turns = e.range(Math.ceil(chunk.most / together), 'reduce', limit);
+    const ranges = [turns, e.range(threads, 'local')] as [Range, Range, Range?];
     const [turn, local] = ranges;
     const vector = tile.depth === 1 ? e.i32(0) : e.range(tile.depth, 'vector');
     if (vector.op === 'RANGE') ranges.push(vector);
     const step = e.mul(e.add(e.mul(turn, threads), local), tile.depth);
-    const first = e.mul(this.#part, chunk);
-    const end = e.min(chunk, e.sub(problem.depth, first));
-    const exact = chunk % (threads * tile.depth) === 0 && this.#isWhole(chunk);
+    const first = e.mul(this.#part, chunk.length);
+    const all = this.#countOf(problem.k);
+    const end = e.min(chunk.length, e.sub(all, first));
+    const exact = divisorOf(chunk.length) % together === 0 && chunk.whole;
     const nominal = e.add(first, step);
     // The chunk and the whole are multiples of a vector: vectors are inside or outside as a whole.
-    const start = exact ? nominal : e.min(nominal, problem.depth - tile.depth);
+    const start = exact ? nominal : e.min(nominal, e.sub(all, tile.depth));
     assumeBounds(start, 0, problem.depth - tile.depth);
     decodeInto(changes, e, problem.k, e.add(start, vector));
     return { ranges: ranges as Range[], inside: exact ? null : e.lt(step, end) };
@@ -332,9 +364,10 @@ class SimtTiles {
     const { problem, tile } = this.#nest;
     const block = blockOf(tile);
     const chunk = this.#chunk(tile.depth);
-    const [step, inner] = [e.range(chunk / tile.depth, 'reduce'), e.range(tile.depth, 'reduce')];
-    const first = e.add(e.mul(this.#part, chunk), e.mul(step, tile.depth));
-    const exact = this.#isWhole(chunk);
+    const steps = problem.k.some(isSized) ? e.idiv(chunk.length, tile.depth) : undefined;
+    const [step, inner] = [e.range(chunk.most / tile.depth, 'reduce', steps), e.range(tile.depth, 'reduce')];
+    const first = e.add(e.mul(this.#part, chunk.length), e.mul(step, tile.depth));
+    const exact = chunk.whole;
     const rows = this.#panel(problem.rows, rowStart, block.rows, tile.rows, first, exact, changes);
     const columns = this.#panel(problem.columns, columnStart, block.columns, tile.lanes, first, exact, changes);
     const value = e.mul(rows(e.sub(row, rowStart), inner), columns(e.sub(column, columnStart), inner));
@@ -360,7 +393,8 @@ class SimtTiles {
     const threads = threadsOf(tile);
     const { depth } = tile;
     const turned = side.alongSum && !side.consecutive;
-    const inSide = side.extent >= size;
+    const inSide = side.least >= size;
+    const all = this.#countOf(problem.k);
     const lanes =
       !turned && side.consecutive && inSide && (size * depth) % (threads * tile.lanes) === 0 ? tile.lanes : 1;
     const turns = Math.ceil((size * depth) / (threads * lanes));
@@ -377,14 +411,14 @@ class SimtTiles {
     const element = turned ? e.idiv(position, depth) : e.irem(position, size);
     const inner = turned ? mask(e.add(e.sub(position, spin(element)), depth * size)) : e.idiv(position, size);
     const along = e.add(start, element);
-    const at = inSide ? along : e.min(along, side.extent - 1);
+    const at = inSide ? along : e.min(along, e.sub(this.#countOf(side.ranges), 1));
     const nominal = e.add(first, inner);
-    const k = exact ? nominal : e.min(nominal, problem.depth - 1);
+    const k = exact ? nominal : e.min(nominal, e.sub(all, 1));
     const inside = new Map(changes);
     decodeInto(inside, e, side.ranges, at);
     decodeInto(inside, e, problem.k, k);
     const value = new Rewriter(e, inside).node(side.factor.value);
-    const panel = e.stage('shared', this.#orZero(value, exact ? null : e.lt(nominal, problem.depth)), own);
+    const panel = e.stage('shared', this.#orZero(value, exact ? null : e.lt(nominal, all)), own);
     return (wanted, step) =>
       e.load(
         panel,

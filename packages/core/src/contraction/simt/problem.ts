@@ -8,9 +8,9 @@
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { coefficient, indexForms, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { coefficient, countOf, indexForms, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { assumeBounds } from '../../ir/node.ts';
+import { assumeBounds, highOf, type Linear } from '../../ir/node.ts';
 import { decodeRanges, type Replacement } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { linearAccess } from '../access.ts';
@@ -20,7 +20,9 @@ import type { Contraction, Factor } from '../contraction.ts';
 export interface Side {
   readonly factor: Factor;
   readonly ranges: readonly Range[];
+  /** Elements at most, and at least where loops end at a size given at dispatch. */
   readonly extent: number;
+  readonly least: number;
   /** Neighbouring elements of the side lie next to each other in memory. */
   readonly consecutive: boolean;
   /** Neighbouring steps of the sum do. */
@@ -33,19 +35,28 @@ export interface Problem {
   readonly outer: readonly Range[];
   /** Loops of the sum, the one that varies fastest last. */
   readonly k: readonly Range[];
+  /** Steps of the sum at most, and what they are always a multiple of. */
   readonly depth: number;
+  readonly depthStep: number;
 }
 
 /** Distance in memory that a range moves the results by; null if that cannot be said. */
 function storeStride(c: Contraction, r: Range): number | null {
   const index = c.kernel.stores[0]?.store.src[1] as KNode;
-  const stride = coefficient(linearOf(index), r);
-  return stride === 0 ? null : Math.abs(stride);
+  const stride = strideIn(linearOf(index), r);
+  return stride === 0 ? null : stride;
 }
 
 /** How far a range moves a factor, at the most. */
 function reach(value: KNode, r: Range): number {
-  return indexForms([value]).reduce((far, form) => Math.max(far, Math.abs(coefficient(form, r))), 0);
+  return indexForms([value]).reduce((far, form) => Math.max(far, strideIn(form, r)), 0);
+}
+
+/** How far a range moves a position. Where that is a size times something, so far as the greatest size would. */
+function strideIn(form: Linear, r: Range): number {
+  const bound = form.terms.findIndex((t) => t.op === 'MUL' && t.src.includes(r));
+  const moved = bound < 0 ? 0 : (form.coefs[bound]! * highOf(form.terms[bound]!)) / Math.max(1, r.arg.extent - 1);
+  return Math.abs(coefficient(form, r)) + Math.abs(moved);
 }
 
 /** True if a factor reads consecutive elements along a range, wherever it depends on it. */
@@ -68,11 +79,17 @@ function columnFactor(c: Contraction): 0 | 1 {
   return sizeOf(c.factors[0].own) > sizeOf(c.factors[1].own) ? 0 : 1;
 }
 
+/** How many elements loops go through at least, or what these are always a multiple of. */
+function productOf(ranges: readonly Range[], what: 'least' | 'step'): number {
+  return ranges.reduce((n, r) => n * countOf(r)[what], 1);
+}
+
 function side(factor: Factor, ranges: readonly Range[], k: readonly Range[]): Side {
   return {
     factor,
     ranges,
     extent: sizeOf(ranges),
+    least: productOf(ranges, 'least'),
     consecutive: isUnit(factor.value, ranges[ranges.length - 1]),
     alongSum: isUnit(factor.value, k[k.length - 1]),
   };
@@ -101,6 +118,7 @@ export function flatProblem(c: Contraction): Problem {
     outer: c.batch,
     k,
     depth: sizeOf(k),
+    depthStep: productOf(k, 'step'),
   };
 }
 

@@ -90,6 +90,7 @@ interface Placed {
 export interface BuildOptions {
   readonly name: string;
   readonly grid?: readonly [number, number, number];
+  readonly groups?: KNode | undefined;
   readonly group?: readonly [number, number, number];
   readonly cost?: { readonly flops: number; readonly bytes: number };
   readonly transforms?: Program['transforms'];

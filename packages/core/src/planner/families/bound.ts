@@ -6,6 +6,7 @@
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
+import { groupsAt } from '../../ir/groups.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type PlanGraph, type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
 import { sizeScalar } from '../fusion/draft.ts';
@@ -19,15 +20,19 @@ function atSize(n: number, capacity: number, size: number): number {
   return value;
 }
 
-/** The plan of a class of sizes, bound to one of them. */
-export function sized(plan: Plan, size: number): Plan {
+/** The plan of a class of sizes, bound to one of them. `isThreads`: groups are of several threads, and as many as the size asks for. */
+export function sized(plan: Plan, size: number, isThreads: boolean): Plan {
   const fit = <T extends { readonly bytes: number; readonly bytesAt: BufferPlan['bytesAt'] }>(x: T): T =>
     x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(size) };
   const hasSize = (x: number): boolean => x !== 0 && x % plan.size === 0;
   return {
     ...plan,
     size,
-    dispatches: plan.dispatches.map((d) => ({ ...d, bindings: d.bindings.map(fit) })),
+    dispatches: plan.dispatches.map((d) => ({
+      ...d,
+      bindings: d.bindings.map(fit),
+      groups: isThreads ? groupsAt(d.kernel.program, size) : null,
+    })),
     buffers: plan.buffers.map((buffer) => ({ ...buffer, ...block(fit(buffer).bytes) })),
     outputs: plan.outputs.map((output) => {
       const { strides, offset } = output.view;

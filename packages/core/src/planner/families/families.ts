@@ -127,7 +127,7 @@ export class PlanFamilies {
     if (plan === null) return null;
     this.binds++;
     options.kernels.take(plan.kernels);
-    return sized(plan, n);
+    return sized(plan, n, options.engine.caps.simt);
   }
 
   #make({ sizes, sample }: Form, cone: Cone, range: SizeClass, options: PlanOptions): Plan | null {

@@ -12,7 +12,7 @@ import { Rewriter } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { rowMajorStrides, type Shape } from '../../shape/view.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
+import type { PlanNode, PlanSize } from '../capture/plan-graph.ts';
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
@@ -66,10 +66,10 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
   const rewriter = new Rewriter(e, new Map());
   const params = loop.params.map((param, slot) => {
     const shift = shifts[slot]!;
-    const { access, length } = param.arg;
+    const { access, length, fewer } = param.arg;
     if (shift === 0) return param;
     const { last } = reaches.get(param)!;
-    return e.param(slot, param.dtype, access, Math.min(length, last + 1) - shift);
+    return e.param(slot, param.dtype, access, Math.min(length, last + 1) - shift, fewer);
   });
   const place = (param: KNodeOf<'PARAM'>, index: KNode): [KNode, KNode] => {
     const { slot } = param.arg;
@@ -173,9 +173,11 @@ class Slots {
   readonly scalarTypes: DType[] = [];
   readonly #known = new Map<PlanNode, KNodeOf<'PARAM'>>();
   readonly #e: Exprs;
+  readonly #size: PlanSize | null;
 
   constructor({ e, size }: DraftContext) {
     this.#e = e;
+    this.#size = size;
     if (size === null) return;
     this.scalars.push(-1);
     this.scalarTypes.push('int32');
@@ -184,7 +186,9 @@ class Slots {
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
     let param = this.#known.get(node);
     if (param === undefined) {
-      param = this.#e.param(this.params.length, node.dtype, access, node.leaf?.span ?? node.size);
+      const { leaf, size, forced } = node;
+      const isBound = (leaf !== null || forced) && this.#size !== null && this.#size.bytesAt(node, 1, 0) !== null;
+      param = this.#e.param(this.params.length, node.dtype, access, leaf?.span ?? size, isBound ? 1 : undefined);
       this.#known.set(node, param);
       this.params.push(param);
       this.slots.push({ node, access, shift: 0 });

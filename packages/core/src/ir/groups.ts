@@ -1,0 +1,36 @@
+/** How many groups of a program run, where loops end at a size that is given at dispatch. */
+import type { KNode, Program } from './ir.ts';
+
+/** The groups of a program at a size, along each axis of its grid; null where it is all of them. */
+export function groupsAt({ grid, groups }: Program, size: number): Program['grid'] | null {
+  if (groups === undefined) return null;
+  const count = valueAt(groups, size);
+  return [Math.min(count, grid[0]), Math.ceil(count / grid[0]), 1];
+}
+
+/** An int32 expression of the size alone. */
+function valueAt(n: KNode, size: number): number {
+  if (n.op === 'CONST') return n.arg.value as number;
+  if (n.op === 'SCALAR') return size;
+  const [x = 0, y = 0] = n.src.map((s) => valueAt(s, size));
+  switch (n.op) {
+    case 'ADD':
+      return x + y;
+    case 'SUB':
+      return x - y;
+    case 'MUL':
+      return x * y;
+    case 'IDIV':
+      return Math.trunc(x / y);
+    case 'IREM':
+      return x % y;
+    case 'NEG':
+      return -x;
+    case 'MIN':
+      return Math.min(x, y);
+    case 'MAX':
+      return Math.max(x, y);
+    default:
+      throw new Error(`[plan] ${n.op} in a number of groups`);
+  }
+}
