@@ -1,10 +1,9 @@
 /** The engine's buffers: numbers of the driver, and how many bytes they hold together. */
 import { type Binding, type EngineBuffer, type EngineMemory, OutOfMemoryError, showAs } from '@polygrad/core/engine';
-import type { Driver } from './addon.ts';
 import type { EngineState } from './engine-state.ts';
 
 /** Device memory. */
-class OpenClBuffer implements EngineBuffer {
+class NativeBuffer implements EngineBuffer {
   readonly owner: DeviceMemory;
   readonly bytes: number;
   /** The driver's number, or -1 after `free`. */
@@ -17,10 +16,17 @@ class OpenClBuffer implements EngineBuffer {
   }
 }
 
-showAs(OpenClBuffer.prototype, ({ bytes }) => ({ bytes }), 'OpenClBuffer');
+showAs(NativeBuffer.prototype, ({ bytes }) => ({ bytes }), 'NativeBuffer');
+
+/** What memory asks of an addon's driver. */
+export interface MemoryDriver {
+  alloc(bytes: number): number;
+  free(buffer: number): void;
+}
 
 export class DeviceMemory {
-  readonly #driver: Driver;
+  readonly #engine: string;
+  readonly #driver: MemoryDriver;
   readonly #state: EngineState;
   /** Largest buffer, and most bytes of all together. */
   readonly #largest: number;
@@ -28,7 +34,8 @@ export class DeviceMemory {
   #bytes = 0;
   #buffers = 0;
 
-  constructor(driver: Driver, state: EngineState, largest: number, limit: number) {
+  constructor(engine: string, driver: MemoryDriver, state: EngineState, largest: number, limit: number) {
+    this.#engine = engine;
     this.#driver = driver;
     this.#state = state;
     this.#largest = largest;
@@ -40,7 +47,7 @@ export class DeviceMemory {
     const handle = this.#state.call('alloc', () => this.#driver.alloc(Math.max(4, bytes)), this.figures(bytes));
     this.#bytes += bytes;
     this.#buffers++;
-    return new OpenClBuffer(this, bytes, handle);
+    return new NativeBuffer(this, bytes, handle);
   }
 
   free(buffer: EngineBuffer): void {
@@ -57,7 +64,7 @@ export class DeviceMemory {
     const own = this.#own(b.buffer);
     if (!(b.offset >= 0 && b.offset + bytes <= own.bytes))
       throw new Error(
-        `[opencl] a binding lies outside its buffer: offset ${b.offset} and ${bytes} bytes of ${own.bytes}`,
+        `[${this.#engine}] a binding lies outside its buffer: offset ${b.offset} and ${bytes} bytes of ${own.bytes}`,
       );
     return own.handle;
   }
@@ -76,10 +83,12 @@ export class DeviceMemory {
     this.#bytes = this.#buffers = 0;
   }
 
-  #own(buffer: EngineBuffer): OpenClBuffer {
-    const own = buffer as OpenClBuffer;
-    if (own.owner !== this) throw new Error('[opencl] the buffer belongs to another engine: allocate it from this one');
-    if (own.handle < 0) throw new Error('[opencl] the buffer was freed: its memory may hold something else by now');
+  #own(buffer: EngineBuffer): NativeBuffer {
+    const own = buffer as NativeBuffer;
+    if (own.owner !== this)
+      throw new Error(`[${this.#engine}] the buffer belongs to another engine: allocate it from this one`);
+    if (own.handle < 0)
+      throw new Error(`[${this.#engine}] the buffer was freed: its memory may hold something else by now`);
     return own;
   }
 
@@ -89,6 +98,6 @@ export class DeviceMemory {
         ? `the device takes at most ${this.#largest} bytes in one buffer: split the tensor`
         : undefined;
     const [live, limit] = [this.#bytes, this.#limit];
-    return new OutOfMemoryError('opencl', { requested, live, reserved: live, limit }, hint);
+    return new OutOfMemoryError(this.#engine, { requested, live, reserved: live, limit }, hint);
   }
 }

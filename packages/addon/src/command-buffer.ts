@@ -1,25 +1,14 @@
 /**
  * Batches of commands as numbers: one native call takes them all.
  *
- * A command is a run of cells of eight bytes: its kind, how many cells it has, then what native/driver.h says. Numbers are float64;
+ * A command is a run of cells of eight bytes: its kind, how many cells it has, then what native/driver.h of the addon says. Numbers are float64;
  * a scalar argument is the bytes of its type at the start of a cell.
  */
-import type { MatrixProduct } from '@polygrad/core/kernel';
-import type { DType } from '@polygrad/emit-c';
+import type { DType } from '@polygrad/core/kernel';
 
 const dispatchKind = 1;
 const copyKind = 2;
 const fillKind = 3;
-const productKind = 4;
-/** Cells of a product. */
-const productCells = 22;
-
-/** A number for each matrix of a product. */
-export interface OfEach {
-  readonly a: number;
-  readonly b: number;
-  readonly c: number;
-}
 
 /** Writes one batch after the other into the same memory. */
 export class CommandBuffer {
@@ -66,16 +55,12 @@ export class CommandBuffer {
     c[at + 5] = pattern >>> 0;
   }
 
-  /** A product of matrices: numbers of the buffers, and where bindings begin in them, in elements. */
-  product(product: MatrixProduct, buffers: OfEach, starts: OfEach): void {
-    const { dtype, m, n, k, batch } = product;
-    const at = this.#room(productCells);
-    const cells: number[] = [productKind, productCells, dtype === 'float64' ? 1 : 0, m, n, k, batch];
-    for (const name of ['a', 'b', 'c'] as const) {
-      const { offset, stride, distance, transposed } = product[name];
-      cells.push(buffers[name], starts[name] + offset, stride, distance, transposed ? 1 : 0);
-    }
-    this.#cells.set(cells, at);
+  /** A command of the addon's own: its kind, and what follows its length. */
+  other(kind: number, cells: readonly number[]): void {
+    const at = this.#room(2 + cells.length);
+    this.#cells[at] = kind;
+    this.#cells[at + 1] = 2 + cells.length;
+    this.#cells.set(cells, at + 2);
   }
 
   /** Starts a dispatch; its arguments are written to the cells from the one this gives. */
@@ -87,8 +72,9 @@ export class CommandBuffer {
     return at + 3;
   }
 
-  buffer(cell: number, handle: number): void {
-    this.#cells[cell] = handle;
+  /** A plain number: that of a buffer, say. */
+  number(cell: number, value: number): void {
+    this.#cells[cell] = value;
   }
 
   /** An offset in elements, as ulong. */

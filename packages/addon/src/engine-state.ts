@@ -1,17 +1,30 @@
 /** Whether the engine is live, disposed or lost, and which of that a failure of the driver means: out of memory, or lost for good. */
 import { DeviceLostError, EngineDisposedError, type EngineLostInfo } from '@polygrad/core/engine';
-import { type MemoryFigures, translate } from './errors.ts';
+
+/** Bytes for the message of an error about memory. */
+export interface MemoryFigures {
+  readonly requested: number;
+  readonly live: number;
+  readonly limit: number;
+}
+
+/** The library's error for one of the addon's; anything else is given back as it is. */
+export type Translate = (error: unknown, action: string, device: string, memory: MemoryFigures) => unknown;
 
 export class EngineState {
   readonly lost: Promise<EngineLostInfo>;
+  readonly #engine: string;
   readonly #device: string;
+  readonly #translate: Translate;
   #state: 'live' | 'disposed' | 'lost' = 'live';
-  /** What the driver said when it lost the device. */
-  #loss = '';
+  /** Makes the error that says how the device was lost. */
+  #loss: (() => DeviceLostError) | null = null;
   #tell!: (info: EngineLostInfo) => void;
 
-  constructor(device: string) {
+  constructor(engine: string, device: string, translate: Translate) {
+    this.#engine = engine;
     this.#device = device;
+    this.#translate = translate;
     this.lost = new Promise((resolve) => {
       this.#tell = resolve;
     });
@@ -23,8 +36,8 @@ export class EngineState {
 
   /** Throws where the engine can no longer be used. */
   check(action: string): void {
-    if (this.#state === 'disposed') throw new EngineDisposedError('opencl', action);
-    if (this.#state === 'lost') throw new DeviceLostError('opencl', this.#device, this.#loss);
+    if (this.#state === 'disposed') throw new EngineDisposedError(this.#engine, action);
+    if (this.#loss !== null) throw this.#loss();
   }
 
   /** Calls the driver; its errors become the library's. */
@@ -38,16 +51,18 @@ export class EngineState {
 
   /** The library's error for one of the driver's. */
   failed(error: unknown, action: string, memory: MemoryFigures): unknown {
-    const translated = translate(error, action, this.#device, memory);
-    return translated instanceof DeviceLostError ? this.lose(translated.reason, error) : translated;
+    const translated = this.#translate(error, action, this.#device, memory);
+    return translated instanceof DeviceLostError
+      ? this.lose(() => this.#translate(error, action, this.#device, memory) as DeviceLostError)
+      : translated;
   }
 
-  /** From now on the device is lost. */
-  lose(reason: string, cause: unknown): DeviceLostError {
-    const error = new DeviceLostError('opencl', this.#device, reason, { cause });
+  /** From now on the device is lost; every later call throws an error made anew. */
+  lose(make: () => DeviceLostError): DeviceLostError {
+    const error = make();
     if (this.#state === 'live') {
       this.#state = 'lost';
-      this.#loss = reason;
+      this.#loss = make;
       this.#tell({ reason: 'lost', message: error.message });
     }
     return error;
@@ -56,7 +71,8 @@ export class EngineState {
   /** False if it was disposed before. */
   dispose(): boolean {
     if (this.#state === 'disposed') return false;
-    if (this.#state === 'live') this.#tell({ reason: 'disposed', message: 'the OpenCL engine was disposed' });
+    if (this.#state === 'live')
+      this.#tell({ reason: 'disposed', message: `the engine '${this.#engine}' was disposed` });
     this.#state = 'disposed';
     return true;
   }

@@ -1,6 +1,6 @@
 /**
- * The platforms the addon is made for: what their packages say, what compiles for them, and which platform a binary is for. A binary's
- * package is chosen by `os` and `cpu` (and `libc`) when @polygrad/backend-opencl is installed; src/addon.ts finds it by name.
+ * The platforms addons are made for: what their packages say, what compiles for them, and which platform a binary is for. A binary's
+ * package is chosen by `os` and `cpu` (and `libc`) when the engine's package is installed; src/load.ts finds it by name.
  */
 
 /** `compiler`: those to try, when this machine is another platform. */
@@ -29,29 +29,29 @@ export const platforms = {
   },
 };
 
-export const packageName = (platform) => `@polygrad/backend-opencl-${platform}`;
+export const packageName = (name, platform) => `@polygrad/backend-${name}-${platform}`;
 
 /** package.json of a platform's package. */
-export function manifestOf(platform, version) {
+export function manifestOf(name, platform, version) {
   const { os, cpu, libc, title } = platforms[platform];
   return {
-    name: packageName(platform),
+    name: packageName(name, platform),
     version,
-    description: `The native part of @polygrad/backend-opencl for ${title}`,
+    description: `The native part of @polygrad/backend-${name} for ${title}`,
     license: 'Apache-2.0',
     engines: { node: '>=20' },
     os: [os],
     cpu: [cpu],
     ...(libc === undefined ? {} : { libc: [libc] }),
-    exports: { './opencl.node': './opencl.node', './package.json': './package.json' },
-    files: ['opencl.node'],
+    exports: { [`./${name}.node`]: `./${name}.node`, './package.json': './package.json' },
+    files: [`${name}.node`],
   };
 }
 
-export function readmeOf(platform) {
-  return `# ${packageName(platform)}
+export function readmeOf(name, platform) {
+  return `# ${packageName(name, platform)}
 
-The native part of [@polygrad/backend-opencl](https://www.npmjs.com/package/@polygrad/backend-opencl) for ${platforms[platform].title}. It is
+The native part of [@polygrad/backend-${name}](https://www.npmjs.com/package/@polygrad/backend-${name}) for ${platforms[platform].title}. It is
 installed with that package, where it fits; nobody needs to install it by hand.
 `;
 }

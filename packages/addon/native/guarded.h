@@ -9,9 +9,9 @@
 #include "checked.h"
 
 /** A failed call as a JavaScript error with the fields `code`, `call`, `command` and `log`. */
-inline Napi::Error AsError(Napi::Env env, const ClError& e) {
-  std::string text = std::string(e.call) + " failed with OpenCL error " + std::to_string(e.code);
-  if (e.code == CL_INVALID_VALUE && !e.log.empty()) text += ": " + e.log;
+inline Napi::Error AsError(Napi::Env env, const NativeError& e) {
+  std::string text = std::string(e.call) + " failed with " + kApi + " error " + std::to_string(e.code);
+  if (e.code == kInvalidValue && !e.log.empty()) text += ": " + e.log;
   Napi::Error error = Napi::Error::New(env, text);
   error.Set("code", static_cast<double>(e.code));
   error.Set("call", e.call);
@@ -24,15 +24,15 @@ template <typename F>
 auto Guarded(Napi::Env env, F body) -> decltype(body()) {
   try {
     return body();
-  } catch (const ClError& error) {
+  } catch (const NativeError& error) {
     throw AsError(env, error);
   } catch (const Napi::Error&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw AsError(env, ClError{CL_OUT_OF_HOST_MEMORY, "new"});
+    throw AsError(env, NativeError{kOutOfHostMemory, "new"});
   } catch (const std::exception& error) {
     // Threads and locks that the system does not give.
-    throw AsError(env, ClError{CL_OUT_OF_RESOURCES, "the system", -1, error.what()});
+    throw AsError(env, NativeError{kOutOfResources, "the system", -1, error.what()});
   }
 }
 

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string>
 
-#include "cl.h"
+#include "native-error.h"
 
 /** Up to here doubles are whole numbers without gaps. */
 constexpr double kMostExact = 9007199254740992.0;
 
 /** Refuses an argument of the addon: `call` is what was called, `why` what is wrong with it. */
 [[noreturn]] inline void Refuse(const char* call, std::string why) {
-  throw ClError{CL_INVALID_VALUE, call, -1, std::move(why)};
+  throw NativeError{kInvalidValue, call, -1, std::move(why)};
 }
 
 /** A whole number from 0 to `most`. */
