@@ -2,3 +2,4 @@
 export { type PtxLimits, ptxCaps, ptxNativeOps } from './caps.ts';
 export { emitPtx } from './emit.ts';
 export { type DType, PtxError, type PtxKernel, type PtxParam, type PtxScalar, type PtxTarget } from './kernel.ts';
+export { capabilityFor, leastCapability } from './target.ts';
