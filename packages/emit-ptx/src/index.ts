@@ -1,0 +1,5 @@
+/** Entry point @polygrad/emit-ptx: programs of the kernel IR as PTX, the assembly that NVIDIA's driver takes. */
+export { type PtxLimits, ptxCaps, ptxNativeOps } from './caps.ts';
+export { emitPtx } from './emit.ts';
+export { type DType, PtxError, type PtxKernel, type PtxParam, type PtxScalar, type PtxTarget } from './kernel.ts';
+export { capabilityFor, leastCapability } from './target.ts';
