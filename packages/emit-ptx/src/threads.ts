@@ -73,7 +73,7 @@ export function reduceWarp(
   }
   let sum = x;
   // Both of a pair add the same two numbers, so all threads get the same bits.
-  for (let distance = warp / 2; distance > 0; distance /= 2) {
+  for (let distance = warp / 2; distance >= 1; distance /= 2) {
     const other = w.op(kind, 'shfl.sync.bfly.b32', sum, `${distance}`, '31', allLanes);
     sum = combine(w, op, dtype, sum, other);
   }
@@ -99,7 +99,7 @@ function reduceSome(
   const members = w.once('members', () => ofLast(`${2 ** rest - 1}`, allLanes));
   const count = w.once('member count', () => ofLast(`${rest}`, `${warp}`));
   let sum = x;
-  for (let distance = warp / 2; distance > 0; distance /= 2) {
+  for (let distance = warp / 2; distance >= 1; distance /= 2) {
     if (threads < warp && distance >= rest) continue;
     const isThere = w.once(`member ${distance}`, () =>
       w.op('p', 'setp.lt.s32', w.op('r', 'add.s32', laneOf(w, program), `${distance}`), count),
