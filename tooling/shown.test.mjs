@@ -225,6 +225,7 @@ const makers = {
   CompileError: () =>
     text(() => testing.createReferenceEngine().compile([{ ...program, body: [...program.body].reverse() }])),
   DTypeError: () => text(() => core.add(core.ones([2]), core.ones([2], { dtype: 'int32' }))),
+  DeviceFaultError: () => new core.DeviceFaultError('cuda', 'a card', 'a kernel went out of bounds', 700),
   DeviceLostError: () => new core.DeviceLostError('cpu', 'a processor', 'somebody pulled the plug'),
   DisposedError: () => {
     const t = core.ones([2]);

@@ -16,6 +16,7 @@ export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from '../contraction/contraction.ts';
 export {
   CompileError,
+  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,
@@ -45,6 +46,7 @@ export {
   type OptionRules,
   shown,
 } from '../shape/options.ts';
+export { toBFloat16, toFloat16 } from '../shape/host.ts';
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
