@@ -1,8 +1,7 @@
 /**
  * Compiles the simulated driver, libcuda-sim.so, into build/. Does nothing where sources and command are those of the last time.
  *
- * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so; --without NAME makes libcuda-sim-without-NAME.so, which lacks
- * that function. Prints the path.
+ * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so. Prints the path.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,19 +26,17 @@ function sources() {
 }
 
 /** The path of the library; null, after a message, where it cannot be made. */
-export function buildSimulator({ force = false, sanitize = false, without = null } = {}) {
+export function buildSimulator({ force = false, sanitize = false } = {}) {
   const files = sources();
   const flags = ['-std=c++17', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-g'];
   // Arithmetic as written: no sum of products may become one operation.
   flags.push('-O2', '-ffp-contract=off', ...included.flatMap((folder) => ['-I', folder]));
   if (sanitize) flags.push('-fsanitize=address', '-fno-omit-frame-pointer');
-  if (without !== null) flags.push(`-D${without}=without_${without}`);
   const hash = createHash('sha256').update(flags.join(' '));
   for (const file of files) hash.update(file).update(readFileSync(file));
   const key = hash.digest('hex');
   const folder = join(here, 'build');
-  const suffix = `${sanitize ? '-asan' : ''}${without === null ? '' : `-without-${without}`}`;
-  const target = join(folder, `libcuda-sim${suffix}.so`);
+  const target = join(folder, `libcuda-sim${sanitize ? '-asan' : ''}.so`);
   const stamp = `${target}.key`;
   if (!force && existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return target;
   const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
@@ -59,11 +56,7 @@ export function buildSimulator({ force = false, sanitize = false, without = null
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { argv } = process;
-  const path = buildSimulator({
-    force: argv.includes('--force'),
-    sanitize: argv.includes('--sanitize'),
-    without: argv.includes('--without') ? argv[argv.indexOf('--without') + 1] : null,
-  });
+  const path = buildSimulator({ force: argv.includes('--force'), sanitize: argv.includes('--sanitize') });
   if (path !== null) process.stdout.write(`${path}\n`);
   process.exitCode = path === null ? 1 : 0;
 }

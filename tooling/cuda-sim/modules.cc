@@ -39,6 +39,7 @@ SIM_API cuModuleLoadDataEx(CUmodule* made, const void* image, unsigned count, in
     log = unread;
     logBytes = sizeof unread;
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(sim::settings().compileMs));
   auto module = std::make_shared<sim::Module>();
   module->device = device;
   module->parsed = ptx_parse(static_cast<const char*>(image), log, logBytes);

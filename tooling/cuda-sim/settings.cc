@@ -33,6 +33,7 @@ Settings Read() {
     else if (name == "name") s.name = value;
     else if (name == "memory") s.memory = number;
     else if (name == "shared") s.sharedOptIn = number;
+    else if (name == "compile") s.compileMs = static_cast<int>(number);
     else if (name == "pools") s.pools = number != 0;
     else if (name == "exclusive") s.exclusive = number != 0;
     else if (name == "races") s.races = number != 0;

@@ -29,6 +29,8 @@ struct Settings {
   uint64_t memory = uint64_t{4} << 30;
   uint64_t sharedOptIn = 163 * 1024;
   bool pools = true;
+  /** Milliseconds that compiling a module takes at least. */
+  int compileMs = 0;
   bool exclusive = false;
   /** Threads that touch the same shared byte between two barriers are a fault. */
   bool races = true;
