@@ -1,5 +1,13 @@
 /** Every operation and cast on every dtype, in scalars and vectors, threads and random programs, assembled for every target. */
-import { castCases, groupCases, operationCases, type ProgramCase, randomGroups, randomProgram, threadCases } from '@polygrad/testing';
+import {
+  castCases,
+  groupCases,
+  operationCases,
+  type ProgramCase,
+  randomGroups,
+  randomProgram,
+  threadCases,
+} from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { assemble, ptxas, targets } from './fixtures/ptxas.ts';
 import { createSimulatedEngine } from './fixtures/simulated-engine.ts';

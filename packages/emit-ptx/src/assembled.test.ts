@@ -1,5 +1,13 @@
 /** Operations, casts and threads, assembled for every target. All of them: assembled.long.test.ts. */
-import { castCases, everyNth, groupCases, operationCases, randomGroups, randomProgram, threadCases } from '@polygrad/testing';
+import {
+  castCases,
+  everyNth,
+  groupCases,
+  operationCases,
+  randomGroups,
+  randomProgram,
+  threadCases,
+} from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { assemble, ptxas, targets } from './fixtures/ptxas.ts';
 import { createSimulatedEngine } from './fixtures/simulated-engine.ts';

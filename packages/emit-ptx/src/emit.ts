@@ -3,7 +3,16 @@
  *
  * Blocks become labels and branches, and names follow the order of the program, so equal programs give equal text.
  */
-import { divisorOf, type KNode, type KNodeOf, type Operands, type Program, type Uses, lowOf, usesOf } from '@polygrad/core/kernel';
+import {
+  divisorOf,
+  type KNode,
+  type KNodeOf,
+  type Operands,
+  type Program,
+  type Uses,
+  lowOf,
+  usesOf,
+} from '@polygrad/core/kernel';
 import { type Addressed, Addresses, layShared, sharedName, type SharedLayout, splitIndex } from './addresses.ts';
 import { choose, operation } from './arithmetic.ts';
 import { bitcast, cast } from './casts.ts';
