@@ -97,9 +97,7 @@ export class Addresses {
   #base(mem: KNodeOf<'PARAM'>): string {
     const { slot } = mem.arg;
     const w = this.#w;
-    return w.once(`base ${slot}`, () =>
-      w.op('rd', 'cvta.to.global.u64', w.op('rd', 'ld.param.b64', `[p${slot}]`)),
-    );
+    return w.once(`base ${slot}`, () => w.op('rd', 'cvta.to.global.u64', w.op('rd', 'ld.param.b64', `[p${slot}]`)));
   }
 
   /** In group memory one register serves all memories of the same element size: what differs is the offset. */

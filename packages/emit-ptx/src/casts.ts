@@ -96,8 +96,7 @@ function toInteger(w: Writer, from: DType, to: DType, given: string): string {
 }
 
 function betweenIntegers(w: Writer, from: DType, to: DType, x: string): string {
-  if (registerOf[from] === 'rd')
-    return registerOf[to] === 'rd' ? x : wrapped(w, to, w.op('r', 'cvt.u32.u64', x));
+  if (registerOf[from] === 'rd') return registerOf[to] === 'rd' ? x : wrapped(w, to, w.op('r', 'cvt.u32.u64', x));
   if (registerOf[to] === 'rd') return w.op('rd', isUnsigned(from) ? 'cvt.u64.u32' : 'cvt.s64.s32', x);
   return wrapped(w, to, x);
 }

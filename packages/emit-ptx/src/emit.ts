@@ -3,12 +3,21 @@
  *
  * Blocks become labels and branches, and names follow the order of the program, so equal programs give equal text.
  */
-import { divisorOf, type KNode, type KNodeOf, type Operands, type Program, type Uses, lowOf, usesOf } from '@polygrad/core/kernel';
+import {
+  divisorOf,
+  type KNode,
+  type KNodeOf,
+  type Operands,
+  type Program,
+  type Uses,
+  lowOf,
+  usesOf,
+} from '@polygrad/core/kernel';
 import { type Addressed, Addresses, layShared, sharedName, type SharedLayout, splitIndex } from './addresses.ts';
 import { choose, operation } from './arithmetic.ts';
 import { bitcast, cast } from './casts.ts';
-import { bitsType, bytesOf, literal, memoryType, registerOf } from './dtypes.ts';
-import { type PtxKernel, PtxError, type PtxParam, type PtxScalar, type PtxTarget } from './kernel.ts';
+import { bitsType, bytesOf, isHalf, literal, memoryType, registerOf } from './dtypes.ts';
+import { type DType, type PtxKernel, PtxError, type PtxParam, type PtxScalar, type PtxTarget } from './kernel.ts';
 import { atomic, load, registers, store } from './memory.ts';
 import { capabilityFor } from './target.ts';
 import { reduceWarp, special } from './threads.ts';
@@ -216,9 +225,9 @@ class Emitter {
       case 'LOAD':
         return this.#load(n);
       case 'CAST':
-        return shared(this.#value(n.src[0]), (x) => cast(w, (n.src[0] as KNode).dtype as never, n.dtype as never, x));
+        return shared(this.#value(n.src[0]), (x) => cast(w, n.src[0].dtype, n.dtype, x));
       case 'BITCAST':
-        return shared(this.#value(n.src[0]), (x) => bitcast(w, (n.src[0] as KNode).dtype as never, n.dtype as never, x));
+        return shared(this.#value(n.src[0]), (x) => bitcast(w, n.src[0].dtype, n.dtype, x));
       default: {
         const args = n.src.map((s) => this.#value(s));
         const of = (i: number): string[] => args.map((a) => (a.length === 1 ? a[0] : a[i]) as string);
@@ -238,11 +247,16 @@ class Emitter {
   #parameter({ dtype, arg }: KNodeOf<'SCALAR'>): string {
     const w = this.#w;
     return w.once(`scalar ${arg.slot}`, () => {
-      const kind = dtype === 'bool' ? 'r' : registerOf[dtype];
-      const held = w.op(kind, `ld.param.${memoryType[dtype]}`, `[s${arg.slot}]`);
-      return dtype === 'bool' ? w.op('p', 'setp.ne.s32', held, '0') : held;
+      const given = scalarDType(dtype);
+      const held = w.op(registerOf[given], `ld.param.${memoryType[given]}`, `[s${arg.slot}]`);
+      return given === dtype ? held : cast(w, given, dtype, held);
     });
   }
+}
+
+/** What a number is given as. */
+function scalarDType(dtype: DType): DType {
+  return dtype === 'bool' ? 'uint8' : isHalf(dtype) ? 'float32' : dtype;
 }
 
 /** The results for each lane, computed once for lanes that are equal. */
@@ -327,7 +341,8 @@ function parametersOf(program: Program): {
     at += 8;
     return { slot, access, dtype, bytes: bytesOf[dtype], at: at - 8 };
   });
-  const scalars = program.scalars.map((dtype, slot): PtxScalar => {
+  const scalars = program.scalars.map((own, slot): PtxScalar => {
+    const dtype = scalarDType(own);
     const bytes = bytesOf[dtype];
     declared.push(`.param .${memoryType[dtype]} s${slot}`);
     at = Math.ceil(at / bytes) * bytes + bytes;

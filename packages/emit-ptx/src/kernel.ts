@@ -26,7 +26,7 @@ export interface PtxParam {
 /** A number the kernel takes. */
 export interface PtxScalar {
   readonly slot: number;
-  /** Written as elements of this dtype lie in memory: bool as a byte, 16-bit floats as their two bytes. */
+  /** Type to write: 16-bit floats are given as float32 and bool as uint8. */
   readonly dtype: DType;
   readonly bytes: number;
   /** Byte offset in the block of parameters. */

@@ -12,7 +12,8 @@ type Address = (behind: number) => string;
 function pieces(lanes: number, bytes: number, aligned: number): readonly number[] {
   const sizes: number[] = [];
   for (let done = 0; done < lanes; ) {
-    const size = [4, 2, 1].find((n) => n * bytes <= 16 && n <= lanes - done && aligned % n === 0 && done % n === 0) ?? 1;
+    const size =
+      [4, 2, 1].find((n) => n * bytes <= 16 && n <= lanes - done && aligned % n === 0 && done % n === 0) ?? 1;
     sizes.push(size);
     done += size;
   }
@@ -83,7 +84,14 @@ export function store(
 type AtomicOp = KNodeOf<'ATOMIC'>['arg']['op'];
 
 /** An atomic combine. Floats go by compare and exchange: the instruction for sums takes denormal numbers in device memory for 0. */
-export function atomic(w: Writer, op: AtomicOp, mem: Addressed, address: Address, value: string, gate: string | null): void {
+export function atomic(
+  w: Writer,
+  op: AtomicOp,
+  mem: Addressed,
+  address: Address,
+  value: string,
+  gate: string | null,
+): void {
   const { dtype } = mem;
   const bytes = bytesOf[dtype];
   if (bytes < 4) w.refuse(`ATOMIC ${op} on ${dtype}: atomics need elements of four bytes`);
