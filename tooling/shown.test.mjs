@@ -7,6 +7,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as autoDetect from '@polygrad/auto-detect';
 import * as backendCpu from '@polygrad/backend-cpu';
+import * as backendCuda from '@polygrad/backend-cuda';
 import * as backendOpenCl from '@polygrad/backend-opencl';
 import * as backendWebGpu from '@polygrad/backend-webgpu';
 import * as conformance from '@polygrad/conformance';
@@ -24,6 +25,7 @@ import { publicOperations } from './operations/sources.mjs';
 const entries = {
   autoDetect,
   backendCpu,
+  backendCuda,
   backendOpenCl,
   backendWebGpu,
   conformance,
@@ -41,7 +43,7 @@ const entries = {
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
 const plain = new Set(
   [
-    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps defaultTolerances',
+    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listCudaDevices listOpenClDevices openClNativeOps toBFloat16 toFloat16 wgslNativeOps defaultTolerances',
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
@@ -169,6 +171,8 @@ const makers = {
   createCpuEngine: () => core.getEngine(),
   cpuProvider: () => backendCpu.cpuProvider,
   webgpuProvider: () => backendWebGpu.webgpuProvider,
+  cudaProvider: () => backendCuda.cudaProvider,
+  createCudaEngine: () => (backendCuda.listCudaDevices().length > 0 ? backendCuda.createCudaEngine() : null),
   openClProvider: () => backendOpenCl.openClProvider,
   createWebGpuEngine: () => backendWebGpu.createWebGpuEngine().catch(() => null),
   createOpenClEngine: () => (backendOpenCl.listOpenClDevices().length > 0 ? backendOpenCl.createOpenClEngine() : null),

@@ -70,6 +70,7 @@ const programs = {
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30 },
   opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
+  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15 },
   reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
 };
