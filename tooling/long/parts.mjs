@@ -13,6 +13,7 @@ const program = (name, minutes, script, args, env = {}) => ({ name, minutes, kin
 
 const core = 'packages/core/src';
 const opencl = 'packages/backend-opencl/src';
+const cuda = 'packages/backend-cuda/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
 const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
@@ -45,7 +46,9 @@ const soak = [
   ['bad calls sanitized', 4, 'bad calls under AddressSanitizer'],
   ['Oclgrind threads', 2, 'leaves its bounds: threads'],
   ['Oclgrind simt', 5, 'leaves its bounds: simt'],
-].map(([name, minutes, only]) => vitest(`soak ${name}`, minutes, [`${opencl}/soak.long.test.ts`], only));
+]
+  .map(([name, minutes, only]) => vitest(`soak ${name}`, minutes, [`${opencl}/soak.long.test.ts`], only))
+  .concat(vitest('soak CUDA', 8, [`${cuda}/soak.long.test.ts`]));
 
 /** Everything on every engine, in parts. */
 const conformance = engines.filter(isThere).flatMap((entry) => {
