@@ -18,6 +18,7 @@ import * as testing from '@polygrad/testing';
 import * as data from '@polygrad/data';
 import * as dataNode from '@polygrad/data/node';
 import * as emitC from '@polygrad/emit-c';
+import * as emitPtx from '@polygrad/emit-ptx';
 import * as nn from '@polygrad/nn';
 import * as numbers from '@polygrad/numbers';
 import { publicOperations } from './operations/sources.mjs';
@@ -36,6 +37,7 @@ const entries = {
   data,
   dataNode,
   emitC,
+  emitPtx,
   nn,
   numbers,
 };
@@ -43,7 +45,8 @@ const entries = {
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
 const plain = new Set(
   [
-    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listCudaDevices listOpenClDevices openClNativeOps toBFloat16 toFloat16 wgslNativeOps defaultTolerances',
+    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability divisorOf foldedValues identifier defaultTolerances',
+    'listCudaDevices toBFloat16 toFloat16',
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
@@ -179,6 +182,7 @@ const makers = {
   autoDetectAndConfigureGpu: () => autoDetect.autoDetectAndConfigureGpu({ only: 'cpu' }),
   printWgsl: () => ({ ...emitC.printWgsl(increment()), source: '' }),
   printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
+  emitPtx: () => ({ ...emitPtx.emitPtx(increment(), { computeCapability: 80, isa: '7.0' }), text: '' }),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
@@ -255,6 +259,7 @@ const makers = {
     p.store(p.e.param(0, 'float64', 'write', 1), 0, p.e.constant('float64', 1));
     return text(() => emitC.printWgsl(p.build({ name: 'one' })));
   },
+  PtxError: () => text(() => emitPtx.capabilityFor({ computeCapability: 70, isa: '9.0' })),
 };
 
 /** Most characters: a screen or two. Lists have as many as their elements ask for. */
@@ -267,6 +272,7 @@ const longer = {
   Module: 6000,
   printOpenCl: 40_000,
   printWgsl: 40_000,
+  emitPtx: 40_000,
 };
 
 let engine;

@@ -29,6 +29,11 @@ const unit = [
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),
   vitest('printed OpenCL C', 7, [`${opencl}/emitted.long.test.ts`]),
+  vitest('emitted PTX', 4, ['packages/emit-ptx/src/emitted.long.test.ts']),
+  vitest('assembled PTX', 8, ['packages/emit-ptx/src/assembled.long.test.ts']),
+  ...['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'].map((card) =>
+    vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
+  ),
   vitest('CLBlast', 10, [`${opencl}/clblast.long.test.ts`]),
 ];
 

@@ -94,8 +94,10 @@ function float(w: Writer, n: KNode, dtype: 'float32' | 'float64', a: string, b: 
       return rounded('sub', a, b);
     case 'MUL':
       return rounded('mul', a, b);
-    case 'DIV':
-      return rounded('div', a, b);
+    case 'DIV': {
+      const inverse = exactInverse(n.src[1], dtype);
+      return inverse === null ? rounded('div', a, b) : rounded('mul', a, inverse);
+    }
     case 'SQRT':
       return rounded('sqrt', a);
     case 'RECIP':
@@ -130,6 +132,16 @@ function float(w: Writer, n: KNode, dtype: 'float32' | 'float64', a: string, b: 
   }
 }
 
+/** The inverse of a literal power of two, a product by which is the same number as the quotient; null for other divisors. */
+function exactInverse(divisor: KNode | undefined, dtype: 'float32' | 'float64'): string | null {
+  if (divisor?.op !== 'CONST' || divisor.dtype !== dtype) return null;
+  const inverse = 1 / Number(divisor.arg.value);
+  const size = Math.abs(inverse);
+  if (size < 2 ** -100 || size > 2 ** 100 || !Number.isInteger(Math.log2(size)) || 2 ** Math.log2(size) !== size)
+    return null;
+  return dtype === 'float32' ? float32Text(inverse) : float64Text(inverse);
+}
+
 function inRegister(w: Writer, dtype: 'float32' | 'float64', x: string): string {
   return x.startsWith('%') ? x : w.op(registerOf[dtype], `mov.${computeType[dtype]}`, x);
 }
@@ -140,9 +152,9 @@ export function extremum(w: Writer, name: 'max' | 'min', dtype: 'float32' | 'flo
   const type = computeType[dtype];
   if (dtype === 'float32' && w.capability >= 80) return w.op('f', `${name}.NaN.f32`, a, b);
   const plain = w.op(kind, `${name}.${type}`, a, b);
-  const isNaN = w.op('p', `setp.nan.${type}`, a, b);
+  const unordered = w.op('p', `setp.nan.${type}`, a, b);
   const nan = dtype === 'float32' ? float32Text(Number.NaN) : float64Text(Number.NaN);
-  return w.op(kind, `selp.${type}`, nan, plain, isNaN);
+  return w.op(kind, `selp.${type}`, nan, plain, unordered);
 }
 
 function integer(w: Writer, n: KNode, dtype: DType, a: string, b: string, c: string): string {
@@ -215,7 +227,12 @@ function division(w: Writer, n: KNode, dtype: DType, a: string, b: string): stri
   const fixed = divisor.op === 'CONST' ? BigInt(divisor.arg.value) : null;
   if (fixed === 0n) return w.op(kind, `mov.${bitsType[kind]}`, '0');
   const isPositive = fixed === null ? lowOf(divisor) > 0 : fixed > 0n;
-  if (isPositive && lowOf(dividend) >= 0 && kind === 'r') return w.op(kind, `${name}.u32`, a, b);
+  if (isPositive && lowOf(dividend) >= 0 && kind === 'r') {
+    if (fixed === null || (fixed & (fixed - 1n)) !== 0n) return w.op('r', `${name}.u32`, a, b);
+    return name === 'div'
+      ? w.op('r', 'shr.u32', a, `${Math.log2(Number(fixed))}`)
+      : w.op('r', 'and.b32', a, `${fixed - 1n}`);
+  }
   if (isPositive || (fixed !== null && fixed !== -1n)) return w.op(kind, `${name}.${type}`, a, b);
   const byZero = w.op('p', `setp.eq.${type}`, b, '0');
   if (isUnsigned(dtype) || isSmall(dtype)) {

@@ -181,8 +181,8 @@ export function narrow(w: Writer, dtype: 'float16' | 'bfloat16', x: string): str
   const from = w.op('r', 'mov.b32', x);
   const last = w.op('r', 'and.b32', w.op('r', 'shr.u32', from, '16'), '1');
   const rounded = w.op('r', 'shr.u32', w.op('r', 'add.s32', w.op('r', 'add.s32', from, '32767'), last), '16');
-  const isNaN = w.op('p', 'setp.nan.f32', x, x);
-  return w.op('h', 'cvt.u16.u32', w.op('r', 'selp.b32', '32704', rounded, isNaN));
+  const unordered = w.op('p', 'setp.nan.f32', x, x);
+  return w.op('h', 'cvt.u16.u32', w.op('r', 'selp.b32', '32704', rounded, unordered));
 }
 
 /** A 32-bit result brought back into a small integer dtype; others as they are. */

@@ -194,3 +194,52 @@ describe('refused', () => {
     expect(() => emitPtx(b.build({ name: 'wide', grid: [1, 65536, 1] }), target)).toThrow(/65536/);
   });
 });
+
+describe('registers of the program', () => {
+  const cells = (write: (b: B, x: KNode, y: KNode, r: KNode) => void): string[] =>
+    linesOf((b, x, y) => write(b, x, y, b.reg('r', 'float32', 2)));
+
+  it('sums are added up in place', () => {
+    const lines = linesOf((b, x, y) => {
+      const sum = b.reg('sum', 'float32');
+      b.store(sum, 0, b.e.f32(0));
+      b.loop(5, (i) => b.store(sum, 0, b.e.add(b.load(sum, 0), b.load(x, i))));
+      b.store(y, 0, b.load(sum, 0));
+    });
+    expect(lines).toContain('add.rn.f32 %f0, %f0, %f1;');
+    expect(lines.filter((line) => line.startsWith('mov.f32'))).toEqual([
+      'mov.f32 %f0, 0f00000000;',
+      'mov.f32 %f3, %f0;',
+    ]);
+  });
+
+  it('what is read later is kept', () => {
+    const lines = linesOf((b, x, y) => {
+      const r = b.reg('r', 'float32');
+      b.store(r, 0, b.load(x, 0));
+      const old = b.load(r, 0);
+      b.store(r, 0, b.load(x, 1));
+      b.store(y, 0, b.e.add(old, b.load(r, 0)));
+    });
+    expect(lines).toContain('mov.f32 %f2, %f0;');
+    expect(lines).toContain('add.rn.f32 %f4, %f2, %f0;');
+  });
+
+  it('lanes that change places do so at once', () => {
+    const lines = cells((b, x, y, r) => {
+      b.store(r, 0, b.load(x, 0, 2));
+      const old = b.load(r, 0, 2);
+      b.store(r, 0, b.e.intern('VEC', 'float32', 2, [b.e.lane(old, 1), b.e.lane(old, 0)]));
+      b.store(y, 0, b.load(r, 0, 2));
+    });
+    const moves = lines.filter((line) => line.startsWith('mov.f32'));
+    expect(moves.slice(-4, -2)).toEqual(['mov.f32 %f0, %f5;', 'mov.f32 %f1, %f4;']);
+  });
+});
+
+it('a quotient by a power of two is a product', () => {
+  const quotient = (by: number): string =>
+    linesOf((b, x, y) => b.store(y, 0, b.e.div(b.load(x, 0), b.e.f32(by)))).join();
+  expect(quotient(8)).toContain('mul.rn.f32 %f1, %f0, 0f3E000000');
+  expect(quotient(3)).toContain('div.rn.f32 %f1, %f0, 0f40400000');
+});

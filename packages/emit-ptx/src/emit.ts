@@ -5,7 +5,10 @@
  */
 import {
   divisorOf,
+  foldedValues,
+  identifier,
   type KNode,
+  type KOp,
   type KNodeOf,
   type Operands,
   type Program,
@@ -41,10 +44,15 @@ const operandsOf: Operands = (n) => {
   return root === null ? rest : [root, ...rest];
 };
 
+/** Operations that write a register of their own, whatever their operands are. */
+const writing: ReadonlySet<KOp> = new Set<KOp>(['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN', 'FMA', 'MULADD', 'SQRT']);
+
 class Emitter {
   readonly #program: Program;
   readonly #w: Writer;
   readonly #uses: Uses;
+  /** Values whose only user comes before anything that changes what they read. */
+  readonly #folded: ReadonlySet<KNode>;
   readonly #addresses: Addresses;
   readonly #values = new Map<KNode, Value>();
   readonly #registers = new Map<KNode, readonly Value[]>();
@@ -55,6 +63,7 @@ class Emitter {
     this.#program = program;
     this.#w = w;
     this.#uses = usesOf(program.body, operandsOf);
+    this.#folded = foldedValues(program, this.#uses);
     this.#addresses = new Addresses(w, shared, (n) => this.#scalar(n));
   }
 
@@ -171,9 +180,16 @@ class Emitter {
     const value = this.#value(from);
     const gate = this.#gate(open);
     if (mem.op === 'REG') {
+      const cells = this.#cell(mem, index);
+      // What was computed just now for this register alone is computed there.
+      if (gate === null && writing.has(from.op) && this.#folded.has(from) && w.retarget(value, cells)) return;
       const when = gate === null ? '' : `@${gate} `;
       const type = bitsType[registerOf[mem.dtype]];
-      for (const [i, cell] of this.#cell(mem, index).entries()) w.line(`${when}mov.${type} ${cell}, ${value[i]};`);
+      // Lanes may change places among the registers that are written.
+      const kept = value.map((x, i) =>
+        cells.includes(x) && x !== cells[i] ? w.op(registerOf[mem.dtype], `mov.${type}`, x) : x,
+      );
+      for (const [i, cell] of cells.entries()) w.line(`${when}mov.${type} ${cell}, ${kept[i]};`);
       return;
     }
     const to = this.#addressed(mem);
@@ -187,7 +203,11 @@ class Emitter {
     const otherwise = other === undefined ? [] : this.#value(other);
     if (mem.op === 'REG') {
       const kind = registerOf[mem.dtype];
-      return this.#cell(mem, index).map((cell, i) =>
+      const cells = this.#cell(mem, index);
+      // Its only user reads the register itself.
+      const user = this.#program.body[this.#uses.get(n)?.at ?? -1];
+      if (gate === null && this.#folded.has(n) && user !== undefined && writing.has(user.op)) return cells;
+      return cells.map((cell, i) =>
         gate === null
           ? w.op(kind, `mov.${bitsType[kind]}`, cell)
           : choose(w, mem.dtype, gate, cell, otherwise[Math.min(i, otherwise.length - 1)] as string),
@@ -274,11 +294,6 @@ const mostStatic = 48 * 1024;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
-/** The name of the entry: letters, digits and underscores. */
-function entryName(name: string): string {
-  return `kernel_${name.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '')}`;
-}
-
 /**
  * The program as PTX, one thread of the card for each thread of a group.
  *
@@ -298,7 +313,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
   const memory = layShared(program);
   new Emitter(program, w, memory).run();
   const { params, scalars, declared, parameterBytes } = parametersOf(program);
-  const entry = entryName(program.name);
+  const entry = `kernel_${identifier(program.name)}`;
   const isDynamic = memory.bytes > mostStatic;
   const head = [
     `.version ${target.isa}`,

@@ -53,6 +53,24 @@ export class Writer {
     return to;
   }
 
+  /**
+   * Lets the last instructions write to other registers than those they wrote to, one each in order; false where they cannot. None of them may
+   * read what an earlier one would now overwrite, and nobody else may know the old registers.
+   */
+  retarget(from: readonly string[], to: readonly string[]): boolean {
+    const start = this.#lines.length - from.length;
+    if (start < 0) return false;
+    const last = this.#lines.slice(start);
+    const words = last.map(({ text }) => text.slice(2, -1).split(/[ ,]+/));
+    for (const [i, [, written]] of words.entries()) {
+      if (written !== from[i]) return false;
+      if (words.slice(i + 1).some((others) => others.includes(to[i] as string, 2))) return false;
+    }
+    for (const [i, { text, node }] of last.entries())
+      this.#lines[start + i] = { text: text.replace(`${from[i]},`, `${to[i]},`), node };
+    return true;
+  }
+
   label(): string {
     return `$L${this.#labels++}`;
   }

@@ -4,9 +4,20 @@
  * A value is folded into its user if that is its only use, in the same block. A load moves only as far as no store can change what it
  * reads: registers are told apart one by one, all other memory is taken to overlap (an input may be an output updated in place).
  */
-import { blocksOf, type KNode, type Program, type Uses } from '@polygrad/core/kernel';
+import type { KNode, Program } from './ir.ts';
+import { blocksOf, type Uses } from './uses.ts';
 
-/** The values of a program to fold into their only user, which its text ends up in. */
+/**
+ * The values of a program to fold into their only user, which its text ends up in.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 2), p.e.param(1, 'float32', 'write', 2)];
+ * p.store(y, 0, p.e.add(p.load(x, 0), p.load(x, 1)));
+ * const program = p.build({ name: 'sum' });
+ * const folded = foldedValues(program, usesOf(program.body, (n) => n.src));
+ * console.log([...folded].map((n) => n.op)); //=> [ 'ADD', 'LOAD', 'LOAD' ]
+ */
 export function foldedValues(program: Program, uses: Uses): ReadonlySet<KNode> {
   const { body } = program;
   const around = blocksOf(program);
