@@ -46,7 +46,7 @@ const entries = {
 const plain = new Set(
   [
     'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability divisorOf foldedValues identifier defaultTolerances',
-    'listCudaDevices toBFloat16 toFloat16',
+    'listCudaDevices',
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',

@@ -4,7 +4,6 @@
  * A command is a run of cells of eight bytes: its kind, how many cells it has, then what native/driver.h of the addon says. Numbers are float64;
  * a scalar argument is the bytes of its type at the start of a cell.
  */
-import { toBFloat16, toFloat16 } from '@polygrad/core/engine';
 import type { DType } from '@polygrad/core/kernel';
 
 const dispatchKind = 1;
@@ -112,11 +111,6 @@ export class CommandBuffer {
       default:
         dtype satisfies never;
     }
-  }
-
-  /** A small float as its two bytes. */
-  smallFloat(cell: number, dtype: 'float16' | 'bfloat16', value: number): void {
-    this.#ints[2 * cell] = dtype === 'float16' ? toFloat16(value) : toBFloat16(value);
   }
 
   #room(cells: number): number {

@@ -59,10 +59,6 @@ export class CommandEncoder {
       encoded.number(at + 2, b.bytes);
       at += 3;
     }
-    for (const { slot, dtype } of slots) {
-      const value = scalars[slot]!;
-      if (dtype === 'float16' || dtype === 'bfloat16') encoded.smallFloat(at++, dtype, Number(value));
-      else encoded.scalar(at++, dtype, value);
-    }
+    for (const { slot, dtype } of slots) encoded.scalar(at++, dtype, scalars[slot]!);
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { hasSimulator, simulator } from './testing/device.ts';
-import { ask } from './testing/process.ts';
+import { ask } from './fixtures/process.ts';
 
 interface Said {
   readonly name: string;

@@ -46,7 +46,6 @@ export {
   type OptionRules,
   shown,
 } from '../shape/options.ts';
-export { toBFloat16, toFloat16 } from '../shape/host.ts';
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
