@@ -7,6 +7,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as autoDetect from '@polygrad/auto-detect';
 import * as backendCpu from '@polygrad/backend-cpu';
+import * as backendCuda from '@polygrad/backend-cuda';
 import * as backendOpenCl from '@polygrad/backend-opencl';
 import * as backendWebGpu from '@polygrad/backend-webgpu';
 import * as conformance from '@polygrad/conformance';
@@ -17,6 +18,7 @@ import * as testing from '@polygrad/testing';
 import * as data from '@polygrad/data';
 import * as dataNode from '@polygrad/data/node';
 import * as emitC from '@polygrad/emit-c';
+import * as emitPtx from '@polygrad/emit-ptx';
 import * as nn from '@polygrad/nn';
 import * as numbers from '@polygrad/numbers';
 import { publicOperations } from './operations/sources.mjs';
@@ -24,6 +26,7 @@ import { publicOperations } from './operations/sources.mjs';
 const entries = {
   autoDetect,
   backendCpu,
+  backendCuda,
   backendOpenCl,
   backendWebGpu,
   conformance,
@@ -34,6 +37,7 @@ const entries = {
   data,
   dataNode,
   emitC,
+  emitPtx,
   nn,
   numbers,
 };
@@ -41,7 +45,8 @@ const entries = {
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
 const plain = new Set(
   [
-    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps defaultTolerances',
+    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability divisorOf foldedValues identifier defaultTolerances',
+    'listCudaDevices',
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
@@ -169,12 +174,15 @@ const makers = {
   createCpuEngine: () => core.getEngine(),
   cpuProvider: () => backendCpu.cpuProvider,
   webgpuProvider: () => backendWebGpu.webgpuProvider,
+  cudaProvider: () => backendCuda.cudaProvider,
+  createCudaEngine: () => (backendCuda.listCudaDevices().length > 0 ? backendCuda.createCudaEngine() : null),
   openClProvider: () => backendOpenCl.openClProvider,
   createWebGpuEngine: () => backendWebGpu.createWebGpuEngine().catch(() => null),
   createOpenClEngine: () => (backendOpenCl.listOpenClDevices().length > 0 ? backendOpenCl.createOpenClEngine() : null),
   autoDetectAndConfigureGpu: () => autoDetect.autoDetectAndConfigureGpu({ only: 'cpu' }),
   printWgsl: () => ({ ...emitC.printWgsl(increment()), source: '' }),
   printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
+  emitPtx: () => ({ ...emitPtx.emitPtx(increment(), { computeCapability: 80, isa: '7.0' }), text: '' }),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
@@ -225,6 +233,7 @@ const makers = {
   CompileError: () =>
     text(() => testing.createReferenceEngine().compile([{ ...program, body: [...program.body].reverse() }])),
   DTypeError: () => text(() => core.add(core.ones([2]), core.ones([2], { dtype: 'int32' }))),
+  DeviceFaultError: () => new core.DeviceFaultError('cuda', 'a card', 'a kernel went out of bounds', 700),
   DeviceLostError: () => new core.DeviceLostError('cpu', 'a processor', 'somebody pulled the plug'),
   DisposedError: () => {
     const t = core.ones([2]);
@@ -250,6 +259,7 @@ const makers = {
     p.store(p.e.param(0, 'float64', 'write', 1), 0, p.e.constant('float64', 1));
     return text(() => emitC.printWgsl(p.build({ name: 'one' })));
   },
+  PtxError: () => text(() => emitPtx.capabilityFor({ computeCapability: 70, isa: '9.0' })),
 };
 
 /** Most characters: a screen or two. Lists have as many as their elements ask for. */
@@ -262,6 +272,7 @@ const longer = {
   Module: 6000,
   printOpenCl: 40_000,
   printWgsl: 40_000,
+  emitPtx: 40_000,
 };
 
 let engine;

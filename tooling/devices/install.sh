@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Installs the software devices that tests of real engines run on. Debian, as root; run again at no cost.
 #
-#   tooling/devices/install.sh [vulkan] [opencl] [browser]     (all three without arguments)
+#   tooling/devices/install.sh [vulkan] [opencl] [browser] [cuda]     (all without arguments)
 #
 #   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
 #   opencl   PoCL, the ICD loader, clinfo, Oclgrind; CLBlast, where there is a package of it
 #   browser  Chromium
+#   cuda     compiles the simulated driver of tooling/cuda-sim, with a C++ compiler; nothing is fetched for it but that
 #
 # lavapipe goes to $POLYGRAD_DEVICES (default ~/.cache/polygrad/devices); its driver file is lvp25.json in that folder,
 # to be used as VK_DRIVER_FILES. Nothing in the system's package configuration changes.
@@ -119,13 +120,18 @@ opencl() {
 
 browser() { packages chromium; }
 
-[ $# -gt 0 ] || set -- vulkan opencl browser
+cuda() {
+  command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || packages g++
+  node "$(dirname "${BASH_SOURCE[0]}")/../cuda-sim/build.mjs" >/dev/null
+}
+
+[ $# -gt 0 ] || set -- vulkan opencl browser cuda
 for group in "$@"; do
   case "$group" in
-    vulkan | opencl | browser)
+    vulkan | opencl | browser | cuda)
       "$group"
       say "$group ready"
       ;;
-    *) fail "unknown group $group: one of vulkan, opencl, browser" ;;
+    *) fail "unknown group $group: one of vulkan, opencl, browser, cuda" ;;
   esac
 done

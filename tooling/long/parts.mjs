@@ -13,6 +13,7 @@ const program = (name, minutes, script, args, env = {}) => ({ name, minutes, kin
 
 const core = 'packages/core/src';
 const opencl = 'packages/backend-opencl/src';
+const cuda = 'packages/backend-cuda/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
 const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
@@ -28,6 +29,11 @@ const unit = [
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),
   vitest('printed OpenCL C', 7, [`${opencl}/emitted.long.test.ts`]),
+  vitest('emitted PTX', 4, ['packages/emit-ptx/src/emitted.long.test.ts']),
+  vitest('assembled PTX', 8, ['packages/emit-ptx/src/assembled.long.test.ts']),
+  ...['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'].map((card) =>
+    vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
+  ),
   vitest('CLBlast', 10, [`${opencl}/clblast.long.test.ts`]),
 ];
 
@@ -45,7 +51,9 @@ const soak = [
   ['bad calls sanitized', 4, 'bad calls under AddressSanitizer'],
   ['Oclgrind threads', 2, 'leaves its bounds: threads'],
   ['Oclgrind simt', 5, 'leaves its bounds: simt'],
-].map(([name, minutes, only]) => vitest(`soak ${name}`, minutes, [`${opencl}/soak.long.test.ts`], only));
+]
+  .map(([name, minutes, only]) => vitest(`soak ${name}`, minutes, [`${opencl}/soak.long.test.ts`], only))
+  .concat(vitest('soak CUDA', 8, [`${cuda}/soak.long.test.ts`]));
 
 /** Everything on every engine, in parts. */
 const conformance = engines.filter(isThere).flatMap((entry) => {
@@ -70,6 +78,7 @@ const programs = {
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30 },
   opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
+  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15 },
   reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
 };

@@ -29,7 +29,7 @@ export const peerNames = [
 ] as const;
 export type PeerName = (typeof peerNames)[number];
 
-export const engineNames = ['cpu', 'webgpu', 'opencl', 'reference'] as const;
+export const engineNames = ['cpu', 'webgpu', 'opencl', 'cuda', 'reference'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export interface Options {

@@ -132,7 +132,7 @@ describe('complaints are one line and exit code 2', () => {
     [
       'a missing engine',
       async () => ['--engine', 'abacus'],
-      /there is no engine 'abacus'; choose one of auto, cpu, opencl, reference, webgpu/,
+      /there is no engine 'abacus'; choose one of auto, cpu, cuda, opencl, reference, webgpu/,
     ],
     [
       'an engine without a device here',

@@ -24,7 +24,7 @@ Usage: npm start -- [options]
   --epochs N     passes over the training images (default 3)
   --batch N      images per step (default 64)
   --limit N      use only the first N images of the training and of the test set
-  --engine NAME  auto (default): the best there is; webgpu, opencl, cpu; reference: an interpreter, very slow
+  --engine NAME  auto (default): the best there is; cuda, webgpu, opencl, cpu; reference: an interpreter, very slow
   --seed N       determines first weights and the order of images (default 1)
   --threads N    threads of the CPU engine (default: as many as there are cores, at most 8)
   --data DIR     read IDX files in MNIST's form (such as Fashion-MNIST) from DIR, plain or .gz

@@ -135,7 +135,7 @@ describe('detection', () => {
     };
     const known: BackendPackage[] = [
       { name: 'a', specifier: '@x/a', load: load("Cannot find package '@x/a' imported from here") },
-      { name: 'p', specifier: '@x/p', planned: true, load: load('Failed to load url @x/p (resolved id: @x/p).') },
+      { name: 'p', specifier: '@x/p', load: load('Failed to load url @x/p (resolved id: @x/p).') },
       { name: 'q', specifier: '@x/q', load: load("Cannot find package 'w' imported from /n/@x/q/dist/index.js") },
       { name: 'r', specifier: '@x/r', load: load("Cannot find module '/n/@x/r/dist/index.js' imported from /m.js") },
       { name: 's', specifier: '@x/s', load: load("Can't resolve '@x/s' in '/app'") },
@@ -154,7 +154,7 @@ describe('detection', () => {
     const { report } = await detect({}, known);
     expect(report.slice(1).map(({ verdict, reason }) => [verdict, reason])).toEqual([
       ['not installed', 'add the package @x/a'],
-      ['not installed', 'not available yet'],
+      ['not installed', 'add the package @x/p'],
       ['failed to start', "@x/q cannot be loaded: Cannot find package 'w' imported from /n/@x/q/dist/index.js"],
       ['failed to start', "@x/r cannot be loaded: Cannot find module '/n/@x/r/dist/index.js' imported from /m.js"],
       ['not installed', 'add the package @x/s'],

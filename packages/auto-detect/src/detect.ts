@@ -158,7 +158,7 @@ async function inspect(name: string, source: BackendPackage | undefined, timeout
       return row(name, 'timed out', `${source.specifier} was not loaded within ${timeout} ms`);
     if (loaded.kind === 'error') {
       return isMissing(loaded.error, source.specifier)
-        ? row(name, 'not installed', source.planned ? 'not available yet' : `add the package ${source.specifier}`)
+        ? row(name, 'not installed', `add the package ${source.specifier}`)
         : row(name, 'failed to start', `${source.specifier} cannot be loaded: ${whyNotLoaded(loaded.error)}`);
     }
   }
@@ -268,7 +268,7 @@ function conclude(rows: readonly Row[], candidates: readonly Row[], chosen: Row 
 /**
  * Finds the engines of this machine and makes the best one the current engine.
  *
- * Backend packages that are installed are loaded (`@polygrad/backend-webgpu`, `-opencl`, `-cpu`; in browsers WebGPU and the
+ * Backend packages that are installed are loaded (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-cpu`; in browsers WebGPU and the
  * CPU engine), and with everything else that is registered they are asked side by side what they found. The one with the highest score
  * starts; where it cannot, the next one. The CPU engine is always there and comes last; a software adapter is never taken for a GPU.
  * Without this call everything runs on the CPU engine.

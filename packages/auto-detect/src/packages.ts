@@ -12,8 +12,6 @@ export interface BackendPackage {
   readonly name: string;
   readonly specifier: string;
   readonly load: () => Promise<unknown>;
-  /** True while there is no such package to install. */
-  readonly planned?: true;
 }
 
 const inNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
@@ -21,7 +19,6 @@ const inNode = (globalThis as { process?: { versions?: { node?: string } } }).pr
 function native(name: string): BackendPackage {
   const specifier = `@polygrad/backend-${name}`;
   return {
-    ...(name === 'cuda' ? { planned: true } : {}),
     name,
     specifier,
     load: () => import(/* webpackIgnore: true */ /* @vite-ignore */ specifier),
@@ -64,7 +61,7 @@ export function namesOf(known: readonly BackendPackage[]): string[] {
  * ```
  */
 export function knownBackends(): string[] {
-  const there = backendPackages.filter(({ planned }) => planned !== true).map(({ name }) => name);
+  const there = backendPackages.map(({ name }) => name);
   return [...new Set([...listBackends(), ...there])].sort();
 }
 

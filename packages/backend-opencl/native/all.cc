@@ -8,6 +8,10 @@
 #include "file-lock.cc"
 #include "library.cc"
 #include "multiply.cc"
-#include "shared-object.cc"
 #include "submit.cc"
+
+// Of @polygrad/addon.
+#include "jobs.cc"
+#include "promises.cc"
+#include "shared-object.cc"
 #include "waiter.cc"

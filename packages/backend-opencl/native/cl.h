@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "native-error.h"
+
 #if defined(_WIN32)
 #define CL_CALL __stdcall
 #else
@@ -147,13 +149,7 @@ extern ClTable cl;
 std::string OpenLibrary(const std::string& path);
 bool IsOpen();
 
-/** A failed call: its code, its name, and the index of the command in its batch (-1 outside of batches). */
-struct ClError {
-  cl_int code;
-  const char* call;
-  int64_t command = -1;
-  std::string log = {};
-};
+using ClError = NativeError;
 
 inline void Check(cl_int code, const char* call) {
   if (code != CL_SUCCESS) throw ClError{code, call};

@@ -77,7 +77,7 @@ class Driver {
   void ReleaseKernel(double kernel);
 
   /** Has CLBlast compile, on a thread, what products like this one need; the cells are those of a command without buffers. */
-  std::shared_ptr<BuildJob> PrepareProduct(const double* cells, size_t count, std::string lock);
+  std::shared_ptr<Job> PrepareProduct(const double* cells, size_t count, std::string lock);
 
   /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);

@@ -17,6 +17,16 @@ std::vector<double> Doubles(const uint8_t* data, size_t count) {
   return copy;
 }
 
+/** Waits for an event and releases it; what became of it. */
+int WaitFor(cl_event event) {
+  cl_int code = cl.WaitForEvents(1, &event);
+  cl_int status = CL_COMPLETE;
+  if (cl.GetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) == CL_SUCCESS && status < 0)
+    code = status;
+  cl.ReleaseEvent(event);
+  return code;
+}
+
 /** The path of a lock; an argument left out is none. */
 std::string PathOf(const Napi::Value& value) { return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string(); }
 
@@ -44,12 +54,11 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
     const size_t index = Whole(Number(info, 0), "Driver", "the device", 65535);
     driver_ = std::make_unique<Driver>(FindDevice(static_cast<uint32_t>(index)), unified, beside);
   });
-  const Napi::String name = Napi::String::New(env, "polygrad opencl");
-  if (napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, nullptr, nullptr, this, OnAnswer, &answers_) != napi_ok)
-    throw Napi::Error::New(env, "a thread-safe function cannot be made");
-  // Only work in flight keeps the program running.
-  napi_unref_threadsafe_function(env, answers_);
-  waiter_ = std::make_unique<Waiter>([this](uint64_t number, cl_int code) { Answers(number, code); });
+  promises_ = std::make_unique<Promises>(env, "polygrad opencl", kGone, [this](bool busy) {
+    if (busy) Ref();
+    else Unref();
+  });
+  waiter_ = std::make_unique<Waiter>([this](uint64_t number, int code) { promises_->Answer(number, code); });
   napi_add_env_cleanup_hook(env, OnCleanup, this);
 }
 
@@ -64,9 +73,7 @@ void Engine::Close() {
     waiter_ = nullptr;
   }
   driver_->StopBuilding();
-  // Answers that wait are still delivered.
-  if (answers_ != nullptr) napi_release_threadsafe_function(answers_, napi_tsfn_release);
-  answers_ = nullptr;
+  promises_->Stop();
   driver_ = nullptr;
 }
 
@@ -93,20 +100,16 @@ void Engine::ReadSync(const Napi::CallbackInfo& info) {
   Guarded(info.Env(), [&] { Live().Read(Number(info, 0), Number(info, 1), bytes.data, bytes.length); });
 }
 
-/** The array may be transferred away before the device has written, and its memory freed: the device writes to memory of its own. */
 Napi::Value Engine::Read(const Napi::CallbackInfo& info) {
   const size_t bytes = View(info.Env(), info[2]).length;
   return Guarded(info.Env(), [&] {
-    Arrival arrival;
-    arrival.target = Napi::Persistent(info[2].As<Napi::Object>());
-    arrival.bytes = bytes;
+    std::shared_ptr<void> held;
     if (bytes > 0) {
-      arrival.data = std::shared_ptr<void>(std::malloc(bytes), std::free);
-      if (arrival.data == nullptr) throw std::bad_alloc();
+      held = std::shared_ptr<void>(std::malloc(bytes), std::free);
+      if (held == nullptr) throw std::bad_alloc();
     }
-    const std::shared_ptr<void> held = arrival.data;
     const cl_event event = Live().ReadLater(Number(info, 0), Number(info, 1), held.get(), bytes);
-    return Await(info.Env(), event, std::move(arrival));
+    return Await(info.Env(), event, Arrival(info[2], bytes, held));
   });
 }
 
@@ -114,71 +117,18 @@ Napi::Value Engine::Idle(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] { return Await(info.Env(), Live().Marker(), Arrival()); });
 }
 
-Napi::Value Engine::Promise(Napi::Env env, uint64_t number, Arrival arrival) {
-  napi_deferred deferred = nullptr;
-  napi_value promise = nullptr;
-  if (napi_create_promise(env, &deferred, &promise) != napi_ok) throw Napi::Error::New(env);
-  pending_.emplace(number, Pending{deferred, std::move(arrival)});
-  if (pending_.size() == 1) {
-    napi_ref_threadsafe_function(env, answers_);
-    Ref();
-  }
-  return Napi::Value(env, promise);
-}
-
 Napi::Value Engine::Await(Napi::Env env, cl_event event, Arrival arrival) {
-  const uint64_t number = next_++;
+  const uint64_t number = promises_->NextNumber();
   // Stays until the device has written, whatever is thrown.
   const std::shared_ptr<void> held = arrival.data;
   try {
-    const Napi::Value promise = Promise(env, number, std::move(arrival));
-    waiter_->Add(event, number);
+    const Napi::Value promise = promises_->Make(env, number, std::move(arrival));
+    waiter_->Add([event] { return WaitFor(event); }, number);
     return promise;
   } catch (...) {
     cl.WaitForEvents(1, &event);
     cl.ReleaseEvent(event);
     throw;
-  }
-}
-
-void Engine::Answers(uint64_t number, cl_int code) {
-  auto* answer = new Answer{number, code};
-  if (napi_call_threadsafe_function(answers_, answer, napi_tsfn_nonblocking) != napi_ok) delete answer;
-}
-
-void Engine::OnAnswer(napi_env env, napi_value, void* context, void* data) {
-  const std::unique_ptr<Answer> answer(static_cast<Answer*>(data));
-  // No environment: it is being taken down, and nobody waits any more. The same while a thread of Node is being ended:
-  // then calls fail, and no exception may leave this function.
-  if (env == nullptr) return;
-  try {
-    static_cast<Engine*>(context)->Answered(env, *answer);
-  } catch (const Napi::Error&) {
-  }
-}
-
-bool Engine::Deliver(Napi::Env env, const Arrival& arrival) {
-  if (arrival.data == nullptr) return true;
-  const Bytes now = View(env, arrival.target.Value());
-  if (now.length < arrival.bytes) return false;
-  std::memcpy(now.data, arrival.data.get(), arrival.bytes);
-  return true;
-}
-
-void Engine::Answered(Napi::Env env, const Answer& answer) {
-  const Napi::HandleScope scope(env);
-  auto found = pending_.find(answer.number);
-  if (found == pending_.end()) return;
-  const Pending pending = std::move(found->second);
-  pending_.erase(found);
-  if (answer.code != CL_COMPLETE)
-    napi_reject_deferred(env, pending.deferred, AsError(env, ClError{answer.code, "the device"}).Value());
-  else if (!Deliver(env, pending.arrival))
-    napi_reject_deferred(env, pending.deferred, Napi::TypeError::New(env, kGone).Value());
-  else napi_resolve_deferred(env, pending.deferred, env.Undefined());
-  if (pending_.empty()) {
-    if (answers_ != nullptr) napi_unref_threadsafe_function(env, answers_);
-    Unref();
   }
 }
 
@@ -196,10 +146,10 @@ Napi::Value Engine::Build(const Napi::CallbackInfo& info) {
 Napi::Value Engine::Built(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::shared_ptr<BuildJob> job = Live().JobOf(Number(info, 0));
-    const uint64_t number = next_++;
-    const Napi::Value promise = Promise(info.Env(), number, Arrival());
-    if (job == nullptr) Answers(number, CL_COMPLETE);
-    else job->Then([this, number] { Answers(number, CL_COMPLETE); });
+    const uint64_t number = promises_->NextNumber();
+    const Napi::Value promise = promises_->Make(info.Env(), number, Arrival());
+    if (job == nullptr) promises_->Answer(number, CL_COMPLETE);
+    else job->Then([this, number] { promises_->Answer(number, CL_COMPLETE); });
     return promise;
   });
 }
@@ -254,10 +204,10 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
 Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::vector<double>& cells = CellsOf(info);
-    const std::shared_ptr<BuildJob> job = Live().PrepareProduct(cells.data(), cells.size(), PathOf(info[2]));
-    const uint64_t number = next_++;
-    const Napi::Value promise = Promise(info.Env(), number, Arrival());
-    job->Then([this, number, job = job.get()] { Answers(number, job->error.code); });
+    const std::shared_ptr<Job> job = Live().PrepareProduct(cells.data(), cells.size(), PathOf(info[2]));
+    const uint64_t number = promises_->NextNumber();
+    const Napi::Value promise = promises_->Make(info.Env(), number, Arrival());
+    job->Then([this, number, job = job.get()] { promises_->Answer(number, job->error.code); });
     return promise;
   });
 }

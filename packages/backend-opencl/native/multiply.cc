@@ -95,7 +95,7 @@ void Driver::Multiply(const double* cells, cl_event* event) {
   ::Enqueue(p, queue_, event);
 }
 
-std::shared_ptr<BuildJob> Driver::PrepareProduct(const double* cells, size_t count, std::string lock) {
+std::shared_ptr<Job> Driver::PrepareProduct(const double* cells, size_t count, std::string lock) {
   if (count != kProductCells) Refuse(kCall, "a product has other cells");
   NeedBlast();
   const Product product = ProductOf(cells);

@@ -3,9 +3,7 @@
  *
  * Loading never throws: where there is no binary or no OpenCL library, `openLibrary` says why.
  */
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { loadAddon } from '@polygrad/addon';
 
 /** What the addon says about one device; names of fields are its own. */
 export interface DeviceRecord {
@@ -71,14 +69,6 @@ export interface Driver {
   dispose(): void;
 }
 
-/** An error of the addon: an OpenCL code, the call that gave it, the index in the batch (or -1), a build log. */
-export interface NativeError extends Error {
-  readonly code: number;
-  readonly call: string;
-  readonly command: number;
-  readonly log: string;
-}
-
 export interface Addon {
   /** Opens the OpenCL library, once per process; an empty string, or why it could not. */
   open(path: string): string;
@@ -108,43 +98,9 @@ let loaded: Addon | string | null = null;
 
 /** The addon with its library open, or the reason why not. */
 export function openLibrary(): Addon | string {
-  loaded ??= loadAddon();
+  loaded ??= loadAddon<Addon>({ name: 'opencl', from: import.meta.url, variable: addonVariable });
   if (typeof loaded === 'string') return loaded;
   const reason = loaded.open(libraryPath());
   if (reason === '') return loaded;
   return `no OpenCL library could be opened (${reason}); install an OpenCL driver and the ICD loader, on Debian for example ocl-icd-libopencl1 and pocl-opencl-icd`;
-}
-
-function loadAddon(): Addon | string {
-  const platform = `${process.platform}-${process.arch}`;
-  const require = createRequire(import.meta.url);
-  // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
-  const own = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
-  const name =
-    process.env[addonVariable] || (existsSync(own) ? own : `@polygrad/backend-opencl-${platform}/opencl.node`);
-  try {
-    const path = require.resolve(name);
-    if (isCutShort(path)) return `its native part ${path} is cut short or no program: install the package again`;
-    return require(path) as Addon;
-  } catch (error) {
-    const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    return `its native part for ${platform} is not there (${text}); install @polygrad/backend-opencl-${platform}, or in the repository run npm run setup with a C++ compiler`;
-  }
-}
-
-/** Where the header of an ELF file of 64 bits has the table of sections, which is the last thing in the file. */
-const elf = { bytes: 64, magic: 0x7f454c46, tableAt: 0x28, entryBytesAt: 0x3a, entriesAt: 0x3c };
-
-/** True for a file that lacks its end, on Linux: loading one that was copied in part ends the process by a bus error. */
-export function isCutShort(path: string): boolean {
-  if (process.platform !== 'linux') return false;
-  const file = openSync(path, 'r');
-  try {
-    const header = Buffer.alloc(elf.bytes);
-    if (readSync(file, header, 0, elf.bytes, 0) < elf.bytes || header.readUInt32BE(0) !== elf.magic) return true;
-    const table = header.readUInt16LE(elf.entryBytesAt) * header.readUInt16LE(elf.entriesAt);
-    return fstatSync(file).size < Number(header.readBigUInt64LE(elf.tableAt)) + table;
-  } finally {
-    closeSync(file);
-  }
 }

@@ -4,9 +4,9 @@
  */
 import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
 import type { MatrixProduct } from '@polygrad/core/kernel';
+import { CommandBuffer, isNativeError } from '@polygrad/addon';
 import type { Addon, Driver } from './addon.ts';
-import { isNativeError } from './errors.ts';
-import { CommandBuffer } from './command-buffer.ts';
+import { productCommand, productKind } from './product.ts';
 
 /** The environment variable that names the library to open instead of the installed one. */
 export const clblastVariable = 'POLYGRAD_CLBLAST_LIBRARY';
@@ -44,7 +44,7 @@ export class Clblast implements ProductLibrary {
     if (!this.takes(product)) return false;
     const encoded = new CommandBuffer();
     encoded.start();
-    encoded.product(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 });
+    encoded.other(productKind, productCommand(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 }));
     try {
       await this.#driver.prepareProduct(encoded.bytes, encoded.count, this.#lock);
       return true;

@@ -1,10 +1,10 @@
-/** Commands of the library as the driver takes them: numbers (command-buffer.ts), with everything about them checked. */
+/** Commands of the library as the driver takes them: numbers (CommandBuffer), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import { CommandBuffer, type OfEach } from './command-buffer.ts';
+import { CommandBuffer, type DeviceMemory } from '@polygrad/addon';
 import type { MatrixProduct } from '@polygrad/core/kernel';
 import type { OpenClKernel } from './kernel.ts';
 import type { Kernels } from './kernels.ts';
-import type { DeviceMemory } from './memory.ts';
+import { type OfEach, productCommand, productKind } from './product.ts';
 
 type Dispatch = Extract<Command, { kind: 'dispatch' }>;
 
@@ -62,7 +62,7 @@ export class CommandEncoder {
     for (let i = 0; i < params.length; i++) {
       const p = params[i]!;
       const b = bindings[p.slot]!;
-      encoded.buffer(at + p.binding, memory.within(b, b.bytes));
+      encoded.number(at + p.binding, memory.within(b, b.bytes));
       encoded.offset(at + p.offsetArgument, b.offset / p.bytes);
     }
     for (let i = 0; i < slots.length; i++) {
@@ -78,11 +78,8 @@ export class CommandEncoder {
       return { a: at('a'), b: at('b'), c: at('c') };
     };
     const buffers = of((b) => this.#memory.within(b, b.bytes));
-    this.#encoded.product(
-      product,
-      buffers,
-      of(({ offset }) => offset / bytes),
-    );
+    const starts = of(({ offset }) => offset / bytes);
+    this.#encoded.other(productKind, productCommand(product, buffers, starts));
   }
 
   /** What is left of commands of which the driver took `done`; those that were not written do not count. */

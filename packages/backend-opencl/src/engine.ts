@@ -6,6 +6,7 @@
  */
 import {
   checkAttached,
+  DeviceLostError,
   type Binding,
   type Command,
   type CompiledKernel,
@@ -20,16 +21,14 @@ import {
   type ProductLibrary,
   showEngine,
 } from '@polygrad/core/engine';
+import { DeviceMemory, EngineState, isNativeError, isRepeatable, type NativeError } from '@polygrad/addon';
 import type { Program } from '@polygrad/core/kernel';
-import type { Driver, NativeError } from './addon.ts';
+import type { Driver } from './addon.ts';
 import { CommandEncoder } from './command-encoder.ts';
 import type { Clblast } from './clblast.ts';
-import { isNativeError } from './errors.ts';
+import { translate } from './errors.ts';
 import type { OpenClKernel } from './kernel.ts';
 import { Kernels, sourceOf } from './kernels.ts';
-import { EngineState } from './engine-state.ts';
-import { DeviceMemory } from './memory.ts';
-import { isRepeatable } from './repeatable.ts';
 import { type OpenClEngineOptions, type Setup, setUp } from './setup.ts';
 
 /**
@@ -67,9 +66,9 @@ export class OpenClEngine implements IEngine {
     if (library !== null) this.library = library;
     this.#clblast = library;
     this.#driver = driver;
-    this.#state = new EngineState(device);
+    this.#state = new EngineState('opencl', device, translate);
     this.lost = this.#state.lost;
-    this.#memory = new DeviceMemory(driver, this.#state, caps.maxBufferBytes, limit);
+    this.#memory = new DeviceMemory('opencl', driver, this.#state, caps.maxBufferBytes, limit);
     this.#kernels = new Kernels(setup);
     this.#encoder = new CommandEncoder(this.#memory, this.#kernels);
   }
@@ -215,7 +214,7 @@ export class OpenClEngine implements IEngine {
     const begun = commands.slice(0, done + commands.length - written);
     if (!(translated instanceof OutOfMemoryError) || done <= 0 || isRepeatable(begun)) return translated;
     const reason = `the driver had no room for command ${done} of a batch that had changed its inputs by then`;
-    return this.#state.lose(reason, error);
+    return this.#state.lose(() => new DeviceLostError('opencl', this.device, reason, { cause: error }));
   }
 }
 

@@ -1,6 +1,6 @@
 /** What OpenCL's error codes mean to the library. */
 import { DeviceLostError, OutOfMemoryError, PolygradError } from '@polygrad/core/engine';
-import type { NativeError } from './addon.ts';
+import { isNativeError, type MemoryFigures } from '@polygrad/addon';
 
 // biome-ignore format: a table of codes reads better grouped
 const names: Readonly<Record<number, string>> = {
@@ -23,18 +23,6 @@ export function codeName(code: number): string {
 const shortages: ReadonlySet<number> = new Set([-4, -5, -6, -61]);
 /** -9999 is NVIDIA's for a kernel that ended in a fault. */
 const losses: ReadonlySet<number> = new Set([-2, -14, -33, -34, -36, -9999]);
-
-/** True for errors the addon throws. */
-export function isNativeError(error: unknown): error is NativeError {
-  return error instanceof Error && typeof (error as Partial<NativeError>).code === 'number';
-}
-
-/** Bytes for the message of an error about memory. */
-export interface MemoryFigures {
-  readonly requested: number;
-  readonly live: number;
-  readonly limit: number;
-}
 
 /** The library's error for one of the addon's; anything else is given back as it is. */
 export function translate(error: unknown, action: string, device: string, memory: MemoryFigures): unknown {

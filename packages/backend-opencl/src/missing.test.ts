@@ -4,9 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isCutShort } from '@polygrad/addon';
 import { EngineMissingError } from '@polygrad/core/engine';
 import { describe, expect, it } from 'vitest';
-import { isCutShort } from './addon.ts';
 import { ProgramCache } from './program-cache.ts';
 import { hasDevice } from './testing/device.ts';
 

@@ -1,4 +1,4 @@
-/** Packages of binaries: the one in the repository is what native/platforms.mjs says, and binaries are told by their headers. */
+/** Packages of binaries: the one in the repository is what the table of @polygrad/addon says, and binaries are told by their headers. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,13 +12,13 @@ interface Platform {
 }
 interface Platforms {
   readonly platforms: Readonly<Record<string, Platform>>;
-  manifestOf(platform: string, version: string): Readonly<Record<string, unknown>>;
+  manifestOf(name: string, platform: string, version: string): Readonly<Record<string, unknown>>;
   platformOf(binary: Uint8Array): string | null;
 }
 
 const here = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 const { platforms, manifestOf, platformOf } = (await import(
-  new URL('../native/platforms.mjs', import.meta.url).href
+  new URL('../../addon/native/platforms.mjs', import.meta.url).href
 )) as Platforms;
 const script = here('native/package.mjs');
 const json = (path: string): Record<string, unknown> => JSON.parse(readFileSync(path, 'utf8'));
@@ -61,7 +61,7 @@ describe('packages of binaries', () => {
       if (!existsSync(folder)) continue;
       // Where it is kept and how it is packed, tooling/manifests.mjs fills in and tests.
       const { repository, homepage, bugs, keywords, scripts, ...own } = json(join(folder, 'package.json'));
-      expect(own).toEqual(manifestOf(name, '0.0.0'));
+      expect(own).toEqual(manifestOf('opencl', name, '0.0.0'));
     }
     const { optionalDependencies } = json(here('package.json')) as { optionalDependencies: Record<string, string> };
     for (const name of Object.keys(optionalDependencies))
@@ -82,7 +82,9 @@ describe('packages of binaries', () => {
     writeFileSync(binary, headers[name]!);
     execFileSync(process.execPath, [script, work, binary]);
     const folder = join(work, `backend-opencl-${name}`);
-    expect(json(join(folder, 'package.json'))).toEqual(manifestOf(name, json(here('package.json')).version as string));
+    expect(json(join(folder, 'package.json'))).toEqual(
+      manifestOf('opencl', name, json(here('package.json')).version as string),
+    );
     const { os, cpu } = platforms[name]!;
     expect(name).toBe(`${os}-${cpu}`);
   });

@@ -5,9 +5,9 @@
  * `handleOf` on the spot. On disk every kernel is found by its own key, whichever others lie in the same program.
  */
 import { availableParallelism } from 'node:os';
+import { isNativeError } from '@polygrad/addon';
 import type { Driver } from './addon.ts';
 import { lockFileOf } from './build-locks.ts';
-import { isNativeError } from './errors.ts';
 import { cacheKey, type ProgramCache } from './program-cache.ts';
 import { combineSources } from './source.ts';
 

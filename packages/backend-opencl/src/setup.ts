@@ -11,6 +11,7 @@ import {
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
+import { isNativeError } from '@polygrad/addon';
 import { anyLowering } from '@polygrad/core/engine/threads';
 import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
@@ -18,7 +19,7 @@ import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';
 import { Clblast, clblastOf } from './clblast.ts';
 import { lockFileOf, poclLockFolder } from './build-locks.ts';
 import { chooseDevice } from './devices.ts';
-import { isNativeError, codeName } from './errors.ts';
+import { codeName } from './errors.ts';
 import { defaultCacheFolder, ProgramCache } from './program-cache.ts';
 
 /** Options of `createOpenClEngine`. */

@@ -54,6 +54,11 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createOpenClEngine } = await import('@polygrad/backend-opencl');
     return { engine: createOpenClEngine({ simt: true }), skip: [] };
   },
+  // On the card there is; where POLYGRAD_CUDA_DRIVER names it, on the simulated driver.
+  cuda: async () => {
+    const { createCudaEngine } = await import('@polygrad/backend-cuda');
+    return { engine: createCudaEngine(), skip: [] };
+  },
 };
 
 async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {

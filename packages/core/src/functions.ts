@@ -125,6 +125,7 @@ export { type LostEvent, onLost, type RecoveryPolicy, setRecovery } from './engi
 export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
 export {
   CompileError,
+  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

@@ -1,7 +1,7 @@
 /** The memories of a program and what they are called: tensors and group memory, and registers as variables. */
-import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import { identifier, type KNode, type KNodeOf, type Program } from '@polygrad/core/kernel';
 import type { Memory } from './dialect.ts';
-import { cellName, identifier, memoryNames } from './names.ts';
+import { cellName, memoryNames } from './names.ts';
 import { partLanes } from './parts.ts';
 
 export class Memories {

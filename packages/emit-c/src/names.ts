@@ -1,5 +1,5 @@
 /** What memories, registers and kernels are called: the same for equal programs, and no word of a language. */
-import type { KNode, Program } from '@polygrad/core/kernel';
+import { identifier, type KNode, type Program } from '@polygrad/core/kernel';
 
 /** The variable of one part of one register. */
 export function cellName(title: string, cell: number, part: number, parts: number): string {
@@ -11,10 +11,4 @@ export function memoryNames(program: Program, params: ReadonlyMap<number, string
   const shared = new Map<KNode, string>();
   for (const n of program.body) if (n.op === 'SHARED') shared.set(n, `shared_${identifier(n.arg.name)}_${shared.size}`);
   return (mem) => (mem.op === 'PARAM' ? params.get(mem.arg.slot) : shared.get(mem)) as string;
-}
-
-/** A name of letters, digits and single underscores that begins with a letter. */
-export function identifier(text: string): string {
-  const plain = text.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
-  return /^[A-Za-z]/.test(plain) ? plain : `k_${plain}`;
 }

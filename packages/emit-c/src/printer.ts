@@ -3,13 +3,12 @@
  *
  * Names follow the order of the program, so equal programs give equal text. What the language says is asked of the dialect.
  */
-import { type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { foldedValues, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from './dialect.ts';
 import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';
 import { Memories } from './memories.ts';
 import { Page } from './page.ts';
-import { foldedValues } from './folding.ts';
 
 /** Text longer than this gets a name. */
 const longest = 96;

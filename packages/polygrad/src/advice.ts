@@ -30,9 +30,10 @@ export function adviceFor({ node, packages, backends, trouble }: Omit<Report, 'a
     const list = [...there].map(([name, version]) => `${name} ${version}`).join(', ');
     said.push(`The packages are of several versions, which do not fit together: ${list}. Install one version of all.`);
   }
-  if (there.has('@polygrad/core') && !there.has('@polygrad/backend-webgpu') && !there.has('@polygrad/backend-opencl')) {
+  const cards = ['@polygrad/backend-webgpu', '@polygrad/backend-opencl', '@polygrad/backend-cuda'];
+  if (there.has('@polygrad/core') && !cards.some((name) => there.has(name))) {
     said.push(
-      'To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu (or @polygrad/backend-opencl)',
+      'To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu (or @polygrad/backend-cuda, for NVIDIA; or @polygrad/backend-opencl)',
     );
   }
   const devices = backends.filter(({ installed }) => installed).length;

@@ -18,6 +18,7 @@ export const backendPackages: Readonly<Record<string, string>> = {
   '@polygrad/backend-cpu': 'cpu',
   '@polygrad/backend-webgpu': 'webgpu',
   '@polygrad/backend-opencl': 'opencl',
+  '@polygrad/backend-cuda': 'cuda',
 };
 
 /** The package that chooses among them. */

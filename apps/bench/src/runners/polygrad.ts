@@ -208,6 +208,8 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
       return (await import('@polygrad/backend-webgpu')).createWebGpuEngine();
     case 'opencl':
       return (await import('@polygrad/backend-opencl')).createOpenClEngine();
+    case 'cuda':
+      return (await import('@polygrad/backend-cuda')).createCudaEngine();
     case 'reference':
       return (await import('@polygrad/testing')).createReferenceEngine();
     default:

@@ -17,6 +17,7 @@ export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from '../contraction/contraction.ts';
 export {
   CompileError,
+  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

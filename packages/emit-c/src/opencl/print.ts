@@ -1,9 +1,8 @@
 /** Programs as OpenCL C 1.2. */
-import type { KNode, Program, SpecialKind } from '@polygrad/core/kernel';
+import { identifier, type KNode, type Program, type SpecialKind } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import type { DType, PrintedKernel, PrintedParam, PrintedScalar } from '../kernel.ts';
 import { expression, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
-import { identifier } from '../names.ts';
 import { Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { fencedBranches } from './barriers.ts';

@@ -2,9 +2,7 @@
  * Memories printed as arrays of vec4: those whose every access is of whole groups of four elements, provably so. Everything else is
  * an array of scalars. Their indices are divided by four where they are computed, term by term, so that no access divides.
  */
-import { type KNode, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
-
-const most = 1 << 16;
+import { divisorOf, type KNode, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
 
 export interface Packed {
   /** The program with the indices of packed memories in groups of four. */
@@ -90,34 +88,4 @@ function inQuarters(
     } else quarters.set(n, int('SHR', [node, number(2)]));
   }
   return { ...program, body: out };
-}
-
-/** A power of two that divides an integer value for certain. */
-function divisorOf(n: KNode, known: ReadonlyMap<KNode, number>): number {
-  const of = (i: number): number => known.get(n.src[i] as KNode) ?? 1;
-  switch (n.op) {
-    case 'CONST': {
-      const value = Number(n.arg.value);
-      return value === 0 ? most : Math.min(most, value & -value);
-    }
-    case 'MUL':
-      return Math.min(most, of(0) * of(1));
-    case 'SHL':
-      return n.src[1]?.op === 'CONST' ? Math.min(most, of(0) * 2 ** (Number(n.src[1].arg.value) & 31)) : of(0);
-    case 'AND':
-      return Math.max(of(0), of(1));
-    case 'ADD':
-    case 'SUB':
-    case 'MAX':
-    case 'MIN':
-    case 'OR':
-    case 'XOR':
-      return Math.min(of(0), of(1));
-    case 'WHERE':
-      return Math.min(of(1), of(2));
-    case 'NEG':
-      return of(0);
-    default:
-      return 1;
-  }
 }

@@ -1,9 +1,9 @@
 /** Programs as WGSL. */
-import { highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
+import { identifier, highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
 import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
-import { identifier, memoryNames } from '../names.ts';
+import { memoryNames } from '../names.ts';
 import { Printer } from '../printer.ts';
 import { assemble } from '../source.ts';
 import { wgslBitcast, wgslCast } from './casts.ts';

@@ -1,0 +1,176 @@
+"""PyTorch's part: measures the cases of its argument (JSON) on the card and prints a line of JSON for each, as it goes. Needs CUDA in PyTorch."""
+
+import json
+import os
+import sys
+import time
+
+import torch
+import torch.nn.functional as F
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../apps/bench/peers"))
+from torch_networks import inputs_of, make  # noqa: E402
+
+device = torch.device(os.environ.get("TORCH_DEVICE", "cuda"))
+# float32 means float32.
+torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cudnn.allow_tf32 = False
+
+
+def say(line):
+    print(json.dumps(line), flush=True)
+
+
+def settle():
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def drawn(*shape):
+    return torch.rand(*shape, device=device)
+
+
+def trained(one):
+    spec = one["spec"]
+    network = make(spec).to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
+    draw = inputs_of(spec, one["batch"], one["length"])
+    sets = {}
+
+    def step(length=one["length"]):
+        if length not in sets:
+            sets[length] = [x.to(device) for x in draw(one["batch"], length, 0)]
+        optimizer.zero_grad()
+        loss = network.loss(*sets[length])
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def adam(one):
+    p = torch.nn.Parameter(drawn(one["n"]))
+    optimizer = torch.optim.Adam([p], lr=1e-3)
+    p.grad = drawn(one["n"])
+    return optimizer.step
+
+
+def chain(one):
+    a, b = drawn(one["n"]), drawn(one["n"])
+    return lambda: torch.clamp(a * b + a, min=0) * 0.5 - b
+
+
+def layer_norm(one):
+    a = drawn(one["rows"], one["columns"])
+    return lambda: F.layer_norm(a, a.shape[1:])
+
+
+def gemm(one):
+    shape = [one["batch"]] if one["batch"] > 1 else []
+    a, b = drawn(*shape, one["m"], one["k"]), drawn(*shape, one["k"], one["n"])
+    return lambda: a @ b
+
+
+def conv(one):
+    x = drawn(one["batch"], one["c"], one["side"], one["side"])
+    w = drawn(one["o"], one["c"], one["kernel"], one["kernel"])
+    return lambda: F.conv2d(x, w, stride=one["stride"], padding=(one["kernel"] - 1) // 2)
+
+
+def attention(one):
+    q, k, v = (drawn(one["batch"], one["heads"], one["places"], one["width"]) for _ in range(3))
+    return lambda: F.scaled_dot_product_attention(q, k, v)
+
+
+def with_one(f, *shape):
+    a = drawn(*shape)
+    return lambda: f(a)
+
+
+def with_two(f, *shape):
+    a, b = drawn(*shape), drawn(*shape)
+    return lambda: f(a, b)
+
+
+def replayed(one):
+    a, b = drawn(1024), drawn(1024)
+
+    def run():
+        x = a
+        for _ in range(one["length"]):
+            x = x + b
+        return x
+
+    return run
+
+
+def upload(one):
+    data = torch.ones(one["n"])
+    return lambda: data.to(device)
+
+
+kinds = {
+    "copy": lambda one: with_one(torch.clone, one["n"]),
+    "upload": upload,
+    "download": lambda one: with_one(lambda a: a.cpu(), one["n"]),
+    "add": lambda one: with_two(torch.add, one["n"]),
+    "chain": chain,
+    "exp": lambda one: with_one(torch.exp, one["n"]),
+    "sum": lambda one: with_one(torch.sum, one["n"]),
+    "sumRows": lambda one: with_one(lambda a: a.sum(1), one["rows"], one["columns"]),
+    "sumColumns": lambda one: with_one(lambda a: a.sum(0), one["rows"], one["columns"]),
+    "softmax": lambda one: with_one(lambda a: a.softmax(1), one["rows"], one["columns"]),
+    "layerNorm": layer_norm,
+    "gemm": gemm,
+    "conv": conv,
+    "attention": attention,
+    "adam": adam,
+    "network": trained,
+    "small": lambda one: with_two(torch.add, 1),
+    "replayed": replayed,
+}
+
+
+def measure(run, share=1):
+    def sample(count):
+        start = time.perf_counter()
+        for _ in range(count):
+            run()
+        settle()
+        return (time.perf_counter() - start) / count
+
+    sample(1)
+    sample(2)
+    count = max(1, min(1000, int(0.1 / sample(1)) + 1))
+    samples = []
+    end = time.perf_counter() + 3
+    while len(samples) < 7 and (len(samples) < 2 or time.perf_counter() < end):
+        samples.append(sample(count) / share)
+    samples.sort()
+    return {"median": samples[len(samples) // 2], "best": samples[0]}
+
+
+def uses(one):
+    step = trained(one)
+    times = []
+    for length in one["lengths"]:
+        start = time.perf_counter()
+        step(length).item()
+        times.append(time.perf_counter() - start)
+    times.sort()
+    return {"median": times[len(times) // 2], "best": times[0]}
+
+
+if device.type == "cuda" and not torch.cuda.is_available():
+    say({"missing": "PyTorch has no CUDA here"})
+    sys.exit(0)
+say({"device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "version": torch.__version__})
+for one in json.loads(sys.argv[1]):
+    try:
+        found = uses(one) if one["kind"] == "sizes" else measure(kinds[one["kind"]](one), one.get("length", 1) if one["kind"] == "replayed" else 1)
+        say({"name": one["name"], **found})
+    except Exception as error:  # A case that fails costs itself only.
+        say({"name": one["name"], "failed": str(error).split("\n")[0]})
+    if device.type == "cuda":
+        torch.cuda.empty_cache()

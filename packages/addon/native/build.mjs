@@ -1,0 +1,128 @@
+/**
+ * Compiles an addon with whatever C++ compiler there is: one file, one command, a few seconds; nothing is downloaded.
+ * Does nothing where the sources and the command are those of the last time. Where there is no compiler it says so and
+ * succeeds: the package then explains why it is unavailable.
+ *
+ * Options: --force compiles again; --sanitize makes build/NAME-asan.node for AddressSanitizer instead; --platform PLATFORM compiles for
+ * another platform (platforms.mjs) into build/PLATFORM/NAME.node, with a cross compiler. CXX names the compiler.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { platforms } from './platforms.mjs';
+
+const shared = dirname(fileURLToPath(import.meta.url));
+const require = createRequire(import.meta.url);
+const folderOf = (name) => dirname(require.resolve(`${name}/package.json`));
+/** The platform this runs on. */
+const own = `${process.platform}-${process.arch}`;
+
+/** The first compiler that answers, or null. */
+function findCompiler(platform) {
+  const names = platform === own ? ['c++', 'g++', 'clang++', 'clang++-19'] : (platforms[platform]?.compiler ?? []);
+  const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+  return [process.env.CXX, ...names].filter(Boolean).find(answers) ?? null;
+}
+
+function flags(platform, sanitize) {
+  const list = ['-std=c++17', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra'];
+  list.push('-DNAPI_VERSION=8', '-DNODE_ADDON_API_CPP_EXCEPTIONS', '-DNODE_ADDON_API_DISABLE_DEPRECATED');
+  // What gets past `Guarded` is an error too, not the end of the process.
+  list.push('-DNODE_ADDON_API_CPP_EXCEPTIONS_ALL');
+  // A thread of Node that is being ended takes no exception any more: that is no reason to end the process.
+  list.push('-DNODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS');
+  list.push('-I', shared);
+  // -isystem: warnings are for our own sources.
+  list.push('-isystem', folderOf('node-addon-api'), '-isystem', join(folderOf('node-api-headers'), 'include'));
+  if (sanitize) list.push('-g', '-O1', '-fsanitize=address', '-fno-omit-frame-pointer');
+  else list.push('-O2');
+  // Hardening: smashed stacks and overlong copies end the process, and nobody writes to the tables of functions.
+  if (!platform.startsWith('win32')) list.push('-fstack-protector-strong', '-U_FORTIFY_SOURCE');
+  if (!platform.startsWith('win32') && !sanitize) list.push('-D_FORTIFY_SOURCE=2');
+  if (platform.startsWith('linux')) list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
+  if (platform.startsWith('win32')) list.push('-static', '-s');
+  else list.push('-fPIC');
+  if (platform.startsWith('darwin')) list.push('-undefined', 'dynamic_lookup');
+  else if (platform.startsWith('linux') && !sanitize)
+    list.push('-static-libstdc++', '-static-libgcc', '-Wl,--exclude-libs,ALL', '-s');
+  return list;
+}
+
+/** What is linked. On Windows the functions of Node-API are found in node.exe, by a library made of their names. */
+function libraries(platform, compiler, folder) {
+  if (!platform.startsWith('win32')) return platform.startsWith('linux') ? ['-ldl'] : [];
+  const names = join(folderOf('node-api-headers'), 'def/node_api.def');
+  const tool = compiler.replace(/g\+\+(-posix)?$/, 'dlltool');
+  const made = join(folder, 'libnode.a');
+  const { status } = spawnSync(tool, ['-d', names, '-l', made], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if (status !== 0) throw new Error(`${tool} failed`);
+  return [made];
+}
+
+/**
+ * Compiles what has changed; returns an exit code. `name` is the engine's, `title` what people call it, `here` the folder of its sources,
+ * where `all.cc` is the whole addon as one unit.
+ */
+export function buildAddon({ name, title, here }, { force = false, sanitize = false, platform = own } = {}) {
+  const say = (text) => process.stderr.write(`${name} addon: ${text}\n`);
+  const output = join(here, 'build');
+  if (process.platform === 'win32') {
+    say('not compiled on Windows: the release compiles it elsewhere (--platform win32-x64, see README.md)');
+    return 0;
+  }
+  const file = sanitize ? `${name}-asan.node` : `${name}.node`;
+  const folder = platform === own ? output : join(output, platform);
+  const hash = createHash('sha256').update(`${platform} ${flags(platform, sanitize).join(' ')}`);
+  for (const from of [here, shared])
+    for (const source of readdirSync(from).sort())
+      if (/\.(cc|h)$/.test(source)) hash.update(source).update(readFileSync(join(from, source)));
+  const key = hash.digest('hex');
+  const stamp = join(folder, `${file}.key`);
+  const target = join(folder, file);
+  const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
+  if (!fresh || force) {
+    const compiler = findCompiler(platform);
+    if (compiler === null) {
+      say(`no C++ compiler for ${platform}: the ${title} engine will not be available there`);
+      return platform === own ? 0 : 1;
+    }
+    mkdirSync(folder, { recursive: true });
+    // A running program keeps the old file: the new one takes its place only when it is whole.
+    const part = `${target}.${process.pid}`;
+    const command = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc'), '-o', part];
+    command.push(...libraries(platform, compiler, folder));
+    const { status, error } = spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] });
+    if (status !== 0) {
+      say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
+      return 1;
+    }
+    renameSync(part, target);
+    writeFileSync(stamp, key);
+  }
+  if (!sanitize && platform === own) copyToPlatformPackage(name, here, target, key);
+  return 0;
+}
+
+/** The package of this platform, where the repository has one, carries the binary to users. */
+function copyToPlatformPackage(name, here, target, key) {
+  const folder = join(here, '../..', `backend-${name}-${own}`);
+  const stamp = join(here, 'build/copied.key');
+  const copy = join(folder, `${name}.node`);
+  if (!existsSync(folder)) return;
+  if (existsSync(copy) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return;
+  copyFileSync(target, `${copy}.${process.pid}`);
+  renameSync(`${copy}.${process.pid}`, copy);
+  writeFileSync(stamp, key);
+}
+
+/** What the command line asks for. */
+export function buildOptions(args = process.argv) {
+  return {
+    force: args.includes('--force'),
+    sanitize: args.includes('--sanitize'),
+    platform: args.includes('--platform') ? args[args.indexOf('--platform') + 1] : own,
+  };
+}

@@ -1,0 +1,79 @@
+/** Whether the engine is live, disposed or lost, and which of that a failure of the driver means: out of memory, or lost for good. */
+import { DeviceLostError, EngineDisposedError, type EngineLostInfo } from '@polygrad/core/engine';
+
+/** Bytes for the message of an error about memory. */
+export interface MemoryFigures {
+  readonly requested: number;
+  readonly live: number;
+  readonly limit: number;
+}
+
+/** The library's error for one of the addon's; anything else is given back as it is. */
+export type Translate = (error: unknown, action: string, device: string, memory: MemoryFigures) => unknown;
+
+export class EngineState {
+  readonly lost: Promise<EngineLostInfo>;
+  readonly #engine: string;
+  readonly #device: string;
+  readonly #translate: Translate;
+  #state: 'live' | 'disposed' | 'lost' = 'live';
+  /** Makes the error that says how the device was lost. */
+  #loss: (() => DeviceLostError) | null = null;
+  #tell!: (info: EngineLostInfo) => void;
+
+  constructor(engine: string, device: string, translate: Translate) {
+    this.#engine = engine;
+    this.#device = device;
+    this.#translate = translate;
+    this.lost = new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+  }
+
+  get live(): boolean {
+    return this.#state === 'live';
+  }
+
+  /** Throws where the engine can no longer be used. */
+  check(action: string): void {
+    if (this.#state === 'disposed') throw new EngineDisposedError(this.#engine, action);
+    if (this.#loss !== null) throw this.#loss();
+  }
+
+  /** Calls the driver; its errors become the library's. */
+  call<T>(action: string, call: () => T, memory: MemoryFigures): T {
+    try {
+      return call();
+    } catch (error) {
+      throw this.failed(error, action, memory);
+    }
+  }
+
+  /** The library's error for one of the driver's. */
+  failed(error: unknown, action: string, memory: MemoryFigures): unknown {
+    const translated = this.#translate(error, action, this.#device, memory);
+    return translated instanceof DeviceLostError
+      ? this.lose(() => this.#translate(error, action, this.#device, memory) as DeviceLostError)
+      : translated;
+  }
+
+  /** From now on the device is lost; every later call throws an error made anew. */
+  lose(make: () => DeviceLostError): DeviceLostError {
+    const error = make();
+    if (this.#state === 'live') {
+      this.#state = 'lost';
+      this.#loss = make;
+      this.#tell({ reason: 'lost', message: error.message });
+    }
+    return error;
+  }
+
+  /** False if it was disposed before. */
+  dispose(): boolean {
+    if (this.#state === 'disposed') return false;
+    if (this.#state === 'live')
+      this.#tell({ reason: 'disposed', message: `the engine '${this.#engine}' was disposed` });
+    this.#state = 'disposed';
+    return true;
+  }
+}

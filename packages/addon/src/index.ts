@@ -1,0 +1,7 @@
+/** Entry point @polygrad/addon: what engines with a native addon share. */
+export { CommandBuffer } from './command-buffer.ts';
+export { EngineState, type MemoryFigures, type Translate } from './engine-state.ts';
+export { type AddonPlaces, isCutShort, loadAddon } from './load.ts';
+export { DeviceMemory, type MemoryDriver } from './memory.ts';
+export { isNativeError, type NativeError } from './native-error.ts';
+export { isRepeatable } from './repeatable.ts';

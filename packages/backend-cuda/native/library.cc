@@ -1,0 +1,54 @@
+/** Finds NVIDIA's driver at run time. It is opened once per process and stays open: drivers do not like unloading. */
+#include <mutex>
+#include <vector>
+
+#include "cu.h"
+#include "shared-object.h"
+
+CuTable cu;
+
+namespace {
+
+std::mutex guard;
+bool opened = false;
+std::string openedPath;
+bool simulated = false;
+
+#if defined(_WIN32)
+const std::vector<std::string> names = {"nvcuda.dll"};
+#else
+// The second is where Windows keeps it for its Linux.
+const std::vector<std::string> names = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
+#endif
+
+}  // namespace
+
+bool IsOpen() {
+  std::lock_guard<std::mutex> lock(guard);
+  return opened;
+}
+
+const std::string& LibraryPath() { return openedPath; }
+bool IsSimulated() { return simulated; }
+
+std::string OpenLibrary(const std::string& path) {
+  std::lock_guard<std::mutex> lock(guard);
+  if (opened) return "";
+  std::string why;
+  void* library = OpenFirst(path.empty() ? names : std::vector<std::string>{path}, &why);
+  if (library == nullptr) return why;
+  CuTable table;
+#define CU_FIND(name, symbol, arguments)                                                \
+  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol));    \
+  if (table.name == nullptr) {                                                          \
+    CloseLibrary(library);                                                              \
+    return "the library lacks " #symbol ": a driver for CUDA 11.4 or newer is needed";  \
+  }
+  CU_FUNCTIONS(CU_FIND)
+#undef CU_FIND
+  cu = table;
+  openedPath = path;
+  simulated = FindSymbol(library, "polygradSimulated") != nullptr;
+  opened = true;
+  return "";
+}

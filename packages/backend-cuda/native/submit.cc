@@ -1,0 +1,173 @@
+/** Batches: one native call enqueues them all. */
+#include <cstring>
+#include <utility>
+
+#include "driver.h"
+
+namespace {
+
+/** A mark is made behind a batch of so many commands, or so many batches: making one takes a microsecond. */
+constexpr size_t kMarkedCommands = 8;
+
+/** How many cells the command has that begins here: [kind, cells in all, ...]. */
+size_t LengthOf(const double* cells, size_t left) {
+  if (left < 2) Refuse("submit", "the last command is cut short");
+  const size_t length = Whole(cells[1], "submit", "the length of a command");
+  if (length < 2 || length > left)
+    Refuse("submit", "a command of " + std::to_string(length) + " cells where " + std::to_string(left) + " are left");
+  return length;
+}
+
+void Expect(size_t length, size_t wanted, const char* call) {
+  if (length != wanted)
+    Refuse(call, "a command of " + std::to_string(length) + " cells, not " + std::to_string(wanted));
+}
+
+}  // namespace
+
+void Driver::Submit(const double* cells, size_t count) {
+  context_->Enter();
+  int64_t command = 0;
+  try {
+    for (size_t at = 0; at < count; command++) {
+      const size_t length = LengthOf(cells + at, count - at);
+      try {
+        Enqueue(cells + at, length);
+      } catch (const NativeError& error) {
+        if (error.code != CUDA_ERROR_OUT_OF_MEMORY) throw;
+        Trim();
+        Enqueue(cells + at, length);
+      }
+      at += length;
+    }
+  } catch (NativeError& error) {
+    error.command = command;
+    throw;
+  }
+  marked_ += static_cast<size_t>(command) + 1;
+  if (marked_ < kMarkedCommands) return;
+  marked_ = 0;
+  Computed();
+}
+
+std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
+  context_->Enter();
+  std::vector<CUevent> events;
+  const auto mark = [&] {
+    CUevent event = nullptr;
+    context_->Check(cu.EventCreate(&event, CU_EVENT_DEFAULT), "cuEventCreate");
+    events.push_back(event);
+    context_->Check(cu.EventRecord(event, compute_), "cuEventRecord");
+  };
+  const auto release = [&] {
+    for (CUevent event : events) cu.EventDestroy(event);
+  };
+  std::vector<double> times;
+  try {
+    for (size_t at = 0; at < count;) {
+      const size_t length = LengthOf(cells + at, count - at);
+      mark();
+      Enqueue(cells + at, length);
+      mark();
+      at += length;
+    }
+    context_->Check(cu.StreamSynchronize(compute_), "cuStreamSynchronize");
+    for (size_t i = 0; i + 1 < events.size(); i += 2) {
+      float milliseconds = -1;
+      const CUresult code = cu.EventElapsedTime(&milliseconds, events[i], events[i + 1]);
+      times.push_back(code == CUDA_SUCCESS && milliseconds >= 0 ? static_cast<double>(milliseconds) * 1e6 : -1);
+    }
+  } catch (NativeError& error) {
+    cu.StreamSynchronize(compute_);
+    error.command = events.empty() ? 0 : static_cast<int64_t>((events.size() - 1) / 2);
+    release();
+    throw;
+  }
+  release();
+  return times;
+}
+
+void Driver::Enqueue(const double* cells, size_t length) {
+  unmarked_ = true;
+  switch (Whole(cells[0], "submit", "the kind of a command", kFill)) {
+    case kDispatch:
+      Dispatch(cells, length);
+      return;
+    case kCopy:
+      Expect(length, 7, "copy");
+      Copy(cells);
+      return;
+    case kFill:
+      Expect(length, 6, "fill");
+      Fill(cells);
+      return;
+    default:
+      Refuse("submit", "there is no such command");
+  }
+}
+
+void Driver::Fill(const double* cells) {
+  const size_t offset = Whole(cells[3], "fill", "the offset");
+  const size_t bytes = Whole(cells[4], "fill", "the number of bytes");
+  const auto pattern = static_cast<unsigned>(Whole(cells[5], "fill", "the pattern", 4294967295.0));
+  Memory& memory = Within(cells[2], offset, bytes, "fill");
+  if (bytes == 0) return;
+  if (offset % 4 != 0 || bytes % 4 != 0) Refuse("fill", "offset and bytes are no multiples of four");
+  context_->Check(cu.MemsetD32Async(Use(memory) + offset, pattern, bytes / 4, compute_), "cuMemsetD32Async");
+}
+
+void Driver::Dispatch(const double* cells, size_t length) {
+  if (length < 6) Refuse("dispatch", "the kernel is not said");
+  Kernel* k = kernels_.Find(cells[2]);
+  if (k == nullptr) Refuse("dispatch", "there is no such kernel");
+  Expect(length, k->cells, "dispatch");
+  unsigned grid[3];
+  for (int axis = 0; axis < 3; axis++) {
+    const size_t groups = Whole(cells[3 + axis], "dispatch", "the groups", static_cast<double>(k->grid[axis]));
+    grid[axis] = groups == 0 ? k->grid[axis] : static_cast<unsigned>(groups);
+  }
+  alignas(16) char parameters[4096];
+  const double* cell = cells + 6;
+  for (const Argument& argument : k->arguments) {
+    if (argument.bytes > 0) {
+      std::memcpy(parameters + argument.at, cell++, argument.bytes);
+      continue;
+    }
+    const size_t offset = Whole(cell[1], "dispatch", "an offset");
+    Memory& memory = Within(cell[0], offset, Whole(cell[2], "dispatch", "the bytes of a binding"), "dispatch");
+    const CUdeviceptr at = Use(memory) + offset;
+    std::memcpy(parameters + argument.at, &at, sizeof at);
+    cell += 3;
+  }
+  size_t bytes = k->parameterBytes;
+  void* extra[] = {LaunchParamPointer(), parameters, LaunchParamSize(), &bytes, LaunchParamEnd()};
+  context_->Check(cu.LaunchKernel(k->function, grid[0], grid[1], grid[2], k->group[0], k->group[1], k->group[2],
+                                  k->sharedBytes, compute_, nullptr, bytes == 0 ? nullptr : extra),
+                  "cuLaunchKernel");
+}
+
+/** Ranges of one buffer may overlap: those go through memory of their own. */
+void Driver::Copy(const double* cells) {
+  const size_t source = Whole(cells[3], "copy", "an offset");
+  const size_t target = Whole(cells[5], "copy", "an offset");
+  const size_t bytes = Whole(cells[6], "copy", "the number of bytes");
+  Memory& fromMemory = Within(cells[2], source, bytes, "copy");
+  Memory& toMemory = Within(cells[4], target, bytes, "copy");
+  if (bytes == 0) return;
+  const CUdeviceptr from = Use(fromMemory) + source;
+  const CUdeviceptr to = Use(toMemory) + target;
+  if (from + bytes <= to || to + bytes <= from) {
+    context_->Check(cu.MemcpyDtoDAsync(to, from, bytes, compute_), "cuMemcpyDtoDAsync");
+    return;
+  }
+  const CUdeviceptr between = AllocBytes(bytes);
+  CUresult code = cu.MemcpyDtoDAsync(between, from, bytes, compute_);
+  if (code == CUDA_SUCCESS) code = cu.MemcpyDtoDAsync(to, between, bytes, compute_);
+  if (pool_ != nullptr) {
+    cu.MemFreeAsync(between, compute_);
+  } else {
+    cu.StreamSynchronize(compute_);
+    cu.MemFree(between);
+  }
+  context_->Check(code, "cuMemcpyDtoDAsync");
+}

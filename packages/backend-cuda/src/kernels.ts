@@ -1,0 +1,98 @@
+/** The engine's kernels: emitted, compiled in the background, made when they are first run or somebody waits for them. */
+import { isNativeError, type NativeError } from '@polygrad/addon';
+import { CompileError, type CompiledKernel, type KernelSource } from '@polygrad/core/engine';
+import { printProgram, type Program } from '@polygrad/core/kernel';
+import { emitPtx, PtxError, type PtxKernel } from '@polygrad/emit-ptx';
+import { codeName, refusals } from './errors.ts';
+import { CudaKernel } from './kernel.ts';
+import { Modules } from './modules.ts';
+import type { Setup } from './setup.ts';
+
+/** Lines of the compiler's words that are worth repeating. */
+const longestLog = 40;
+
+export class Kernels {
+  readonly #setup: Setup;
+  readonly #modules: Modules;
+
+  constructor(setup: Setup) {
+    this.#setup = setup;
+    this.#modules = new Modules(setup.driver);
+  }
+
+  /** Texts compiled since the engine was made, and how often a text was there already. */
+  get counts(): { readonly compiled: number; readonly reused: number } {
+    const { compiled, reused } = this.#modules;
+    return { compiled, reused };
+  }
+
+  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what PTX cannot say. */
+  start(programs: readonly Program[]): CudaKernel[] {
+    const emitted = programs.map((program) => {
+      try {
+        return emitPtx(program, this.#setup.target);
+      } catch (error) {
+        if (!(error instanceof PtxError)) throw error;
+        throw new CompileError('cuda', program.name, error.message, printProgram(program), { cause: error });
+      }
+    });
+    return programs.map((program, i) => {
+      const kernel = emitted[i] as PtxKernel;
+      return new CudaKernel(program, kernel, this.#modules.take(kernel.text));
+    });
+  }
+
+  /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
+  handleOf(kernel: CudaKernel): number {
+    if (kernel.handle >= 0) return kernel.handle;
+    const { program, emitted, held, layout } = kernel;
+    try {
+      kernel.handle = this.#setup.driver.kernel(this.#modules.handleOf(held), emitted.entry, layout);
+    } catch (error) {
+      if (isNativeError(error) && refusals.has(error.code)) throw explain(error, program, emitted);
+      throw error;
+    }
+    return kernel.handle;
+  }
+
+  /** Resolves when these are compiled, or refused; null where `handleOf` would wait for none of them. */
+  compiling(kernels: readonly CudaKernel[]): Promise<void> | null {
+    const open = kernels.filter(({ handle, held }) => handle < 0 && held.building).map(({ held }) => held);
+    return open.length === 0 ? null : this.#modules.whenBuilt(open);
+  }
+
+  /** Resolves when all are compiled, or refused. */
+  ready(): Promise<void> {
+    return this.#modules.whenBuilt();
+  }
+
+  release(kernels: readonly CompiledKernel[]): void {
+    for (const kernel of kernels as readonly CudaKernel[]) {
+      if (kernel.released) continue;
+      kernel.released = true;
+      if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
+      this.#modules.release(kernel.held);
+    }
+  }
+}
+
+/** The text the driver was given. */
+export function sourceOf(kernel: CompiledKernel): KernelSource {
+  return { language: 'ptx', text: (kernel as CudaKernel).emitted.text };
+}
+
+/** What the driver's compiler says about a kernel: with the line of PTX, its IR, and the log. */
+function explain(error: NativeError, program: Program, { text, lines }: PtxKernel): CompileError {
+  const log = error.log.trim().split('\n').slice(0, longestLog).join('\n');
+  const number = Number(/\bline (\d+)/.exec(log)?.[1] ?? 0);
+  const line = text.split('\n')[number - 1]?.trim();
+  const node = lines[number - 1];
+  const where = line === undefined ? '' : ` at line ${number}, \`${line}\`${node ? ` (${node.op} ${node.dtype})` : ''}`;
+  return new CompileError(
+    'cuda',
+    program.name,
+    `the compiler of the driver refuses it (${codeName(error.code)})${where}:\n${log}\nPTX:\n${text}\nkernel IR:`,
+    printProgram(program),
+    { cause: error },
+  );
+}

@@ -1,0 +1,115 @@
+/** What a new engine is made of: its options, its card and driver, the capabilities it reports. */
+import { isNativeError } from '@polygrad/addon';
+import {
+  checkFields,
+  defaultStore,
+  type EngineCaps,
+  EngineMissingError,
+  type EngineTuning,
+  numberFrom,
+  oneOf,
+  type OptionRules,
+  showCaps,
+  type TuningStore,
+} from '@polygrad/core/engine';
+import { threadLowering } from '@polygrad/core/engine/threads';
+import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
+import type { DeviceRecord, Driver } from './addon.ts';
+import { chooseDevice } from './devices.ts';
+import { codeName, fatalCodes } from './errors.ts';
+import { isaOf } from './target.ts';
+
+/** Options of `createCudaEngine`. */
+export interface CudaEngineOptions {
+  /**
+   * The card: its index in `listCudaDevices()`, its UUID or the beginning of it, or a part of its name. Default:
+   * POLYGRAD_CUDA_DEVICE (any of them), else the card with the highest score.
+   */
+  readonly device?: number | string;
+  /** Most bytes of the card's memory to hold. Default: all it has. */
+  readonly memory?: number;
+  /**
+   * Tuning (`tune` of @polygrad/core). 'load': what was measured on the card in earlier runs is used. 'automatic': what is new is
+   * measured, too, soon after it was first run; sums are then added in another order from there on. Default: 'automatic'.
+   */
+  readonly tuning?: 'automatic' | 'load' | false;
+  /** Where measurements are kept. Default: `defaultStore()` of @polygrad/core. */
+  readonly tuningStore?: TuningStore;
+}
+
+/** Everything an engine needs that does not change. */
+export interface Setup {
+  readonly driver: Driver;
+  readonly device: string;
+  readonly caps: EngineCaps;
+  readonly target: PtxTarget;
+  /** Most bytes to hold. */
+  readonly limit: number;
+  readonly tuning: EngineTuning | null;
+}
+
+/** The card wished for: the options', else POLYGRAD_CUDA_DEVICE. */
+export function wishedDevice(options: CudaEngineOptions): number | string | undefined {
+  if (options.device !== undefined) return options.device;
+  const text = process.env.POLYGRAD_CUDA_DEVICE;
+  if (text === undefined || text === '') return undefined;
+  return /^\d{1,4}$/.test(text) ? Number(text) : text;
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+const [isIndex] = numberFrom(0, 2 ** 31, true);
+const rules: OptionRules<CudaEngineOptions> = {
+  device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a card, its UUID or a part of its name'],
+  memory: numberFrom(1),
+  tuning: oneOf('automatic', 'load', false),
+  tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
+};
+
+/**
+ * Opens a card.
+ *
+ * @throws ArgumentError for options that are not known, and values that do not fit
+ */
+export function setUp(options: CudaEngineOptions): Setup {
+  checkFields('cuda', options, rules);
+  const { addon, record, device, simulated } = chooseDevice(wishedDevice(options));
+  let driver: Driver;
+  try {
+    driver = new addon.Driver(device.index);
+  } catch (error) {
+    if (!isNativeError(error)) throw error;
+    const { code, call } = error;
+    const why = fatalCodes.has(code)
+      ? `a fault ended it in this process (${codeName(code)}): start the process anew`
+      : `${call} says ${codeName(code)} (${code})${code === 46 || code === 101 ? ': another process may hold it alone' : ''}`;
+    throw new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`);
+  }
+  const target = { computeCapability: 10 * record.major + record.minor, isa: isaOf(addon.version()) };
+  return {
+    driver,
+    device: `${device.name} (compute capability ${device.capability})`,
+    caps: capsOf(record, target),
+    target,
+    limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
+    // There is nothing to measure on the processor that plays the card.
+    tuning: simulated && options.tuning === undefined ? null : tuningOf(options),
+  };
+}
+
+function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): EngineTuning | null {
+  if (tuning === false) return null;
+  return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
+}
+
+function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
+  const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
+  const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
+  return showCaps({
+    ...ptxCaps(target.computeCapability, limits),
+    lowering: threadLowering,
+    maxBufferBytes: memoryBytes,
+    // Loads and stores of vectors are of 16 bytes.
+    bindAlign: 16,
+    arena: true,
+  });
+}

@@ -1,0 +1,40 @@
+/** What powers of two divide indices: whole vectors are loaded and stored where that is certain. */
+import type { KNode } from './ir.ts';
+
+const most = 1 << 16;
+
+/**
+ * A power of two that divides an integer value for certain. `known` has those of its sources; what is not in it counts as 1.
+ *
+ * @example
+ * const e = new Exprs();
+ * divisorOf(e.i32(12), new Map()); // 4
+ */
+export function divisorOf(n: KNode, known: ReadonlyMap<KNode, number>): number {
+  const of = (i: number): number => known.get(n.src[i] as KNode) ?? 1;
+  switch (n.op) {
+    case 'CONST': {
+      const value = Number(n.arg.value);
+      return value === 0 ? most : Math.min(most, value & -value);
+    }
+    case 'MUL':
+      return Math.min(most, of(0) * of(1));
+    case 'SHL':
+      return n.src[1]?.op === 'CONST' ? Math.min(most, of(0) * 2 ** (Number(n.src[1].arg.value) & 31)) : of(0);
+    case 'AND':
+      return Math.max(of(0), of(1));
+    case 'ADD':
+    case 'SUB':
+    case 'MAX':
+    case 'MIN':
+    case 'OR':
+    case 'XOR':
+      return Math.min(of(0), of(1));
+    case 'WHERE':
+      return Math.min(of(1), of(2));
+    case 'NEG':
+      return of(0);
+    default:
+      return 1;
+  }
+}

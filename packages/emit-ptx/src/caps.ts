@@ -1,0 +1,55 @@
+/** What a compiler of kernels must know of a card whose programs are emitted as PTX. */
+import type { DType, KOp, TargetCaps } from '@polygrad/core/kernel';
+
+/** What the driver says of a card. What is left out is what every card of its compute capability has. */
+export interface PtxLimits {
+  /** Most bytes of shared memory of a group, asked for at the launch. Default 48 KiB. */
+  readonly sharedBytes?: number;
+  /** Most threads in a group. Default 1024. */
+  readonly maxGroup?: number;
+  /** Multiprocessors. Default 16. */
+  readonly multiprocessors?: number;
+}
+
+// biome-ignore format: a list
+const dtypes: readonly DType[] = [
+  'float32', 'float16', 'bfloat16', 'float64', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
+];
+
+/** Value operations PTX has besides BASE_OPS, exactly as the contract wants them. */
+export const ptxNativeOps: ReadonlySet<KOp> = new Set<KOp>([
+  'ABS',
+  'CEIL',
+  'TRUNC',
+  'ROUND',
+  'ISNAN',
+  'RECIP',
+  'FMA',
+  'MULADD',
+  'MULHI',
+]);
+
+/**
+ * What kernels are lowered for on a card of this compute capability. An engine adds what it knows of memory.
+ *
+ * @example
+ * ptxCaps(80, { multiprocessors: 108 }).simt; // true
+ */
+export function ptxCaps(_computeCapability: number, limits: PtxLimits = {}): TargetCaps {
+  return {
+    dtypes: new Set(dtypes),
+    computes: new Set(dtypes),
+    nativeOps: ptxNativeOps,
+    flushesDenormals: false,
+    simt: true,
+    vectorBytes: 16,
+    sharedBytes: limits.sharedBytes ?? 48 * 1024,
+    subgroups: { least: 32, most: 32, numbered: true },
+    maxGroup: limits.maxGroup ?? 1024,
+    // 4 KiB of parameters, of eight bytes each, and room for scalars.
+    maxBindings: 480,
+    parallelism: limits.multiprocessors ?? 16,
+    // The order of float additions would depend on the threads; results here never do.
+    atomics: new Set(),
+  };
+}

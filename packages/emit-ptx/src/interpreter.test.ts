@@ -1,0 +1,148 @@
+/** What the interpreter of PTX refuses, and the faults it finds: what hides in a device shows there. */
+import { describe, expect, it } from 'vitest';
+import { ptxRun, runLaunches } from './fixtures/ptx-run.ts';
+
+/** Runs lines of a kernel with one buffer of `bytes` bytes; gives it as words. */
+function run(lines: readonly string[], { bytes = 256, threads = 32, dynamic = 0, head = '' } = {}): number[] {
+  const text = [
+    '.version 7.0',
+    '.target sm_80',
+    '.address_size 64',
+    ...(head === '' ? [] : [head]),
+    '.visible .entry k(.param .u64 p0)',
+    '{',
+    '.reg .pred %p<8>; .reg .b16 %h<8>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .reg .f64 %fd<8>;',
+    '.shared .align 16 .b8 s[256];',
+    'ld.param.b64 %rd0, [p0];',
+    'mov.u32 %r0, %tid.x;',
+    'mad.wide.s32 %rd1, %r0, 4, %rd0;',
+    ...lines,
+    'ret;',
+    '}',
+  ].join('\n');
+  const launch = {
+    text,
+    entry: 'k',
+    grid: [1, 1, 1],
+    group: [threads, 1, 1],
+    dynamicSharedBytes: dynamic,
+    arguments: [{ buffer: 0, offset: 0, bytes }],
+  } as const;
+  const [after] = runLaunches([new Uint8Array(bytes)], [launch]);
+  return [...new Uint32Array(new Uint8Array(after!).buffer)];
+}
+
+describe.skipIf(ptxRun() === null)('the interpreter', () => {
+  it.each([
+    ['an instruction', ['ex2.approx.f32 %f0, %f1;'], /line 11: unknown instruction ex2\.approx\.f32/],
+    ['a register', ['mov.b32 %r0, %r9;'], /line 11: no register %r9/],
+    ['the size of a register', ['add.s32 %r0, %rd0, 1;'], /another size/],
+    ['a label', ['bra $nowhere;'], /no label \$nowhere/],
+    ['a number of operands', ['add.s32 %r0, %r1;'], /another number of operands/],
+    ['a literal', ['mov.f32 %f0, 0f3f80;'], /8 or 16 digits/],
+    ['a directive', ['.local .b8 x[4];'], /unknown directive \.local/],
+  ])('refuses %s that it does not know, with the line', (_, lines, why) => {
+    expect(() => run(lines)).toThrow(why);
+  });
+
+  it.each([
+    [
+      'an access out of range',
+      ['st.global.b32 [%rd1+132], %r0;'],
+      /line 11: st\.global.* thread \(31, 0, 0\): .* out of range/,
+    ],
+    ['one before the start', ['ld.global.b32 %r1, [%rd1+-4];'], /thread \(0, 0, 0\): .* out of range/],
+    [
+      'an access that is not aligned',
+      ['ld.global.v2.b32 {%r1, %r2}, [%rd1];'],
+      /thread \(1, 0, 0\): .* not a multiple of 8/,
+    ],
+    ['shared memory out of range', ['st.shared.b32 [s+256], %r0;'], /out of the group's 256/],
+    ['shared memory that nobody wrote', ['ld.shared.b32 %r1, [s];'], /read before it is written/],
+    ['two threads that write one place', ['st.shared.b32 [s], %r0;'], /race at shared address 0x0: thread 0 wrote it/],
+    ['lanes that a mask does not name', ['shfl.sync.bfly.b32 %r1, %r0, 1, 31, 0xffff;'], /mask of lanes/],
+  ])('finds %s', (_, lines, why) => {
+    expect(() => run(lines, { bytes: 256 })).toThrow(why);
+  });
+
+  it('finds reading what another thread wrote without a barrier, and takes it with one', () => {
+    const shift = (between: readonly string[]): readonly string[] => [
+      'mov.u32 %r1, s;',
+      'mad.lo.s32 %r2, %r0, 4, %r1;',
+      'st.shared.b32 [%r2], %r0;',
+      ...between,
+      'xor.b32 %r3, %r2, 4;',
+      'ld.shared.b32 %r4, [%r3];',
+      'st.global.b32 [%rd1], %r4;',
+    ];
+    expect(() => run(shift([]))).toThrow(/race .* wrote it, no barrier between/);
+    expect(run(shift(['bar.sync 0;'])).slice(0, 6)).toEqual([1, 0, 3, 2, 5, 4]);
+  });
+
+  it('finds a barrier that not all threads reach', () => {
+    const some = ['setp.lt.s32 %p0, %r0, 40;', '@!%p0 bra $end;', 'bar.sync 0;', '$end:'];
+    expect(() => run(some, { threads: 64 })).toThrow(
+      /bar\.sync 0; .* thread \(40, 0, 0\): .* not reached by all threads/,
+    );
+    const first = ['setp.lt.s32 %p0, %r0, 32;', '@!%p0 bra $end;', 'bar.sync 0;', '$end:'];
+    expect(() => run(first, { threads: 64 })).toThrow(/not reached by all warps/);
+  });
+
+  it('runs lanes that part, and brings them together again', () => {
+    const lines = [
+      'mov.b32 %r1, 0;',
+      '$again:',
+      'and.b32 %r2, %r0, 3;',
+      'setp.gt.s32 %p0, %r1, %r2;',
+      '@%p0 bra $end;',
+      'add.s32 %r1, %r1, 1;',
+      'bra $again;',
+      '$end:',
+      // Only where all are together again the mask fits.
+      'shfl.sync.bfly.b32 %r3, %r1, 1, 31, 0xffffffff;',
+      'mad.lo.s32 %r4, %r1, 10, %r3;',
+      'st.global.b32 [%rd1], %r4;',
+    ];
+    expect(run(lines).slice(0, 8)).toEqual([12, 21, 34, 43, 12, 21, 34, 43]);
+  });
+
+  it('knows what instructions do at the edges', () => {
+    const one = (kind: 'r' | 'f', ...lines: readonly string[]): number =>
+      run([...lines, `st.global.b32 [%rd1], %${kind}1;`])[0]!;
+    const bits = (x: number): number => new Uint32Array(Float32Array.of(x).buffer)[0]!;
+    // Counts of shifts are not taken modulo 32.
+    expect(one('r', 'mov.b32 %r2, 1;', 'shl.b32 %r1, %r2, 32;')).toBe(0);
+    expect(one('r', 'mov.b32 %r2, -8;', 'shr.s32 %r1, %r2, 40;')).toBe(0xffffffff);
+    // Without .NaN the number wins; -0 is less than 0.
+    expect(one('f', 'max.f32 %f1, 0f7FC00000, 0f3F800000;')).toBe(bits(1));
+    expect(one('f', 'max.f32 %f1, 0f80000000, 0f00000000;')).toBe(bits(0));
+    expect(one('f', 'min.f32 %f1, 0f00000000, 0f80000000;')).toBe(bits(-0));
+    expect(one('f', 'max.NaN.f32 %f1, 0f7FC00000, 0f3F800000;')).toBe(0x7fffffff);
+    // NaN is 0 between float32 and 32 bits, and the top bit where 64 bits are on either side.
+    expect(one('r', 'cvt.rzi.s32.f32 %r1, 0f7FC00000;')).toBe(0);
+    expect(one('r', 'cvt.rzi.s32.f64 %r1, 0d7FF8000000000000;')).toBe(0x80000000);
+    expect(one('r', 'cvt.rzi.s64.f32 %rd2, 0f7FC00000;', 'shr.u64 %rd3, %rd2, 32;', 'cvt.u32.u64 %r1, %rd3;')).toBe(
+      0x80000000,
+    );
+    expect(one('r', 'cvt.rzi.u32.f32 %r1, 0fC0000000;')).toBe(0);
+    expect(one('r', 'cvt.rzi.s32.f32 %r1, 0f4F800000;')).toBe(0x7fffffff);
+    // Fused once: 1 + 2^-23 squared, less 1 + 2^-22.
+    expect(one('f', 'fma.rn.f32 %f1, 0f3F800001, 0f3F800001, 0fBF800002;')).toBe(bits(2 ** -46));
+    // Halves to even, subnormal numbers, overflow.
+    const half = (x: number): number =>
+      one('r', `mov.b32 %f2, ${bits(x)};`, 'cvt.rn.f16.f32 %h1, %f2;', 'cvt.u32.u16 %r1, %h1;');
+    expect([1, 1 + 2 ** -11, 1 + 3 * 2 ** -11, 65519, 65520, 2 ** -24, 2 ** -25, -0].map(half)).toEqual([
+      0x3c00, 0x3c00, 0x3c02, 0x7bff, 0x7c00, 1, 0, 0x8000,
+    ]);
+    const brain = (x: number): number =>
+      one('r', `mov.b32 %f2, ${bits(x)};`, 'cvt.rn.bf16.f32 %h1, %f2;', 'cvt.u32.u16 %r1, %h1;');
+    expect([1, 1 + 2 ** -8, 1 + 3 * 2 ** -8, 3.4e38, -2].map(brain)).toEqual([0x3f80, 0x3f80, 0x3f82, 0x7f80, 0xc000]);
+  });
+
+  it('has shared memory without a length behind that with one', () => {
+    const head = '.extern .shared .align 16 .b8 more[];';
+    const lines = ['mov.u32 %r1, more;', 'st.global.b32 [%rd1], %r1;', 'mov.b32 %r2, 7;'];
+    expect(run(lines, { head, dynamic: 64, threads: 1 })[0]).toBe(256);
+    expect(() => run(['st.shared.b32 [more+64], %r0;'], { head, dynamic: 64 })).toThrow(/out of the group's 320/);
+  });
+});

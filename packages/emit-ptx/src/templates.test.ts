@@ -1,0 +1,80 @@
+/** Registers, spills and warps of the tiles of contractions on sm_80: those that are chosen by shape, and all that may be measured. */
+import { conv2d, type DType, flush, matmul, setEngine, type Tensor, tensor, tune } from '@polygrad/core';
+import { createNullEngine } from '@polygrad/testing';
+import { expect, it } from 'vitest';
+import { assemble, ptxas, type Resources } from './fixtures/ptxas.ts';
+import { emitPtx, type PtxKernel, ptxCaps } from './index.ts';
+
+const target = { computeCapability: 80, isa: '7.0' };
+
+/** Warps that a multiprocessor of sm_80 holds of such a kernel, of 64: by registers, given out to a warp 256 at a time, and by group memory. */
+function warpsOf({ registers, sharedBytes }: Resources, { group }: PtxKernel): number {
+  const warps = Math.ceil((group[0] * group[1] * group[2]) / 32);
+  const ofRegisters = Math.floor(65536 / (Math.ceil((registers * 32) / 256) * 256));
+  const groups = Math.min(
+    32,
+    Math.floor(64 / warps),
+    Math.floor(ofRegisters / warps),
+    Math.floor((164 * 1024) / (sharedBytes + 1024)),
+  );
+  return groups * warps;
+}
+
+function filled(dtype: DType, shape: readonly number[]): Tensor {
+  const length = shape.reduce((a, b) => a * b);
+  const data = dtype === 'float16' || dtype === 'bfloat16' ? new Uint16Array(length) : new Float32Array(length);
+  return tensor(data, { dtype, shape: [...shape] });
+}
+
+/** An engine that computes nothing, and the kernels it was given. */
+async function listening(): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
+  const engine = createNullEngine({ ...ptxCaps(80, { multiprocessors: 108 }), bindAlign: 16 });
+  const kernels: PtxKernel[] = [];
+  const compile = engine.compile.bind(engine);
+  engine.compile = (programs) => {
+    for (const p of programs) kernels.push(emitPtx(p, target));
+    return compile(programs);
+  };
+  await setEngine(engine);
+  return { kernels, engine };
+}
+
+/** Products and convolutions: the most registers of any kernel of theirs, and the fewest warps of the largest. */
+const chosen: readonly (readonly [string, () => Tensor, number, number])[] = [
+  ['float32 1024', () => matmul(filled('float32', [1024, 1024]), filled('float32', [1024, 1024])), 128, 16],
+  ['float16 1024', () => matmul(filled('float16', [1024, 1024]), filled('float16', [1024, 1024])), 128, 16],
+  ['bfloat16 1024', () => matmul(filled('bfloat16', [1024, 1024]), filled('bfloat16', [1024, 1024])), 128, 16],
+  ['float64 1024', () => matmul(filled('float64', [1024, 1024]), filled('float64', [1024, 1024])), 128, 16],
+  ['float32 256', () => matmul(filled('float32', [256, 256]), filled('float32', [256, 256])), 96, 16],
+  ['float32 1 x 4096', () => matmul(filled('float32', [1, 4096]), filled('float32', [4096, 512])), 96, 16],
+  ['batched 64', () => matmul(filled('float32', [32, 64, 64]), filled('float32', [32, 64, 64])), 96, 16],
+  ['conv 3 x 3', () => conv2d(filled('float32', [8, 64, 56, 56]), filled('float32', [64, 64, 3, 3])), 128, 16],
+];
+
+it.skipIf(ptxas() === null).each(chosen)('%s spills nothing and leaves room', async (_, compute, registers, warps) => {
+  const { kernels } = await listening();
+  const y = compute();
+  flush();
+  y.dispose();
+  const [largest] = assemble(kernels, target)
+    .map((r, i) => ({ ...r, warps: warpsOf(r, kernels[i]!) }))
+    .sort((a, b) => b.registers - a.registers);
+  expect(largest).toMatchObject({ spilled: 0 });
+  expect(largest?.registers).toBeLessThanOrEqual(registers);
+  expect(largest?.warps).toBeGreaterThanOrEqual(warps);
+});
+
+it.skipIf(ptxas() === null)('no tile that may be measured spills', async () => {
+  const { kernels, engine } = await listening();
+  // What is measured makes no difference: all tiles are compiled.
+  engine.submitTimed = async (commands) => commands.map(() => 1000);
+  for (const [, compute] of chosen.slice(0, 2)) compute();
+  flush();
+  await tune(engine, { budget: 1e6 });
+  expect(kernels.length).toBeGreaterThan(20);
+  const texts = [...new Map(kernels.map((k) => [k.text, k])).values()];
+  for (const [i, r] of assemble(texts, target).entries()) {
+    expect(r, texts[i]!.text).toMatchObject({ spilled: 0 });
+    expect(r.registers).toBeLessThanOrEqual(168);
+  }
+});

@@ -1,0 +1,224 @@
+/** Loads, stores and atomics, each checked: range, alignment, and in shared memory who else touched it since the last barrier. */
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+#include "program.h"
+
+namespace ptx {
+namespace {
+
+enum class Access { read, write, atomic };
+
+std::string hex(uint64_t x) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, x);
+  return text;
+}
+
+/** The range that holds the bytes, or a fault. */
+const ptx_range *range_of(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
+  const ptx_memory &m = *w.group->memory;
+  const ptx_range *end = m.ranges + m.count;
+  const ptx_range *after =
+      std::upper_bound(m.ranges, end, address, [](uint64_t at, const ptx_range &r) { return at < r.start; });
+  if (after == m.ranges || address + bytes > after[-1].start + after[-1].bytes || address + bytes < address)
+    throw Fault{"address " + hex(address) + " with " + std::to_string(bytes) + " bytes is out of range", lane};
+  return after - 1;
+}
+
+void check_alignment(uint64_t address, size_t bytes, unsigned lane) {
+  if (address % bytes != 0)
+    throw Fault{"address " + hex(address) + " is not a multiple of " + std::to_string(bytes), lane};
+}
+
+struct Device {
+  static constexpr const char *letter = "G";
+
+  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane, Access) {
+    const uint64_t address = reg<uint64_t>(w, i.a)[lane] + uint64_t(i.offset);
+    ptx_range &met = w.group->met[i.target];
+    if (address < met.start || address + bytes > met.start + met.bytes) met = *range_of(w, address, bytes, lane);
+    check_alignment(address, bytes, lane);
+    return reinterpret_cast<uint8_t *>(address);
+  }
+};
+
+constexpr uint16_t many = 0xffff;
+
+struct Shared {
+  static constexpr const char *letter = "S";
+
+  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane, Access access) {
+    Group &g = *w.group;
+    const uint64_t address = uint32_t(reg<uint32_t>(w, i.a)[lane] + uint32_t(i.offset));
+    if (address + bytes > g.shared.size())
+      throw Fault{"shared address " + hex(address) + " with " + std::to_string(bytes) + " bytes is out of the group's " +
+                      std::to_string(g.shared.size()),
+                  lane};
+    check_alignment(address, bytes, lane);
+    if (!g.touched.empty())
+      for (size_t b = 0; b < bytes; b++) touch(g, address + b, uint16_t(w.first_thread + lane), lane, access);
+    return g.shared.data() + address;
+  }
+
+  static void touch(Group &g, uint64_t address, uint16_t thread, unsigned lane, Access access) {
+    Touched &byte = g.touched[address];
+    const auto with = [&](unsigned other) {
+      return other == many ? std::string("several threads") : "thread " + std::to_string(other);
+    };
+    if (access == Access::read && byte.written == 0)
+      throw Fault{"shared address " + hex(address) + " is read before it is written", lane};
+    // Atomics order themselves.
+    if (access == Access::atomic) return;
+    if (byte.written == g.epoch && byte.writer != thread)
+      throw Fault{"race at shared address " + hex(address) + ": " + with(byte.writer) + " wrote it, no barrier between",
+                  lane};
+    if (access == Access::read) {
+      byte.reader = byte.read == g.epoch && byte.reader != thread ? many : thread;
+      byte.read = g.epoch;
+      return;
+    }
+    if (byte.read == g.epoch && byte.reader != thread)
+      throw Fault{"race at shared address " + hex(address) + ": " + with(byte.reader) + " read it, no barrier between",
+                  lane};
+    byte.written = g.epoch;
+    byte.writer = thread;
+  }
+};
+
+/** N elements of type M in memory, each in a register of type T. */
+template <class Space, class T, class M, unsigned N>
+void load(Warp &w, const Instruction &i, uint32_t mask) {
+  for (unsigned t = 0; t < lanes; t++) {
+    if (!(mask >> t & 1)) continue;
+    const uint8_t *from = Space::at(w, i, sizeof(M) * N, t, Access::read);
+    for (unsigned n = 0; n < N; n++) {
+      M value;
+      std::memcpy(&value, from + n * sizeof(M), sizeof(M));
+      reg<T>(w, i.vector[n])[t] = T(value);
+    }
+  }
+}
+
+template <class Space, class T, class M, unsigned N>
+void store(Warp &w, const Instruction &i, uint32_t mask) {
+  for (unsigned t = 0; t < lanes; t++) {
+    if (!(mask >> t & 1)) continue;
+    uint8_t *to = Space::at(w, i, sizeof(M) * N, t, Access::write);
+    for (unsigned n = 0; n < N; n++) {
+      const M value = M(reg<T>(w, i.vector[n])[t]);
+      std::memcpy(to + n * sizeof(M), &value, sizeof(M));
+    }
+  }
+}
+
+template <class T, class M>
+void load_parameter(Warp &w, const Instruction &i, uint32_t mask) {
+  M value;
+  std::memcpy(&value, w.group->parameters + i.offset, sizeof(M));
+  for (unsigned t = 0; t < lanes; t++)
+    if (mask >> t & 1) reg<T>(w, i.d)[t] = T(value);
+}
+
+// clang-format off
+struct Add { template <class T> static T of(T a, T b) { return a + b; } };
+struct Max { template <class T> static T of(T a, T b) { return a > b ? a : b; } };
+struct Min { template <class T> static T of(T a, T b) { return a < b ? a : b; } };
+struct Or { template <class T> static T of(T a, T b) { return a | b; } };
+// clang-format on
+
+/** Lanes take turns in their order. */
+template <class Space, class T, class F>
+void reduce(Warp &w, const Instruction &i, uint32_t mask) {
+  const T *a = reg<T>(w, i.b);
+  for (unsigned t = 0; t < lanes; t++) {
+    if (!(mask >> t & 1)) continue;
+    uint8_t *at = Space::at(w, i, sizeof(T), t, Access::atomic);
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    value = F::of(value, a[t]);
+    std::memcpy(at, &value, sizeof(T));
+  }
+}
+
+template <class Space, class T>
+void exchange_if(Warp &w, const Instruction &i, uint32_t mask) {
+  for (unsigned t = 0; t < lanes; t++) {
+    if (!(mask >> t & 1)) continue;
+    uint8_t *at = Space::at(w, i, sizeof(T), t, Access::atomic);
+    T value;
+    std::memcpy(&value, at, sizeof(T));
+    const T expected = reg<T>(w, i.b)[t];
+    const T next = reg<T>(w, i.c)[t];
+    if (value == expected) std::memcpy(at, &next, sizeof(T));
+    reg<T>(w, i.d)[t] = value;
+  }
+}
+
+template <class T, class M>
+void add_type(Forms &forms, const std::string &type) {
+  const std::string w = sizeof(T) == 2 ? "h" : sizeof(T) == 4 ? "w" : "q";
+  forms["ld.param." + type] = {load_parameter<T, M>, w + "P"};
+  forms["ld.global." + type] = {load<Device, T, M, 1>, "1" + w + "G"};
+  forms["ld.global.v2." + type] = {load<Device, T, M, 2>, "2" + w + "G"};
+  forms["ld.global.v4." + type] = {load<Device, T, M, 4>, "4" + w + "G"};
+  forms["ld.shared." + type] = {load<Shared, T, M, 1>, "1" + w + "S"};
+  forms["ld.shared.v2." + type] = {load<Shared, T, M, 2>, "2" + w + "S"};
+  forms["ld.shared.v4." + type] = {load<Shared, T, M, 4>, "4" + w + "S"};
+  forms["st.global." + type] = {store<Device, T, M, 1>, "G1" + w};
+  forms["st.global.v2." + type] = {store<Device, T, M, 2>, "G2" + w};
+  forms["st.global.v4." + type] = {store<Device, T, M, 4>, "G4" + w};
+  forms["st.shared." + type] = {store<Shared, T, M, 1>, "S1" + w};
+  forms["st.shared.v2." + type] = {store<Shared, T, M, 2>, "S2" + w};
+  forms["st.shared.v4." + type] = {store<Shared, T, M, 4>, "S4" + w};
+  if (sizeof(T) * 4 > 16)
+    for (const char *name : {"ld.global.v4.", "ld.shared.v4.", "st.global.v4.", "st.shared.v4."}) forms.erase(name + type);
+}
+
+template <class T>
+void add_reductions(Forms &forms, const std::string &type) {
+  const std::string w = sizeof(T) == 4 ? "w" : "q";
+  // Sums wrap: what is added is unsigned.
+  using U = typename std::make_unsigned<T>::type;
+  forms["red.global.add." + type] = {reduce<Device, U, Add>, "G" + w};
+  forms["red.shared.add." + type] = {reduce<Shared, U, Add>, "S" + w};
+  forms["red.global.max." + type] = {reduce<Device, T, Max>, "G" + w};
+  forms["red.shared.max." + type] = {reduce<Shared, T, Max>, "S" + w};
+  forms["red.global.min." + type] = {reduce<Device, T, Min>, "G" + w};
+  forms["red.shared.min." + type] = {reduce<Shared, T, Min>, "S" + w};
+}
+
+template <class T>
+void add_bits(Forms &forms, const std::string &type) {
+  const std::string w = sizeof(T) == 4 ? "w" : "q";
+  forms["red.global.or." + type] = {reduce<Device, T, Or>, "G" + w};
+  forms["red.shared.or." + type] = {reduce<Shared, T, Or>, "S" + w};
+  forms["atom.global.cas." + type] = {exchange_if<Device, T>, w + "G" + w + w};
+  forms["atom.shared.cas." + type] = {exchange_if<Shared, T>, w + "S" + w + w};
+}
+
+}  // namespace
+
+void add_accesses(Forms &forms) {
+  add_type<int32_t, int8_t>(forms, "s8");
+  add_type<uint32_t, uint8_t>(forms, "u8");
+  add_type<int32_t, int16_t>(forms, "s16");
+  add_type<uint32_t, uint16_t>(forms, "u16");
+  add_type<uint16_t, uint16_t>(forms, "b16");
+  add_type<uint32_t, uint32_t>(forms, "b32");
+  add_type<uint32_t, uint32_t>(forms, "f32");
+  add_type<uint64_t, uint64_t>(forms, "b64");
+  add_type<uint64_t, uint64_t>(forms, "f64");
+  add_reductions<int32_t>(forms, "s32");
+  add_reductions<uint32_t>(forms, "u32");
+  add_reductions<int64_t>(forms, "s64");
+  add_reductions<uint64_t>(forms, "u64");
+  // Sums of two's complement are those of unsigned numbers, and only these have the instruction.
+  forms.erase("red.global.add.s64");
+  forms.erase("red.shared.add.s64");
+  add_bits<uint32_t>(forms, "b32");
+  add_bits<uint64_t>(forms, "b64");
+}
+
+}  // namespace ptx

@@ -1,0 +1,160 @@
+/**
+ * A kernel as it is run: compact instructions over a register file, and what a warp is while it runs.
+ *
+ * A warp is 32 lanes in lock-step. A register is 32 values of 2, 4 or 8 bytes one behind the other in the file of the warp, a predicate one
+ * word of 32 bits. Literals and special registers are registers too, so every instruction has registers alone.
+ */
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptx.h"
+
+namespace ptx {
+
+constexpr unsigned lanes = 32;
+constexpr uint32_t all_lanes = 0xffffffffu;
+
+struct Instruction;
+struct Warp;
+using Handler = void (*)(Warp &, const Instruction &, uint32_t mask);
+
+enum class Kind : uint8_t { plain, branch, barrier, stop };
+
+struct Instruction {
+  Handler run = nullptr;
+  Kind kind = Kind::plain;
+  bool negated = false;
+  /** The predicate it stands under; -1 where there is none. */
+  int32_t predicate = -1;
+  /** Where destination and sources lie in the file, in bytes; the number of predicates. */
+  uint32_t d = 0, a = 0, b = 0, c = 0;
+  /** Registers of a vector. */
+  uint32_t vector[4] = {};
+  /** Constant part of an address. */
+  int64_t offset = 0;
+  /** Where a branch goes; the place of an access in the table of ranges met last. */
+  uint32_t target = 0;
+  uint32_t line = 0;
+};
+
+struct Parameter {
+  size_t bytes;
+  size_t offset;
+};
+
+/** A literal in the file: `bytes` of `bits` in every lane. */
+struct Literal {
+  uint32_t at;
+  uint32_t bytes;
+  uint64_t bits;
+};
+
+/** Special registers that change from thread to thread or from group to group. */
+struct Special {
+  enum Name { tid, ctaid, ntid, nctaid, laneid } name;
+  unsigned axis;
+  uint32_t at;
+};
+
+}  // namespace ptx
+
+struct ptx_entry {
+  std::string name;
+  std::vector<ptx::Parameter> parameters;
+  std::map<std::string, size_t> parameter_numbers;
+  size_t parameter_bytes = 0;
+  size_t shared_bytes = 0;
+  unsigned max_threads = 0;
+  uint32_t file_bytes = 0;
+  uint32_t predicates = 0;
+  uint32_t accesses = 0;
+  std::vector<ptx::Instruction> code;
+  /** The text of each instruction, for faults. */
+  std::vector<std::string> texts;
+  std::vector<ptx::Literal> literals;
+  std::vector<ptx::Special> specials;
+};
+
+struct ptx_module {
+  unsigned version = 0;
+  unsigned target = 0;
+  std::map<std::string, ptx_entry> entries;
+};
+
+namespace ptx {
+
+/** Who touched a byte of shared memory since the last barrier. */
+struct Touched {
+  uint32_t written = 0;
+  uint32_t read = 0;
+  uint16_t writer = 0;
+  uint16_t reader = 0;
+};
+
+/** What all warps of a running group share. */
+struct Group {
+  const ptx_entry *entry;
+  const ptx_memory *memory;
+  const uint8_t *parameters;
+  std::vector<uint8_t> shared;
+  std::vector<Touched> touched;
+  /** Which part between barriers it is in, counted from 1. */
+  uint32_t epoch = 1;
+  /** The range each access met last. */
+  std::vector<ptx_range> met;
+};
+
+struct Fragment {
+  uint32_t at;
+  uint32_t mask;
+};
+
+enum class State : uint8_t { running, waiting, done };
+
+struct Warp {
+  std::vector<uint64_t> memory;
+  uint8_t *file;
+  std::vector<uint32_t> predicates;
+  Group *group;
+  unsigned first_thread;
+  uint32_t alive;
+  /** Lanes by where they are, in rising order: the first ones run. */
+  std::vector<Fragment> fragments;
+  State state;
+};
+
+template <class T>
+inline T *reg(Warp &w, uint32_t at) {
+  return reinterpret_cast<T *>(w.file + at);
+}
+
+struct Fault {
+  std::string what;
+  unsigned lane;
+};
+
+/** How an instruction is read: its handler, and its operands as letters; the first is the destination. */
+struct Form {
+  Handler run = nullptr;
+  /**
+   * p predicate, h 16 bits, w 32 bits, q 64 bits, D a pair of 16-bit registers in braces, G address in device memory, S address in shared
+   * memory, P parameter; 1, 2 and 4 before a letter: a vector of so many.
+   */
+  std::string operands;
+  Kind kind = Kind::plain;
+};
+
+using Forms = std::map<std::string, Form>;
+
+void add_arithmetic(Forms &forms);
+void add_conversions(Forms &forms);
+void add_accesses(Forms &forms);
+void add_exchanges(Forms &forms);
+
+}  // namespace ptx
