@@ -109,8 +109,8 @@ function readLine(op: string, x: TensorLike, options: number | { readonly axis?:
  */
 export function categorical(logits: TensorLike, options: CategoricalOptions = {}): Tensor {
   return compose('categorical', () => {
-    const { temperature = 1, key } = options;
     const { node, axis, wide } = readLine('categorical', logits, options, 'axis temperature# key');
+    const { temperature = 1, key } = options;
     if (!(temperature >= 0 && Number.isFinite(temperature)))
       throw new ArgumentError('categorical', say`bad temperature: ${temperature}; must be a finite number from 0`);
     const bound = node.dtype === 'float16' ? -32752 : -1.7e38;
