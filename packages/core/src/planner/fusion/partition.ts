@@ -54,6 +54,8 @@ export class Partition {
   #decide(node: PlanNode): void {
     switch (node.role) {
       case 'leaf':
+      // Computed by runs of their own.
+      case 'loop':
         return;
       case 'generate':
       case 'movement':
