@@ -98,19 +98,20 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
     accumulate(seeds, next[i]!, bound);
     return bound;
   });
-  const starts = flowing.map((i) => {
+  const starts = flowing.map((i): Node | null => {
     for (const [{ attr: of }, value] of outer) if (of.last === i && of.each === null) return value;
-    return zeros(carries[i]!);
+    return null;
   });
   const given: Node[] = [];
   const sources: Node[] = [];
-  for (const [
-    {
-      attr: { each },
-    },
-    value,
-  ] of outer) {
+  for (const [{ attr: of }, all] of outer) {
+    const { each } = of;
     if (each === null || !active.has(each)) continue;
+    // What only the last step's value got is a gradient of the carry behind it.
+    const carry = flowing.findIndex((i) => next[i] === each);
+    const [end, value] = carry < 0 ? [null, all] : atEnd(all, reverse ? 0 : length - 1);
+    if (end !== null) starts[carry] = starts[carry] == null ? end : p.add(starts[carry], end);
+    if (value === null) continue;
     const bound = like(each, 'a gradient');
     given.push(bound);
     sources.push(value);
@@ -144,7 +145,7 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
     carries: [...before, ...totals],
     items: [...given, ...kept.bound],
     next: [...after, ...inner],
-    starts: [...starts, ...totals.map(zeros)],
+    starts: [...starts.map((value, i) => value ?? zeros(carries[flowing[i]!]!)), ...totals.map(zeros)],
     sources: [...sources, ...kept.sources],
     each,
     length,
@@ -163,6 +164,30 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
     else results.push(outside[i]?.(back) ?? lastOf(back, total++));
   });
   return src.map((_, i) => results[i] ?? null);
+}
+
+/** A gradient of all steps as that of one of them, and the rest; null for none. The gradient of a slice is zero elsewhere. */
+function atEnd(gradient: Node, at: number): readonly [end: Node | null, rest: Node | null] {
+  if (isOp(gradient, 'add') && gradient.src.every(({ shape }) => shape.join() === gradient.shape.join())) {
+    const [a, b] = gradient.src.map((part) => atEnd(part, at)) as [ReturnType<typeof atEnd>, ReturnType<typeof atEnd>];
+    const sum = (x: Node | null, y: Node | null): Node | null => (x === null ? y : y === null ? x : p.add(x, y));
+    return a[0] === null && b[0] === null ? [null, gradient] : [sum(a[0], b[0]), sum(a[1], b[1])];
+  }
+  // The axis of the steps, before movements of the slice's gradient.
+  let node = gradient;
+  let axis = 0;
+  const moves: Node<'permute'>[] = [];
+  while (isOp(node, 'permute')) {
+    moves.unshift(node);
+    axis = node.attr.axes[axis]!;
+    node = node.src[0]!;
+  }
+  if (!isOp(node, 'pad') || node.attr.value !== 0 || node.src[0]!.shape[axis] !== 1) return [null, gradient];
+  const { low, high } = node.attr;
+  if (low[axis] !== at || low.some((n, i) => i !== axis && (n !== 0 || high[i] !== 0))) return [null, gradient];
+  let [row] = node.src as [Node];
+  for (const { attr } of moves) row = p.permute(row, attr.axes);
+  return [p.reshape(row, row.shape.slice(1)), null];
 }
 
 /** A value outside of a loop, once the loop is there. */

@@ -15,7 +15,16 @@ import type { ConeOptions } from '../planner/capture/cone.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { rowMajorStrides, sizeOf } from '../shape/view.ts';
+import {
+  expandView,
+  permuteView,
+  reshapeView,
+  rowMajorStrides,
+  type Shape,
+  sizeOf,
+  sliceView,
+  type View,
+} from '../shape/view.ts';
 import { UnsupportedError } from '../engine/errors.ts';
 import { type EngineState, type Patience, planOf, prepare, run, runs } from './run.ts';
 
@@ -105,8 +114,30 @@ export function runLoops(
       const waits = runLoop(state, loop, patience);
       if (waits !== null) return waits;
     }
+    if (stages.loops[at]!.length > 0) rename(nodes);
   }
   return true;
+}
+
+/** Movements of what is in memory now are the same memory: where a slice begins is no part of a plan then. */
+function rename(nodes: readonly Node[]): void {
+  for (const node of nodes) {
+    const source = node.src[0];
+    if (node.storage !== null || node.edges === 'dead' || source === undefined || source.storage === null) continue;
+    const { buffer, view } = source.storage;
+    const moved = movedView(node, source.shape, view);
+    if (moved === null) continue;
+    buffer.retain();
+    realise(node, { buffer, view: moved });
+  }
+}
+
+function movedView(node: Node, from: Shape, view: View): View | null {
+  if (isOp(node, 'reshape')) return reshapeView(from, view, node.shape);
+  if (isOp(node, 'permute')) return permuteView(view, node.attr.axes);
+  if (isOp(node, 'expand')) return expandView(from, view, node.shape);
+  if (isOp(node, 'slice')) return sliceView(view, node.attr.start, node.attr.step);
+  return null;
 }
 
 // One loop.

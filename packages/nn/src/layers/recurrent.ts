@@ -1,15 +1,16 @@
 /**
  * LSTM and GRU: layers that go through a sequence step by step and carry a state along.
  *
- * Steps are recorded one by one, so a step of training is one plan whose size grows with the sequence. Only what depends on the state is
+ * The loop over the steps is a `scan`: one step is recorded and planned, whatever the length of the sequence. Only what depends on the state is
  * computed in the loop: the products with the inputs are one product over all steps.
  */
 import {
   chunk,
+  concat,
   type DType,
   dropout,
   matmul,
-  reshape,
+  scan,
   select,
   sigmoid,
   stack,
@@ -130,7 +131,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     }
     const directions = this.bidirectional ? 2 : 1;
     const last: (readonly Tensor[])[] = [];
-    let sequence = x;
+    let sequence = transpose(x, 0, 1);
     for (let layer = 0; layer < this.layers; layer++) {
       if (layer > 0 && this.training && this.dropout > 0)
         sequence = dropout(sequence, { p: this.dropout, training: true });
@@ -145,19 +146,13 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         results.push(output);
         last.push(end);
       }
-      sequence = results.length === 1 ? (results[0] as Tensor) : sideBySide(results);
+      sequence = results.length === 1 ? (results[0] as Tensor) : concat(results, 2);
     }
-    return [sequence, Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor)))];
+    return [transpose(sequence, 0, 1), Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor)))];
   }
 }
 
-/** [N, T, H] and [N, T, H] to [N, T, 2 H]. */
-function sideBySide(results: readonly Tensor[]): Tensor {
-  const [batch, steps, hidden] = (results[0] as Tensor).shape as [number, number, number];
-  return reshape(stack(results, 2), [batch, steps, results.length * hidden]);
-}
-
-/** One layer in one direction. */
+/** One layer in one direction, over [T, N, inputs]. */
 function through(
   x: Tensor,
   start: readonly Tensor[],
@@ -166,15 +161,12 @@ function through(
   step: Step,
 ): [Tensor, readonly Tensor[]] {
   const inputs = projected(x, cell.inputs, cell.inputBias);
-  const steps = x.shape[1] as number;
-  const outputs = new Array<Tensor>(steps);
-  let state = start;
-  for (let i = 0; i < steps; i++) {
-    const t = backward ? steps - 1 - i : i;
-    state = step(select(inputs, 1, t), state, cell);
-    outputs[t] = state[0] as Tensor;
-  }
-  return [stack(outputs, 1), state];
+  const body = (state: readonly Tensor[], input: Tensor): [readonly Tensor[], Tensor] => {
+    const next = step(input, state, cell);
+    return [next, next[0] as Tensor];
+  };
+  const [end, output] = scan(body, start, inputs, { reverse: backward });
+  return [output, end];
 }
 
 /** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]. */
