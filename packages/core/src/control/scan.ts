@@ -13,7 +13,7 @@ import { isList, say } from '../shape/shown.ts';
 import { sameShape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
-import { eachOf, insideOf, lastOf, makeLoop } from './body.ts';
+import { eachOf, lastOf, makeLoop } from './body.ts';
 import { rules } from './derivatives.ts';
 
 const op = 'scan';
@@ -154,12 +154,6 @@ export function scan<C extends TensorTree, X extends TensorTree | null, Y extend
         );
       checkCarry(carries, ends);
       const each = ys === null ? [] : leavesOf(op, ys).map((t) => nodeOf(t, op));
-      for (const node of insideOf([...ends, ...each], new Set([...carries, ...items])).constants)
-        if (node.edges === 'dead')
-          throw new ArgumentError(
-            op,
-            say`the function disposed a tensor that its result needs, ${shownNode(node)}: every step uses it; dispose it after the scan`,
-          );
       const results =
         length === 0
           ? [...starts.map(p.identity), ...each.map(({ shape, dtype }) => p.constant(0, dtype, [0, ...shape]))]
