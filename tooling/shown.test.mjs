@@ -209,6 +209,7 @@ const makers = {
       MaxPool2d: [2],
       MultiHeadAttention: [8, 2],
       RMSNorm: [8],
+      RNN: [4, 4],
       TransformerBlock: [64, 2],
     }).map(([name, args]) => [name, () => new entries.nn[name](...args)]),
   ),

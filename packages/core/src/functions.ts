@@ -82,6 +82,7 @@ export { type TapeGradientOptions, type TapeOptions, GradientTape } from './auto
 export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { scan, type ScanOptions } from './control/scan.ts';
+export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';

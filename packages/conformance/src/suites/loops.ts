@@ -630,6 +630,47 @@ export function loopCases(target: Target): ConformanceCase[] {
       await same('end alone', alone, end as NDArray);
       pg.dispose([start, xs, first, second, alone]);
     }),
+    check('steps as long as a condition holds', async () => {
+      const [start, by] = [pg.tensor([100, 50]), pg.tensor(2, { requiresGrad: true })];
+      const isLarge = ([x]: readonly [Tensor, Tensor]): Tensor => x.max().greater(1);
+      const halve = ([x, n]: readonly [Tensor, Tensor]): readonly [Tensor, Tensor] => [x.div(by), n.add(1)];
+      const count = pg.tensor(0, { dtype: 'int32' });
+      const [end, steps] = await pg.whileLoop(isLarge, halve, [start, count] as const);
+      await same('end', end, nd([2], [0.78125, 0.390625]));
+      await same('steps', steps, nd([], [7]));
+      const some = await pg.whileLoop(isLarge, halve, [start, count] as const, { maxSteps: 2 });
+      await same('after two', some[0], nd([2], [25, 12.5]));
+      const none = await pg.whileLoop(() => false, halve, [start, count] as const);
+      await same('none', none[0], nd([2], [100, 50]));
+      const refused = async (says: RegExp, run: () => unknown): Promise<void> => {
+        let message = 'nothing was said';
+        try {
+          await run();
+        } catch (error) {
+          message = (error as Error).message;
+        }
+        if (!says.test(message)) throw new Error(message);
+      };
+      const [tracked, more] = await pg.whileLoop(isLarge, halve, [start, count] as const);
+      await refused(/\[whileLoop\] no gradient flows through it.*use scan/, () =>
+        pg.scope(() => tracked.sum().backward()),
+      );
+      await refused(/\[whileLoop\] the carry changes its shape: float32 \[2\] goes in, float32 \[4\] comes out/, () =>
+        pg.whileLoop(
+          () => true,
+          (x: Tensor) => pg.concat([x, x]),
+          start,
+        ),
+      );
+      await refused(/\[whileLoop\] the condition returned.*one element/, () =>
+        pg.whileLoop(
+          (x: Tensor) => x.greater(0),
+          (x: Tensor) => x,
+          start,
+        ),
+      );
+      pg.dispose([start, by, count, end, steps, tracked, more, ...some, ...none]);
+    }),
     ...refusalCases(bad),
   ];
 }

@@ -7,12 +7,12 @@ import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { callUser, compose, endRecording, pauseRecording, startRecording, watchNode } from '../graph/scope.ts';
 import { isFloat } from '../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
+import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
 import { checkFunction, checkNames, shown } from '../shape/options.ts';
 import { isList, say } from '../shape/shown.ts';
-import { sameShape } from '../shape/view.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
+import { checkCarry } from './carry.ts';
 import { eachOf, lastOf, makeLoop } from './body.ts';
 import { rules } from './derivatives.ts';
 
@@ -25,15 +25,6 @@ export interface ScanOptions {
   readonly reverse?: boolean;
   /** Gradients compute each step again from the values carried, and keep nothing else of it: less memory, more work. Default false. */
   readonly recompute?: boolean;
-}
-
-/** The structure of a tree, as text. */
-function formOf(tree: unknown): string {
-  return JSON.stringify(mapTree(op, tree, () => 0));
-}
-
-function shownNode({ dtype, shape }: Node): string {
-  return `${dtype} ${showShape(shape)}`;
 }
 
 /** How many steps there are. */
@@ -62,26 +53,6 @@ function lengthOf(sources: readonly Node[], given: number | undefined): number {
   }
   if (length === undefined) throw new ArgumentError(op, 'no length: xs is null or empty; give options.length');
   return length;
-}
-
-/** Throws unless the carry that the body returned is like the one it was given. */
-function checkCarry(before: readonly Node[], after: readonly Node[]): void {
-  before.forEach((node, i) => {
-    const now = after[i]!;
-    const which = before.length === 1 ? 'the carry' : say`part ${i} of the carry`;
-    if (now.dtype !== node.dtype)
-      throw new DTypeError(
-        op,
-        say`${which} changes its dtype: ${shownNode(node)} goes in, ${shownNode(now)} comes out; cast one of them, so that every step is the same`,
-        [node.dtype, now.dtype],
-      );
-    if (!sameShape(now.shape, node.shape))
-      throw new ShapeError(
-        op,
-        say`${which} changes its shape: ${shownNode(node)} goes in, ${shownNode(now)} comes out; start with the shape that a step returns`,
-        [node.shape, now.shape],
-      );
-  });
 }
 
 /** What a body returned. */
@@ -146,13 +117,8 @@ export function scan<C extends TensorTree, X extends TensorTree | null, Y extend
           'the function disposed its carry or slice: every step uses the same recording; leave them, they end with the function',
         );
       const [end, ys] = partsOf(result);
+      checkCarry(op, carry, end);
       const ends = leavesOf(op, end).map((t) => nodeOf(t, op));
-      if (formOf(end) !== formOf(init))
-        throw new ArgumentError(
-          op,
-          say`the carry changes its structure: ${formOf(init)} goes in, ${formOf(end)} comes out (0 for a tensor); return it in the structure of init`,
-        );
-      checkCarry(carries, ends);
       const each = ys === null ? [] : leavesOf(op, ys).map((t) => nodeOf(t, op));
       const results =
         length === 0

@@ -304,17 +304,56 @@ class LoopRun {
       let from = { buffer: buffer as PoolBuffer, offset: view.offset * element };
       let stride = this.#bytes(node);
       if (this.length > 1 && sizeOf(node.shape) > 0) stride = view.strides[0]! * element;
-      if (stride % align !== 0) {
+      if (stride % align !== 0 && stride % 4 === 0 && from.offset % 4 === 0) {
         const rows = this.#rows(node, this.length);
         for (let t = 0; t < this.length; t++)
           this.#copy({ buffer: from.buffer, offset: from.offset + t * stride }, rows.row(t), this.#bytes(node));
-        from = rows.row(0) as typeof from;
+        from = { buffer: rows.buffer, offset: 0 };
         stride = rows.pitch;
+      } else if (stride % align !== 0) {
+        const shape = [this.length, sizeOf(node.shape)];
+        stride = Math.ceil(stride / align) * align;
+        from = this.#padded(
+          { buffer, view: { ...view, strides: rowMajorStrides(shape) } },
+          shape,
+          node,
+          stride / element,
+        );
       }
       this.places.set(node, (step) => ({ buffer: from.buffer, offset: from.offset + this.#index(step) * stride }));
       this.#bindSlice(node, (from.offset % align) / element);
     });
     for (const node of this.body.carries) this.#bindSlice(node, 0);
+  }
+
+  /** Rows that are so many elements apart, by a kernel: copies move whole words. */
+  #padded({ buffer, view }: NodeStorage, shape: Shape, { dtype }: Node, pitch: number): Spot {
+    const { state } = this;
+    buffer.retain();
+    const leaf = bufferNode({ buffer, view }, shape, dtype);
+    const apart = record(
+      'pad',
+      [leaf],
+      { low: [0, 0], high: [0, pitch - shape[1]!], value: 0 },
+      [shape[0]!, pitch],
+      dtype,
+    );
+    retain(apart);
+    try {
+      if (run(state, [apart], { ...state.partial, keep: never }) !== true) throw this.#late();
+      const { storage } = apart;
+      storage!.buffer.retain();
+      return { buffer: this.#hold(storage!.buffer as PoolBuffer), offset: 0 };
+    } finally {
+      release(apart);
+    }
+  }
+
+  #late(): UnsupportedError {
+    return new UnsupportedError(
+      'scan',
+      'a step needs code that is on its way; run it once more, or import the engine without /late',
+    );
   }
 
   #bindSlice(node: Node, offset: number): void {
@@ -337,7 +376,12 @@ class LoopRun {
       this.places.set(node, at);
       const targets: Place[] = [(step) => at(step + 1)];
       const { buffer, view } = this.sources[i]!;
-      const start = { buffer: buffer as PoolBuffer, offset: view.offset * this.#element(node) };
+      const element = this.#element(node);
+      let start: Spot = { buffer: buffer as PoolBuffer, offset: view.offset * element };
+      if (start.offset % 4 !== 0) {
+        const flat = { buffer, view: { strides: [0, 1], offset: view.offset } };
+        start = this.#padded(flat, [1, sizeOf(node.shape)], node, sizeOf(node.shape) + 1);
+      }
       this.#copy(start, at(0), this.#bytes(node));
       if (all !== null && pair !== null) {
         this.#copy(start, all.row(this.#rowBefore(0)), this.#bytes(node));
@@ -459,11 +503,7 @@ class LoopRun {
         return result;
       });
       try {
-        if (run(state, results, options) !== true)
-          throw new UnsupportedError(
-            'scan',
-            'a loop in a loop needs code that is on its way; run it once more, or import the engine without /late',
-          );
+        if (run(state, results, options) !== true) throw this.#late();
         results.forEach((result, i) => {
           const { buffer, view } = result.storage!;
           const from = { buffer: buffer as PoolBuffer, offset: view.offset * this.#element(result) };

@@ -1,25 +1,31 @@
 /**
- * LSTM and GRU: layers that go through a sequence step by step and carry a state along.
+ * LSTM, GRU and RNN: layers that go through a sequence step by step and carry a state along.
  *
  * The loop over the steps is a `scan`: one step is recorded and planned, whatever the length of the sequence. Only what depends on the state is
  * computed in the loop: the products with the inputs are one product over all steps.
  */
 import {
+  arange,
   chunk,
   concat,
   type DType,
   dropout,
+  less,
   matmul,
+  relu,
+  reshape,
   scan,
   select,
   sigmoid,
   stack,
   tanh,
   type Tensor,
+  tensor,
   transpose,
+  where,
   zeros,
 } from '@polygrad/core/functions';
-import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
+import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { uniformInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -34,6 +40,15 @@ export interface RecurrentOptions {
   /** Share of the elements between two layers that become zero in training (default 0). */
   readonly dropout?: number;
   readonly dtype?: DType;
+}
+
+/** What a call says of its sequences. */
+export interface SequenceOptions {
+  /**
+   * How many steps of each sequence count, an integer from 0 to T each: a list, or an int32 tensor of shape [N]. What is behind them is padding. It
+   * changes nothing: outputs there are zeros, states are those after the last step that counts, and the backward direction begins there. Default: all.
+   */
+  readonly lengths?: Tensor | readonly number[];
 }
 
 /** Parameters of one layer in one direction. */
@@ -56,8 +71,8 @@ function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
 /** Most layers: each is made, and recorded for every step. */
 const mostLayers = 1024;
 
-/** What LSTM and GRU have in common. */
-abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State], Result> {
+/** What LSTM, GRU and RNN have in common. */
+abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State, options?: SequenceOptions], Result> {
   readonly inputs: number;
   readonly hidden: number;
   readonly layers: number;
@@ -109,7 +124,14 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
    * @param state per kind of state, [layers * directions, N, hidden]
    * @returns the last layer's hidden states, and the last state of each kind
    */
-  protected run(x: Tensor, state: readonly Tensor[] | null, kinds: number, step: Step): [Tensor, Tensor[]] {
+  protected run(
+    x: Tensor,
+    state: readonly Tensor[] | null,
+    kinds: number,
+    step: Step,
+    options: SequenceOptions,
+  ): [Tensor, Tensor[]] {
+    checkOptions(this.#name, options, 'lengths');
     checkTensor(this.#name, 'x', x);
     const { shape } = x;
     if (shape.length !== 3 || shape[1] === 0 || shape[2] !== this.inputs)
@@ -129,6 +151,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         ['state'],
       );
     }
+    const counts = options.lengths === undefined ? null : runningSteps(this.#name, options.lengths, shape);
     const directions = this.bidirectional ? 2 : 1;
     const last: (readonly Tensor[])[] = [];
     let sequence = transpose(x, 0, 1);
@@ -142,14 +165,38 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         const start = Array.from({ length: kinds }, (_, kind) =>
           state === null ? zeros(one, { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
         );
-        const [output, end] = through(sequence, start, cell, direction === 1, step);
+        const [output, end] = through(sequence, start, cell, direction === 1, step, counts);
         results.push(output);
         last.push(end);
       }
       sequence = results.length === 1 ? (results[0] as Tensor) : concat(results, 2);
     }
-    return [transpose(sequence, 0, 1), Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor)))];
+    return [
+      transpose(sequence, 0, 1),
+      Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor))),
+    ];
   }
+}
+
+/** Which steps of which sequences count, [T, N, 1]. */
+function runningSteps(name: string, lengths: Tensor | readonly number[], shape: readonly number[]): Tensor {
+  const [batch, steps] = shape as readonly [number, number];
+  const list = isList(lengths);
+  if (list && lengths.length === batch)
+    for (const [i, length] of lengths.entries()) checkInteger(name, `lengths[${i}]`, length, 0, steps);
+  if (!list) checkTensor(name, 'lengths', lengths);
+  const given = list ? tensor([...lengths], { dtype: 'int32' }) : (lengths as Tensor);
+  if (given.shape.join() !== String(batch) || given.dtype !== 'int32')
+    throw new NnError(
+      name,
+      `lengths are ${given.dtype} [${given.shape.join(', ')}]; they must be int32 [${batch}]: one for each sequence`,
+      ['lengths'],
+    );
+  return less(reshape(arange(steps, { dtype: 'int32' }), [steps, 1, 1]), reshape(given, [1, batch, 1]));
+}
+
+function isList(value: unknown): value is readonly number[] {
+  return Array.isArray(value);
 }
 
 /** One layer in one direction, over [T, N, inputs]. */
@@ -159,14 +206,29 @@ function through(
   cell: Cell,
   backward: boolean,
   step: Step,
+  counts: Tensor | null,
 ): [Tensor, readonly Tensor[]] {
   const inputs = projected(x, cell.inputs, cell.inputBias);
-  const body = (state: readonly Tensor[], input: Tensor): [readonly Tensor[], Tensor] => {
-    const next = step(input, state, cell);
-    return [next, next[0] as Tensor];
-  };
-  const [end, output] = scan(body, start, inputs, { reverse: backward });
+  const options = { reverse: backward };
+  const [end, output] =
+    counts === null
+      ? scan((state: readonly Tensor[], input: Tensor) => result(step(input, state, cell)), start, inputs, options)
+      : scan(
+          (state: readonly Tensor[], [input, running]: readonly [Tensor, Tensor]) => {
+            const next = step(input, state, cell);
+            const kept = next.map((t, i) => where(running, t, state[i] as Tensor));
+            return [kept, where(running, next[0] as Tensor, 0)];
+          },
+          start,
+          [inputs, counts] as const,
+          options,
+        );
   return [output, end];
+}
+
+/** What a step gives: the state, and of it the hidden state. */
+function result(state: readonly Tensor[]): [readonly Tensor[], Tensor] {
+  return [state, state[0] as Tensor];
 }
 
 /** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]. */
@@ -203,10 +265,11 @@ export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   /**
    * @param x shape [N, T, inputs]
    * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
    * @throws NnError for other shapes
    */
-  forward(x: Tensor, state?: LSTMState): LSTMResult {
-    const [output, [hidden, cell]] = this.run(x, state ? [state.hidden, state.cell] : null, 2, lstmStep);
+  forward(x: Tensor, state?: LSTMState, options: SequenceOptions = {}): LSTMResult {
+    const [output, [hidden, cell]] = this.run(x, state ? [state.hidden, state.cell] : null, 2, lstmStep, options);
     return { output, hidden: hidden as Tensor, cell: cell as Tensor };
   }
 }
@@ -257,10 +320,11 @@ export class GRU extends Recurrent<GRUState, GRUResult> {
   /**
    * @param x shape [N, T, inputs]
    * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
    * @throws NnError for other shapes
    */
-  forward(x: Tensor, state?: GRUState): GRUResult {
-    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, gruStep);
+  forward(x: Tensor, state?: GRUState, options: SequenceOptions = {}): GRUResult {
+    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, gruStep, options);
     return { output, hidden: hidden as Tensor };
   }
 }
@@ -272,4 +336,60 @@ function gruStep(input: Tensor, [h]: readonly Tensor[], cell: Cell): readonly Te
   const [rh, zh, nh] = thirds(projected(before, cell.hidden, cell.hiddenBias)) as [Tensor, Tensor, Tensor];
   const next = tanh(ni.add(sigmoid(ri.add(rh)).mul(nh)));
   return [next.add(sigmoid(zi.add(zh)).mul(before.sub(next)))];
+}
+
+/** What an RNN is made with besides. */
+export interface RNNOptions extends RecurrentOptions {
+  /** What each step applies: 'tanh' (default) or 'relu'. */
+  readonly activation?: 'tanh' | 'relu';
+}
+
+/** Where an RNN is: its hidden state, [layers * directions, N, hidden]. */
+export interface RNNState {
+  readonly hidden: Tensor;
+}
+
+/** Result of an RNN: hidden states of the last layer, [N, T, hidden * directions], and the state after the last step. */
+export interface RNNResult extends RNNState {
+  readonly output: Tensor;
+}
+
+/**
+ * The plain recurrent layer. Source: Elman (1990); PyTorch `nn.RNN` with `batch_first`, whose weights it can load.
+ *
+ * `h = tanh(W x + b + U h + c)`, or relu.
+ *
+ * @example
+ * const layer = new RNN(8, 16);
+ * const lengths = [10, 3, 7, 1]; // what is behind them is padding
+ * layer.forward(zeros([4, 10, 8]), undefined, { lengths }).output.shape; // [4, 10, 16]
+ */
+export class RNN extends Recurrent<RNNState, RNNResult> {
+  readonly activation: 'tanh' | 'relu';
+
+  /**
+   * @param inputs size of the last axis of what comes in
+   * @param hidden size of the state
+   * @throws NnError for another activation
+   */
+  constructor(inputs: number, hidden: number, options: RNNOptions = {}) {
+    checkOptions('RNN', options, 'layers bidirectional? bias? dropout dtype activation');
+    const { activation = 'tanh', ...rest } = options;
+    super('RNN', 1, inputs, hidden, rest);
+    checkFits('RNN', 'activation', activation, activation === 'tanh' || activation === 'relu', "'tanh' or 'relu'");
+    this.activation = activation;
+  }
+
+  /**
+   * @param x shape [N, T, inputs]
+   * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
+   * @throws NnError for other shapes
+   */
+  forward(x: Tensor, state?: RNNState, options: SequenceOptions = {}): RNNResult {
+    const act = this.activation === 'tanh' ? tanh : relu;
+    const step: Step = (input, [h], cell) => [act(input.add(projected(h as Tensor, cell.hidden, cell.hiddenBias)))];
+    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, step, options);
+    return { output, hidden: hidden as Tensor };
+  }
 }

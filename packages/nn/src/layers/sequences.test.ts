@@ -7,7 +7,7 @@ import { Adam } from '../optim/adam.ts';
 import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { MultiHeadAttention, TransformerBlock } from './attention.ts';
 import { type Expected, expected } from './fixtures/pytorch.ts';
-import { GRU, LSTM, type LSTMResult } from './recurrent.ts';
+import { GRU, LSTM, type LSTMResult, RNN } from './recurrent.ts';
 
 const dtype = 'float64';
 beforeEach(async () => {
@@ -86,6 +86,33 @@ describe('as in PyTorch', () => {
     });
   });
 
+  it('RNN, two layers in both directions; from a state, with relu and without biases', async () => {
+    const [both, x] = [new RNN(2, 2, { layers: 2, bidirectional: true, dtype }), sequence()];
+    await check('RNN', both, x, () => {
+      const { output, hidden } = both.forward(x);
+      return [output, hidden];
+    });
+    const [layer, y] = [new RNN(2, 2, { activation: 'relu', bias: false, dtype }), sequence()];
+    await check('RNN from a state', layer, y, () => {
+      const { output, hidden } = layer.forward(y, { hidden: values(80, [1, 2, 2]) });
+      return [output, hidden];
+    });
+  });
+
+  it('LSTM and GRU of padded sequences, as packed ones', async () => {
+    const [lstm, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), sequence()];
+    await check('LSTM of padded sequences', lstm, x, () => {
+      const { output, hidden, cell } = lstm.forward(x, undefined, { lengths: [1, 3] });
+      return [output, hidden, cell];
+    });
+    const [gru, y] = [new GRU(2, 2, { bidirectional: true, dtype }), sequence()];
+    await check('GRU of padded sequences', gru, y, () => {
+      const lengths = tensor([3, 2], { dtype: 'int32' });
+      const { output, hidden } = gru.forward(y, { hidden: values(80, [2, 2, 2]) }, { lengths });
+      return [output, hidden];
+    });
+  });
+
   it('MultiHeadAttention of a sequence to itself, to another, and to two others', async () => {
     const [key, value] = [values(5, [2, 2, 4]), values(6, [2, 2, 4])];
     const calls: Readonly<Record<string, (layer: MultiHeadAttention, x: Tensor) => Tensor>> = {
@@ -130,6 +157,15 @@ describe('recurrent layers', () => {
     );
     expect(() => new GRU(3, 4, { layers: 0 })).toThrow('[GRU] layers is 0');
     expect(() => new GRU(3, 4, { dropout: 1 })).toThrow('[GRU] dropout is 1');
+    expect(() => new RNN(3, 4, { activation: 'sin' as 'tanh' })).toThrow("[RNN] bad activation: 'sin'");
+  });
+
+  it('say which lengths are wrong', () => {
+    const [layer, x] = [new RNN(3, 4), zeros([2, 5, 3])];
+    const run = (lengths: readonly number[] | Tensor) => () => layer.forward(x, undefined, { lengths });
+    expect(run([1, 6])).toThrow('[RNN] lengths[1] is 6; it must be an integer from 0 to 5');
+    expect(run([1, 2, 3])).toThrow('lengths are int32 [3]; they must be int32 [2]: one for each sequence');
+    expect(run(zeros([2]))).toThrow('lengths are float32 [2]; they must be int32 [2]');
   });
 
   it('drop between layers, in training only', async () => {
