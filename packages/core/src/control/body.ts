@@ -3,7 +3,7 @@
  */
 import { definitionOf } from '../graph/definition.ts';
 import { LoopBody, putInLoop } from '../graph/loop.ts';
-import { isOp, type Node } from '../graph/node.ts';
+import { isOp, nextMark, type Node } from '../graph/node.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
@@ -27,27 +27,37 @@ export function isNumber(node: Node): boolean {
 }
 
 /** What is between bound nodes and roots. */
-export function insideOf(roots: readonly Node[], bound: ReadonlySet<Node>): Inside {
+export function insideOf(roots: readonly Node[], bound: Iterable<Node>): Inside {
+  const [seen, depends, taken] = [nextMark(), nextMark(), nextMark()];
   let first = Number.POSITIVE_INFINITY;
-  for (const node of bound) first = Math.min(first, node.id);
-  const seen = new Set<Node>();
+  for (const node of bound) {
+    node.mark = depends;
+    if (node.id < first) first = node.id;
+  }
+  const found: Node[] = [];
   const visit = (node: Node): void => {
-    if (!bound.has(node)) seen.add(node);
+    if (node.mark === seen || node.mark === depends) return;
+    node.mark = seen;
+    found.push(node);
   };
   roots.forEach(visit);
-  // A Set visits what is added while it is walked. What is older than all that is bound cannot depend on it.
-  for (const node of seen) if (node.id > first && node.storage === null) node.src.forEach(visit);
-  const depends = new Set<Node>(bound);
+  // The list grows while it is walked. What is older than all that is bound cannot depend on it.
+  for (const node of found) if (node.id > first && node.storage === null) node.src.forEach(visit);
   const nodes: Node[] = [];
-  for (const node of [...seen].sort((a, b) => a.id - b.id)) {
-    if (node.storage !== null || node.id < first || !node.src.some((source) => depends.has(source))) continue;
-    depends.add(node);
+  for (const node of found.sort((a, b) => a.id - b.id)) {
+    if (node.storage !== null || !node.src.some((source) => source.mark === depends)) continue;
+    node.mark = depends;
     nodes.push(node);
   }
-  const constants = new Set<Node>();
-  for (const node of [...nodes.flatMap(({ src }) => src), ...roots])
-    if (!depends.has(node) && !isNumber(node)) constants.add(node);
-  return { nodes, constants: [...constants] };
+  const constants: Node[] = [];
+  const take = (node: Node): void => {
+    if (node.mark === depends || node.mark === taken || isNumber(node)) return;
+    node.mark = taken;
+    constants.push(node);
+  };
+  for (const node of nodes) node.src.forEach(take);
+  roots.forEach(take);
+  return { nodes, constants };
 }
 
 /** Nodes that no plan of a step should compute twice, and that are kept of each step for derivatives. */
@@ -72,7 +82,7 @@ export interface LoopParts extends Pick<LoopBody, 'carries' | 'items' | 'next' |
 
 /** The nodes of a body in the order they were made. */
 export function nodesOf(body: LoopBody, each: readonly Node[]): readonly Node[] {
-  return insideOf([...body.next, ...each], new Set([...body.carries, ...body.items])).nodes;
+  return insideOf([...body.next, ...each], [...body.carries, ...body.items]).nodes;
 }
 
 /** The node of a loop. What its body recorded is no part of any tape from now on. */
@@ -82,7 +92,7 @@ export function makeLoop(parts: LoopParts): Loop {
   const given = new Set([...carries, ...parts.items]);
   const drawn = drawnInside(roots, given);
   const items = [...parts.items, ...drawn];
-  const bound = new Set([...carries, ...items]);
+  const bound = [...carries, ...items];
   const { nodes, constants } = insideOf(roots, bound);
   forget(nodes);
   putInLoop(nodes);

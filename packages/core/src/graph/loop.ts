@@ -6,7 +6,7 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { BatchContext, GradientContext, TangentContext } from './definition.ts';
-import type { Node } from './node.ts';
+import type { GradientSlot, Node } from './node.ts';
 
 declare module './node.ts' {
   interface Attrs {
@@ -76,22 +76,17 @@ export class LoopBody {
   }
 }
 
-/** Nodes of bodies. */
-const inside = new WeakSet<Node>();
-
-/** True for a node of a body. */
-export function isInLoop(node: Node): boolean {
-  return inside.has(node);
-}
+/** Stands in a node of a body: such nodes are no leaves, whatever they may be. */
+const inLoop: GradientSlot = { grad: null };
 
 /**
- * Makes nodes, sources first, part of a body: they count in no source, no end of a handle takes them apart, and no tape knows them. What they
- * read from outside is held by the node of the loop.
+ * Makes nodes part of a body: they count in no source, no end of a handle takes them apart, and no tape knows them. What they read from outside is
+ * held by the node of the loop.
  */
 export function putInLoop(nodes: Iterable<Node>): void {
   for (const node of nodes) {
-    if (!inside.has(node)) {
-      inside.add(node);
+    if (node.slot !== inLoop) {
+      node.slot = inLoop;
       // Never given back: who disposes a handle of it leaves it whole.
       node.uses++;
     }
