@@ -458,6 +458,24 @@ export function loopCases(target: Target): ConformanceCase[] {
         return undefined;
       },
     })),
+    check('dtypes that only the body computes in', () =>
+      compare(
+        () => {
+          const x = made(nd([3], [1, 2, 3]));
+          const f = (v: Tensor): Tensor =>
+            pg.scan(
+              (c: Tensor, part: Tensor) => {
+                const wide = part.cast(target.holds('float64') ? 'float64' : 'float32').mul(2);
+                return [c.add(wide.cast('float32')).add(part.cast('int8').cast('float32')), null] as const;
+              },
+              pg.zeros([]),
+              v,
+            )[0];
+          return { end: f(x), slope: pg.grad(f)(x) };
+        },
+        { end: nd([], [18]), slope: nd([3], [2, 2, 2]) },
+      ),
+    ),
     check('NaN stays where it is', () =>
       compare(
         () => {

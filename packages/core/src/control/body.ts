@@ -8,7 +8,7 @@ import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { loopOutputPrimitive, loopPrimitive } from '../primitives/loop.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import type { DType } from '../shape/dtype.ts';
 
 export type Loop = Node<'loop'>;
 export type LoopOutput = Node<'loopOutput'>;
@@ -118,12 +118,13 @@ function drawnInside(roots: readonly Node[], bound: ReadonlySet<Node>): Node<'ra
   return found;
 }
 
-/** A float dtype that engines hold only if they hold all of these, as far as engines differ. */
+/** Dtypes that every engine holds, and one that many do. */
+const held: ReadonlySet<DType> = new Set(['float32', 'int32', 'uint32', 'bool', 'float16']);
+
+/** A float dtype that an engine holds only if it holds all of these; where it is float64, the CPU engine has it. */
 function heldWith(nodes: readonly Node[]): DType {
-  const dtypes = new Set(nodes.map(({ dtype }) => dtype));
-  for (const dtype of dtypes) if (dtype.endsWith('64')) return 'float64';
-  for (const dtype of dtypes) if (isFloat(dtype) && dtype !== 'float32') return dtype;
-  return 'float32';
+  if (nodes.some(({ dtype }) => !held.has(dtype))) return 'float64';
+  return nodes.some(({ dtype }) => dtype === 'float16') ? 'float16' : 'float32';
 }
 
 /** Takes nodes off the lists of tapes. */

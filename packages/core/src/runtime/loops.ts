@@ -92,11 +92,11 @@ export function runLoops(
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
-  patience: Patience,
-  told: boolean,
-  dry: boolean,
-): boolean | Promise<void> {
+  patience?: Patience,
+  told?: boolean,
+): boolean | Promise<void> | null {
   const { cone } = runs;
+  cone.key.looped = false;
   const nodes = cone.nodes.slice(0, cone.count) as Node[];
   cone.clear();
   const stages = stagesOf(nodes, wanted);
@@ -104,11 +104,9 @@ export function runLoops(
   for (let at = 0; at <= final; at++) {
     const open = stages.wanted[at]!.filter((node) => node.storage === null && node.edges !== 'dead');
     if (open.length > 0) {
-      if (dry && at === final) {
-        return prepare(state, open, options) ?? true;
-      }
+      if (patience === undefined && at === final) return prepare(state, open, options);
       const done = run(state, open, at === final ? options : state.partial, patience, told);
-      if (done !== true) return done;
+      if (done !== true) return patience === undefined && done === false ? null : done;
     }
     for (const loop of stages.loops[at]!) {
       const waits = runLoop(state, loop, patience);
@@ -116,7 +114,7 @@ export function runLoops(
     }
     if (stages.loops[at]!.length > 0) rename(nodes);
   }
-  return true;
+  return patience === undefined ? null : true;
 }
 
 /** Movements of what is in memory now are the same memory: where a slice begins is no part of a plan then. */
@@ -527,7 +525,7 @@ function again(node: Node, made: ReadonlyMap<Node, Node>): Node {
 }
 
 /** Runs the steps of a loop, and hands its results to those of its outputs that somebody needs. Not null: it has to wait, and nothing is done. */
-function runLoop(state: EngineState, loop: Loop, patience: Patience): Promise<void> | null {
+function runLoop(state: EngineState, loop: Loop, patience: Patience | undefined): Promise<void> | null {
   const outputs = loop.attr.body.outputs.filter(
     ({ storage, edges }) => storage === null && (edges === 'uses' || edges === 'handles'),
   );
@@ -546,7 +544,8 @@ function runLoop(state: EngineState, loop: Loop, patience: Patience): Promise<vo
       );
     }
     const nodes = cone.nodes.slice(0, cone.count) as Node[];
-    const plan = cone.looped ? null : planOf(state, cone);
+    const plan = cone.key.looped ? null : planOf(state, cone);
+    cone.key.looped = false;
     if (plan !== null && patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;

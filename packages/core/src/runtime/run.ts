@@ -183,15 +183,14 @@ function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
   return false;
 }
 
-/** Does a run with loops in it, in several runs (loops.ts). With `dry`, the last of them is only planned. */
+/** Does a run with loops in it, in several runs (loops.ts). Without patience, the last of them is only planned; null: it is. */
 type RunLoops = (
   state: EngineState,
   wanted: readonly Node[],
   options: ConeOptions,
-  patience: Patience,
-  told: boolean,
-  dry: boolean,
-) => boolean | Promise<void>;
+  patience?: Patience,
+  told?: boolean,
+) => boolean | Promise<void> | null;
 
 let loops: RunLoops | null = null;
 
@@ -217,7 +216,7 @@ export function run(
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
-    if (cone.looped) return loops!(state, wanted, options, patience, told, false);
+    if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
     const { awaited } = runs;
     if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
       for (const node of wanted) awaited.nodes.add(node);
@@ -247,11 +246,9 @@ export function run(
 export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
   const { cone } = runs;
   try {
-    if (!cone.collect(wanted, options)) return null;
-    if (!cone.looped) planOf(state, cone);
-    else {
-      const arrival = loops!(state, wanted, options, 'none', false, true);
-      if (typeof arrival === 'object') return arrival;
+    if (cone.collect(wanted, options)) {
+      if (cone.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
+      planOf(state, cone);
     }
     return null;
   } catch (error) {

@@ -43,8 +43,6 @@ export class Cone {
   /** The structure as integers; `key.length` of them count. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  /** A loop, or a value that comes out of one, is among the nodes: no plan can hold all of it. */
-  looped = false;
   /** Where leaves of other engines have copies on this one; null while there are none. */
   foreign: Map<Node, NodeStorage> | null = null;
   readonly #stack: (Node | undefined)[] = [];
@@ -109,7 +107,6 @@ export class Cone {
     this.key.length = 0;
     this.#bufferCount = 0;
     this.foreign = null;
-    this.looped = false;
   }
 
   #visit(root: Node, options: ConeOptions): void {
@@ -171,8 +168,7 @@ export class Cone {
       this.#dtype = node.dtype;
       this.#dtypeId = dtypeInfo[node.dtype].id;
     }
-    const { encode, role } = definitionAt(node.kind);
-    if (role === 'loop') this.looped = true;
+    const { encode } = definitionAt(node.kind);
     key.push(node.kind | (this.#dtypeId << 8) | (sources << 12));
     if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {

@@ -54,8 +54,6 @@ export class Partition {
   #decide(node: PlanNode): void {
     switch (node.role) {
       case 'leaf':
-      // Computed by runs of their own.
-      case 'loop':
         return;
       case 'generate':
       case 'movement':
@@ -75,7 +73,8 @@ export class Partition {
         this.#storeProgram(node);
         return;
       default:
-        node.role satisfies never;
+        // Loops are computed by runs of their own.
+        node.role satisfies 'loop';
     }
   }
 
