@@ -29,8 +29,8 @@ export interface ScanOptions {
 
 /** How many steps there are. */
 function lengthOf(sources: readonly Node[], given: number | undefined): number {
-  if (given !== undefined && !(Number.isSafeInteger(given) && given >= 0))
-    throw new ArgumentError(op, say`bad length: ${shown(given)}; must be an integer, 0 or more`);
+  if (given !== undefined && !(Number.isInteger(given) && given >= 0 && given < 2 ** 31))
+    throw new ArgumentError(op, say`bad length: ${shown(given)}; must be an integer from 0 to 2^31 - 1`);
   let length = given;
   for (const node of sources) {
     const [count] = node.shape;

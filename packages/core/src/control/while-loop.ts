@@ -6,7 +6,7 @@ import type { Node } from '../graph/node.ts';
 import { identity, makeNode } from '../graph/primitives.ts';
 import { beginOp, collecting } from '../graph/scope.ts';
 import { noGrad } from '../autodiff/custom-gradient.ts';
-import { ArgumentError } from '../shape/errors.ts';
+import { ArgumentError, OperationError } from '../shape/errors.ts';
 import { checkFunction, checkNames, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { sizeOf } from '../shape/view.ts';
@@ -18,7 +18,7 @@ import { checkCarry } from './carry.ts';
 const op = 'whileLoop';
 
 export interface WhileLoopOptions {
-  /** Stop after so many steps, whatever the condition says. Default: no limit. */
+  /** Stop after so many steps, whatever the condition says. Left out, a loop that has not ended after 1000 steps is an error. */
   readonly maxSteps?: number;
 }
 
@@ -51,7 +51,7 @@ async function holds<C>(condition: (carry: C) => Tensor | boolean, carry: C): Pr
  * @param init the carry before the first step: a tensor, or arrays and plain objects of such; it is not disposed
  * @param options maxSteps
  * @returns a promise of the carry for which the condition holds no longer
- * @throws ShapeError or DTypeError if the carry changes, ArgumentError for other conditions
+ * @throws ShapeError or DTypeError if the carry changes, ArgumentError for other conditions, OperationError for more than 1000 steps without maxSteps
  *
  * @example
  * const halved = await whileLoop((x: Tensor) => x.greater(1), (x: Tensor) => x.div(2), tensor(100)); // 0.78125
@@ -65,7 +65,7 @@ export async function whileLoop<C extends TensorTree>(
   checkNames(op, options, 'maxSteps');
   checkFunction(op, condition);
   checkFunction(op, body);
-  const { maxSteps = Number.POSITIVE_INFINITY } = options;
+  const { maxSteps = mostUnasked + 1 } = options;
   if (!(maxSteps >= 0)) throw new ArgumentError(op, say`bad maxSteps: ${shown(maxSteps)}; must be 0 or more`);
   const first = leavesOf(op, init);
   const tracked = new Set<Node>(first.map((t) => nodeOf(t, op)).filter(isTracked));
@@ -75,6 +75,11 @@ export async function whileLoop<C extends TensorTree>(
   };
   try {
     for (let step = 0; step < maxSteps && (await holds(condition, carry)); step++) {
+      if (step === mostUnasked && options.maxSteps === undefined)
+        throw new OperationError(
+          op,
+          say`the condition still holds after ${mostUnasked} steps; give options.maxSteps if it may take longer, Infinity for no limit`,
+        );
       const before = carry;
       carry = scope(() =>
         collecting(
@@ -94,6 +99,9 @@ export async function whileLoop<C extends TensorTree>(
   letGo(carry, []);
   return result;
 }
+
+/** Steps that a loop may take where nobody says how many. */
+const mostUnasked = 1000;
 
 const isTracked = (node: Node): boolean => node.requiresGrad || node.pins !== 0;
 
