@@ -13,13 +13,14 @@ const once = {
   marks: 'numbers that nothing else is marked with',
   nextId: 'numbers of buffers',
   hints: 'the garbage collector is the one of the program',
+  loops: 'code that comes with its first use',
   multiEngine: 'code that was loaded late',
   withOrigins: 'a switch for debugging',
 };
 
 it('no module of the rooms that record and run has state of its own', () => {
   const folder = join(root, 'packages/core/src');
-  const files = ['graph', 'runtime', 'tensor', 'engine', 'autodiff'].flatMap((room) =>
+  const files = ['graph', 'runtime', 'tensor', 'engine', 'autodiff', 'control'].flatMap((room) =>
     readdirSync(join(folder, room))
       .filter((name) => /^[\w-]+\.ts$/.test(name))
       .map((name) => join(folder, room, name)),

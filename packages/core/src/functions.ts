@@ -91,6 +91,8 @@ export { hvp, jvp, vjp } from './autodiff/derivatives.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
 export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
+export { scan, type ScanOptions } from './control/scan.ts';
+export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';

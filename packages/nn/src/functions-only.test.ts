@@ -14,9 +14,9 @@ beforeAll(async () => {
 
 /** The sequence that a recurrent layer makes. */
 class Output extends nn.Module<[x: Tensor], Tensor> {
-  readonly inner: nn.LSTM | nn.GRU;
+  readonly inner: nn.LSTM | nn.GRU | nn.RNN;
 
-  constructor(inner: nn.LSTM | nn.GRU) {
+  constructor(inner: nn.LSTM | nn.GRU | nn.RNN) {
     super();
     this.inner = inner;
   }
@@ -41,6 +41,7 @@ const layers: Readonly<
   TransformerBlock: () => [new nn.TransformerBlock(4, 2, { dropout: 0.1 }), [2, 3, 4]],
   LSTM: () => [new Output(new nn.LSTM(4, 2, { layers: 2, dropout: 0.1 })), [2, 3, 4]],
   GRU: () => [new Output(new nn.GRU(4, 2, { bidirectional: true })), [2, 3, 4]],
+  RNN: () => [new Output(new nn.RNN(4, 2, { activation: 'relu' })), [2, 3, 4]],
   Dropout: () => [new nn.Dropout(0.5), image],
   MaxPool2d: () => [new nn.MaxPool2d(2), image],
   AvgPool2d: () => [new nn.AvgPool2d(2), image],

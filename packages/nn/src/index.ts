@@ -79,6 +79,11 @@ export {
   type LSTMResult,
   type LSTMState,
   type RecurrentOptions,
+  RNN,
+  type RNNOptions,
+  type RNNResult,
+  type RNNState,
+  type SequenceOptions,
 } from './layers/recurrent.ts';
 export { Flatten } from './layers/shape.ts';
 export { type AnyModule, isModule, type LoadOptions, Module } from './module/module.ts';

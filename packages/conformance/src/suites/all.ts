@@ -17,6 +17,7 @@ import { floats, integers } from './dtypes/values.ts';
 import { errorCases } from './errors.ts';
 import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
+import { loopCases, loopSpecs } from './loops.ts';
 import { memoryCases } from './memory.ts';
 import { dataSizedCases } from './order/data-sized.ts';
 import { orderDTypeCases } from './order/dtypes.ts';
@@ -76,7 +77,7 @@ function orderCases(target: Target): ConformanceCase[] {
 export function allCases(target: Target, goldens: readonly GoldenCase[] | null, long: boolean): ConformanceCase[] {
   return [
     ...operations.flatMap(({ specs }) => specs.flatMap((spec) => expand(spec, target))),
-    ...compositionSpecs().flatMap((spec) => expand(spec, target)),
+    ...[...compositionSpecs(), ...loopSpecs()].flatMap((spec) => expand(spec, target)),
     ...accuracyCases(target),
     ...dtypeCases(target),
     ...specialCases(target),
@@ -86,6 +87,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...errorCases(),
     ...memoryCases(),
     ...transformCases(),
+    ...loopCases(target),
     ...randomCases(),
     ...samplingCases(),
     ...decodingCases(target),

@@ -188,7 +188,7 @@ type DefinitionIn<P> = P extends PrimitiveName ? Definition<P> : never;
  * The part a primitive plays. leaf: data from outside. elementwise: element i of the result needs element i of each source. movement: an index
  * map. generate: computed from the index. reduce: one result from many elements of its source. contraction: sums of products of two sources.
  * gather: an index map that depends on data. program: kernels written with the builder (scatters, scans, sorts). pass: nothing at all, the
- * value is the first source's. materialize: the identity, but in memory.
+ * value is the first source's. materialize: the identity, but in memory. loop: steps one after the other, which no plan holds.
  */
 export type Role =
   | 'leaf'
@@ -200,7 +200,8 @@ export type Role =
   | 'gather'
   | 'program'
   | 'pass'
-  | 'materialize';
+  | 'materialize'
+  | 'loop';
 
 /** How plans are made of a primitive: planner/lowering/rules.ts fills it in. */
 // biome-ignore lint/suspicious/noEmptyInterface: others add to it

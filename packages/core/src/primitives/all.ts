@@ -3,8 +3,9 @@ import type { BinaryAttrs, UnaryAttrs } from '../graph/node.ts';
 import type { AnyDefinition, BinaryOperation, DefinedPrimitive, UnaryOperation } from '../graph/definition.ts';
 import * as elementary from './elementary.ts';
 import * as indexing from './indexing.ts';
+import * as loop from './loop.ts';
 
-const all = { ...elementary, ...indexing };
+const all = { ...elementary, ...indexing, ...loop };
 
 /** None of a file that is named above is missing; this is an error of types where a whole file is. */
 export const definitions: readonly AnyDefinition[] = Object.values(all) satisfies readonly Complete[];

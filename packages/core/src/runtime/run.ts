@@ -183,6 +183,22 @@ function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
   return false;
 }
 
+/** Does a run with loops in it, in several runs (loops.ts). Without patience, the last of them is only planned; null: it is. */
+type RunLoops = (
+  state: EngineState,
+  wanted: readonly Node[],
+  options: ConeOptions,
+  patience?: Patience,
+  told?: boolean,
+) => boolean | Promise<void> | null;
+
+let loops: RunLoops | null = null;
+
+/** From now on there may be loops: pages without one do without their code. */
+export function bringLoops(runLoops: RunLoops): void {
+  loops = runLoops;
+}
+
 /**
  * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
  * queue.ts decides.
@@ -200,6 +216,7 @@ export function run(
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
+    if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
     const { awaited } = runs;
     if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
       for (const node of wanted) awaited.nodes.add(node);
@@ -229,7 +246,10 @@ export function run(
 export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
   const { cone } = runs;
   try {
-    if (cone.collect(wanted, options)) planOf(state, cone);
+    if (cone.collect(wanted, options)) {
+      if (cone.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
+      planOf(state, cone);
+    }
     return null;
   } catch (error) {
     return codeOnItsWay(error, state, []);
@@ -249,7 +269,7 @@ const optionsOf = ({ engine, kernelCache, elementBytes }: EngineState): PlanOpti
 };
 
 /** The plan of what the cone holds. */
-function planOf(state: EngineState, cone: Cone): Plan {
+export function planOf(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
   let plan = state.plans.find(hash, key);
   if (plan !== undefined) {

@@ -1,24 +1,31 @@
 /**
- * LSTM and GRU: layers that go through a sequence step by step and carry a state along.
+ * LSTM, GRU and RNN: layers that go through a sequence step by step and carry a state along.
  *
- * Steps are recorded one by one, so a step of training is one plan whose size grows with the sequence. Only what depends on the state is
+ * The loop over the steps is a `scan`: one step is recorded and planned, whatever the length of the sequence, but for the shortest. Only what depends on the state is
  * computed in the loop: the products with the inputs are one product over all steps.
  */
 import {
+  arange,
   chunk,
+  concat,
   type DType,
   dropout,
+  less,
   matmul,
+  relu,
   reshape,
+  scan,
   select,
   sigmoid,
   stack,
   tanh,
   type Tensor,
+  tensor,
   transpose,
+  where,
   zeros,
 } from '@polygrad/core/functions';
-import { checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
+import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { uniformInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -33,6 +40,15 @@ export interface RecurrentOptions {
   /** Share of the elements between two layers that become zero in training (default 0). */
   readonly dropout?: number;
   readonly dtype?: DType;
+}
+
+/** What a call says of its sequences. */
+export interface SequenceOptions {
+  /**
+   * How many steps of each sequence count, an integer from 0 to T each: a list, or an int32 tensor of shape [N]. What is behind them is padding. It
+   * changes nothing: outputs there are zeros, states are those after the last step that counts, and the backward direction begins there. Default: all.
+   */
+  readonly lengths?: Tensor | readonly number[];
 }
 
 /** Parameters of one layer in one direction. */
@@ -55,8 +71,8 @@ function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
 /** Most layers: each is made, and recorded for every step. */
 const mostLayers = 1024;
 
-/** What LSTM and GRU have in common. */
-abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State], Result> {
+/** What LSTM, GRU and RNN have in common. */
+abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State, options?: SequenceOptions], Result> {
   readonly inputs: number;
   readonly hidden: number;
   readonly layers: number;
@@ -108,7 +124,14 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
    * @param state per kind of state, [layers * directions, N, hidden]
    * @returns the last layer's hidden states, and the last state of each kind
    */
-  protected run(x: Tensor, state: readonly Tensor[] | null, kinds: number, step: Step): [Tensor, Tensor[]] {
+  protected run(
+    x: Tensor,
+    state: readonly Tensor[] | null,
+    kinds: number,
+    step: Step,
+    options: SequenceOptions,
+  ): [Tensor, Tensor[]] {
+    checkOptions(this.#name, options, 'lengths');
     checkTensor(this.#name, 'x', x);
     const { shape } = x;
     if (shape.length !== 3 || shape[1] === 0 || shape[2] !== this.inputs)
@@ -128,9 +151,10 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         ['state'],
       );
     }
+    const counts = options.lengths === undefined ? null : runningSteps(this.#name, options.lengths, shape);
     const directions = this.bidirectional ? 2 : 1;
     const last: (readonly Tensor[])[] = [];
-    let sequence = x;
+    let sequence = transpose(x, 0, 1);
     for (let layer = 0; layer < this.layers; layer++) {
       if (layer > 0 && this.training && this.dropout > 0)
         sequence = dropout(sequence, { p: this.dropout, training: true });
@@ -141,40 +165,76 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         const start = Array.from({ length: kinds }, (_, kind) =>
           state === null ? zeros(one, { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
         );
-        const [output, end] = through(sequence, start, cell, direction === 1, step);
+        const [output, end] = through(sequence, start, cell, direction === 1, step, counts);
         results.push(output);
         last.push(end);
       }
-      sequence = results.length === 1 ? (results[0] as Tensor) : sideBySide(results);
+      sequence = results.length === 1 ? (results[0] as Tensor) : concat(results, 2);
     }
-    return [sequence, Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor)))];
+    return [
+      transpose(sequence, 0, 1),
+      Array.from({ length: kinds }, (_, kind) => stack(last.map((end) => end[kind] as Tensor))),
+    ];
   }
 }
 
-/** [N, T, H] and [N, T, H] to [N, T, 2 H]. */
-function sideBySide(results: readonly Tensor[]): Tensor {
-  const [batch, steps, hidden] = (results[0] as Tensor).shape as [number, number, number];
-  return reshape(stack(results, 2), [batch, steps, results.length * hidden]);
+/** Which steps of which sequences count, [T, N, 1]. */
+function runningSteps(name: string, lengths: Tensor | readonly number[], shape: readonly number[]): Tensor {
+  const [batch, steps] = shape as readonly [number, number];
+  const list = isList(lengths);
+  if (list && lengths.length === batch)
+    for (const [i, length] of lengths.entries()) checkInteger(name, `lengths[${i}]`, length, 0, steps);
+  if (!list) checkTensor(name, 'lengths', lengths);
+  const given = list ? tensor([...lengths], { dtype: 'int32' }) : (lengths as Tensor);
+  if (given.shape.join() !== String(batch) || given.dtype !== 'int32')
+    throw new NnError(
+      name,
+      `lengths are ${given.dtype} [${given.shape.join(', ')}]; they must be int32 [${batch}]: one for each sequence`,
+      ['lengths'],
+    );
+  return less(reshape(arange(steps, { dtype: 'int32' }), [steps, 1, 1]), reshape(given, [1, batch, 1]));
 }
 
-/** One layer in one direction. */
+function isList(value: unknown): value is readonly number[] {
+  return Array.isArray(value);
+}
+
+/**
+ * Sequences up to so many steps are recorded step by step: a step of training then takes half as long, measured with 64 hidden units. From a dozen
+ * steps on the loop is faster, and every length here has a plan of its own, as few as they are.
+ */
+const mostRecorded = 4;
+
+/** One layer in one direction, over [T, N, inputs]. */
 function through(
   x: Tensor,
   start: readonly Tensor[],
   cell: Cell,
   backward: boolean,
   step: Step,
+  counts: Tensor | null,
 ): [Tensor, readonly Tensor[]] {
   const inputs = projected(x, cell.inputs, cell.inputBias);
-  const steps = x.shape[1] as number;
+  const body = (state: readonly Tensor[], [input, running]: readonly Tensor[]): [readonly Tensor[], Tensor] => {
+    const next = step(input as Tensor, state, cell);
+    if (running === undefined) return [next, next[0] as Tensor];
+    const kept = next.map((t, i) => where(running, t, state[i] as Tensor));
+    return [kept, where(running, next[0] as Tensor, 0)];
+  };
+  const sliced = counts === null ? [inputs] : [inputs, counts];
+  const steps = x.shape[0] as number;
+  if (steps > mostRecorded) {
+    const [end, output] = scan(body, start, sliced as readonly Tensor[], { reverse: backward });
+    return [output, end];
+  }
   const outputs = new Array<Tensor>(steps);
   let state = start;
   for (let i = 0; i < steps; i++) {
     const t = backward ? steps - 1 - i : i;
-    state = step(select(inputs, 1, t), state, cell);
-    outputs[t] = state[0] as Tensor;
+    const slices = sliced.map((all) => select(all, 0, t));
+    [state, outputs[t]] = body(state, slices);
   }
-  return [stack(outputs, 1), state];
+  return [stack(outputs), state];
 }
 
 /** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]. */
@@ -211,10 +271,11 @@ export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   /**
    * @param x shape [N, T, inputs]
    * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
    * @throws NnError for other shapes
    */
-  forward(x: Tensor, state?: LSTMState): LSTMResult {
-    const [output, [hidden, cell]] = this.run(x, state ? [state.hidden, state.cell] : null, 2, lstmStep);
+  forward(x: Tensor, state?: LSTMState, options: SequenceOptions = {}): LSTMResult {
+    const [output, [hidden, cell]] = this.run(x, state ? [state.hidden, state.cell] : null, 2, lstmStep, options);
     return { output, hidden: hidden as Tensor, cell: cell as Tensor };
   }
 }
@@ -265,10 +326,11 @@ export class GRU extends Recurrent<GRUState, GRUResult> {
   /**
    * @param x shape [N, T, inputs]
    * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
    * @throws NnError for other shapes
    */
-  forward(x: Tensor, state?: GRUState): GRUResult {
-    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, gruStep);
+  forward(x: Tensor, state?: GRUState, options: SequenceOptions = {}): GRUResult {
+    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, gruStep, options);
     return { output, hidden: hidden as Tensor };
   }
 }
@@ -280,4 +342,60 @@ function gruStep(input: Tensor, [h]: readonly Tensor[], cell: Cell): readonly Te
   const [rh, zh, nh] = thirds(projected(before, cell.hidden, cell.hiddenBias)) as [Tensor, Tensor, Tensor];
   const next = tanh(ni.add(sigmoid(ri.add(rh)).mul(nh)));
   return [next.add(sigmoid(zi.add(zh)).mul(before.sub(next)))];
+}
+
+/** What an RNN is made with besides. */
+export interface RNNOptions extends RecurrentOptions {
+  /** What each step applies: 'tanh' (default) or 'relu'. */
+  readonly activation?: 'tanh' | 'relu';
+}
+
+/** Where an RNN is: its hidden state, [layers * directions, N, hidden]. */
+export interface RNNState {
+  readonly hidden: Tensor;
+}
+
+/** Result of an RNN: hidden states of the last layer, [N, T, hidden * directions], and the state after the last step. */
+export interface RNNResult extends RNNState {
+  readonly output: Tensor;
+}
+
+/**
+ * The plain recurrent layer. Source: Elman (1990); PyTorch `nn.RNN` with `batch_first`, whose weights it can load.
+ *
+ * `h = tanh(W x + b + U h + c)`, or relu.
+ *
+ * @example
+ * const layer = new RNN(8, 16);
+ * const lengths = [10, 3, 7, 1]; // what is behind them is padding
+ * layer.forward(zeros([4, 10, 8]), undefined, { lengths }).output.shape; // [4, 10, 16]
+ */
+export class RNN extends Recurrent<RNNState, RNNResult> {
+  readonly activation: 'tanh' | 'relu';
+
+  /**
+   * @param inputs size of the last axis of what comes in
+   * @param hidden size of the state
+   * @throws NnError for another activation
+   */
+  constructor(inputs: number, hidden: number, options: RNNOptions = {}) {
+    checkOptions('RNN', options, 'layers bidirectional? bias? dropout dtype activation');
+    const { activation = 'tanh', ...rest } = options;
+    super('RNN', 1, inputs, hidden, rest);
+    checkFits('RNN', 'activation', activation, activation === 'tanh' || activation === 'relu', "'tanh' or 'relu'");
+    this.activation = activation;
+  }
+
+  /**
+   * @param x shape [N, T, inputs]
+   * @param state where to start (default: zeros)
+   * @param options lengths of padded sequences
+   * @throws NnError for other shapes
+   */
+  forward(x: Tensor, state?: RNNState, options: SequenceOptions = {}): RNNResult {
+    const act = this.activation === 'tanh' ? tanh : relu;
+    const step: Step = (input, [h], cell) => [act(input.add(projected(h as Tensor, cell.hidden, cell.hiddenBias)))];
+    const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, step, options);
+    return { output, hidden: hidden as Tensor };
+  }
 }

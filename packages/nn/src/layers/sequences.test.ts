@@ -7,7 +7,7 @@ import { Adam } from '../optim/adam.ts';
 import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { MultiHeadAttention, TransformerBlock } from './attention.ts';
 import { type Expected, expected } from './fixtures/pytorch.ts';
-import { GRU, LSTM, type LSTMResult } from './recurrent.ts';
+import { GRU, LSTM, type LSTMResult, RNN } from './recurrent.ts';
 
 const dtype = 'float64';
 beforeEach(async () => {
@@ -86,6 +86,48 @@ describe('as in PyTorch', () => {
     });
   });
 
+  const long = (): Tensor => values(0, [2, 6, 2], true);
+
+  it('LSTM and GRU of six steps, in loops', async () => {
+    const [lstm, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    await check('LSTM of six steps', lstm, x, () => {
+      const { output, hidden, cell } = lstm.forward(x);
+      return [output, hidden, cell];
+    });
+    const [gru, y] = [new GRU(2, 2, { bidirectional: true, dtype }), long()];
+    await check('GRU of six steps', gru, y, () => {
+      const { output, hidden } = gru.forward(y);
+      return [output, hidden];
+    });
+  });
+
+  it('RNN, two layers in both directions; from a state, with relu and without biases', async () => {
+    const [both, x] = [new RNN(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    await check('RNN', both, x, () => {
+      const { output, hidden } = both.forward(x);
+      return [output, hidden];
+    });
+    const [layer, y] = [new RNN(2, 2, { activation: 'relu', bias: false, dtype }), long()];
+    await check('RNN from a state', layer, y, () => {
+      const { output, hidden } = layer.forward(y, { hidden: values(80, [1, 2, 2]) });
+      return [output, hidden];
+    });
+  });
+
+  it('LSTM and GRU of padded sequences, as packed ones', async () => {
+    const [lstm, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    await check('LSTM of padded sequences', lstm, x, () => {
+      const { output, hidden, cell } = lstm.forward(x, undefined, { lengths: [2, 6] });
+      return [output, hidden, cell];
+    });
+    const [gru, y] = [new GRU(2, 2, { bidirectional: true, dtype }), long()];
+    await check('GRU of padded sequences', gru, y, () => {
+      const lengths = tensor([6, 5], { dtype: 'int32' });
+      const { output, hidden } = gru.forward(y, { hidden: values(80, [2, 2, 2]) }, { lengths });
+      return [output, hidden];
+    });
+  });
+
   it('MultiHeadAttention of a sequence to itself, to another, and to two others', async () => {
     const [key, value] = [values(5, [2, 2, 4]), values(6, [2, 2, 4])];
     const calls: Readonly<Record<string, (layer: MultiHeadAttention, x: Tensor) => Tensor>> = {
@@ -130,6 +172,15 @@ describe('recurrent layers', () => {
     );
     expect(() => new GRU(3, 4, { layers: 0 })).toThrow('[GRU] layers is 0');
     expect(() => new GRU(3, 4, { dropout: 1 })).toThrow('[GRU] dropout is 1');
+    expect(() => new RNN(3, 4, { activation: 'sin' as 'tanh' })).toThrow("[RNN] bad activation: 'sin'");
+  });
+
+  it('say which lengths are wrong', () => {
+    const [layer, x] = [new RNN(3, 4), zeros([2, 5, 3])];
+    const run = (lengths: readonly number[] | Tensor) => () => layer.forward(x, undefined, { lengths });
+    expect(run([1, 6])).toThrow('[RNN] lengths[1] is 6; it must be an integer from 0 to 5');
+    expect(run([1, 2, 3])).toThrow('lengths are int32 [3]; they must be int32 [2]: one for each sequence');
+    expect(run(zeros([2]))).toThrow('lengths are float32 [2]; they must be int32 [2]');
   });
 
   it('drop between layers, in training only', async () => {
@@ -160,6 +211,35 @@ describe('recurrent layers', () => {
       return stats().kernels - before.kernels;
     };
     expect((kernels(24) - kernels(12)) / 12).toBeLessThan(10);
+  });
+
+  it('give short sequences, which are no loops, what long ones get', async () => {
+    const [layer, x] = [new LSTM(3, 4, { bidirectional: true, dtype }), values(3, [2, 6, 3])];
+    const short = layer.forward(x.narrow(1, 0, 3), undefined, { lengths: [3, 1] });
+    const padded = layer.forward(x, undefined, { lengths: [3, 1] });
+    await close(short.output, Array.from((await padded.output.narrow(1, 0, 3).data()) as Float64Array));
+    await close(short.cell, Array.from((await padded.cell.data()) as Float64Array));
+  });
+
+  it('take a new length without a new plan of a step', async () => {
+    await setEngine(createNullEngine());
+    const layer = new GRU(3, 4);
+    const plans = (steps: number): number => {
+      const { planMisses } = stats();
+      scope(
+        () =>
+          void lossAndGrad(layer, () =>
+            layer
+              .forward(zeros([2, steps, 3]))
+              .output.square()
+              .mean(),
+          ).value,
+      );
+      return stats().planMisses - planMisses;
+    };
+    // What is made of the bodies of both loops is known from the second length on.
+    expect([plans(6), plans(6)]).toEqual([expect.any(Number), 0]);
+    expect(plans(7)).toBeLessThan(plans(5) + 2);
   });
 });
 

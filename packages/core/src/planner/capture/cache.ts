@@ -10,6 +10,8 @@ import { definitionOf } from '../../graph/definition.ts';
 export class IntWriter {
   data: Int32Array;
   length = 0;
+  /** A loop, or a value that comes out of one, was written: no plan can hold all of it. Whoever runs the loop takes it back. */
+  declare looped?: boolean;
 
   constructor(capacity = 1024) {
     this.data = new Int32Array(capacity);

@@ -73,7 +73,8 @@ export class Partition {
         this.#storeProgram(node);
         return;
       default:
-        node.role satisfies never;
+        // Loops are computed by runs of their own.
+        node.role satisfies 'loop';
     }
   }
 

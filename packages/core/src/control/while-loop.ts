@@ -1,0 +1,124 @@
+/** whileLoop: steps as long as a condition on their values holds, forward only. */
+import { GradientError } from '../autodiff/backward.ts';
+import { leavesOf, mapTree, type TensorTree } from '../autodiff/walk.ts';
+import { customRules } from '../graph/definition.ts';
+import type { Node } from '../graph/node.ts';
+import { identity, makeNode } from '../graph/primitives.ts';
+import { beginOp, collecting } from '../graph/scope.ts';
+import { noGrad } from '../autodiff/custom-gradient.ts';
+import { ArgumentError, OperationError } from '../shape/errors.ts';
+import { checkFunction, checkNames, shown } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
+import { sizeOf } from '../shape/view.ts';
+import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { called, dispose, scope } from '../tensor/scope.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { checkCarry } from './carry.ts';
+
+const op = 'whileLoop';
+
+export interface WhileLoopOptions {
+  /** Stop after so many steps, whatever the condition says. Left out, a loop that has not ended after 1000 steps is an error. */
+  readonly maxSteps?: number;
+}
+
+/** Whether the condition holds for the carry; the tensor that says so is read and disposed. */
+async function holds<C>(condition: (carry: C) => Tensor | boolean, carry: C): Promise<boolean> {
+  const answer = scope(() => noGrad(() => called(op, condition, carry)));
+  if (typeof answer === 'boolean') return answer;
+  if (!isTensor(answer) || sizeOf(answer.shape) !== 1) {
+    const text = shown(answer);
+    dispose(answer);
+    throw new ArgumentError(
+      op,
+      say`the condition returned ${text}: it must return a tensor with one element, or true or false`,
+    );
+  }
+  const [value] = await answer.data();
+  answer.dispose();
+  return Boolean(value);
+}
+
+/**
+ * Calls `body` again and again, as long as `condition` holds for what it returned last; how many steps that are is known only as it goes. Each step
+ * reads the condition, so it waits for the device: where the number of steps is known, `scan` is faster.
+ *
+ * The functions are called once a step, in scopes of their own; steps of the same shapes share their plans. There is no gradient through it:
+ * the result says so when one is asked for.
+ *
+ * @param condition from the carry to a tensor with one element, or to true or false
+ * @param body from the carry to the next one, in the same structure, shapes and dtypes
+ * @param init the carry before the first step: a tensor, or arrays and plain objects of such; it is not disposed
+ * @param options maxSteps
+ * @returns a promise of the carry for which the condition holds no longer
+ * @throws ShapeError or DTypeError if the carry changes, ArgumentError for other conditions, OperationError for more than 1000 steps without maxSteps
+ *
+ * @example
+ * const halved = await whileLoop((x: Tensor) => x.greater(1), (x: Tensor) => x.div(2), tensor(100)); // 0.78125
+ */
+export async function whileLoop<C extends TensorTree>(
+  condition: (carry: C) => Tensor | boolean,
+  body: (carry: C) => C,
+  init: C,
+  options: WhileLoopOptions = {},
+): Promise<C> {
+  checkNames(op, options, 'maxSteps');
+  checkFunction(op, condition);
+  checkFunction(op, body);
+  const { maxSteps = mostUnasked + 1 } = options;
+  if (!(maxSteps >= 0)) throw new ArgumentError(op, say`bad maxSteps: ${shown(maxSteps)}; must be 0 or more`);
+  const first = leavesOf(op, init);
+  const tracked = new Set<Node>(first.map((t) => nodeOf(t, op)).filter(isTracked));
+  let carry = init;
+  const letGo = (tree: C, but: readonly Tensor[]): void => {
+    for (const t of leavesOf(op, tree)) if (!first.includes(t) && !but.includes(t)) t.dispose();
+  };
+  try {
+    for (let step = 0; step < maxSteps && (await holds(condition, carry)); step++) {
+      if (step === mostUnasked && options.maxSteps === undefined)
+        throw new OperationError(
+          op,
+          say`the condition still holds after ${mostUnasked} steps; give options.maxSteps if it may take longer, Infinity for no limit`,
+        );
+      const before = carry;
+      carry = scope(() =>
+        collecting(
+          (node) => follow(node, tracked),
+          () => noGrad(() => called(op, body, before)),
+        ),
+      );
+      checkCarry(op, before, carry);
+      letGo(before, leavesOf(op, carry));
+    }
+  } catch (error) {
+    if (carry !== init) dispose(carry);
+    throw error;
+  }
+  beginOp(op);
+  const result = mapTree(op, carry, (t) => wrap(ended(nodeOf(t, op), [...tracked]))) as C;
+  letGo(carry, []);
+  return result;
+}
+
+/** Steps that a loop may take where nobody says how many. */
+const mostUnasked = 1000;
+
+const isTracked = (node: Node): boolean => node.requiresGrad || node.pins !== 0;
+
+/** Adds the tracked nodes from outside that a recorded one is computed from. */
+function follow(node: Node, tracked: Set<Node>): void {
+  for (const source of node.src) if (isTracked(source)) tracked.add(source);
+}
+
+/** The value of a node, without a gradient: whoever asks for one is told. */
+function ended(node: Node, tracked: readonly Node[]): Node {
+  if (tracked.length === 0) return identity(node);
+  const result: Node = makeNode('stopGradient', [node, ...tracked], null);
+  customRules.set(result, () => {
+    throw new GradientError(
+      op,
+      'no gradient flows through it: how many steps there are depends on values; use scan with a length, or detach() the result',
+    );
+  });
+  return result;
+}

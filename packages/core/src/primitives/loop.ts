@@ -1,0 +1,52 @@
+/** Loops: the node of a loop, and those of what comes out of it. How their derivatives are made comes with the body (control/derivatives.ts). */
+import { define, type Definition } from '../graph/definition.ts';
+import type { Node } from '../graph/node.ts';
+import type { IntWriter } from '../planner/capture/cache.ts';
+import { makeNode } from '../graph/primitives.ts';
+import type { Shape } from '../shape/view.ts';
+
+/** Says that a run has loops in it. */
+function encode(_: unknown, out: IntWriter): void {
+  out.looped = true;
+}
+
+function callOf(node: Node): Node<'loop'> {
+  return node.src[0] as Node<'loop'>;
+}
+
+export const loopPrimitive: Definition<'loop'> = /* @__PURE__ */ define('loop', {
+  infer: { shape: () => [], dtype: (_, attr) => attr.body.dtype },
+  role: 'loop',
+  work: 0,
+  encode,
+  gradient: (c) => c.attr.body.rules.gradient(c),
+  tangent: (c) => c.attr.body.rules.tangent(c),
+  batch: (c) => c.attr.body.rules.batch(c),
+});
+
+export const loopOutputPrimitive: Definition<'loopOutput'> = /* @__PURE__ */ define('loopOutput', {
+  infer: {
+    shape: ([call], { last, each }): Shape => {
+      const { body, length } = (call as Node<'loop'>).attr;
+      return each === null ? body.carries[last]!.shape : [length, ...each.shape];
+    },
+    dtype: ([call], { last, each }) => (each ?? (call as Node<'loop'>).attr.body.carries[last]!).dtype,
+  },
+  role: 'loop',
+  work: 0,
+  encode,
+  gradient: ({ node, grad }) => [makeNode(loopGradientPrimitive, [grad], { output: node })],
+  tangent: ({ node, tangents }) => callOf(node).attr.body.rules.outputTangent(node, tangents[0]!),
+  batch: ({ node, sources }) => callOf(node).attr.body.rules.outputBatch(node, sources[0]!),
+});
+
+/** Taken apart again by the gradient of the loop: nobody computes it. */
+export const loopGradientPrimitive: Definition<'loopGradient'> = /* @__PURE__ */ define('loopGradient', {
+  infer: { shape: () => [], dtype: (_, { output }) => callOf(output).attr.body.dtype },
+  role: 'loop',
+  work: 0,
+  encode,
+  gradient: () => [null],
+  tangent: () => null,
+  batch: ({ node }) => node,
+});
