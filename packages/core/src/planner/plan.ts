@@ -15,7 +15,7 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import type { PlanGraph, PlanNode, SizedCone } from './capture/plan-graph.ts';
+import { type PlanGraph, type PlanNode, type SizedCone, SizesRefused } from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -98,6 +98,8 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
   const hasEmpty = places.some(({ base }) => base === null);
   const memory = placeTemporaries(lowered, outputIndex, bases.size + Number(hasEmpty), bytesOf, options);
+  if (size !== null && memory.blocks.some((bytes) => bytes > caps.maxBufferBytes))
+    throw new SizesRefused('temporaries of the greatest size');
   options.kernels.take(entries);
   const dispatches = lowered.flatMap(({ slots, scalars, entry }, u) =>
     entry.bindings.map((bindings, i): DispatchPlan => {

@@ -312,6 +312,16 @@ describe.each(kinds)('%s', (_, options) => {
       expect(state.kernelCache.size).toBe(0);
     });
 
+    it('gives up where the greatest size of a class has no room and a smaller one has', async () => {
+      const engine = createReferenceEngine(options);
+      Object.defineProperty(engine, 'caps', { value: { ...engine.caps, maxBufferBytes: 4000 } });
+      await setEngine(engine);
+      const square = (salt: number): Tensor => tensor(numbers(64, salt), { shape: [8, 8] });
+      const f = (n: number): Tensor => pg.sum(pg.matmul(pg.matmul(rows(n, 8), square(1)), square(2)));
+      expect(await sameAtSizes(f, [99, 100, 97])).toBe(0);
+      expect(await sameAtSizes(f, [33, 40, 37])).toBe(2);
+    });
+
     it('gives up on a form that differs in no size', async () => {
       const before = stats().binds;
       for (let i = 0; i < 8; i++) await valuesOf(() => pg.flip(rows(9 + i, 2), 0));
