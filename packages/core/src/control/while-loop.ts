@@ -66,7 +66,8 @@ export async function whileLoop<C extends TensorTree>(
   checkFunction(op, condition);
   checkFunction(op, body);
   const { maxSteps = mostUnasked + 1 } = options;
-  if (!(maxSteps >= 0)) throw new ArgumentError(op, say`bad maxSteps: ${shown(maxSteps)}; must be 0 or more`);
+  if (!(typeof maxSteps === 'number' && maxSteps >= 0))
+    throw new ArgumentError(op, say`bad maxSteps: ${shown(maxSteps)}; must be 0 or more`);
   const first = leavesOf(op, init);
   const tracked = new Set<Node>(first.map((t) => nodeOf(t, op)).filter(isTracked));
   let carry = init;
