@@ -4,9 +4,6 @@
  * Blocks become labels and branches, and names follow the order of the program, so equal programs give equal text.
  */
 import {
-  divisorOf,
-  foldedValues,
-  identifier,
   type KNode,
   type KOp,
   type KNodeOf,
@@ -16,6 +13,7 @@ import {
   lowOf,
   usesOf,
 } from '@polygrad/core/kernel';
+import { divisorOf, foldedValues, identifier } from '@polygrad/core/kernel/emitters';
 import { type Addressed, Addresses, layShared, sharedName, type SharedLayout, splitIndex } from './addresses.ts';
 import { choose, operation } from './arithmetic.ts';
 import { bitcast, cast } from './casts.ts';
