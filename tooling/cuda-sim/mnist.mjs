@@ -11,7 +11,7 @@ import { root } from '../workspace.mjs';
 
 const least = 0.96;
 const out = mkdtempSync(join(tmpdir(), 'polygrad-mnist-'));
-const words = '--engine cuda --limit 6000 --epochs 4 --batch 16 --out'.split(' ');
+const words = '--engine cuda --limit 8000 --epochs 3 --batch 16 --out'.split(' ');
 const { status } = spawnSync(process.execPath, [join(root, 'apps/mnist/dist/main.js'), ...words, out], {
   stdio: 'inherit',
 });
