@@ -226,7 +226,7 @@ export function checkImports(root) {
           .join('/');
         if (name !== self.name && !self.runtime.has(name))
           say(line, `imports ${name}, which package.json does not list`);
-        if (short.startsWith('emit-') && specifier !== '@polygrad/core/kernel')
+        if (short.startsWith('emit-') && !/^@polygrad\/core\/kernel(\/emitters)?$/.test(specifier))
           say(line, `imports ${specifier}: emitters know the kernel IR and nothing else`);
         if (name === self.name) say(line, `imports its own package by name (${specifier}): use a relative path`);
       }

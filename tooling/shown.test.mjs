@@ -45,7 +45,7 @@ const entries = {
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
 const plain = new Set(
   [
-    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability divisorOf foldedValues identifier defaultTolerances',
+    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
     'listCudaDevices',
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',

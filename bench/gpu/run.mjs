@@ -2,7 +2,7 @@
  * One command for a machine with a card: builds what is not built, runs a sample of the conformance suite, measures, and writes a report that
  * compares with PyTorch on the same card, where Python has it.
  *
- *   node bench/gpu/run.mjs [--engines cuda,opencl,webgpu] [--minutes 9] [--out FOLDER] [--only GROUPS] [--sample N] [--tiny]
+ *   node bench/gpu/run.mjs [--engines cuda,opencl,webgpu] [--minutes 9] [--out FOLDER] [--only GROUPS] [--sample N] [--alone] [--tiny]
  *
  * Needs no network. Prints as it goes, and writes the report anew after every part; a part that fails or takes too long costs itself only.
  */
@@ -23,6 +23,7 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: process.env.OUT ?? join(root, 'out/gpu') },
     only: { type: 'string' },
     sample: { type: 'string', default: '61' },
+    alone: { type: 'boolean', default: false },
     tiny: { type: 'boolean', default: false },
   },
 });
@@ -68,7 +69,10 @@ function follow(program, args, seconds, onLine) {
       clearTimeout(timer);
       if (late) resolve(`it did not end within ${seconds.toFixed(0)} s`);
       else if (code === 0) resolve(null);
-      else resolve(`it ended with ${signal ?? code}: ${errors.trim().split('\n').at(-1) ?? ''}`);
+      else
+        resolve(
+          `it ended with ${signal ?? code}: ${errors.split('\n').find((line) => /^\w*Error\b/.test(line)) ?? errors.trim().split('\n').at(-1)}`,
+        );
     });
   });
 }
@@ -197,10 +201,11 @@ ${report.notes.length > 0 ? `\nNotes:\n\n${report.notes.map((n) => `- ${n}`).joi
 machine();
 await build();
 const engines = options.engines.split(',').filter(Boolean);
-const python = ['python3', 'python'].find(
+const pythons = options.alone ? [] : ['python3', 'python', '/usr/bin/python3'];
+const python = pythons.find(
   (name) => spawnSync(name, ['-c', 'import torch'], { stdio: 'ignore', timeout: 60_000 }).status === 0,
 );
-if (python === undefined) note('Python has no PyTorch: nothing to compare with');
+if (python === undefined && !options.alone) note('Python has no PyTorch: nothing to compare with');
 for (const engine of engines) {
   await conformance(engine);
   write();

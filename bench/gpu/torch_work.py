@@ -80,7 +80,10 @@ def conv(one):
 
 def attention(one):
     q, k, v = (drawn(one["batch"], one["heads"], one["places"], one["width"]) for _ in range(3))
-    return lambda: F.scaled_dot_product_attention(q, k, v)
+    if hasattr(F, "scaled_dot_product_attention"):
+        return lambda: F.scaled_dot_product_attention(q, k, v)
+    # PyTorch before 2.0.
+    return lambda: (q @ k.transpose(-1, -2) / one["width"] ** 0.5).softmax(-1) @ v
 
 
 def with_one(f, *shape):

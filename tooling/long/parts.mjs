@@ -35,6 +35,7 @@ const unit = [
     vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
   ),
   vitest('CLBlast', 10, [`${opencl}/clblast.long.test.ts`]),
+  program('MNIST on the simulated CUDA driver', 9, 'tooling/cuda-sim/mnist.mjs', [], deviceEnvironment()),
 ];
 
 /** Texts in the names of the tests of soak.long.test.ts. */

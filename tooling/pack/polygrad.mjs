@@ -41,7 +41,7 @@ expect(node.supported, 'this Node is refused');
 // Auto-detection loads all in one process.
 expect(chosen === null && /^its process ended/.test(trouble), `auto-detection chose ${chosen}: ${trouble}`);
 expect(
-  advice.some((text) => text.includes("exclude: ['webgpu', 'opencl']")),
+  advice.some((text) => text.includes("exclude: ['webgpu', 'opencl'")),
   `advice: ${advice}`,
 );
 

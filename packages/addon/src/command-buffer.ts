@@ -11,7 +11,15 @@ const dispatchKind = 1;
 const copyKind = 2;
 const fillKind = 3;
 
-/** Writes one batch after the other into the same memory. */
+/**
+ * Writes one batch after the other into the same memory.
+ *
+ * @example
+ * const batch = new CommandBuffer();
+ * batch.start();
+ * batch.fill(0, 16, 4, 0xff); // the buffer 0, four bytes from 16 on
+ * batch.count; // 6
+ */
 export class CommandBuffer {
   /** Cells written. */
   count = 0;

@@ -11,6 +11,15 @@ export interface MemoryFigures {
 /** The library's error for one of the addon's; anything else is given back as it is. */
 export type Translate = (error: unknown, action: string, device: string, memory: MemoryFigures) => unknown;
 
+/**
+ * Live until it is lost or disposed.
+ *
+ * @example
+ * const state = new EngineState('mine', 'a card', (error) => error);
+ * state.live; // true
+ * state.dispose();
+ * state.check('alloc'); // throws EngineDisposedError
+ */
 export class EngineState {
   readonly lost: Promise<EngineLostInfo>;
   readonly #engine: string;

@@ -13,7 +13,13 @@ export interface AddonPlaces {
   readonly variable: string;
 }
 
-/** The addon, or the reason why it is not there. */
+/**
+ * The addon, or the reason why it is not there.
+ *
+ * @example
+ * const found = loadAddon({ name: 'abacus', from: 'file:///nowhere/src/addon.js', variable: 'POLYGRAD_ABACUS_ADDON' });
+ * typeof found; // 'string'
+ */
 export function loadAddon<T extends object>({ name, from, variable }: AddonPlaces): T | string {
   const platform = `${process.platform}-${process.arch}`;
   const require = createRequire(from);
@@ -34,7 +40,12 @@ export function loadAddon<T extends object>({ name, from, variable }: AddonPlace
 /** Where the header of an ELF file of 64 bits has the table of sections, which is the last thing in the file. */
 const elf = { bytes: 64, magic: 0x7f454c46, tableAt: 0x28, entryBytesAt: 0x3a, entriesAt: 0x3c };
 
-/** True for a file that lacks its end, on Linux: loading one that was copied in part ends the process by a bus error. */
+/**
+ * True for a file that lacks its end, on Linux: loading one that was copied in part ends the process by a bus error.
+ *
+ * @example
+ * isCutShort(process.execPath); // false
+ */
 export function isCutShort(path: string): boolean {
   if (process.platform !== 'linux') return false;
   const file = openSync(path, 'r');

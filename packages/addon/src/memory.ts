@@ -24,6 +24,15 @@ export interface MemoryDriver {
   free(buffer: number): void;
 }
 
+/**
+ * The buffers of an engine: who owns them, where they end, how many bytes they are together.
+ *
+ * @example
+ * const state = new EngineState('mine', 'a card', (error) => error);
+ * const memory = new DeviceMemory('mine', { alloc: () => 0, free: () => {} }, state, 1024, 4096);
+ * memory.free(memory.alloc(16));
+ * memory.report().buffers; // 0
+ */
 export class DeviceMemory {
   readonly #engine: string;
   readonly #driver: MemoryDriver;

@@ -8,7 +8,12 @@ export interface NativeError extends Error {
   readonly log: string;
 }
 
-/** True for errors an addon throws. */
+/**
+ * True for errors an addon throws.
+ *
+ * @example
+ * isNativeError(new Error('no addon was asked')); // false
+ */
 export function isNativeError(error: unknown): error is NativeError {
   return error instanceof Error && typeof (error as Partial<NativeError>).code === 'number';
 }

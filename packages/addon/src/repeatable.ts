@@ -12,7 +12,15 @@ interface Region {
 
 const regionOf = ({ buffer, offset, bytes }: Binding): Region => ({ buffer, from: offset, to: offset + bytes });
 
-/** False if some command writes where an earlier one, or itself, read what was there before the batch. */
+/**
+ * False if some command writes where an earlier one, or itself, read what was there before the batch.
+ *
+ * @example
+ * const buffer = createReferenceEngine().alloc(8);
+ * const copy: Command = { kind: 'copy', from: { buffer, offset: 0, bytes: 4 }, to: { buffer, offset: 4, bytes: 4 } };
+ * isRepeatable([copy]); // true
+ * isRepeatable([copy, { kind: 'fill', to: { buffer, offset: 0, bytes: 4 }, pattern: 0 }]); // false
+ */
 export function isRepeatable(commands: readonly Command[]): boolean {
   const written: Region[] = [];
   const given: Region[] = [];

@@ -125,9 +125,9 @@ export {
 } from './engine/registry.ts';
 export { type LostEvent, onLost, type RecoveryPolicy, setRecovery } from './engine/recovery.ts';
 export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
+export { DeviceFaultError } from './engine/device-fault.ts';
 export {
   CompileError,
-  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

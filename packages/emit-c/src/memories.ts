@@ -1,5 +1,6 @@
 /** The memories of a program and what they are called: tensors and group memory, and registers as variables. */
-import { identifier, type KNode, type KNodeOf, type Program } from '@polygrad/core/kernel';
+import type { KNode, KNodeOf, Program } from '@polygrad/core/kernel';
+import { identifier } from '@polygrad/core/kernel/emitters';
 import type { Memory } from './dialect.ts';
 import { cellName, memoryNames } from './names.ts';
 import { partLanes } from './parts.ts';

@@ -1,5 +1,6 @@
 /** What memories, registers and kernels are called: the same for equal programs, and no word of a language. */
-import { identifier, type KNode, type Program } from '@polygrad/core/kernel';
+import type { KNode, Program } from '@polygrad/core/kernel';
+import { identifier } from '@polygrad/core/kernel/emitters';
 
 /** The variable of one part of one register. */
 export function cellName(title: string, cell: number, part: number, parts: number): string {

@@ -3,7 +3,8 @@
  *
  * Names follow the order of the program, so equal programs give equal text. What the language says is asked of the dialect.
  */
-import { foldedValues, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel';
+import { foldedValues } from '@polygrad/core/kernel/emitters';
 import type { Context, Dialect, Memory } from './dialect.ts';
 import { type DType, PrintError } from './kernel.ts';
 import { expression, name, type Part, partLanes, type Value } from './parts.ts';

@@ -23,7 +23,8 @@ const largest = 2 ** 31 - 1;
 const mostBytes = 2 ** 30;
 
 /** The index of an access as one value plus a constant, where that sum does not wrap. */
-export function splitIndex(index: KNode, bytes: number): SplitIndex {
+export function splitIndex(mem: Addressed, index: KNode): SplitIndex {
+  const bytes = bytesOf[mem.dtype];
   const fits = (by: number): boolean => Math.abs(by) * bytes < mostBytes;
   if (index.op === 'CONST' && fits(Number(index.arg.value))) return { root: null, offset: Number(index.arg.value) };
   if (index.op !== 'ADD' && index.op !== 'SUB') return { root: index, offset: 0 };
@@ -33,7 +34,9 @@ export function splitIndex(index: KNode, bytes: number): SplitIndex {
   const root = constant === y ? x : y;
   const by = Number(constant.arg.value) * (index.op === 'SUB' ? -1 : 1);
   const inside = lowOf(root) + by >= -largest && highOf(root) + by <= largest;
-  return inside && fits(by) ? { root, offset: by } : { root: index, offset: 0 };
+  // Addresses of group memory have 32 bits: none before its start is computed.
+  const isBase = mem.op === 'PARAM' || lowOf(root) >= 0;
+  return inside && isBase && fits(by) ? { root, offset: by } : { root: index, offset: 0 };
 }
 
 /** Where memory is declared: group memory of all kinds one behind the other, in the order of the program. */
@@ -82,7 +85,7 @@ export class Addresses {
   /** The address of an element, and of those so many bytes behind it. */
   at(mem: Addressed, index: KNode): (behind: number) => string {
     const bytes = bytesOf[mem.dtype];
-    const { root, offset } = splitIndex(index, bytes);
+    const { root, offset } = splitIndex(mem, index);
     const start = mem.op === 'SHARED' ? (this.#shared.offsets.get(mem) ?? 0) : 0;
     const [base, fixed] =
       root === null

@@ -17,8 +17,8 @@ it.skipIf(ptxas() === null).each(targets)('texts are assembled for sm_$computeCa
   const { caps } = createSimulatedEngine(target);
   const dtypes = [...caps.dtypes];
   const cases = [
-    ...everyNth(operationCases(dtypes, [1, 4]), 17),
-    ...everyNth(castCases(dtypes, dtypes, [3]), 11),
+    ...everyNth(operationCases(dtypes, [1, 4]), 37),
+    ...everyNth(castCases(dtypes, dtypes, [3]), 23),
     ...everyNth(threadCases(dtypes), 2),
     ...everyNth(groupCases(caps), 3),
     ...[1, 3, 7, 27].flatMap((seed) => [randomGroups(seed), randomProgram(seed)]),

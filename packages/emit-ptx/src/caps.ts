@@ -46,8 +46,8 @@ export function ptxCaps(_computeCapability: number, limits: PtxLimits = {}): Tar
     sharedBytes: limits.sharedBytes ?? 48 * 1024,
     subgroups: { least: 32, most: 32, numbered: true },
     maxGroup: limits.maxGroup ?? 1024,
-    // 4 KiB of parameters, of eight bytes each, and room for scalars.
-    maxBindings: 480,
+    // Of 4 KiB of parameters: eight bytes each, and room for scalars.
+    maxBindings: 384,
     parallelism: limits.multiprocessors ?? 16,
     // The order of float additions would depend on the threads; results here never do.
     atomics: new Set(),

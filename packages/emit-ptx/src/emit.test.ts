@@ -65,6 +65,21 @@ describe('addresses', () => {
   });
 });
 
+it('no address before the start of group memory is computed', () => {
+  const reversed = (shared: boolean): string[] =>
+    linesOf(
+      (b, x, y) => {
+        const at = b.e.special('local', 0, 32);
+        const mem = shared ? b.shared('s', 'float32', 33) : x;
+        if (shared) b.store(mem, at, b.e.f32(0));
+        b.store(y, at, b.load(mem, b.e.add(b.e.sub(at, b.e.special('local', 1, 2)), b.e.i32(1))));
+      },
+      [32, 2, 1],
+    );
+  expect(reversed(false).join()).toMatch(/ld\.global\.f32 %f0, \[%rd\d\+4\]/);
+  expect(reversed(true).join()).toMatch(/ld\.shared\.f32 %f0, \[%r\d\]/);
+});
+
 it('gates are predicates', () => {
   const lines = linesOf(
     (b, x, y) => {
@@ -186,6 +201,14 @@ describe('refused', () => {
     expect(error).toBeInstanceOf(PtxError);
     expect((error as PtxError).message).toMatch(why);
     expect((error as PtxError).node).not.toBeNull();
+  });
+
+  it('more parameters than a launch takes', () => {
+    const b = new ProgramBuilder();
+    const y = b.e.param(0, 'float64', 'write', 1);
+    b.store(y, 0, b.e.scalar(511, 'float64'));
+    const scalars = Array.from({ length: 512 }, () => 'float64' as const);
+    expect(() => emitPtx(b.build({ name: 'many', scalars }), target)).toThrow(/4104 bytes of parameters/);
   });
 
   it('grids that a card does not take', () => {

@@ -4,9 +4,6 @@
  * Blocks become labels and branches, and names follow the order of the program, so equal programs give equal text.
  */
 import {
-  divisorOf,
-  foldedValues,
-  identifier,
   type KNode,
   type KOp,
   type KNodeOf,
@@ -16,6 +13,7 @@ import {
   lowOf,
   usesOf,
 } from '@polygrad/core/kernel';
+import { divisorOf, foldedValues, identifier } from '@polygrad/core/kernel/emitters';
 import { type Addressed, Addresses, layShared, sharedName, type SharedLayout, splitIndex } from './addresses.ts';
 import { choose, operation } from './arithmetic.ts';
 import { bitcast, cast } from './casts.ts';
@@ -39,8 +37,8 @@ interface Block {
 const operandsOf: Operands = (n) => {
   if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') return n.src;
   const [mem, index, ...rest] = n.src;
-  if (mem.op === 'REG') return rest;
-  const { root } = splitIndex(index, bytesOf[mem.dtype]);
+  if (mem.op !== 'PARAM' && mem.op !== 'SHARED') return rest;
+  const { root } = splitIndex(mem, index);
   return root === null ? rest : [root, ...rest];
 };
 
@@ -291,6 +289,8 @@ function shared(value: Value, make: (x: string) => string): Value {
 
 /** The most group memory that may be declared with a length. */
 const mostStatic = 48 * 1024;
+/** The most bytes of parameters. */
+const mostParameters = 4096;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
@@ -313,6 +313,8 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
   const memory = layShared(program);
   new Emitter(program, w, memory).run();
   const { params, scalars, declared, parameterBytes } = parametersOf(program);
+  if (parameterBytes > mostParameters)
+    throw new PtxError(`${parameterBytes} bytes of parameters: at most ${mostParameters}`);
   const entry = `kernel_${identifier(program.name)}`;
   const isDynamic = memory.bytes > mostStatic;
   const head = [

@@ -15,9 +15,9 @@ export type {
 } from '../engine/engine.ts';
 export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from '../contraction/contraction.ts';
+export { DeviceFaultError } from '../engine/device-fault.ts';
 export {
   CompileError,
-  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

@@ -15,6 +15,4 @@ export { endsOf } from '../ir/block-ends.ts';
 export { blocksOf } from '../ir/uses.ts';
 export { type Operands, type Use, type Uses, usesOf } from '../ir/uses.ts';
 export { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
-export { divisorOf } from '../ir/divisors.ts';
-export { foldedValues } from '../ir/folding.ts';
-export { identifier, printLoopKernel, printNode, printProgram } from '../ir/print.ts';
+export { printLoopKernel, printNode, printProgram } from '../ir/print.ts';

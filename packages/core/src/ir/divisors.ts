@@ -1,4 +1,7 @@
-/** What powers of two divide indices: whole vectors are loaded and stored where that is certain. */
+/**
+ * What emitters ask besides `uses.ts` and `folding.ts`: which powers of two divide an index, so that whole vectors are loaded and stored, and
+ * what a kernel is called.
+ */
 import type { KNode } from './ir.ts';
 
 const most = 1 << 16;
@@ -37,4 +40,15 @@ export function divisorOf(n: KNode, known: ReadonlyMap<KNode, number>): number {
     default:
       return 1;
   }
+}
+
+/**
+ * A name of letters, digits and single underscores that begins with a letter: what kernels and memories are called in a target's language.
+ *
+ * @example
+ * identifier('sum of 2 x 3'); // 'sum_of_2_x_3'
+ */
+export function identifier(text: string): string {
+  const plain = text.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
+  return /^[A-Za-z]/.test(plain) ? plain : `k_${plain}`;
 }

@@ -143,14 +143,3 @@ export function printNode(n: KNode): string {
   lines.push(`  ${line(n, names)}`);
   return lines.join('\n');
 }
-
-/**
- * A name of letters, digits and single underscores that begins with a letter: what kernels and memories are called in a target's language.
- *
- * @example
- * identifier('sum of 2 x 3'); // 'sum_of_2_x_3'
- */
-export function identifier(text: string): string {
-  const plain = text.replace(/[^A-Za-z0-9]+/g, '_').replace(/^_+|_+$/g, '');
-  return /^[A-Za-z]/.test(plain) ? plain : `k_${plain}`;
-}

@@ -1,5 +1,6 @@
 /** Programs as OpenCL C 1.2. */
-import { identifier, type KNode, type Program, type SpecialKind } from '@polygrad/core/kernel';
+import type { KNode, Program, SpecialKind } from '@polygrad/core/kernel';
+import { identifier } from '@polygrad/core/kernel/emitters';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import type { DType, PrintedKernel, PrintedParam, PrintedScalar } from '../kernel.ts';
 import { expression, name, operand, type Part, type Value, vectorOf } from '../parts.ts';

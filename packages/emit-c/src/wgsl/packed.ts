@@ -2,7 +2,8 @@
  * Memories printed as arrays of vec4: those whose every access is of whole groups of four elements, provably so. Everything else is
  * an array of scalars. Their indices are divided by four where they are computed, term by term, so that no access divides.
  */
-import { divisorOf, type KNode, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
+import { type KNode, type Program, type ProgramNode, uniqueNode, withSources } from '@polygrad/core/kernel';
+import { divisorOf } from '@polygrad/core/kernel/emitters';
 
 export interface Packed {
   /** The program with the indices of packed memories in groups of four. */

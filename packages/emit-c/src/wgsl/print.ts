@@ -1,5 +1,6 @@
 /** Programs as WGSL. */
-import { identifier, highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
+import { highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
+import { identifier } from '@polygrad/core/kernel/emitters';
 import type { Context, Dialect, Memory } from '../dialect.ts';
 import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
 import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';

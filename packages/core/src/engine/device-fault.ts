@@ -1,0 +1,23 @@
+/** The error of a device that needs a new process. A file of its own: pages have no such device. */
+import { DeviceLostError } from './errors.ts';
+
+/**
+ * A fault of the device's own (an address out of bounds in a kernel, say), after which no engine of this process works on that device: a new
+ * process does. What was computed is gone, as with any lost device.
+ *
+ * @example
+ * const error = new DeviceFaultError('cuda', 'a card', 'a kernel went out of bounds', 700);
+ * error.fatal; // true
+ */
+export class DeviceFaultError extends DeviceLostError {
+  override readonly name: string = 'DeviceFaultError';
+  /** True: the process must be started anew to use the device again. */
+  readonly fatal = true;
+  /** The driver's code: 700 for an illegal address under CUDA. `code` is the library's. */
+  readonly driverCode: number;
+
+  constructor(engine: string, device: string, reason: string, driverCode: number, options?: ErrorOptions) {
+    super(engine, device, `${reason}; no engine of this process works on it any more`, options);
+    this.driverCode = driverCode;
+  }
+}
