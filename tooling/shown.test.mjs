@@ -7,6 +7,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as autoDetect from '@polygrad/auto-detect';
 import * as backendCpu from '@polygrad/backend-cpu';
+import * as backendNative from '@polygrad/backend-native';
 import * as backendOpenCl from '@polygrad/backend-opencl';
 import * as backendWebGpu from '@polygrad/backend-webgpu';
 import * as conformance from '@polygrad/conformance';
@@ -17,6 +18,7 @@ import * as testing from '@polygrad/testing';
 import * as data from '@polygrad/data';
 import * as dataNode from '@polygrad/data/node';
 import * as emitC from '@polygrad/emit-c';
+import * as emitMachine from '@polygrad/emit-machine';
 import * as nn from '@polygrad/nn';
 import * as numbers from '@polygrad/numbers';
 import { publicOperations } from './operations/sources.mjs';
@@ -24,6 +26,7 @@ import { publicOperations } from './operations/sources.mjs';
 const entries = {
   autoDetect,
   backendCpu,
+  backendNative,
   backendOpenCl,
   backendWebGpu,
   conformance,
@@ -34,6 +37,7 @@ const entries = {
   data,
   dataNode,
   emitC,
+  emitMachine,
   nn,
   numbers,
 };
