@@ -51,7 +51,7 @@ const plain = new Set(
     'promoteTypes protect registerBackend registerState scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
     'isUniform randomGroups randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
-    'printNode printProgram printTransforms sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
+    'printNode printProgram printTransforms findRareSides operandsOf sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
@@ -79,6 +79,12 @@ const increment = () => {
   const [x, y] = [p.e.param(0, 'float32', 'read', 4), p.e.param(1, 'float32', 'write', 4)];
   p.loop(4, (i) => p.store(y, i, p.e.add(p.load(x, i), p.e.constant('float32', 1))));
   return p.build({ name: 'increment' });
+};
+const machine = { isa: 'x64-v3', vectorBytes: 32, sharedBytes: 65536, scalarOffset: 8192 };
+/** An engine where this machine has one. */
+const nativeEngine = async () => {
+  const { score } = await backendNative.nativeProvider.probe();
+  return score > 0 ? backendNative.createNativeEngine({ threads: 1 }) : null;
 };
 const nest = () => {
   const e = new kernels.Exprs();
@@ -174,11 +180,15 @@ const makers = {
   cpuProvider: () => backendCpu.cpuProvider,
   webgpuProvider: () => backendWebGpu.webgpuProvider,
   openClProvider: () => backendOpenCl.openClProvider,
+  nativeProvider: () => backendNative.nativeProvider,
+  NativeEngine: () => nativeEngine(),
+  createNativeEngine: () => nativeEngine(),
   createWebGpuEngine: () => backendWebGpu.createWebGpuEngine().catch(() => null),
   createOpenClEngine: () => (backendOpenCl.listOpenClDevices().length > 0 ? backendOpenCl.createOpenClEngine() : null),
   autoDetectAndConfigureGpu: () => autoDetect.autoDetectAndConfigureGpu({ only: 'cpu' }),
   printWgsl: () => ({ ...emitC.printWgsl(increment()), source: '' }),
   printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
+  emitMachineCode: () => ({ ...emitMachine.emitMachineCode(increment(), machine), bytes: null }),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
@@ -249,6 +259,7 @@ const makers = {
   UnsupportedError: () => new core.UnsupportedError('here', 'went wrong'),
   WebGpuError: () => new backendWebGpu.WebGpuError('went wrong'),
   DataError: () => text(() => data.parseIdx(new Uint8Array([1, 2, 3]))),
+  MachineCodeError: () => text(() => emitMachine.emitMachineCode({ ...increment(), group: [2, 1, 1] }, machine)),
   PrintError: () => {
     const p = new kernels.ProgramBuilder();
     p.store(p.e.param(0, 'float64', 'write', 1), 0, p.e.constant('float64', 1));

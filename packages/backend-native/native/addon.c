@@ -19,8 +19,6 @@ struct code {
   int64_t groups;
   uint32_t params;
   uint32_t scalars;
-  /* Bytes that each parameter touches. */
-  double *bytes;
 };
 
 struct engine {
@@ -72,10 +70,8 @@ static struct engine *engine_of(napi_env env, napi_value value) {
 
 static void free_engine(napi_env env, struct engine *e) {
   stop_pool(e->pool);
-  for (uint32_t i = 0; i < e->count; i++) {
+  for (uint32_t i = 0; i < e->count; i++)
     if (e->codes[i].at != NULL) unmap_code(e->codes[i].at, e->codes[i].length);
-    free(e->codes[i].bytes);
-  }
   free(e->codes);
   unmap_scratch(e->scratch);
   if (env != NULL && e->buffer != NULL) napi_delete_reference(env, e->buffer);
@@ -148,19 +144,19 @@ static napi_value resize(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-/* compile(engine, code: Uint8Array, bytes of parameters: Float64Array, scalars, groups) */
+/* compile(engine, code: Uint8Array, parameters, scalars, groups) */
 static napi_value compile(napi_env env, napi_callback_info info) {
   ARGUMENTS(5);
   struct engine *e = engine_of(env, given[0]);
-  void *bytes, *sizes;
-  size_t length, params;
+  void *bytes;
+  size_t length;
   napi_value ignored;
-  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, &ignored) || length == 0 ||
-      !typed(env, given[2], napi_float64_array, &sizes, &params, &ignored))
+  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, &ignored) || length == 0)
     return fail(env, "[native] bad engine or code");
+  double params = whole(env, given[2], arg_slots);
   double scalars = whole(env, given[3], arg_slots);
   double groups = whole(env, given[4], 9e15);
-  if (params > arg_slots || scalars < 0 || groups < 0) return fail(env, "[native] bad number of parameters, scalars or groups");
+  if (params < 0 || scalars < 0 || groups < 0) return fail(env, "[native] bad number of parameters, scalars or groups");
   uint32_t id = 0;
   while (id < e->count && e->codes[id].at != NULL) id++;
   if (id == e->room) {
@@ -171,14 +167,8 @@ static napi_value compile(napi_env env, napi_callback_info info) {
     e->room = room;
   }
   struct code made = {.length = length, .groups = (int64_t)groups, .params = (uint32_t)params, .scalars = (uint32_t)scalars};
-  made.bytes = malloc(params * sizeof(double) + 8);
-  if (made.bytes == NULL) return fail(env, "[native] no memory for code");
-  if (params > 0) memcpy(made.bytes, sizes, params * sizeof(double));
   made.at = map_code(bytes, length);
-  if (made.at == NULL) {
-    free(made.bytes);
-    return fail(env, "[native] the system does not let memory be made executable");
-  }
+  if (made.at == NULL) return fail(env, "[native] the system does not let memory be made executable");
   e->codes[id] = made;
   if (id == e->count) e->count++;
   napi_value out;
@@ -193,7 +183,6 @@ static napi_value release(napi_env env, napi_callback_info info) {
   if (id < 0 || e->codes[(uint32_t)id].at == NULL) return fail(env, "[native] no such code");
   struct code *c = &e->codes[(uint32_t)id];
   unmap_code(c->at, c->length);
-  free(c->bytes);
   memset(c, 0, sizeof *c);
   return NULL;
 }
@@ -219,10 +208,11 @@ static int run_commands(struct engine *e, const double *cells, size_t length, in
       if (!(id >= 0 && id < e->count) || id != (double)(uint32_t)id || !(chunk >= 0 && chunk <= 9e15)) return bad_code;
       const struct code *c = &e->codes[(uint32_t)id];
       if (c->at == NULL) return bad_code;
-      if (at + c->params + c->scalars > length) return bad_command;
+      if (at + 2 * (size_t)c->params + c->scalars > length) return bad_command;
       for (uint32_t i = 0; i < c->params; i++) {
         double offset = cells[at++];
-        if (!inside(e, offset, c->bytes[i])) return bad_place;
+        double bytes = cells[at++];
+        if (!inside(e, offset, bytes)) return bad_place;
         e->args[i] = (uint64_t)(uintptr_t)(e->base + (size_t)offset);
       }
       if (c->scalars > 0) memcpy(&e->args[arg_slots], &cells[at], c->scalars * 8);

@@ -11,8 +11,7 @@ export interface Addon {
   create(memory: Uint8Array, threads: number): number;
   /** The memory has grown. */
   resize(engine: number, memory: Uint8Array): void;
-  /** `bytes`: how many each parameter touches. */
-  compile(engine: number, code: Uint8Array, bytes: Float64Array, scalars: number, groups: number): number;
+  compile(engine: number, code: Uint8Array, params: number, scalars: number, groups: number): number;
   release(engine: number, code: number): void;
   /** Runs a batch of commands (commands.ts); 0, or the number of the check that failed in checked code. */
   submit(engine: number, cells: Float64Array, length: number): number;

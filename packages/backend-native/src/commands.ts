@@ -74,11 +74,12 @@ export class CommandCells {
       throw new Error(
         `[native.submit] kernel '${kernel.name}' takes ${paramCount} tensors and ${head.scalars.length} scalars: got ${bindings.length} and ${scalars.length}`,
       );
-    this.#room(3 + bindings.length + scalars.length);
+    this.#room(3 + 2 * bindings.length + scalars.length);
     this.#push(kinds.dispatch, kernel.code.number, kernel.chunk);
     for (let i = 0; i < bindings.length; i++) {
       const b = bindings[i]!;
       this.#f64[this.#length++] = placeOf(b, b.bytes, this.#heap);
+      this.#f64[this.#length++] = b.bytes;
     }
     for (let i = 0; i < scalars.length; i++) this.#scalar(head.scalars[i]!, scalars[i]!);
   }

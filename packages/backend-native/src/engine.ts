@@ -16,7 +16,7 @@ import {
 } from '@polygrad/core/engine';
 import { Heap } from '@polygrad/core/engine/shaping';
 import { packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
-import { emitMachineCode, Refusal } from '@polygrad/emit-machine';
+import { emitMachineCode, MachineCodeError } from '@polygrad/emit-machine';
 import { CommandCells } from './commands.ts';
 import { Code, CodeTable, NativeKernel } from './kernel.ts';
 import { NativeBuffer, ownBuffer, placeOf, SharedMemory } from './memory.ts';
@@ -24,18 +24,6 @@ import type { NativeEngineOptions } from './options.ts';
 import { argSlots, processorName, type Setup, setUp } from './setup.ts';
 
 const firstBytes = 2 * 65536;
-const elementBytes: Readonly<Record<string, number>> = {
-  float64: 8,
-  int64: 8,
-  uint64: 8,
-  float32: 4,
-  int32: 4,
-  uint32: 4,
-  float16: 2,
-  bfloat16: 2,
-  int16: 2,
-  uint16: 2,
-};
 
 /**
  * An engine on machine code. Make one with `createNativeEngine`.
@@ -120,7 +108,8 @@ export class NativeEngine implements IEngine {
     this.#check('compile');
     return programs.map((program) => {
       const packed = packProgram(program);
-      let code = this.#codes.find(packed);
+      // Checked code knows the lengths of its memory, which equal code may differ in.
+      let code = this.#setup.target.checked === true ? undefined : this.#codes.find(packed);
       if (code === undefined) {
         code = new Code(packed, this.#load(program));
         this.#codes.add(code);
@@ -133,15 +122,8 @@ export class NativeEngine implements IEngine {
   #load(program: Program): number {
     const { addon } = this.#setup;
     const { params, scalars, grid } = program;
-    const sizes = new Float64Array(params.length);
-    for (const p of params) sizes[p.arg.slot] = p.arg.length * (elementBytes[p.dtype] ?? 1);
-    return addon.compile(
-      this.#number,
-      this.#emit(program, false).bytes,
-      sizes,
-      scalars.length,
-      grid[0] * grid[1] * grid[2],
-    );
+    const { bytes } = this.#emit(program, false);
+    return addon.compile(this.#number, bytes, params.length, scalars.length, grid[0] * grid[1] * grid[2]);
   }
 
   #emit(program: Program, listing: boolean): ReturnType<typeof emitMachineCode> {
@@ -156,8 +138,8 @@ export class NativeEngine implements IEngine {
     try {
       return emitMachineCode(program, this.#setup.target, listing);
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      throw new CompileError('native', name, error.message, printProgram(program));
+      if (!(error instanceof MachineCodeError)) throw error;
+      throw new CompileError('native', name, error.what, printProgram(program));
     }
   }
 

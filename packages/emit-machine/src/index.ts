@@ -1,5 +1,3 @@
 /** Entry point of @polygrad/emit-machine. */
-export { emitMachineCode } from './emit.ts';
-export { type MachineTarget, Refusal } from './target.ts';
-export type { MachineCode } from './write.ts';
-export { verifyAssigned } from './allocate/verify.ts';
+export { emitMachineCode, type MachineCode } from './emit.ts';
+export { MachineCodeError, type MachineTarget } from './target.ts';

@@ -1,5 +1,5 @@
 /** What this package must know of the machine that it writes for, and why it may refuse a program. */
-import type { Program } from '@polygrad/core/kernel';
+import { PolygradError, type Program } from '@polygrad/core/kernel';
 
 export type DType = Program['scalars'][number];
 
@@ -37,12 +37,27 @@ const kinds: Readonly<Partial<Record<DType, Kind>>> = {
   uint16: 'u32',
 };
 
-/** Why a program is not compiled. */
-export class Refusal extends Error {}
+/**
+ * Why a program is not compiled; an engine reports it as a CompileError.
+ *
+ * @example
+ * const error = new MachineCodeError('dtype float16 is not executed');
+ * error.message; // '[emit-machine] dtype float16 is not executed'
+ */
+export class MachineCodeError extends PolygradError {
+  override readonly name: string = 'MachineCodeError';
+  /** What it is about, without who says so. */
+  readonly what: string;
+
+  constructor(what: string) {
+    super('COMPILE', 'emit-machine', what);
+    this.what = what;
+  }
+}
 
 /** Gives up on the program. */
 export function refuse(what: string): never {
-  throw new Refusal(what);
+  throw new MachineCodeError(what);
 }
 
 /** How values of a dtype are held. */

@@ -17,7 +17,7 @@ const parameters = [
   [1, parameterOffset.scratch],
 ] as const;
 
-export interface MachineCode {
+export interface WrittenCode {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Instructions in the assembler's syntax, where asked for. */
   readonly text: string;
@@ -25,7 +25,7 @@ export interface MachineCode {
 }
 
 /** Writes what a builder holds. */
-export function writeCode(builder: Builder, listing = false): MachineCode {
+export function writeCode(builder: Builder, listing = false): WrittenCode {
   const assigned = assign(builder);
   const { items, frameBytes, general } = assigned;
   const assembler = new Assembler();

@@ -5,17 +5,8 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import {
-  endsOf,
-  findRareSides,
-  type KNode,
-  type KNodeOf,
-  operandsOf,
-  type Program,
-  type RareSide,
-  type Uses,
-  usesOf,
-} from '@polygrad/core/kernel/ir';
+import { findRareSides, operandsOf, type RareSide } from '@polygrad/core/engine/shaping';
+import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';

@@ -14,7 +14,5 @@ export { type PackedProgram, packProgram, sameCode, unpackProgram } from '../ir/
 export { endsOf } from '../ir/block-ends.ts';
 export { blocksOf } from '../ir/uses.ts';
 export { type Operands, type Use, type Uses, usesOf } from '../ir/uses.ts';
-export { findRareSides, type RareSide } from '../ir/rare.ts';
-export { operandsOf } from '../ir/operands.ts';
 export { computesAll, computesIn } from '../ir/target.ts';
 export { printLoopKernel, printNode, printProgram } from '../ir/print.ts';

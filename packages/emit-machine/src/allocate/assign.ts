@@ -7,7 +7,7 @@ import { type Arg, isMemory, type Item, type Memory, Reg, type RegClass } from '
 import { type Place, poolBase } from '../x64/encode.ts';
 import { type Condition, type Row, rowOf } from '../x64/rows.ts';
 import type { Label } from '../code.ts';
-import { copyOf, flatten, keepsLanes } from './flat.ts';
+import { copyOf, flatten, keepsLanes, withoutUnread } from './flat.ts';
 import { coalesce } from './coalesce.ts';
 import { type Interval, intervalsOf, scan } from './scan.ts';
 
@@ -84,7 +84,7 @@ function classesOf({ target }: Builder, divides: boolean): Classes {
 }
 
 export function assign(builder: Builder): Assigned {
-  const flat = coalesce(flatten(builder.root));
+  const flat = coalesce(withoutUnread(flatten(builder.root)));
   const intervals = intervalsOf(flat);
   const classes = classesOf(
     builder,

@@ -4,14 +4,14 @@
  * That changes nothing where what is copied has no other user, and nobody looks at the register in between.
  */
 import { type Arg, isMemory, type Item, Reg } from '../code.ts';
-import { accessesOf, copyOf, type Flat } from './flat.ts';
+import { accessesOf, copyOf, type Flat, keepOnly } from './flat.ts';
 
 /** Items that are looked at for one copy. */
 const most = 400;
 
 /** Rewrites the list, which gets shorter. */
 export function coalesce(flat: Flat): Flat {
-  const { items, blocks, loops } = flat;
+  const { items, blocks } = flat;
   const places = new Map<Reg, number[]>();
   for (const [at, item] of items.entries()) {
     for (const { reg } of accessesOf(item)) {
@@ -41,14 +41,7 @@ export function coalesce(flat: Flat): Flat {
     if (source !== null && source.to === source.from) gone.add(first);
   }
   if (gone.size === 0) return flat;
-  const kept = items.map((_, i) => i).filter((i) => !gone.has(i));
-  const before = new Int32Array(items.length + 1);
-  for (let i = 0; i < items.length; i++) before[i + 1] = before[i]! + (gone.has(i) ? 0 : 1);
-  return {
-    items: kept.map((i) => items[i]!),
-    blocks: kept.map((i) => blocks[i]!),
-    loops: loops.map((l) => ({ block: l.block, start: before[l.start]!, end: before[l.end + 1]! - 1 })),
-  };
+  return keepOnly(flat, (i) => !gone.has(i));
 }
 
 /** True where control goes from one item to the other, and nowhere else. */

@@ -1,5 +1,6 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
 import { type Arg, Block, isMemory, type Item, Reg } from '../code.ts';
+import { rowOf } from '../x64/rows.ts';
 
 /** A loop: from the item that starts it to its jump back. */
 export interface LoopRange {
@@ -39,6 +40,33 @@ export function flatten(root: Block): Flat {
   };
   walk(root);
   return { items, blocks, loops };
+}
+
+/** The list without numbers that nobody reads: some instructions hold them themselves. */
+export function withoutUnread(flat: Flat): Flat {
+  const read = new Set<Reg>();
+  for (const item of flat.items) for (const a of accessesOf(item)) if (a.reads) read.add(a.reg);
+  const gone = (item: Item): boolean =>
+    item.kind === 'ins' && item.row === constantMove && item.args[0] instanceof Reg && !read.has(item.args[0]);
+  return keepOnly(flat, (i) => !gone(flat.items[i]!));
+}
+
+const constantMove = rowOf('mov:constant');
+
+/** The list without some of its items. */
+export function keepOnly({ items, blocks, loops }: Flat, keeps: (at: number) => boolean): Flat {
+  const kept: number[] = [];
+  const before = new Int32Array(items.length + 1);
+  for (let i = 0; i < items.length; i++) {
+    before[i] = kept.length;
+    if (keeps(i)) kept.push(i);
+  }
+  before[items.length] = kept.length;
+  return {
+    items: kept.map((i) => items[i]!),
+    blocks: kept.map((i) => blocks[i]!),
+    loops: loops.map((l) => ({ block: l.block, start: before[l.start]!, end: before[l.end + 1]! - 1 })),
+  };
 }
 
 /** How an item uses a register. */

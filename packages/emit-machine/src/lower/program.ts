@@ -26,7 +26,7 @@ import { Accesses, markCounter } from './memory.ts';
 import { scalarOperation } from './scalars.ts';
 import { lowerValue } from './vectors.ts';
 
-/** Lowers one program; throws Refusal for what this engine does not execute. */
+/** Lowers one program; throws MachineCodeError for what this engine does not execute. */
 export function lowerProgram(program: Program, target: MachineTarget): Builder {
   if (program.group.some((g) => g !== 1))
     refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
