@@ -31,6 +31,9 @@ struct engine {
   uint32_t count;
   uint32_t room;
   uint64_t args[2 * arg_slots];
+  /* The running batch: a copy, which nobody changes while it is checked. */
+  double *cells;
+  size_t cell_room;
 };
 
 struct instance {
@@ -73,6 +76,7 @@ static void free_engine(napi_env env, struct engine *e) {
   for (uint32_t i = 0; i < e->count; i++)
     if (e->codes[i].at != NULL) unmap_code(e->codes[i].at, e->codes[i].length);
   free(e->codes);
+  free(e->cells);
   unmap_scratch(e->scratch);
   if (env != NULL && e->buffer != NULL) napi_delete_reference(env, e->buffer);
   free(e);
@@ -250,9 +254,16 @@ static napi_value submit(napi_env env, napi_callback_info info) {
   if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &ignored)) return fail(env, "[native] bad engine or commands");
   double length = whole(env, given[2], (double)room);
   if (length < 0) return fail(env, "[native] bad number of cells");
+  if ((size_t)length > e->cell_room) {
+    double *more = realloc(e->cells, (size_t)length * sizeof *more);
+    if (more == NULL) return fail(env, "[native] no memory for commands");
+    e->cells = more;
+    e->cell_room = (size_t)length;
+  }
+  if (length > 0) memcpy(e->cells, cells, (size_t)length * sizeof(double));
   int32_t fault = 0;
   uint32_t before = plain_arithmetic();
-  int problem = run_commands(e, cells, (size_t)length, &fault);
+  int problem = run_commands(e, e->cells, (size_t)length, &fault);
   restore_arithmetic(before);
   if (problem == bad_command) return fail(env, "[native] a command is cut short or unknown");
   if (problem == bad_code) return fail(env, "[native] no such code");

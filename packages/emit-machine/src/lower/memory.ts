@@ -28,6 +28,8 @@ function bytesOf(dtype: KNode['dtype']): number {
 export interface Scopes {
   /** The block of the running group: what hangs on nothing else of the program is made there. */
   readonly group: Block;
+  /** Groups along each axis. */
+  readonly grid: readonly [number, number, number];
 }
 
 export class Accesses {
@@ -100,18 +102,43 @@ export class Accesses {
     let high = 0;
     form.terms.forEach((t, i) => {
       const c = form.coefs[i]!;
-      low += c * (c > 0 ? lowOf(t) : highOf(t));
-      high += c * (c > 0 ? highOf(t) : lowOf(t));
+      const [least, most] = this.#boundsOf(t);
+      low += c * (c > 0 ? least : most);
+      high += c * (c > 0 ? most : least);
     });
     const further_ = offset + form.offset * bytes;
-    if (form.terms.length === 0) return { base, index: null, scale: 1, offset: further_ };
-    // Sums of 32 bits that stay between 0 and 2^31 are what they are in 64.
-    if (!(low >= 0 && high < 2 ** 31) || Math.abs(further_) >= 2 ** 31)
+    const near = Math.abs(further_) < 2 ** 31 - 4096;
+    if (form.terms.length === 0 && near) return { base, index: null, scale: 1, offset: further_ };
+    if (!near || form.terms.length === 0)
       return { base, index: this.#sum(form.terms, form.coefs, form.offset), scale: bytes, offset };
+    // Sums of 32 bits that stay between 0 and 2^31 are what they are in 64. Others are the index less the constant: negative only where that is not.
+    if (!(low >= 0 && high < 2 ** 31)) {
+      const sum = this.#sum(form.terms, form.coefs, 0);
+      return { base, index: form.offset <= 0 ? sum : this.#extended(sum), scale: bytes, offset: further_ };
+    }
     const [first] = form.coefs;
     if (form.terms.length === 1 && first! > 0 && [1, 2, 4, 8].includes(first! * bytes))
       return { base, index: this.#ctx.get(form.terms[0]!).parts[0]!, scale: first! * bytes, offset: further_ };
     return { base, index: this.#sum(form.terms, form.coefs, 0), scale: bytes, offset: further_ };
+  }
+
+  #boundsOf(t: KNode): readonly [number, number] {
+    if (t.op === 'SPECIAL' && t.arg.kind === 'group') return [0, this.#scopes.grid[t.arg.axis] - 1];
+    return [lowOf(t), highOf(t)];
+  }
+
+  /** A sum of 32 bits with its sign in 64. */
+  #extended(sum: Reg): Reg {
+    const { b } = this.#ctx;
+    const make = (): Reg => b.op('movsxd', 8, sum);
+    if (sum.mutable && !isCounter(sum)) return make();
+    const key = `extended ${sum.id}`;
+    const old = this.#open(key);
+    if (old !== undefined) return old;
+    const block = sum.block.depth < this.#scopes.group.depth ? this.#scopes.group : sum.block;
+    const made = b.in(block, make);
+    this.#sums.set(key, made);
+    return made;
   }
 
   /** A sum of products in 32 bits: parts that change rarely are added first, outside of the loops that do not change them. */

@@ -40,6 +40,7 @@ class Lowering implements Context {
   readonly target: MachineTarget;
   readonly masks: Masks;
   readonly group: Block;
+  readonly grid: Program['grid'];
   readonly #program: Program;
   readonly #uses: Uses;
   readonly #values = new Map<KNode, Lowered>();
@@ -56,6 +57,7 @@ class Lowering implements Context {
     this.b = b;
     this.target = target;
     this.#program = program;
+    this.grid = program.grid;
     this.masks = target.isa === 'x64-v4' ? new BitMasks(this) : new LaneMasks(this);
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
