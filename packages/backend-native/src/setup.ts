@@ -91,6 +91,7 @@ export function setUp(options: NativeEngineOptions): Setup {
       simt: false,
       lowering: vectorLowering,
       vectorBytes,
+      narrowVectors: vectorBytes > 16,
       sharedBytes,
       maxGroup: 1,
       maxBindings: 512,
