@@ -15,6 +15,7 @@ import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel/ir';
 import type { MachineTarget } from '@polygrad/emit-machine';
 import { type Addon, loadAddon } from './addon.ts';
+import { fittingBytes } from './widths.ts';
 import { maxThreads, type NativeEngineOptions } from './options.ts';
 
 // biome-ignore format: a list
@@ -91,7 +92,7 @@ export function setUp(options: NativeEngineOptions): Setup {
       simt: false,
       lowering: vectorLowering,
       vectorBytes,
-      narrowVectors: vectorBytes > 16,
+      ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
       sharedBytes,
       maxGroup: 1,
       maxBindings: 512,

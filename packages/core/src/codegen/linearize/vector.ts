@@ -151,24 +151,14 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
     else stack.push(...n.src);
   }
-  const vectorBytes =
-    caps.narrowVectors === true ? fittingBytes(caps.vectorBytes, Math.max(4, least), indices) : caps.vectorBytes;
+  const longest = longestRun(indices);
+  const vectorBytes = caps.fittingBytes?.(longest, least) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
-  const longest = longestRun(indices);
   let lanes = Math.max(1, Math.floor(vectorBytes / 4));
   while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
   return lanes;
-}
-
-/** Bytes of one hardware vector: those that leave the fewest steps along the longest run, what is left over taken one by one. */
-function fittingBytes(most: number, bytes: number, indices: readonly KNode[]): number {
-  const run = longestRun(indices);
-  const steps = (wide: number): number => Math.floor(run / (wide / bytes)) + (run % (wide / bytes));
-  let best = most;
-  for (let wide = most / 2; wide >= 16; wide /= 2) if (steps(wide) < steps(best)) best = wide;
-  return best;
 }
 
 /** Elements of the longest range along which memory is walked one by one. */
