@@ -151,11 +151,11 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
     else stack.push(...n.src);
   }
-  const longest = longestRun(indices);
-  const vectorBytes = caps.fittingBytes?.(longest, least) ?? caps.vectorBytes;
+  const vectorBytes = caps.fittingBytes?.(longestRun(indices), least) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
+  const longest = longestRun(indices);
   let lanes = Math.max(1, Math.floor(vectorBytes / 4));
   while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
   return lanes;
