@@ -42,6 +42,9 @@ export const engines = [
     sample: 31,
     whole: { parts: 1, minutes: 10 },
   },
+  { engine: 'native', folder: 'packages/backend-native', sample: 201, whole: { parts: 4, minutes: 8 } },
+  { engine: 'native-16', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
+  { engine: 'native-v3', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
   { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61, whole: { parts: 6, minutes: 3 } },
   {
     engine: 'webgpu',

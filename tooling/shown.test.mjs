@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as autoDetect from '@polygrad/auto-detect';
 import * as backendCpu from '@polygrad/backend-cpu';
 import * as backendCuda from '@polygrad/backend-cuda';
+import * as backendNative from '@polygrad/backend-native';
 import * as backendOpenCl from '@polygrad/backend-opencl';
 import * as backendWebGpu from '@polygrad/backend-webgpu';
 import * as conformance from '@polygrad/conformance';
@@ -19,6 +20,7 @@ import * as data from '@polygrad/data';
 import * as dataNode from '@polygrad/data/node';
 import * as emitC from '@polygrad/emit-c';
 import * as emitPtx from '@polygrad/emit-ptx';
+import * as emitMachine from '@polygrad/emit-machine';
 import * as nn from '@polygrad/nn';
 import * as numbers from '@polygrad/numbers';
 import { publicOperations } from './operations/sources.mjs';
@@ -27,6 +29,7 @@ const entries = {
   autoDetect,
   backendCpu,
   backendCuda,
+  backendNative,
   backendOpenCl,
   backendWebGpu,
   conformance,
@@ -38,6 +41,7 @@ const entries = {
   dataNode,
   emitC,
   emitPtx,
+  emitMachine,
   nn,
   numbers,
 };
@@ -52,7 +56,7 @@ const plain = new Set(
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
     'isUniform randomGroups randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
-    'printNode printProgram printTransforms sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
+    'printNode printProgram printTransforms findRareSides operandsOf sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
@@ -80,6 +84,12 @@ const increment = () => {
   const [x, y] = [p.e.param(0, 'float32', 'read', 4), p.e.param(1, 'float32', 'write', 4)];
   p.loop(4, (i) => p.store(y, i, p.e.add(p.load(x, i), p.e.constant('float32', 1))));
   return p.build({ name: 'increment' });
+};
+const machine = { isa: 'x64-v3', vectorBytes: 32, sharedBytes: 65536, scalarOffset: 8192 };
+/** An engine where this machine has one. */
+const nativeEngine = async () => {
+  const { score } = await backendNative.nativeProvider.probe();
+  return score > 0 ? backendNative.createNativeEngine({ threads: 1 }) : null;
 };
 const nest = () => {
   const e = new kernels.Exprs();
@@ -177,12 +187,16 @@ const makers = {
   cudaProvider: () => backendCuda.cudaProvider,
   createCudaEngine: () => (backendCuda.listCudaDevices().length > 0 ? backendCuda.createCudaEngine() : null),
   openClProvider: () => backendOpenCl.openClProvider,
+  nativeProvider: () => backendNative.nativeProvider,
+  NativeEngine: () => nativeEngine(),
+  createNativeEngine: () => nativeEngine(),
   createWebGpuEngine: () => backendWebGpu.createWebGpuEngine().catch(() => null),
   createOpenClEngine: () => (backendOpenCl.listOpenClDevices().length > 0 ? backendOpenCl.createOpenClEngine() : null),
   autoDetectAndConfigureGpu: () => autoDetect.autoDetectAndConfigureGpu({ only: 'cpu' }),
   printWgsl: () => ({ ...emitC.printWgsl(increment()), source: '' }),
   printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
   emitPtx: () => ({ ...emitPtx.emitPtx(increment(), { computeCapability: 80, isa: '7.0' }), text: '' }),
+  emitMachineCode: () => ({ ...emitMachine.emitMachineCode(increment(), machine), bytes: null }),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
@@ -255,6 +269,7 @@ const makers = {
   UnsupportedError: () => new core.UnsupportedError('here', 'went wrong'),
   WebGpuError: () => new backendWebGpu.WebGpuError('went wrong'),
   DataError: () => text(() => data.parseIdx(new Uint8Array([1, 2, 3]))),
+  MachineCodeError: () => text(() => emitMachine.emitMachineCode({ ...increment(), group: [2, 1, 1] }, machine)),
   PrintError: () => {
     const p = new kernels.ProgramBuilder();
     p.store(p.e.param(0, 'float64', 'write', 1), 0, p.e.constant('float64', 1));

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Native addons: each script compiles one if its sources have changed. */
-const addons = ['packages/backend-opencl/native/build.mjs', 'packages/backend-cuda/native/build.mjs'];
+const addons = ['opencl', 'cuda', 'native'].map((engine) => `packages/backend-${engine}/native/build.mjs`);
 
 const read = (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null);
 

@@ -8,7 +8,7 @@ import { blockBytes, type BuiltinCodes } from './builtins.ts';
 import { type Code, type CpuKernel, sharesOf } from './kernel.ts';
 import type { ArgsBlock } from './memory/args.ts';
 import { addressOf } from './memory/buffer.ts';
-import type { Heap } from './memory/heap.ts';
+import type { Heap } from '@polygrad/core/engine/shaping';
 import { argsAt } from './memory/layout.ts';
 import { kernelError, type Shares, type Work } from './threads/work.ts';
 import type { Workers } from './threads/workers.ts';

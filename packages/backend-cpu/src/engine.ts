@@ -28,7 +28,7 @@ import { CodeTable } from './code-table.ts';
 import { CommandQueue } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
-import { Heap } from './memory/heap.ts';
+import { Heap } from '@polygrad/core/engine/shaping';
 import { argSlots, heapAt } from './memory/layout.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';

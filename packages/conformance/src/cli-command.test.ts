@@ -29,7 +29,7 @@ it('refuses bad arguments, also of engines, before anything is run', async () =>
     [['--engine', 'reference', '--slice', '3'], /--slice is 3/],
     [['--engine', 'reference', '--slice', '1/2/3'], /--slice is 1\/2\/3/],
     [['--engine', 'reference', '--sizes', 'sometimes'], /--sizes is sometimes; give automatic, always or never/],
-    [['--engine', 'reference', '--threads', '2'], /2 threads for reference: only the engine cpu has them/],
+    [['--engine', 'reference', '--threads', '2'], /2 threads for reference: only the engines cpu and native have them/],
     [['--engine', 'reference', '--filter', 'zzz'], /no case has 'zzz' in its name/],
     // Below a file, where nobody can have made a folder.
     [

@@ -3,6 +3,7 @@
  * names it: then it is a failure.
  */
 import { ArgumentError } from '@polygrad/core';
+import type { NativeEngineOptions } from '@polygrad/backend-native';
 import type { IEngine } from '@polygrad/core/engine';
 import type { Skip } from './case-runner.ts';
 
@@ -39,6 +40,11 @@ const makers: Readonly<Record<string, Maker>> = {
     const { createCpuEngine } = await import('@polygrad/backend-cpu');
     return { engine: await createCpuEngine(options), skip: [] };
   },
+  native: (options) => nativeEngine(options),
+  // Narrower vectors than the machine has, and AVX2 alone.
+  'native-16': (options) => nativeEngine({ ...options, vectorBytes: 16 }),
+  'native-32': (options) => nativeEngine({ ...options, vectorBytes: 32 }),
+  'native-v3': (options) => nativeEngine({ ...options, isa: 'x64-v3' }),
   // The other dtypes are the CPU engine's.
   webgpu: async () => {
     const { createWebGpuEngine } = await import('@polygrad/backend-webgpu');
@@ -61,6 +67,11 @@ const makers: Readonly<Record<string, Maker>> = {
   },
 };
 
+async function nativeEngine(options: NativeEngineOptions): Promise<EngineChoice> {
+  const { createNativeEngine } = await import('@polygrad/backend-native');
+  return { engine: createNativeEngine(options), skip: [] };
+}
+
 async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {
   const { createReferenceEngine } = await import('@polygrad/testing');
   return { engine: createReferenceEngine({ simt: true, subgroup }), skip: [] };
@@ -79,10 +90,10 @@ export async function makeEngine(
 ): Promise<EngineChoice | { readonly missing: string }> {
   const make = makers[name];
   if (!make) return { missing: `unknown engine '${name}'; known are ${engineNames.join(', ')}` };
-  if ((options.threads ?? 1) > 1 && name !== 'cpu')
+  if ((options.threads ?? 1) > 1 && name !== 'cpu' && !name.startsWith('native'))
     throw new ArgumentError(
       'threads',
-      `${options.threads} threads for ${name}: only the engine cpu has them; leave them out`,
+      `${options.threads} threads for ${name}: only the engines cpu and native have them; leave them out`,
     );
   try {
     return await make(options);

@@ -5,7 +5,8 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import { endsOf, linearOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
+import { findRareSides, operandsOf, type RareSide } from '@polygrad/core/engine/shaping';
+import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';
@@ -13,7 +14,6 @@ import { type Context, type Lowered, someLane } from './context.ts';
 import { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
 import { Memory } from './memory.ts';
-import { findRareSides, type RareSide } from './rare.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
@@ -240,16 +240,4 @@ class Lowering implements Context {
     this.#walk(from, to);
     this.#loops.delete(n);
   }
-}
-
-/**
- * The values that the code of a node reads, each as often as it does. Of an index those are the terms its address is made of, so that sums
- * which dissolve into addresses are not computed a second time; registers are addressed by constants.
- */
-function operandsOf(n: KNode): readonly KNode[] {
-  const { src } = n;
-  if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') return src;
-  if (src[0].op === 'REG') return src.slice(2);
-  const { terms } = linearOf(src[1]);
-  return src.length === 2 ? terms : [...terms, ...src.slice(2)];
 }

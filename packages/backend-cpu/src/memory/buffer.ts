@@ -1,6 +1,6 @@
 /** A buffer as the engine hands it out: a block of the heap; and the addresses of bindings to it. */
 import { type Binding, type EngineBuffer, showAs } from '@polygrad/core/engine';
-import type { Block, Heap } from './heap.ts';
+import type { Block, Heap } from '@polygrad/core/engine/shaping';
 
 export class CpuBuffer implements EngineBuffer {
   readonly bytes: number;

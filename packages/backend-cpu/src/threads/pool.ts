@@ -2,7 +2,7 @@
  * The worker threads as the main thread sees them: starting them, publishing modules to them, and when sleeping ones are woken: for work worth
  * their help, in one batch or in small ones that follow each other closely. Loaded as one with what it imports: here.ts and late.ts say when.
  */
-import type { Heap } from '../memory/heap.ts';
+import type { Heap } from '@polygrad/core/engine/shaping';
 import { argsAt, chunkBits, control, ringAt, ringSlots, tableAt, tableSlots } from '../memory/layout.ts';
 import { Crew } from './crew.ts';
 import { SharedDispatch, spins } from './dispatch.ts';

@@ -2,7 +2,7 @@
  * The worker threads of an engine, from before their code is there (`#threads`): what the main thread may ask of them.
  */
 import { tableSlots } from '../memory/layout.ts';
-import type { Heap } from '../memory/heap.ts';
+import type { Heap } from '@polygrad/core/engine/shaping';
 import { withThreads } from '#threads';
 import type { Waker, WorkerPool } from './pool.ts';
 import type { Shares, Work } from './work.ts';

@@ -8,6 +8,8 @@ import { linearize as linearizeKnown } from '../codegen/linearize/linearize.ts';
 import { definitions } from '../primitives/all.ts';
 
 export * from './ir.ts';
+export { findRareSides, type RareSide } from '../ir/rare.ts';
+export { operandsOf } from '../ir/operands.ts';
 export { optimize } from '../codegen/loops/optimize.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/verify.ts';

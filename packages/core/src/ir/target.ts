@@ -33,6 +33,11 @@ export interface TargetCaps {
   readonly simt: boolean;
   /** Bytes of one hardware vector the emitter handles (16 for SIMD128), or the element size for scalar engines. */
   readonly vectorBytes: number;
+  /**
+   * The bytes of vectors that suit loops along which so many elements of so many bytes lie in a row, where narrower vectors than
+   * `vectorBytes` are as good but for their lanes.
+   */
+  readonly fittingBytes?: (run: number, bytes: number) => number;
   /** Vector registers that a loop body fills without spilling: tiles of contractions are cut to fit. Default 15. */
   readonly vectorRegisters?: number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */

@@ -151,7 +151,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
     else stack.push(...n.src);
   }
-  const { vectorBytes } = caps;
+  const vectorBytes = caps.fittingBytes?.(longestRun(indices), least) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));

@@ -1,10 +1,10 @@
 /**
- * The allocator over a growing WebAssembly memory: two-level segregated fit, blocks of whole cache lines, immediate merging.
+ * The allocator over a growing memory: two-level segregated fit, blocks of whole cache lines, immediate merging.
  *
  * All bookkeeping is on the JavaScript side, so the memory itself stays untouched by allocation. Allocation and freeing take
  * constant time but for growth. Blocks start at multiples of 64 bytes.
  */
-import { OutOfMemoryError } from '@polygrad/core/engine';
+import { OutOfMemoryError } from './errors.ts';
 
 const unit = 64;
 const pageBytes = 65536;
@@ -57,8 +57,14 @@ function binAbove(units: number): number {
   return binOf(units + (1 << (power - 3)) - 1);
 }
 
+/** Memory that grows by pages of 64 KiB and stays where it is, such as a WebAssembly.Memory. */
+export interface GrowingMemory {
+  readonly buffer: { readonly byteLength: number };
+  grow(pages: number): unknown;
+}
+
 export class Heap {
-  readonly #memory: WebAssembly.Memory;
+  readonly #memory: GrowingMemory;
   readonly #limit: number;
   readonly #bins: (Block | null)[] = new Array(256).fill(null);
   readonly #filled = new Int32Array(8);
@@ -71,7 +77,7 @@ export class Heap {
 
   /** Manages the memory from `start` on, growing it up to `limit` bytes. `onGrow` runs after each growth. `wide`: 64-bit memory. */
   constructor(
-    memory: WebAssembly.Memory,
+    memory: GrowingMemory,
     start: number,
     limit: number,
     onGrow: () => void = () => {},

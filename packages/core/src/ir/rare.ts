@@ -5,7 +5,8 @@
  * may be many times the work of the others. Decompositions choose between both by WHERE; here the long side is put into an IF that asks
  * whether any lane takes it. What a lane gets does not depend on the others.
  */
-import { blocksOf, type KNode, type Program, type Uses } from '@polygrad/core/kernel/ir';
+import type { KNode, Program } from './ir.ts';
+import { blocksOf, type Uses } from './uses.ts';
 
 /** A WHERE, with what only one of its sides needs. */
 export interface RareSide {

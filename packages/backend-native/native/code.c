@@ -1,0 +1,79 @@
+/* Code in memory, scratch, and what the processor can do. */
+#define _GNU_SOURCE
+#include "native.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+static size_t whole_pages(size_t length) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return (length + page - 1) / page * page;
+}
+
+void *map_code(const uint8_t *bytes, size_t length) {
+  size_t size = whole_pages(length);
+  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return NULL;
+  memcpy(at, bytes, length);
+  if (mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
+    munmap(at, size);
+    return NULL;
+  }
+  return at;
+}
+
+void unmap_code(void *code, size_t length) { munmap(code, whole_pages(length)); }
+
+uint8_t *map_scratch(void) {
+  void *at = mmap(NULL, scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return at == MAP_FAILED ? NULL : at;
+}
+
+void unmap_scratch(uint8_t *scratch) {
+  if (scratch != NULL) munmap(scratch, scratch_bytes);
+}
+
+#if defined(__x86_64__)
+
+static uint64_t saved_states(void) {
+  uint32_t low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return ((uint64_t)high << 32) | low;
+}
+
+int32_t find_features(void) {
+  uint32_t a, b, c, d;
+  if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
+  const uint32_t first = bit_FMA | bit_F16C | bit_AVX | bit_OSXSAVE | bit_POPCNT | bit_MOVBE;
+  if ((c & first) != first) return 0;
+  /* The system keeps the wide registers of threads: 6 for 32 bytes, E0 for 64 bytes and masks. */
+  uint64_t states = saved_states();
+  if ((states & 6) != 6) return 0;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
+  const uint32_t second = bit_AVX2 | bit_BMI | bit_BMI2;
+  if ((b & second) != second) return 0;
+  const uint32_t third = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD;
+  return (b & third) == third && (states & 0xe0) == 0xe0 ? 3 : 1;
+}
+
+uint32_t plain_arithmetic(void) {
+  uint32_t before = _mm_getcsr();
+  _mm_setcsr(0x1f80);
+  return before;
+}
+
+void restore_arithmetic(uint32_t before) { _mm_setcsr(before); }
+
+#else
+
+int32_t find_features(void) { return 0; }
+uint32_t plain_arithmetic(void) { return 0; }
+void restore_arithmetic(uint32_t before) { (void)before; }
+
+#endif

@@ -1,0 +1,37 @@
+/* The native part of the engine `native`: what its files share. C without libraries; all symbols come from the process. */
+#ifndef POLYGRAD_NATIVE_H
+#define POLYGRAD_NATIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Generated code: args, first group, end of groups, scratch. 0, or the number of the check that failed. */
+typedef int32_t (*kernel_function)(const uint64_t *args, int64_t from, int64_t to, uint8_t *scratch);
+
+enum { scratch_bytes = 1 << 20, arg_slots = 1024, most_threads = 64 };
+
+/* Sets of instructions that the processor and the system have: 1 for x86-64-v3, 2 for x86-64-v4. */
+int32_t find_features(void);
+
+/* Memory that holds code: written first, executable afterwards, never both. NULL where the system refuses. */
+void *map_code(const uint8_t *bytes, size_t length);
+void unmap_code(void *code, size_t length);
+
+/* Zeroed memory at a multiple of 64 bytes; NULL where there is none. */
+uint8_t *map_scratch(void);
+void unmap_scratch(uint8_t *scratch);
+
+struct pool;
+
+/* Threads besides the calling one; NULL where none could be started. */
+struct pool *start_pool(int32_t workers);
+void stop_pool(struct pool *pool);
+
+/* Runs all groups, `chunk` at a time, on this thread and the pool's. Returns what the code gave, or the first that is not 0. */
+int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args, int64_t groups, int64_t chunk, uint8_t *scratch);
+
+/* Rounding to nearest, denormal numbers kept; gives back what was set before. */
+uint32_t plain_arithmetic(void);
+void restore_arithmetic(uint32_t before);
+
+#endif

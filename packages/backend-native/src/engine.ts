@@ -1,0 +1,218 @@
+/** The native engine: machine code made from programs, in one shared memory, with threads of the addon. `submit` returns when all is done. */
+import {
+  type Binding,
+  checkAttached,
+  type Command,
+  CompileError,
+  type CompiledKernel,
+  type EngineBuffer,
+  type EngineCaps,
+  EngineDisposedError,
+  type EngineLostInfo,
+  type EngineMemory,
+  type IEngine,
+  type KernelSource,
+  showEngine,
+} from '@polygrad/core/engine';
+import { Heap } from '@polygrad/core/engine/shaping';
+import { packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
+import { emitMachineCode, MachineCodeError } from '@polygrad/emit-machine';
+import { CommandCells } from './commands.ts';
+import { Code, CodeTable, NativeKernel } from './kernel.ts';
+import { NativeBuffer, ownBuffer, placeOf, SharedMemory } from './memory.ts';
+import type { NativeEngineOptions } from './options.ts';
+import { argSlots, processorName, type Setup, setUp } from './setup.ts';
+
+const firstBytes = 2 * 65536;
+
+/**
+ * An engine on machine code. Make one with `createNativeEngine`.
+ *
+ * @example
+ * const engine: NativeEngine = createNativeEngine({ threads: 1 });
+ * engine.name; // 'native'
+ * engine.dispose();
+ */
+export class NativeEngine implements IEngine {
+  readonly name = 'native';
+  readonly inHostMemory = true;
+  readonly device: string;
+  readonly caps: EngineCaps;
+  readonly lost: Promise<EngineLostInfo>;
+  readonly #setup: Setup;
+  readonly #memory: SharedMemory;
+  readonly #heap: Heap;
+  readonly #cells: CommandCells;
+  readonly #codes = new CodeTable();
+  readonly #number: number;
+  #bytes = 0;
+  #buffers = 0;
+  #live = true;
+  #tellLost!: (info: EngineLostInfo) => void;
+
+  constructor(options: NativeEngineOptions = {}) {
+    this.#setup = setUp(options);
+    const { addon, caps, limit, target, threads } = this.#setup;
+    this.#memory = new SharedMemory(firstBytes, limit);
+    this.#number = addon.create(new Uint8Array(this.#memory.buffer), threads);
+    this.#heap = new Heap(this.#memory, 64, limit, () =>
+      addon.resize(this.#number, new Uint8Array(this.#memory.buffer)),
+    );
+    this.#cells = new CommandCells(this.#heap);
+    this.caps = caps;
+    const instructions = target.isa === 'x64-v4' ? 'AVX-512' : 'AVX2';
+    this.device = `${processorName()}, ${instructions}, ${threads} thread${threads === 1 ? '' : 's'}`;
+    this.lost = new Promise((resolve) => {
+      this.#tellLost = resolve;
+    });
+  }
+
+  alloc(bytes: number): EngineBuffer {
+    this.#check('alloc');
+    const buffer = new NativeBuffer(bytes, this.#heap, this.#heap.alloc(bytes));
+    this.#bytes += bytes;
+    this.#buffers++;
+    return buffer;
+  }
+
+  free(buffer: EngineBuffer): void {
+    if (!this.#live) return;
+    const own = ownBuffer(buffer, this.#heap);
+    this.#heap.free(own.block!);
+    own.block = null;
+    this.#bytes -= own.bytes;
+    this.#buffers--;
+  }
+
+  upload(to: Binding, data: ArrayBufferView): void {
+    this.#check('upload');
+    checkAttached('upload', 'data', data);
+    this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+  }
+
+  download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
+    try {
+      return Promise.resolve(this.downloadSync(from, into));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  downloadSync(from: Binding, into: Uint8Array): Uint8Array {
+    this.#check('download');
+    into.set(this.#bytesOf(from, from.bytes));
+    return into;
+  }
+
+  compile(programs: readonly Program[]): readonly CompiledKernel[] {
+    this.#check('compile');
+    return programs.map((program) => {
+      const packed = packProgram(program);
+      // Checked code knows the lengths of its memory, which equal code may differ in.
+      let code = this.#setup.target.checked === true ? undefined : this.#codes.find(packed);
+      if (code === undefined) {
+        code = new Code(packed, this.#load(program));
+        this.#codes.add(code);
+      }
+      code.users++;
+      return new NativeKernel(packed, code, this.#setup.threads);
+    });
+  }
+
+  #load(program: Program): number {
+    const { addon } = this.#setup;
+    const { params, scalars, grid } = program;
+    const { bytes } = this.#emit(program, false);
+    return addon.compile(this.#number, bytes, params.length, scalars.length, grid[0] * grid[1] * grid[2]);
+  }
+
+  #emit(program: Program, listing: boolean): ReturnType<typeof emitMachineCode> {
+    const { name, params, scalars } = program;
+    if (params.length > argSlots || scalars.length > argSlots)
+      throw new CompileError(
+        'native',
+        name,
+        `${params.length} tensors or ${scalars.length} scalars are more than ${argSlots}`,
+        '',
+      );
+    try {
+      return emitMachineCode(program, this.#setup.target, listing);
+    } catch (error) {
+      if (!(error instanceof MachineCodeError)) throw error;
+      throw new CompileError('native', name, error.what, printProgram(program));
+    }
+  }
+
+  release(kernels: readonly CompiledKernel[]): void {
+    if (!this.#live) return;
+    for (const kernel of kernels as readonly NativeKernel[]) {
+      if (kernel.released) continue;
+      kernel.released = true;
+      const { code } = kernel;
+      if (--code.users > 0) continue;
+      this.#codes.remove(code);
+      this.#setup.addon.release(this.#number, code.number);
+    }
+  }
+
+  submit(commands: readonly Command[]): void {
+    this.#check('submit');
+    this.#cells.clear();
+    for (const c of commands) this.#cells.add(c);
+    const fault = this.#setup.addon.submit(this.#number, this.#cells.cells, this.#cells.length);
+    if (fault !== 0) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
+  }
+
+  async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
+    this.#check('submit');
+    return commands.map((c) => {
+      const start = performance.now();
+      this.submit([c]);
+      return (performance.now() - start) * 1e6;
+    });
+  }
+
+  async source(kernel: CompiledKernel): Promise<KernelSource> {
+    return { language: 'x64', text: this.#emit(kernel.program, true).text };
+  }
+
+  async idle(): Promise<void> {}
+
+  memory(): EngineMemory {
+    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#live ? this.#heap.reserved : 0 };
+  }
+
+  /** Stops the threads; every later call throws EngineDisposedError. */
+  dispose(): void {
+    if (!this.#live) return;
+    this.#live = false;
+    this.#setup.addon.dispose(this.#number);
+    this.#codes.clear();
+    this.#bytes = this.#buffers = 0;
+    this.#tellLost({ reason: 'disposed', message: 'the native engine was disposed' });
+  }
+
+  #check(action: string): void {
+    if (!this.#live) throw new EngineDisposedError('native', action);
+  }
+
+  #bytesOf(b: Binding, bytes: number): Uint8Array {
+    return new Uint8Array(this.#memory.buffer, placeOf(b, bytes, this.#heap), bytes);
+  }
+}
+
+showEngine(NativeEngine.prototype, 'NativeEngine');
+
+/**
+ * Makes a native engine.
+ *
+ * @throws UnsupportedError where there is none
+ * @example
+ * import { createNativeEngine } from '@polygrad/backend-native';
+ * const engine = createNativeEngine({ threads: 1, vectorBytes: 16 });
+ * engine.caps.vectorBytes; // 16
+ * engine.dispose();
+ */
+export function createNativeEngine(options: NativeEngineOptions = {}): NativeEngine {
+  return new NativeEngine(options);
+}

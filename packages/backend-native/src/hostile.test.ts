@@ -1,0 +1,129 @@
+/** Nothing that JavaScript hands to the addon ends the process: wrong numbers, places and arrays are errors; and what becomes of threads. */
+import { spawnSync } from 'node:child_process';
+import { Worker } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { type Addon, loadAddon } from './addon.ts';
+import { targets } from './testing/targets.ts';
+
+const there = targets().length > 0;
+/** Returns 0. */
+const nothing = Uint8Array.of(0x31, 0xc0, 0xc3);
+/** Values of every kind that no argument takes. */
+const odd: readonly unknown[] = [
+  undefined,
+  null,
+  -1,
+  0.5,
+  Number.NaN,
+  Infinity,
+  2 ** 31,
+  2 ** 53,
+  '0',
+  {},
+  [],
+  new Float32Array(3),
+  () => 0,
+  1n,
+  Symbol('x'),
+];
+
+describe.skipIf(!there)('the addon', () => {
+  const addon = loadAddon() as Addon;
+  const any = addon as unknown as Record<string, (...given: unknown[]) => unknown>;
+
+  it('refuses what is no engine, code, memory or command', () => {
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
+    const code = addon.compile(engine, nothing, 1, 1, 1);
+    const good: Readonly<Record<string, readonly unknown[]>> = {
+      create: [new Uint8Array(64), 1],
+      resize: [engine, new Uint8Array(64)],
+      compile: [engine, nothing, 1, 1, 1],
+      release: [engine, code + 1],
+      submit: [engine, new Float64Array(8), 8],
+    };
+    for (const [name, args] of Object.entries(good)) {
+      for (let i = 0; i < args.length; i++) {
+        for (const value of odd) {
+          // A group more or less is no harm.
+          if (name === 'compile' && i === 4 && typeof value === 'number' && value > 0) continue;
+          if (name === 'submit' && i === 2) continue;
+          const given = args.map((a, k) => (k === i ? value : a));
+          expect(() => any[name]!(...given), `${name} ${i} ${String(value)}`).toThrow();
+        }
+      }
+      expect(() => any[name]!(), name).toThrow();
+    }
+    addon.dispose(engine);
+    expect(() => addon.submit(engine, new Float64Array(1), 0)).toThrow('bad engine');
+    expect(() => addon.dispose(engine)).not.toThrow();
+  });
+
+  it('refuses commands that are cut short or reach outside', () => {
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
+    const code = addon.compile(engine, nothing, 1, 1, 1);
+    const run = (...cells: number[]): number => addon.submit(engine, Float64Array.from(cells), cells.length);
+    expect(run(0, code, 0, 0, 64, 5)).toBe(0);
+    expect(() => run(0, code, 0, 0, 64)).toThrow('cut short');
+    expect(() => run(0, code, 0, 4000, 97, 5)).toThrow('outside');
+    expect(() => run(0, code, 0, -8, 8, 5)).toThrow('outside');
+    expect(() => run(0, code, 0, Number.NaN, 8, 5)).toThrow('outside');
+    expect(() => run(0, code + 1, 0, 0, 64, 5)).toThrow('no such code');
+    expect(() => run(0, Number.NaN, 0, 0, 64, 5)).toThrow('no such code');
+    expect(() => run(0, code, Number.NaN, 0, 64, 5)).toThrow('no such code');
+    expect(() => run(1, 0, 4090, 8)).toThrow('outside');
+    expect(() => run(2, 4090, 8, 0)).toThrow('outside');
+    expect(() => run(7)).toThrow('unknown');
+    expect(() => run(Number.NaN)).toThrow('unknown');
+    addon.release(engine, code);
+    expect(() => run(0, code, 0, 0, 64, 5)).toThrow('no such code');
+    expect(() => addon.release(engine, code)).toThrow('no such code');
+    addon.dispose(engine);
+  });
+
+  it('keeps to its own memory when that grows', () => {
+    const Growing = SharedArrayBuffer as unknown as new (bytes: number, options: object) => SharedArrayBuffer;
+    const buffer = new Growing(4096, { maxByteLength: 1 << 20 });
+    const engine = addon.create(new Uint8Array(buffer), 1);
+    expect(() => addon.submit(engine, Float64Array.of(2, 8192, 64, 0), 4)).toThrow('outside');
+    (buffer as unknown as { grow(bytes: number): void }).grow(65536);
+    addon.resize(engine, new Uint8Array(buffer));
+    expect(addon.submit(engine, Float64Array.of(2, 8192, 64, 0), 4)).toBe(0);
+    expect(() => addon.resize(engine, new Uint8Array(new SharedArrayBuffer(64)))).toThrow('another one');
+    expect(() => addon.resize(engine, new Uint8Array(buffer, 64))).toThrow('another one');
+    addon.dispose(engine);
+  });
+});
+
+const script = `
+  const addon = require(${JSON.stringify(fileURLToPath(new URL('../native/build/native.node', import.meta.url)))});
+  const make = () => {
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 3);
+    return [engine, addon.compile(engine, Uint8Array.of(0x31, 0xc0, 0xc3), 0, 0, 1000)];
+  };
+  const [engine, code] = make();
+  const cells = Float64Array.of(0, code, 10);
+  const run = (times) => { for (let i = 0; i < times; i++) addon.submit(engine, cells, 3); };
+`;
+
+describe.skipIf(!there)('threads', () => {
+  it('end with the worker of Node that has them, in the middle of work too', async () => {
+    const workers = Array.from(
+      { length: 24 },
+      () =>
+        new Worker(`${script} require('node:worker_threads').parentPort.postMessage(1); for (;;) run(1000);`, {
+          eval: true,
+        }),
+    );
+    await Promise.all(workers.map((w) => new Promise((resolve) => w.once('message', resolve))));
+    expect(await Promise.all(workers.map((w) => w.terminate()))).toEqual(workers.map(() => 1));
+  });
+
+  it('do not keep a process from ending, nor crash it', () => {
+    const end = (text: string): number | null =>
+      spawnSync(process.execPath, ['-e', `${script} ${text}`], { stdio: 'inherit' }).status;
+    expect(end('run(1000);')).toBe(0);
+    expect(end('run(1000); process.exit(3);')).toBe(3);
+    expect(end('for (let i = 0; i < 40; i++) { const [e] = make(); if (i % 2) addon.dispose(e); } run(10);')).toBe(0);
+  });
+});

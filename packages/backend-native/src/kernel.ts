@@ -1,0 +1,82 @@
+/** Compiled code, found again by what programs compute, and kernels: which code runs a program, and how it is cut into chunks. */
+import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
+import { type PackedProgram, type Program, sameCode, unpackProgram } from '@polygrad/core/kernel/ir';
+
+/** One piece of machine code. */
+export class Code {
+  readonly program: PackedProgram;
+  /** Its number in the addon. */
+  readonly number: number;
+  users = 0;
+
+  constructor(program: PackedProgram, number: number) {
+    this.program = program;
+    this.number = number;
+  }
+}
+
+/** The code that an engine holds. */
+export class CodeTable {
+  readonly #byHash = new Map<number, Code[]>();
+
+  /** The code of an equal program, or undefined. */
+  find(program: PackedProgram): Code | undefined {
+    return this.#byHash.get(program.hash)?.find((c) => sameCode(c.program, program));
+  }
+
+  add(code: Code): void {
+    const { hash } = code.program;
+    this.#byHash.set(hash, [...(this.#byHash.get(hash) ?? []), code]);
+  }
+
+  remove(code: Code): void {
+    const { hash } = code.program;
+    const rest = (this.#byHash.get(hash) ?? []).filter((c) => c !== code);
+    if (rest.length > 0) this.#byHash.set(hash, rest);
+    else this.#byHash.delete(hash);
+  }
+
+  clear(): void {
+    this.#byHash.clear();
+  }
+}
+
+/** Rough speed of one thread: floating operations and bytes per nanosecond. */
+const flopsPerNs = 60;
+const bytesPerNs = 30;
+/** Work estimated below this stays on the calling thread. */
+const aloneBelowNs = 5_000;
+/** Least estimated time of a chunk, and chunks per thread. */
+const chunkNs = 2_000;
+const chunksPerThread = 16;
+
+/** Groups that a thread takes at once; 0: the calling thread does all. */
+export function chunkOf({ cost }: Pick<Program, 'cost'>, groups: number, threads: number): number {
+  const estimate = groups * (cost.flops / flopsPerNs + cost.bytes / bytesPerNs);
+  if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return 0;
+  const chunks = Math.min(groups, threads * chunksPerThread, Math.max(threads, Math.floor(estimate / chunkNs)));
+  return Math.ceil(groups / chunks);
+}
+
+export class NativeKernel implements CompiledKernel {
+  readonly packed: PackedProgram;
+  readonly code: Code;
+  readonly name: string;
+  readonly chunk: number;
+  released = false;
+
+  constructor(packed: PackedProgram, code: Code, threads: number) {
+    const { name, grid } = packed.head;
+    this.packed = packed;
+    this.code = code;
+    this.name = name;
+    this.chunk = chunkOf(packed.head, grid[0] * grid[1] * grid[2], threads);
+  }
+
+  /** The program, made again: for people. */
+  get program(): Program {
+    return unpackProgram(this.packed);
+  }
+}
+
+showKernel(NativeKernel.prototype, 'NativeKernel');

@@ -1,0 +1,121 @@
+/** What a new engine is made of: its options, the target of the emitter and the capabilities it reports. */
+import { cpus, availableParallelism } from 'node:os';
+import {
+  ArgumentError,
+  checkFields,
+  type EngineCaps,
+  numberFrom,
+  oneOf,
+  type OptionRules,
+  showCaps,
+  shown,
+  UnsupportedError,
+} from '@polygrad/core/engine';
+import { vectorLowering } from '@polygrad/core/engine/vectors';
+import type { KOp } from '@polygrad/core/kernel/ir';
+import type { MachineTarget } from '@polygrad/emit-machine';
+import { type Addon, loadAddon } from './addon.ts';
+import { fittingBytes } from './widths.ts';
+import { maxThreads, type NativeEngineOptions } from './options.ts';
+
+// biome-ignore format: a list
+const everyDType = [
+  'float32', 'float64', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
+] as const;
+
+// biome-ignore format: a list
+const nativeOps: ReadonlySet<KOp> = new Set<KOp>(['ABS', 'CEIL', 'TRUNC', 'ROUND', 'ISNAN', 'RECIP', 'MULADD', 'MULHI', 'FMA']);
+
+/** Scratch memory of each thread, for SHARED: as much as the addon maps. */
+const sharedBytes = 1 << 20;
+/** Most tensors and most scalars of a kernel. */
+export const argSlots = 1024;
+const pageBytes = 65536;
+/** As far as JavaScript lets one buffer grow everywhere. */
+const defaultLimit = 2 ** 32 - pageBytes;
+
+const threadRule = numberFrom(1, maxThreads, true);
+const rules: OptionRules<NativeEngineOptions> = {
+  threads: threadRule,
+  vectorBytes: [(x) => x === 16 || x === 32 || x === 64, '16, 32 or 64'],
+  isa: oneOf('x64-v3', 'x64-v4'),
+  memory: numberFrom(1),
+  checked: [(x) => typeof x === 'boolean', 'true or false'],
+};
+
+export interface Setup {
+  readonly addon: Addon;
+  readonly threads: number;
+  /** Bytes that the memory may grow to. */
+  readonly limit: number;
+  readonly target: MachineTarget;
+  readonly caps: EngineCaps;
+}
+
+/** Why there is no native engine here, or null. */
+export function whyNot(): string | null {
+  if (process.env.POLYGRAD_NATIVE === '0') return 'POLYGRAD_NATIVE=0 switches it off';
+  const addon = loadAddon();
+  if (typeof addon === 'string') return addon;
+  return addon.features() === 0 ? 'the processor or the system has no AVX2 with fused multiply-add' : null;
+}
+
+/**
+ * Decides everything that stays as it is.
+ *
+ * @throws UnsupportedError where there is no native engine
+ */
+export function setUp(options: NativeEngineOptions): Setup {
+  checkFields('native', options, rules);
+  const reason = whyNot();
+  const addon = loadAddon();
+  if (reason !== null || typeof addon === 'string') throw new UnsupportedError('native', reason ?? String(addon));
+  const wide = (addon.features() & 2) !== 0;
+  const isa = options.isa ?? (wide ? 'x64-v4' : 'x64-v3');
+  if (isa === 'x64-v4' && !wide) throw new UnsupportedError('native', 'this processor has no AVX-512; leave isa out');
+  const vectorBytes = options.vectorBytes ?? (isa === 'x64-v4' ? 64 : 32);
+  if (vectorBytes === 64 && isa === 'x64-v3')
+    throw new UnsupportedError('native', 'vectors of 64 bytes need isa x64-v4');
+  const threads = threadCount(options.threads);
+  const limit = Math.max(
+    2 * pageBytes,
+    Math.floor(Math.min(options.memory ?? defaultLimit, defaultLimit) / pageBytes) * pageBytes,
+  );
+  return {
+    addon,
+    threads,
+    limit,
+    target: { isa, vectorBytes, sharedBytes, scalarOffset: argSlots * 8, checked: options.checked === true },
+    caps: showCaps({
+      dtypes: new Set(everyDType),
+      nativeOps,
+      simt: false,
+      lowering: vectorLowering,
+      vectorBytes,
+      ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
+      sharedBytes,
+      maxGroup: 1,
+      maxBindings: 512,
+      maxBufferBytes: limit - pageBytes,
+      bindAlign: 4,
+      arena: true,
+      parallelism: threads,
+      // As on the CPU engine: results do not depend on threads.
+      atomics: new Set(),
+    }),
+  };
+}
+
+function threadCount(asked: number | undefined): number {
+  const text = process.env.POLYGRAD_THREADS;
+  if (asked !== undefined || !text) return asked ?? Math.min(availableParallelism(), 8);
+  const [fits, wanted] = threadRule;
+  if (!fits(Number(text)))
+    throw new ArgumentError('native', `bad POLYGRAD_THREADS: ${shown(text)}; must be ${wanted}, or left out`);
+  return Number(text);
+}
+
+/** A name for the processor. */
+export function processorName(): string {
+  return cpus()[0]?.model.trim() ?? 'CPU';
+}

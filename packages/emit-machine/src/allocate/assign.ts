@@ -1,0 +1,310 @@
+/**
+ * From registers without number to those of the machine: what is spilled is read from the frame where an instruction takes memory, and goes through
+ * registers kept for that elsewhere.
+ */
+import type { Builder } from '../builder.ts';
+import { type Arg, isMemory, type Item, type Memory, Reg, type RegClass } from '../code.ts';
+import { type Place, poolBase } from '../x64/encode.ts';
+import { type Condition, type Row, rowOf } from '../x64/rows.ts';
+import type { Label } from '../code.ts';
+import { copyOf, flatten, keepsLanes, withoutUnread } from './flat.ts';
+import { coalesce } from './coalesce.ts';
+import { type Interval, intervalsOf, scan } from './scan.ts';
+
+const stackPointer = 4;
+/** Registers of division: what is divided, and its upper half or the remainder. */
+const quotient = 0;
+const remainder = 2;
+
+/** A place that holds a value: a register, or a slot of the frame by its offset. */
+export interface Held {
+  readonly cls: RegClass | 'slot';
+  readonly number: number;
+  readonly reg: Reg;
+}
+
+/** One instruction with registers of the machine. */
+export interface FinalIns {
+  readonly kind: 'ins';
+  readonly row: Row;
+  readonly size: number;
+  readonly places: readonly Place[];
+  readonly mask: number;
+  readonly zero: boolean;
+  /** What it expects where, and what it leaves where. */
+  readonly reads: readonly Held[];
+  readonly writes: readonly Held[];
+  /** Registers it changes besides. */
+  readonly spoils: readonly number[];
+}
+
+export type FinalItem =
+  | FinalIns
+  /** Two registers become one place: it holds the value of both. */
+  | { readonly kind: 'same'; readonly from: Held; readonly to: Held }
+  | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
+  | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
+  | { readonly kind: 'fault'; readonly label: Label; readonly condition: Condition; readonly code: number };
+
+export interface Assigned {
+  readonly items: readonly FinalItem[];
+  /** Bytes of the frame, a multiple of 64. */
+  readonly frameBytes: number;
+  /** General registers that are written. */
+  readonly general: ReadonlySet<number>;
+  readonly spilled: number;
+}
+
+/** General registers, those that a function may change first. */
+const generalRegisters = [1, 6, 7, 8, 9, 10, 11, 0, 2, 3, 5, 12, 13, 14, 15];
+const scratchGeneral = [0, 2, 1];
+
+interface Classes {
+  readonly all: Readonly<Record<RegClass, readonly number[]>>;
+  readonly scratch: Readonly<Record<RegClass, readonly number[]>>;
+}
+
+function classesOf({ target }: Builder, divides: boolean): Classes {
+  const count = target.isa === 'x64-v4' ? 32 : 16;
+  const vectors = Array.from({ length: count }, (_, i) => i);
+  const general = generalRegisters.filter((r) => !divides || (r !== quotient && r !== remainder));
+  const { registers } = target;
+  return {
+    all: {
+      g: general.slice(0, registers?.general),
+      v: vectors.slice(0, registers?.vector),
+      k: [1, 2, 3, 4, 5, 6, 7].slice(0, registers?.mask),
+    },
+    scratch: {
+      g: scratchGeneral,
+      v: vectors.slice(0, registers?.vector).slice(-3),
+      k: [1, 2, 3, 4, 5, 6, 7].slice(0, registers?.mask).slice(-2),
+    },
+  };
+}
+
+export function assign(builder: Builder): Assigned {
+  const flat = coalesce(withoutUnread(flatten(builder.root)));
+  const intervals = intervalsOf(flat);
+  const classes = classesOf(
+    builder,
+    flat.items.some((i) => i.kind === 'divide'),
+  );
+  for (const cls of ['g', 'v', 'k'] as const) {
+    if (scan(intervals.values(), cls, classes.all[cls])) continue;
+    // Some have to do without: now registers are needed to bring them where they are used.
+    const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
+    scan(intervals.values(), cls, rest);
+  }
+  return new Assigner(builder, intervals, classes.scratch).run(flat.items);
+}
+
+class Assigner {
+  readonly #intervals: ReadonlyMap<Reg, Interval>;
+  readonly #scratch: Classes['scratch'];
+  readonly #vectorBytes: number;
+  readonly #slots = new Map<Reg, number>();
+  readonly #items: FinalItem[] = [];
+  readonly #general = new Set<number>();
+  #frameBytes: number;
+
+  constructor(builder: Builder, intervals: ReadonlyMap<Reg, Interval>, scratch: Classes['scratch']) {
+    this.#intervals = intervals;
+    this.#scratch = scratch;
+    this.#vectorBytes = builder.bytes(64);
+    this.#frameBytes = builder.frameBytes;
+  }
+
+  run(items: readonly Item[]): Assigned {
+    for (const item of items) {
+      if (item.kind === 'ins') this.#instruction(item);
+      else if (item.kind === 'divide') this.#divide(item);
+      else this.#items.push(item);
+    }
+    return {
+      items: this.#items,
+      frameBytes: Math.ceil(this.#frameBytes / 64) * 64,
+      general: this.#general,
+      spilled: this.#slots.size,
+    };
+  }
+
+  #placeOf(reg: Reg): number {
+    return this.#intervals.get(reg)!.place;
+  }
+
+  /** The slot of a spilled register. */
+  #slot(reg: Reg): number {
+    let at = this.#slots.get(reg);
+    if (at === undefined) {
+      const bytes = reg.cls === 'v' ? 64 : 8;
+      at = Math.ceil(this.#frameBytes / bytes) * bytes;
+      this.#frameBytes = at + bytes;
+      this.#slots.set(reg, at);
+    }
+    return at;
+  }
+
+  /** Where a spilled register is in memory, and what the memory holds. */
+  #inMemory(reg: Reg): { readonly place: Place; readonly held: readonly Held[] } {
+    if (reg.home !== null) return { place: this.#fixed(reg.home), held: [] };
+    const offset = this.#slot(reg);
+    return {
+      place: { base: stackPointer, index: -1, scale: 1, offset },
+      held: [{ cls: 'slot', number: offset, reg }],
+    };
+  }
+
+  #fixed({ base, offset }: Memory): Place {
+    return { base: base === 'constants' ? poolBase : stackPointer, index: -1, scale: 1, offset };
+  }
+
+  #push(ins: FinalIns): void {
+    for (const { cls, number } of ins.writes) if (cls === 'g') this.#general.add(number);
+    this.#items.push(ins);
+  }
+
+  #load(reg: Reg, number: number): void {
+    const { place, held } = this.#inMemory(reg);
+    const key = reg.cls === 'g' ? 'mov' : reg.cls === 'k' ? 'kmovq' : 'vmovups';
+    const size = reg.cls === 'v' ? this.#vectorBytes : 8;
+    const writes: Held[] = [{ cls: reg.cls, number, reg }];
+    this.#push({
+      kind: 'ins',
+      row: rowOf(key),
+      size,
+      places: [number, place],
+      mask: 0,
+      zero: false,
+      reads: held,
+      writes,
+      spoils: [],
+    });
+  }
+
+  #store(reg: Reg, number: number): void {
+    if (reg.home !== null) return;
+    const { place, held } = this.#inMemory(reg);
+    const key = reg.cls === 'g' ? 'mov:store' : reg.cls === 'k' ? 'kmovq:store' : 'vmovups:store';
+    const size = reg.cls === 'v' ? this.#vectorBytes : 8;
+    const reads: Held[] = [{ cls: reg.cls, number, reg }];
+    this.#push({
+      kind: 'ins',
+      row: rowOf(key),
+      size,
+      places: [place, number],
+      mask: 0,
+      zero: false,
+      reads,
+      writes: held,
+      spoils: [],
+    });
+  }
+
+  #instruction(item: Item & { readonly kind: 'ins' }): void {
+    const { row, size, args, mask, zero } = item;
+    const copy = copyOf(item);
+    if (copy !== null) {
+      const [to, from] = [this.#placeOf(copy.to), this.#placeOf(copy.from)];
+      const { cls } = copy.to;
+      if (to >= 0 && to === from) {
+        this.#items.push({
+          kind: 'same',
+          from: { cls, number: from, reg: copy.from },
+          to: { cls, number: to, reg: copy.to },
+        });
+        return;
+      }
+    }
+    // What can be had again need not be kept.
+    const [first] = args;
+    if (first instanceof Reg && first.home !== null && first.home === args[1] && this.#placeOf(first) < 0) return;
+    const temporary = new Map<Reg, number>();
+    const left = { g: [...this.#scratch.g], v: [...this.#scratch.v], k: [...this.#scratch.k] };
+    const reads: Held[] = [];
+    const writes: Held[] = [];
+    const used = (reg: Reg): number => {
+      const place = this.#placeOf(reg);
+      let number = place >= 0 ? place : temporary.get(reg);
+      if (number === undefined) {
+        number = left[reg.cls].shift();
+        if (number === undefined) throw new Error(`[emit-machine] no register left for ${row.name}`);
+        temporary.set(reg, number);
+        this.#load(reg, number);
+      }
+      reads.push({ cls: reg.cls, number, reg });
+      return number;
+    };
+    let hasMemory = args.some((a) => isMemory(a));
+    const places: Place[] = new Array(args.length);
+    const later: number[] = [];
+    const keeps = keepsLanes(item);
+    args.forEach((a: Arg, i) => {
+      const o = row.operands[i]!;
+      if (typeof a === 'number') places[i] = a;
+      else if (isMemory(a)) {
+        const { base, index, scale, offset } = a;
+        if (base instanceof Reg)
+          places[i] = { base: used(base), index: index === null ? -1 : used(index), scale, offset };
+        else if (index === null) places[i] = this.#fixed(a);
+        else places[i] = { base: stackPointer, index: used(index), scale, offset };
+      } else if (o.writes && !o.reads && !keeps) later.push(i);
+      else if (
+        !o.writes &&
+        o.field === 'M' &&
+        o.only !== 'register' &&
+        !hasMemory &&
+        this.#placeOf(a) < 0 &&
+        !temporary.has(a)
+      ) {
+        hasMemory = true;
+        const { place, held } = this.#inMemory(a);
+        places[i] = place;
+        reads.push(...held);
+      } else places[i] = used(a);
+    });
+    const maskPlace = mask === null ? 0 : used(mask);
+    const spilled: { readonly reg: Reg; readonly number: number }[] = [];
+    for (const [i, a] of args.entries()) {
+      if (!(a instanceof Reg) || !row.operands[i]!.writes) continue;
+      const place = this.#placeOf(a);
+      let number = place;
+      if (place < 0) {
+        // A result may take the place of what was brought for an operand.
+        const taken = [...temporary].find(([r]) => r.cls === a.cls)?.[1];
+        number = temporary.get(a) ?? left[a.cls][0] ?? taken!;
+        spilled.push({ reg: a, number });
+      }
+      if (later.includes(i)) places[i] = number;
+      writes.push({ cls: a.cls, number, reg: a });
+    }
+    this.#push({ kind: 'ins', row, size, places, mask: maskPlace, zero, reads, writes, spoils: [] });
+    for (const { reg, number } of spilled) this.#store(reg, number);
+  }
+
+  #divide({ signed, rest, size, args }: Item & { readonly kind: 'divide' }): void {
+    const [d, a, b] = args as [Reg, Reg, Reg];
+    const add = (
+      key: string,
+      places: Place[],
+      reads: readonly Held[],
+      writes: readonly Held[],
+      spoils: readonly number[],
+      bytes: number = size,
+    ): void =>
+      this.#push({ kind: 'ins', row: rowOf(key), size: bytes, places, mask: 0, zero: false, reads, writes, spoils });
+    const where = (reg: Reg): { readonly place: Place; readonly held: readonly Held[] } => {
+      const number = this.#placeOf(reg);
+      return number < 0 ? this.#inMemory(reg) : { place: number, held: [{ cls: 'g', number, reg }] };
+    };
+    const [x, y] = [where(a), where(b)];
+    add('mov', [quotient, x.place], x.held, [], [quotient]);
+    if (signed) add(size === 8 ? 'cqo' : 'cdq', [], [], [], [remainder]);
+    else add('xor', [remainder, remainder], [], [], [remainder], 4);
+    add(signed ? 'idiv' : 'div', [y.place], y.held, [], [quotient, remainder]);
+    const result = rest ? remainder : quotient;
+    const to = this.#placeOf(d);
+    if (to >= 0) add('mov', [to, result], [], [{ cls: 'g', number: to, reg: d }], [], 8);
+    else add('mov:store', [this.#inMemory(d).place, result], [], this.#inMemory(d).held, [], 8);
+  }
+}

@@ -1,0 +1,246 @@
+/** Writes the low-level form: instructions into the current block, constants, places in the frame. */
+import { type Arg, Block, type Ins, isMemory, type Item, Label, type Memory, Reg, type RegClass } from './code.ts';
+import type { MachineTarget } from './target.ts';
+import { type Condition, rowOf } from './x64/rows.ts';
+
+/** Where the entry of the function leaves its four parameters in the frame. */
+export const parameterOffset = { args: 0, from: 8, to: 16, scratch: 24 } as const;
+const parameterBytes = 64;
+
+export class Builder {
+  readonly target: MachineTarget;
+  readonly root: Block = new Block(null, 'root', true);
+  current: Block = this.root;
+  /** All registers made, by number. */
+  readonly regs: Reg[] = [];
+  #constants = new Uint8Array(1024);
+  #constantBytes = 0;
+  readonly #known = new Map<string, Reg>();
+  #frameBytes = parameterBytes;
+  #faults = 0;
+
+  constructor(target: MachineTarget) {
+    this.target = target;
+  }
+
+  /** The constants that lie behind the code. */
+  get constants(): Uint8Array {
+    return this.#constants.subarray(0, this.#constantBytes);
+  }
+
+  /** Bytes of the frame that the code uses itself; a multiple of 64. */
+  get frameBytes(): number {
+    return this.#frameBytes;
+  }
+
+  reg(cls: RegClass, mutable = false): Reg {
+    const r = new Reg(this.regs.length, cls, this.current, mutable);
+    this.regs.push(r);
+    return r;
+  }
+
+  /** Writes into another open block: at its end so far, which is before what is open inside. */
+  in<T>(block: Block, make: () => T): T {
+    const old = this.current;
+    this.current = block;
+    const made = make();
+    this.current = old;
+    return made;
+  }
+
+  /** One instruction whose operands are all given. */
+  ins(key: string, size: number, ...args: Arg[]): void {
+    this.current.items.push({ kind: 'ins', row: rowOf(key), size, args, mask: null, zero: false });
+  }
+
+  /** One instruction that writes only lanes of a mask; the others keep what they hold, or become zero. */
+  masked(key: string, size: number, mask: Reg, zero: boolean, ...args: Arg[]): void {
+    const made: Ins = { kind: 'ins', row: rowOf(key), size, args, mask, zero };
+    this.current.items.push(made);
+  }
+
+  /** A new register with the result of an instruction, which is its first operand. */
+  op(key: string, size: number, ...args: Arg[]): Reg {
+    const row = rowOf(key);
+    const { kind } = row.operands[0]!;
+    const d = this.reg(kind === 'k' ? 'k' : 'rlowb'.includes(kind) ? 'g' : 'v');
+    this.current.items.push({ kind: 'ins', row, size, args: [d, ...args], mask: null, zero: false });
+    return d;
+  }
+
+  /** Lanes of `a` changed by an instruction where a mask says so. */
+  merged(key: string, size: number, mask: Reg, a: Reg, ...args: Arg[]): Reg {
+    const d = this.copy(a, size);
+    this.masked(key, size, mask, false, d, ...args);
+    return d;
+  }
+
+  /** Copies a register into another one. */
+  move(to: Reg, from: Reg, size = 64): void {
+    if (to === from) return;
+    if (to.hint === null) to.hint = from;
+    if (from.cls === 'g') this.ins('mov', 8, to, from);
+    else if (from.cls === 'k') this.ins('kmovq', 8, to, from);
+    else this.ins('vmovaps', this.bytes(size), to, from);
+  }
+
+  copy(from: Reg, size = 64): Reg {
+    const d = this.reg(from.cls);
+    this.move(d, from, size);
+    return d;
+  }
+
+  /** The size of vectors that the machine has. */
+  bytes(size: number): number {
+    return Math.max(16, Math.min(size, this.target.isa === 'x64-v4' ? 64 : 32));
+  }
+
+  /** An instruction of two operands whose first one is the result as well. */
+  two(key: string, size: number, a: Reg, b: Arg): Reg {
+    const d = this.copy(a);
+    this.ins(key, size, d, b);
+    return d;
+  }
+
+  /** A general register that holds a number. */
+  integer(value: number | bigint, size: 4 | 8 = 4): Reg {
+    const big = BigInt.asIntN(size * 8, BigInt(value));
+    if (size === 4) {
+      const d = this.reg('g');
+      this.ins('mov:constant', 4, d, Number(big));
+      return d;
+    }
+    if (big >= -0x80000000n && big <= 0x7fffffffn) {
+      const d = this.reg('g');
+      this.ins('mov:constant', 8, d, Number(big));
+      return d;
+    }
+    // Numbers that no double holds are put together.
+    const high = this.reg('g');
+    this.ins('mov:constant', 4, high, Number(BigInt.asIntN(32, big >> 32n)));
+    this.ins('shl', 8, high, 32);
+    const low = this.reg('g');
+    this.ins('mov:constant', 4, low, Number(BigInt.asIntN(32, big)));
+    return this.two('or', 8, high, low);
+  }
+
+  /** A vector of 64 bytes, `pattern` over and over. */
+  vector(pattern: Uint8Array): Reg {
+    const key = pattern.join();
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const offset = this.#constantBytes;
+    this.#constantBytes += 64;
+    if (this.#constantBytes > this.#constants.length) {
+      const old = this.#constants;
+      this.#constants = new Uint8Array(old.length * 2);
+      this.#constants.set(old);
+    }
+    for (let i = 0; i < 64; i++) this.#constants[offset + i] = pattern[i % pattern.length]!;
+    const made = this.in(this.root, () => {
+      const r = this.reg('v');
+      r.home = { base: 'constants', index: null, scale: 1, offset };
+      this.ins('vmovups', this.bytes(64), r, r.home);
+      return r;
+    });
+    this.#known.set(key, made);
+    return made;
+  }
+
+  /** A vector whose lanes of 4 or 8 bytes hold these bits. */
+  bits(value: number | bigint, width: 4 | 8): Reg {
+    const pattern = new Uint8Array(width);
+    const view = new DataView(pattern.buffer);
+    if (width === 4) view.setUint32(0, Number(BigInt.asUintN(32, BigInt(value))), true);
+    else view.setBigUint64(0, BigInt.asUintN(64, BigInt(value)), true);
+    return this.vector(pattern);
+  }
+
+  float(value: number, width: 4 | 8): Reg {
+    const pattern = new Uint8Array(width);
+    const view = new DataView(pattern.buffer);
+    if (width === 4) view.setFloat32(0, value, true);
+    else view.setFloat64(0, value, true);
+    return this.vector(pattern);
+  }
+
+  /** A parameter of the function. */
+  parameter(name: keyof typeof parameterOffset): Reg {
+    return this.in(this.root, () => {
+      const r = this.reg('g');
+      r.home = { base: 'frame', index: null, scale: 1, offset: parameterOffset[name] };
+      this.ins('mov', 8, r, r.home);
+      return r;
+    });
+  }
+
+  /** Some bytes of the frame, at a multiple of 64. */
+  frame(bytes: number): Memory {
+    const offset = this.#frameBytes;
+    this.#frameBytes += Math.ceil(bytes / 64) * 64;
+    return { base: 'frame', index: null, scale: 1, offset };
+  }
+
+  divide(a: Reg, b: Reg, options: { signed: boolean; rest: boolean; size: 4 | 8 }): Reg {
+    const d = this.reg('g');
+    this.current.items.push({ kind: 'divide', ...options, args: [d, a, b] });
+    return d;
+  }
+
+  openLoop(certain: boolean): Block {
+    this.current = new Block(this.current, 'loop', certain);
+    return this.current;
+  }
+
+  /** Ends a loop: goes on from its start where the condition holds. */
+  closeLoop(condition: Condition): void {
+    const { current } = this;
+    current.items.push({ kind: 'jump', label: current.label, condition });
+    this.#close();
+  }
+
+  /** Only now is a block part of the one around it: what was written there meanwhile comes before. */
+  #close(): void {
+    const { current } = this;
+    this.current = current.parent!;
+    this.current.items.push(current);
+  }
+
+  /** What follows runs only unless the condition holds, which the last instruction has found. */
+  openUnless(condition: Condition): void {
+    const block = new Block(this.current, 'if', false);
+    const comparison = this.current.items.pop() as Item;
+    block.head.push(comparison, { kind: 'jump', label: block.label, condition });
+    this.current = block;
+  }
+
+  /** What follows runs where a bool is true. */
+  openIf(bool: Reg): void {
+    this.ins('test', 4, bool, bool);
+    this.openUnless('e');
+  }
+
+  closeIf(): void {
+    this.#close();
+  }
+
+  /** Gives up where the condition holds. The number tells which check it was. */
+  fault(condition: Condition): void {
+    this.current.items.push({ kind: 'fault', label: new Label(), condition, code: ++this.#faults });
+  }
+}
+
+/** The same place, some bytes further. */
+export function further(m: Memory, bytes: number): Memory {
+  return bytes === 0 ? m : { ...m, offset: m.offset + bytes };
+}
+
+/** The registers of an operand. */
+export function registersOf(a: Arg): readonly Reg[] {
+  if (typeof a === 'number') return [];
+  if (!isMemory(a)) return [a];
+  const list: Reg[] = [];
+  if (a.base instanceof Reg) list.push(a.base);
+  if (a.index !== null) list.push(a.index);
+  return list;
+}

@@ -1,0 +1,28 @@
+/** The emitter's entry: a program in, machine code out. Pure; knows no engine and no thread. */
+import type { Program } from '@polygrad/core/kernel';
+import { lowerProgram } from './lower/program.ts';
+import type { MachineTarget } from './target.ts';
+import { writeCode } from './write.ts';
+
+/** A function as bytes, constants behind it. */
+export interface MachineCode {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Its instructions in the assembler's syntax, where asked for. */
+  readonly text: string;
+}
+
+/**
+ * The function of one program; see lower/program.ts for its parameters. It follows the calling convention of System V and may be placed anywhere.
+ *
+ * @param listing also writes the instructions as text
+ * @throws MachineCodeError for programs that are not compiled here: dtypes that are not legalized, groups of several threads, atomics
+ * @example
+ * const { program } = randomProgram(1);
+ * const legal = legalize(program, createReferenceEngine({ computes: ['float32', 'int32', 'uint32', 'bool'] }).caps);
+ * const { bytes } = emitMachineCode(legal, { isa: 'x64-v3', vectorBytes: 32, sharedBytes: 65536, scalarOffset: 8192 });
+ * bytes.length > 0; // true
+ */
+export function emitMachineCode(program: Program, target: MachineTarget, listing = false): MachineCode {
+  const { bytes, text } = writeCode(lowerProgram(program, target), listing);
+  return { bytes, text };
+}

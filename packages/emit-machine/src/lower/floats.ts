@@ -1,0 +1,68 @@
+/** Operations on floats of more than one instruction, the same for scalars and vectors. */
+import type { KNode } from '@polygrad/core/kernel';
+import type { Reg } from '../code.ts';
+import { type Kind, widthOf } from '../target.ts';
+import type { Context } from './context.ts';
+
+/**
+ * MAX or MIN: NaN where one operand is NaN, and -0 is below 0. The instructions give their second operand for NaN and for equal numbers.
+ */
+export function extremum(
+  ctx: Context,
+  op: 'MAX' | 'MIN',
+  kind: Kind,
+  x: Reg,
+  y: Reg,
+  bytes: number,
+  n: KNode | null,
+): Reg {
+  const { b, target } = ctx;
+  const p = kind === 'f32' ? 'ps' : 'pd';
+  const key = op === 'MAX' ? `vmax${p}` : `vmin${p}`;
+  const at = n === null ? -1 : n.src[1]!.op === 'CONST' ? 1 : n.src[0]!.op === 'CONST' ? 0 : -1;
+  if (n !== null && at >= 0) {
+    const c = Number((n.src[at]!.arg as { readonly value: number | bigint }).value);
+    if (!Number.isNaN(c) && !(op === 'MIN' && Object.is(c, -0))) {
+      const [value, limit] = at === 1 ? [x, y] : [y, x];
+      const r = b.op(key, bytes, limit, value);
+      // -0 is what remains of max(-0, 0).
+      return op === 'MAX' && Object.is(c, 0) ? b.op(`vadd${p}`, bytes, r, limit) : r;
+    }
+  }
+  const both = b.op(op === 'MAX' ? 'vandps' : 'vorps', bytes, b.op(key, bytes, x, y), b.op(key, bytes, y, x));
+  if (target.isa === 'x64-v4') {
+    const k = b.op(`vcmp${p}:k`, bytes, x, y, 3);
+    return b.merged(`vadd${p}`, bytes, k, both, x, y);
+  }
+  const mask = b.op(`vcmp${p}`, bytes, x, y, 3);
+  return b.op('vblendvps', bytes, both, b.op(`vadd${p}`, bytes, x, y), mask);
+}
+
+/** x * y + z, rounded once. The result takes the place of an operand that nobody else needs, if there is one. */
+export function multiplyAdd(ctx: Context, suffix: string, bytes: number, x: Reg, y: Reg, z: Reg, n: KNode | null): Reg {
+  const { b } = ctx;
+  const single = (i: number): boolean => {
+    const s = n?.src[i];
+    return s !== undefined && s.op !== 'CONST' && ctx.uses(s) === 1;
+  };
+  const over = (to: Reg, key: string, p: Reg, q: Reg): Reg => {
+    const d = b.copy(to, bytes);
+    b.ins(`${key}${suffix}`, bytes, d, p, q);
+    return d;
+  };
+  // A constant or what stays elsewhere may be in memory, as the last operand.
+  if (z.mutable || (single(2) && !(single(0) && n?.src[2]?.op === 'CONST'))) {
+    return x.home === null ? over(z, 'vfmadd231', x, y) : over(z, 'vfmadd231', y, x);
+  }
+  if (single(0)) return over(x, 'vfmadd213', y, z);
+  if (single(1)) return over(y, 'vfmadd213', x, z);
+  return x.home === null ? over(z, 'vfmadd231', x, y) : over(z, 'vfmadd231', y, x);
+}
+
+/** Numbers without NaN: zero in its place. */
+export function withoutNaN(ctx: Context, kind: Kind, x: Reg, lanes: number): Reg {
+  const { b, masks } = ctx;
+  const width = widthOf(kind);
+  const ordered = masks.compare(kind, 'ORD', [x], [x], lanes);
+  return masks.select(ordered, [x], [b.bits(0, width)], lanes, width)[0]!;
+}

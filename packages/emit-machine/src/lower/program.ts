@@ -1,0 +1,358 @@
+/**
+ * From a linear program to a function `(args, groupStart, groupEnd, scratch)`: walks the body once, in order.
+ *
+ * args: the address of 8 bytes per PARAM slot (the address of the bound bytes), and at `scalarOffset` 8 bytes per SCALAR slot.
+ * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
+ * scratch: the address of the running thread's memory for SHARED. The function gives 0, or the number of the check that failed.
+ */
+import {
+  blocksOf,
+  endsOf,
+  findRareSides,
+  type KNode,
+  type KNodeOf,
+  operandsOf,
+  type Program,
+  type RareSide,
+  type Uses,
+  usesOf,
+} from '@polygrad/core/kernel';
+import { Builder } from '../builder.ts';
+import type { Block, Reg } from '../code.ts';
+import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
+import { type Context, type Lowered, partBytes, partCount } from './context.ts';
+import { BitMasks, LaneMasks, type Masks } from './masks.ts';
+import { Accesses, markCounter } from './memory.ts';
+import { scalarOperation } from './scalars.ts';
+import { lowerValue } from './vectors.ts';
+
+/** Lowers one program; throws MachineCodeError for what this engine does not execute. */
+export function lowerProgram(program: Program, target: MachineTarget): Builder {
+  if (program.group.some((g) => g !== 1))
+    refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
+  const lowering = new Lowering(program, target);
+  lowering.run();
+  return lowering.b;
+}
+
+class Lowering implements Context {
+  readonly b: Builder;
+  readonly target: MachineTarget;
+  readonly masks: Masks;
+  readonly group: Block;
+  readonly grid: Program['grid'];
+  readonly #program: Program;
+  readonly #uses: Uses;
+  readonly #values = new Map<KNode, Lowered>();
+  readonly #ends: Int32Array;
+  readonly #accesses: Accesses;
+  readonly #rare: ReturnType<typeof findRareSides>;
+  readonly #registers = new Map<KNode, (readonly Reg[])[]>();
+  readonly #aliases: Aliases;
+  readonly #counter: Reg;
+  readonly #to: Reg;
+
+  constructor(program: Program, target: MachineTarget) {
+    const b = new Builder(target);
+    this.b = b;
+    this.target = target;
+    this.#program = program;
+    this.grid = program.grid;
+    this.masks = target.isa === 'x64-v4' ? new BitMasks(this) : new LaneMasks(this);
+    this.#ends = endsOf(program);
+    this.#uses = usesOf(program.body, operandsOf);
+    this.#rare = findRareSides(program, this.#uses);
+    this.#aliases = new Aliases(program, this.#ends, this.#rare);
+    const from = b.parameter('from');
+    this.#to = b.parameter('to');
+    this.#counter = b.reg('g', true);
+    b.move(this.#counter, from);
+    this.group = b.openLoop(true);
+    this.#accesses = new Accesses(this, this);
+  }
+
+  run(): void {
+    const { b } = this;
+    this.#walk(0, this.#program.body.length);
+    b.ins('add:constant', 4, this.#counter, 1);
+    b.ins('cmp', 4, this.#counter, this.#to);
+    b.closeLoop('l');
+  }
+
+  uses(node: KNode): number {
+    return this.#uses.get(node)?.count ?? 0;
+  }
+
+  get(node: KNode): Lowered {
+    let value = this.#values.get(node);
+    if (value === undefined) {
+      value = this.#leaf(node);
+      // Numbers in instructions and registers are made where they are needed.
+      if (node.op !== 'CONST') this.#values.set(node, value);
+    }
+    return value;
+  }
+
+  #leaf(n: KNode): Lowered {
+    switch (n.op) {
+      case 'SPECIAL':
+        return this.b.in(this.group, () => ({
+          parts: [n.arg.kind === 'local' ? this.b.integer(0) : this.#groupAxis(n.arg.axis)],
+          width: 4,
+        }));
+      case 'SCALAR':
+        return this.#accesses.scalar(n.dtype, n.arg.slot);
+      case 'CONST':
+      case 'IOTA':
+        return lowerValue(this, n);
+      default:
+        return refuse(`${n.op} is used before it stands in the body`);
+    }
+  }
+
+  #groupAxis(axis: 0 | 1 | 2): Reg {
+    const { b } = this;
+    const { grid } = this.#program;
+    const [x, y, z] = grid;
+    if (grid[axis] === 1) return b.integer(0);
+    const flat = b.copy(this.#counter);
+    if (axis === 0 && y * z === 1) return flat;
+    const divide = (a: Reg, by: number, rest: boolean): Reg =>
+      by === 1 ? a : b.divide(a, b.integer(by), { signed: false, rest, size: 4 });
+    if (axis === 0) return divide(flat, x, true);
+    const above = divide(flat, axis === 1 ? x : x * y, false);
+    return axis === 1 && z !== 1 ? divide(above, y, true) : above;
+  }
+
+  #walk(from: number, to: number): void {
+    const { body } = this.#program;
+    for (let i = from; i < to; i++) {
+      const n = body[i]!;
+      switch (n.op) {
+        case 'PARAM':
+        case 'REG':
+        case 'SHARED':
+        case 'SCALAR':
+        case 'SPECIAL':
+        case 'CONST':
+        case 'IOTA':
+        case 'BARRIER':
+          break;
+        case 'STORE':
+          if (n.src[0].op === 'REG') this.#storeRegister(n, n.src[0]);
+          else this.#accesses.store(n);
+          break;
+        case 'LOOP':
+          this.#loop(n, i + 1, this.#ends[i]!);
+          i = this.#ends[i]!;
+          break;
+        case 'IF':
+          this.b.openIf(this.get(n.src[0]).parts[0]!);
+          this.#walk(i + 1, this.#ends[i]!);
+          this.b.closeIf();
+          i = this.#ends[i]!;
+          break;
+        case 'ATOMIC':
+        case 'SUBGROUP':
+        case 'ENDLOOP':
+        case 'ENDIF':
+          refuse(`${n.op} has no place in a linear program here`);
+          break;
+        default:
+          if (!this.#rare.inside.has(n)) this.#node(n, i);
+      }
+    }
+  }
+
+  /** Lowers a node that only gives a value. */
+  #node(n: KNode, at: number): void {
+    if (this.#uses.has(n)) this.#values.set(n, this.#value(n, at));
+  }
+
+  #value(n: KNode, at: number): Lowered {
+    const side = this.#rare.sides.get(n);
+    if (side !== undefined) return this.#rarely(n, side, at);
+    if (n.op === 'LOAD')
+      return n.src[0].op === 'REG' ? this.#loadRegister(n, n.src[0], at) : this.#accesses.load(n, this.#splatLanes(n));
+    const made = this.#splatted(n) ?? lowerValue(this, n);
+    // A value must not change with the register that it was found in.
+    if (!made.parts.some((r) => r.mutable)) return made;
+    return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
+  }
+
+  /** The lanes of the vector that a scalar is only read into, or 0. */
+  #splatLanes(n: KNode): number {
+    const use = this.#uses.get(n);
+    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
+    return user?.op === 'VEC' && user.src.length === 1 && n.dtype !== 'bool' ? user.lanes : 0;
+  }
+
+  /** A VEC whose scalar was read into all lanes. */
+  #splatted(n: KNode): Lowered | null {
+    if (n.op !== 'VEC' || n.src.length !== 1) return null;
+    const [source] = n.src;
+    const kind = kindOf(n.dtype);
+    if (source.op !== 'LOAD' || source.src[0].op === 'REG' || this.#splatLanes(source) === 0) return null;
+    const [r] = this.get(source).parts;
+    // An integer in a vector register is one that was read so; floats always are, and reading them again is as cheap.
+    if (r!.cls !== 'v' || (isFloat(kind) && source.src.length > 3)) return null;
+    const width = widthOf(kind);
+    return { parts: Array.from({ length: partCount(this, n.lanes, width) }, () => r!), width };
+  }
+
+  /** A WHERE whose one side is computed only if a lane takes it. */
+  #rarely(n: KNode, { side, nodes }: RareSide, at: number): Lowered {
+    const { b } = this;
+    const condition = this.get(n.src[0]!);
+    const other = this.get(n.src[3 - side]!);
+    const width = widthOf(kindOf(n.dtype));
+    const bytes = partBytes(this, n.lanes, width);
+    const cells = other.parts.map((part) => {
+      const cell = b.reg(part.cls, true);
+      b.move(cell, part, bytes);
+      return cell;
+    });
+    if (n.lanes === 1) {
+      const [c] = condition.parts;
+      b.ins('test', 4, c!, c!);
+      b.openUnless(side === 1 ? 'e' : 'ne');
+    } else {
+      const some = this.masks.some(condition, n.lanes, side === 2);
+      b.ins('test', 4, some, some);
+      b.openUnless('e');
+    }
+    for (const x of nodes) this.#node(x, at);
+    const chosen =
+      n.lanes === 1
+        ? [
+            scalarOperation(
+              this,
+              'WHERE',
+              kindOf(n.dtype),
+              n.src.map((s) => this.get(s).parts[0]!),
+              n,
+            ),
+          ]
+        : lowerValue(this, n).parts;
+    for (const [i, part] of chosen.entries()) b.move(cells[i]!, part, bytes);
+    b.closeIf();
+    return { parts: cells.map((cell) => b.copy(cell, bytes)), width: other.width };
+  }
+
+  #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
+    const { b } = this;
+    const extent = n.src[0];
+    const constant = extent.op === 'CONST' ? Number(extent.arg.value) : null;
+    if (constant !== null && constant <= 0) return;
+    const limit = constant === null ? this.get(extent).parts[0]! : null;
+    const fixed = limit?.mutable ? b.copy(limit) : limit;
+    if (fixed !== null) {
+      b.ins('test', 4, fixed, fixed);
+      b.openUnless('le');
+    }
+    const start = b.integer(0);
+    const block = b.openLoop(constant !== null);
+    const counter = b.reg('g', true);
+    markCounter(counter);
+    b.in(block.parent!, () => b.move(counter, start));
+    this.#values.set(n, { parts: [counter], width: 4 });
+    this.#walk(from, to);
+    b.ins('add:constant', 4, counter, 1);
+    if (constant !== null) b.ins('cmp:constant', 4, counter, constant);
+    else b.ins('cmp', 4, counter, fixed!);
+    b.closeLoop('l');
+    if (fixed !== null) b.closeIf();
+    this.#values.delete(n);
+  }
+
+  /** The registers of the machine for one register of the program. */
+  #cells(mem: KNodeOf<'REG'>, index: KNode): readonly Reg[] {
+    const at = index.op === 'CONST' ? Number(index.arg.value) : -1;
+    if (at < 0 || at >= mem.arg.length)
+      refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${index.op}`);
+    let all = this.#registers.get(mem);
+    if (all === undefined) this.#registers.set(mem, (all = []));
+    const kind = kindOf(mem.dtype);
+    const scalar = mem.lanes === 1;
+    const bits = kind === 'bool' && !scalar && this.target.isa === 'x64-v4';
+    const cls = scalar ? (isFloat(kind) ? 'v' : 'g') : bits ? 'k' : 'v';
+    const count = scalar || bits ? 1 : partCount(this, mem.lanes, widthOf(kind));
+    return (all[at] ??= Array.from({ length: count }, () => this.b.reg(cls, true)));
+  }
+
+  #loadRegister(n: KNodeOf<'LOAD'>, mem: KNodeOf<'REG'>, at: number): Lowered {
+    const kind = kindOf(n.dtype);
+    const cells = this.#cells(mem, n.src[1]);
+    const width = widthOf(kind);
+    if (this.#aliases.stays(n, at)) return { parts: cells, width };
+    return { parts: cells.map((cell) => this.b.copy(cell, partBytes(this, n.lanes, width))), width };
+  }
+
+  #storeRegister(n: KNodeOf<'STORE'>, mem: KNodeOf<'REG'>): void {
+    const [, index, value, gate] = n.src;
+    const { b } = this;
+    const given = this.get(value);
+    const cells = this.#cells(mem, index);
+    const kind = kindOf(mem.dtype);
+    // Masks of a register have the width that memory gives.
+    const parts =
+      kind === 'bool' && value.lanes > 1 && this.target.isa === 'x64-v3'
+        ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
+        : given.parts;
+    if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
+    if (gate !== undefined) b.openIf(this.get(gate).parts[0]!);
+    for (const [i, part] of parts.entries()) b.move(cells[i]!, part, partBytes(this, value.lanes, widthOf(kind)));
+    if (gate !== undefined) b.closeIf();
+  }
+}
+
+/** Which reads of registers are seen unchanged by all who use them: those need no copy. */
+class Aliases {
+  readonly #program: Program;
+  readonly #ends: Int32Array;
+  /** The last place where each read of a register is used. */
+  readonly #last = new Map<KNode, number>();
+  /** Where each register is written, by register and index. */
+  readonly #stores = new Map<KNode, Map<number, number[]>>();
+
+  constructor(program: Program, ends: Int32Array, rare: ReturnType<typeof findRareSides>) {
+    this.#program = program;
+    this.#ends = ends;
+    const { body } = program;
+    // What is computed rarely is computed at its WHERE.
+    const later = new Map<KNode, number>();
+    for (let at = body.length - 1; at >= 0; at--) {
+      const side = rare.sides.get(body[at]!);
+      if (side === undefined) continue;
+      const place = later.get(body[at]!) ?? at;
+      for (const n of side.nodes) later.set(n, place);
+    }
+    for (const [at, n] of body.entries()) {
+      const place = later.get(n) ?? at;
+      for (const s of operandsOf(n))
+        if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
+      if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
+      let all = this.#stores.get(n.src[0]);
+      if (all === undefined) this.#stores.set(n.src[0], (all = new Map()));
+      const index = n.src[1].op === 'CONST' ? Number(n.src[1].arg.value) : -1;
+      const list = all.get(index);
+      if (list === undefined) all.set(index, [at]);
+      else list.push(at);
+    }
+  }
+
+  /** True where a register read at a place of the body is not written until it was used. */
+  stays(n: KNodeOf<'LOAD'>, at: number): boolean {
+    const blocks = blocksOf(this.#program);
+    let end = this.#last.get(n) ?? at;
+    // A loop inside comes back to its uses: all of it counts.
+    for (let open = blocks[end]!; open !== blocks[at]!; open = blocks[open]!) {
+      if (open < 0) return false;
+      end = this.#ends[open]!;
+    }
+    const index = n.src[1].op === 'CONST' ? Number(n.src[1].arg.value) : -1;
+    const last = this.#last.get(n) ?? at;
+    const stores = this.#stores.get(n.src[0])?.get(index) ?? [];
+    return !stores.some((s) => s > at && (s < end || (s === end && s !== last)));
+  }
+}

@@ -1,0 +1,264 @@
+/**
+ * The assembler: instructions of the table as bytes, labels, and constants that lie behind the code.
+ */
+import { conditions, type Condition, type Operand, type Row } from './rows.ts';
+
+/** Memory at `base + index * scale + offset`; a base of -1 is the constants behind the code, an index of -1 none. */
+export interface MemoryPlace {
+  readonly base: number;
+  readonly index: number;
+  readonly scale: number;
+  readonly offset: number;
+}
+
+/** What stands at an operand's place: a register's number, or a constant where the operand is one; memory. */
+export type Place = number | MemoryPlace;
+
+/** The base of constants. */
+export const poolBase = -1;
+
+const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };
+
+function isByte(x: number): boolean {
+  return x >= -128 && x <= 127;
+}
+
+export class Assembler {
+  #bytes = new Uint8Array(1024);
+  #length = 0;
+  readonly #labels: number[] = [];
+  /** Places of four bytes that say how far a label is. */
+  readonly #jumps: { readonly at: number; readonly label: number }[] = [];
+  /** Places of four bytes that say how far a constant is, and the end of their instructions. */
+  readonly #constants: { readonly at: number; readonly offset: number; end: number }[] = [];
+
+  get length(): number {
+    return this.#length;
+  }
+
+  #byte(x: number): void {
+    if (this.#length === this.#bytes.length) {
+      const old = this.#bytes;
+      this.#bytes = new Uint8Array(old.length * 2);
+      this.#bytes.set(old);
+    }
+    this.#bytes[this.#length++] = x;
+  }
+
+  #word(x: number, bytes: number): void {
+    for (let i = 0; i < bytes; i++) this.#byte(i < 4 ? x >> (8 * i) : x < 0 ? 255 : 0);
+  }
+
+  /**
+   * Writes one instruction. `size`: bytes of the vectors, or of the general registers. `mask`: the number of the mask register
+   * that says which lanes are written, 0 for all; `zero`: the others become zero.
+   */
+  emit(row: Row, size: number, places: readonly Place[], mask = 0, zero = false): void {
+    if (row.legacy) this.#legacy(row, size, places);
+    else this.#vector(row, size, places, mask, zero);
+  }
+
+  #legacy(row: Row, size: number, places: readonly Place[]): void {
+    let reg = Math.max(0, row.extension);
+    let rm: Place | null = null;
+    let constant = 0;
+    let byteRegister = false;
+    row.operands.forEach((o, i) => {
+      const p = places[i]!;
+      if (o.field === 'I') constant = p as number;
+      else if (o.field === 'R') reg = p as number;
+      else rm = p;
+      if (o.kind === 'b' && typeof p === 'number' && p >= 4 && p < 8) byteRegister = true;
+    });
+    if (row.prefix === 1) this.#byte(0x66);
+    const wide = row.evexW === 1 || (size === 8 && row.operands.some((o) => o.kind === 'r'));
+    const place = rm as Place | null;
+    // Registers that are part of the opcode extend by the bit of the field that stands in it.
+    const inOpcode = place === null && row.operands[0]?.field === 'R';
+    const [x, b] = place === null ? [0, inOpcode ? reg >> 3 : 0] : extensionOf(place);
+    const rex =
+      (wide && row.name !== 'push' && row.name !== 'pop' ? 8 : 0) | (inOpcode ? 0 : (reg >> 3) << 2) | (x << 1) | b;
+    if (rex !== 0 || byteRegister) this.#byte(0x40 | rex);
+    if (row.map === 1) this.#byte(0x0f);
+    const short = row.constant === -1 && isByte(constant);
+    let opcode = row.opcode;
+    if (short) opcode = row.opcode === 0x69 ? 0x6b : 0x83;
+    if (inOpcode) {
+      this.#byte(opcode | (reg & 7));
+      if (row.constant > 0) this.#long(constant, row.constant);
+      return;
+    }
+    this.#byte(opcode);
+    if (place !== null) this.#modrm(reg, place, 1);
+    if (row.constant !== 0) this.#word(constant, short ? 1 : row.constant === -1 ? 4 : row.constant);
+    this.#endOfInstruction();
+  }
+
+  #long(value: number, bytes: number): void {
+    this.#word(value | 0, 4);
+    if (bytes === 8) this.#word(Math.floor(value / 2 ** 32) | 0, 4);
+  }
+
+  #vector(row: Row, size: number, places: readonly Place[], mask: number, zero: boolean): void {
+    let reg = Math.max(0, row.extension);
+    let rm: Place = 0;
+    let hasRm = false;
+    let second = 0;
+    let constant = -1;
+    let high = mask !== 0;
+    row.operands.forEach((o, i) => {
+      const p = places[i]!;
+      if (isVector(o) && typeof p === 'number' && p >= 16) high = true;
+      if (o.field === 'R') reg = p as number;
+      else if (o.field === 'V') second = p as number;
+      else if (o.field === 'S') constant = (p as number) << 4;
+      else if (o.field === 'I') constant = p as number;
+      else {
+        rm = p;
+        hasRm = true;
+      }
+    });
+    const general = row.operands.some((o) => o.kind === 'r');
+    if (row.vex && !high && size < 64) {
+      const w = general ? Number(size === 8) : row.vexW;
+      this.#vex(row, reg, second, rm, w, row.long ?? Number(size === 32));
+      this.#byte(row.opcode);
+      if (hasRm || row.operands.length > 0) this.#modrm(reg, rm, 1);
+    } else {
+      if (!row.evex) throw new Error(`[emit-machine] ${row.name} cannot be written with these registers`);
+      this.#evex(row, reg, second, rm, size, mask, zero);
+      this.#byte(row.opcode);
+      const { unit } = row;
+      const shares = { v: size, h: size / 2, q: size / 4, e: size / 8 };
+      this.#modrm(reg, rm, typeof unit === 'number' ? unit : shares[unit]);
+    }
+    if (row.constant !== 0) this.#byte(constant);
+    this.#endOfInstruction();
+  }
+
+  #vex({ map, prefix }: Row, reg: number, second: number, rm: Place, w: number, long: number): void {
+    const [x, b] = extensionOf(rm);
+    const last = (w << 7) | ((~second & 15) << 3) | (long << 2) | prefix;
+    if (map === 1 && w === 0 && x === 0 && b === 0) {
+      this.#byte(0xc5);
+      this.#byte((((~reg >> 3) & 1) << 7) | (last & 0x7f));
+      return;
+    }
+    this.#byte(0xc4);
+    this.#byte((((~reg >> 3) & 1) << 7) | ((~x & 1) << 6) | ((~b & 1) << 5) | map);
+    this.#byte(last);
+  }
+
+  #evex(
+    { map, prefix, evexW }: Row,
+    reg: number,
+    second: number,
+    rm: Place,
+    size: number,
+    mask: number,
+    zero: boolean,
+  ): void {
+    let [x, b] = extensionOf(rm);
+    if (typeof rm === 'number') {
+      x = (rm >> 4) & 1;
+      b = (rm >> 3) & 1;
+    }
+    this.#byte(0x62);
+    this.#byte((((~reg >> 3) & 1) << 7) | ((~x & 1) << 6) | ((~b & 1) << 5) | (((~reg >> 4) & 1) << 4) | map);
+    this.#byte((evexW << 7) | ((~second & 15) << 3) | 4 | prefix);
+    const long = size === 64 ? 2 : size === 32 ? 1 : 0;
+    this.#byte((Number(zero) << 7) | (long << 5) | (((~second >> 4) & 1) << 3) | mask);
+  }
+
+  #modrm(reg: number, rm: Place, unit: number): void {
+    const r = (reg & 7) << 3;
+    if (typeof rm === 'number') {
+      this.#byte(0xc0 | r | (rm & 7));
+      return;
+    }
+    const { base, index, scale, offset } = rm;
+    if (base === poolBase) {
+      this.#byte(r | 5);
+      this.#constants.push({ at: this.#length, offset, end: 0 });
+      this.#word(0, 4);
+      return;
+    }
+    const withIndex = index >= 0 || (base & 7) === 4;
+    let mode = 2;
+    if (offset === 0 && (base & 7) !== 5) mode = 0;
+    else if (offset % unit === 0 && isByte(offset / unit)) mode = 1;
+    this.#byte((mode << 6) | r | (withIndex ? 4 : base & 7));
+    if (withIndex) this.#byte((Math.log2(scale) << 6) | ((index >= 0 ? index & 7 : 4) << 3) | (base & 7));
+    if (mode === 1) this.#byte(offset / unit);
+    else if (mode === 2) this.#word(offset, 4);
+  }
+
+  #endOfInstruction(): void {
+    const last = this.#constants[this.#constants.length - 1];
+    if (last !== undefined && last.end === 0) last.end = this.#length;
+  }
+
+  label(): number {
+    this.#labels.push(-1);
+    return this.#labels.length - 1;
+  }
+
+  bind(label: number): void {
+    this.#labels[label] = this.#length;
+  }
+
+  /** Jumps to a label where the condition holds, always without one. */
+  jump(label: number, condition: Condition | null = null): void {
+    if (condition === null) this.#byte(0xe9);
+    else {
+      this.#byte(0x0f);
+      this.#byte(0x80 | conditions[condition]);
+    }
+    this.#jumps.push({ at: this.#length, label });
+    this.#word(0, 4);
+  }
+
+  /** Instructions that do nothing, up to a multiple of `bytes`. */
+  align(bytes: number): void {
+    let left = (bytes - (this.#length % bytes)) % bytes;
+    while (left > 0) {
+      const n = Math.min(left, nops.length);
+      for (const x of nops[n - 1]!) this.#byte(x);
+      left -= n;
+    }
+  }
+
+  /** The code with the constants behind it, at a multiple of 64 bytes. */
+  finish(constants: Uint8Array): Uint8Array<ArrayBuffer> {
+    const start = Math.ceil(this.#length / 64) * 64;
+    const out = new Uint8Array(start + constants.length).fill(0xcc);
+    out.set(this.#bytes.subarray(0, this.#length));
+    out.set(constants, start);
+    const view = new DataView(out.buffer);
+    for (const { at, label } of this.#jumps) view.setInt32(at, this.#labels[label]! - at - 4, true);
+    for (const { at, offset, end } of this.#constants) view.setInt32(at, start + offset - end, true);
+    return out;
+  }
+}
+
+const nops: readonly (readonly number[])[] = [
+  [0x90],
+  [0x66, 0x90],
+  [0x0f, 0x1f, 0x00],
+  [0x0f, 0x1f, 0x40, 0],
+  [0x0f, 0x1f, 0x44, 0, 0],
+  [0x66, 0x0f, 0x1f, 0x44, 0, 0],
+  [0x0f, 0x1f, 0x80, 0, 0, 0, 0],
+  [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
+];
+
+function isVector({ kind }: Operand): boolean {
+  return 'vhqexysd'.includes(kind);
+}
+
+/** The bits of index and base that prefixes hold. */
+function extensionOf(rm: Place): [number, number] {
+  if (typeof rm === 'number') return [0, (rm >> 3) & 1];
+  const { base, index } = rm.base === poolBase ? none : rm;
+  return [index >= 0 ? (index >> 3) & 1 : 0, (base >> 3) & 1];
+}
