@@ -12,7 +12,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const lists = new Set(['packages/core/src/ops/operations.ts']);
 
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
-const portable = new Set(['core', 'backend-cpu', 'backend-webgpu', 'nn', 'emit-c', 'emit-ptx', 'emit-machine', 'auto-detect']);
+const portable = new Set([
+  'core',
+  'backend-cpu',
+  'backend-webgpu',
+  'nn',
+  'emit-c',
+  'emit-ptx',
+  'emit-machine',
+  'auto-detect',
+]);
 
 const isTest = (path) => /\.(test|bench)\.ts$/.test(path) || /(^|\/)(test|fixtures)\//.test(path);
 const isBackend = (specifier) => /^@polygrad\/backend-[a-z]+/.test(specifier);

@@ -7,7 +7,17 @@
  */
 import type { Binding, Command } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import { type Attrs, isOp, type Node, type NodeStorage, realise, release, retain } from '../graph/node.ts';
+import {
+  type Attrs,
+  dropUse,
+  holdUse,
+  isOp,
+  type Node,
+  type NodeStorage,
+  realise,
+  release,
+  retain,
+} from '../graph/node.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { LoopBody } from '../graph/loop.ts';
 import { bufferNode, makeAgain, record } from '../graph/primitives.ts';
@@ -99,22 +109,55 @@ export function runLoops(
   cone.key.looped = false;
   const nodes = cone.nodes.slice(0, cone.count) as Node[];
   cone.clear();
-  const stages = stagesOf(nodes, wanted);
-  const final = stages.wanted.length - 1;
-  for (let at = 0; at <= final; at++) {
-    const open = stages.wanted[at]!.filter((node) => node.storage === null && node.edges !== 'dead');
-    if (open.length > 0) {
-      if (patience === undefined && at === final) return prepare(state, open, options);
-      const done = run(state, open, at === final ? options : state.partial, patience, told);
-      if (done !== true) return patience === undefined && done === false ? null : done;
+  const { wanted: parts, loops } = stagesOf(nodes, wanted);
+  const dry = patience === undefined;
+  const kept = dry ? new Rehearsed(nodes) : null;
+  try {
+    for (const [at, part] of parts.entries()) {
+      const last = at === parts.length - 1;
+      const open = part.filter((node) => node.storage === null && node.edges !== 'dead');
+      if (dry && last) {
+        kept?.end();
+        return open.length === 0 ? null : prepare(state, open, options);
+      }
+      if (open.length > 0) {
+        const done = run(state, open, last ? options : state.partial, patience, told);
+        if (done !== true) return dry && done === false ? null : done;
+      }
+      for (const loop of loops[at]!) {
+        const waits = runLoop(state, loop, patience);
+        if (waits !== null) return waits;
+      }
+      if (loops[at]!.length > 0) rename(nodes);
     }
-    for (const loop of stages.loops[at]!) {
-      const waits = runLoop(state, loop, patience);
-      if (waits !== null) return waits;
-    }
-    if (stages.loops[at]!.length > 0) rename(nodes);
+  } finally {
+    kept?.end();
   }
-  return patience === undefined ? null : true;
+  return dry ? null : true;
+}
+
+/** What is in memory before a rehearsal, whose runs must not give it back: what was assigned is put back after it. */
+class Rehearsed {
+  #leaves: readonly Node[];
+
+  constructor(nodes: readonly Node[]) {
+    this.#leaves = nodes.filter(({ storage }) => storage !== null);
+    for (const node of this.#leaves) node.uses++;
+  }
+
+  /** From now on they count as if nobody rehearsed; what nobody needs then goes when the rehearsal has put back what it will. */
+  end(): void {
+    const leaves = this.#leaves;
+    this.#leaves = [];
+    for (const node of leaves) node.uses--;
+    queueMicrotask(() => {
+      for (const node of leaves) {
+        if (node.edges === 'dead' || node.uses > 0 || node.handles > 0) continue;
+        holdUse(node);
+        dropUse(node);
+      }
+    });
+  }
 }
 
 /** Movements of what is in memory now are the same memory: where a slice begins is no part of a plan then. */

@@ -181,17 +181,20 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
 /** Which steps of which sequences count, [T, N, 1]. */
 function runningSteps(name: string, lengths: Tensor | readonly number[], shape: readonly number[]): Tensor {
   const [batch, steps] = shape as readonly [number, number];
-  const list = isList(lengths);
-  if (list && lengths.length === batch)
-    for (const [i, length] of lengths.entries()) checkInteger(name, `lengths[${i}]`, length, 0, steps);
-  if (!list) checkTensor(name, 'lengths', lengths);
-  const given = list ? tensor([...lengths], { dtype: 'int32' }) : (lengths as Tensor);
-  if (given.shape.join() !== String(batch) || given.dtype !== 'int32')
-    throw new NnError(
-      name,
-      `lengths are ${given.dtype} [${given.shape.join(', ')}]; they must be int32 [${batch}]: one for each sequence`,
-      ['lengths'],
-    );
+  const refuse = (found: string): never => {
+    throw new NnError(name, `lengths are ${found}; they must be int32 [${batch}]: one for each sequence`, ['lengths']);
+  };
+  let given: Tensor;
+  if (isList(lengths)) {
+    if (lengths.length !== batch) refuse(`a list of ${lengths.length}`);
+    for (let i = 0; i < batch; i++) checkInteger(name, `lengths[${i}]`, lengths[i] as number, 0, steps);
+    given = tensor([...lengths], { dtype: 'int32' });
+  } else {
+    checkTensor(name, 'lengths', lengths);
+    given = lengths as Tensor;
+    if (given.shape.join() !== String(batch) || given.dtype !== 'int32')
+      refuse(`${given.dtype} [${given.shape.join(', ')}]`);
+  }
   return less(reshape(arange(steps, { dtype: 'int32' }), [steps, 1, 1]), reshape(given, [1, batch, 1]));
 }
 

@@ -179,7 +179,7 @@ describe('recurrent layers', () => {
     const [layer, x] = [new RNN(3, 4), zeros([2, 5, 3])];
     const run = (lengths: readonly number[] | Tensor) => () => layer.forward(x, undefined, { lengths });
     expect(run([1, 6])).toThrow('[RNN] lengths[1] is 6; it must be an integer from 0 to 5');
-    expect(run([1, 2, 3])).toThrow('lengths are int32 [3]; they must be int32 [2]: one for each sequence');
+    expect(run([1, 2, 3])).toThrow('lengths are a list of 3; they must be int32 [2]: one for each sequence');
     expect(run(zeros([2]))).toThrow('lengths are float32 [2]; they must be int32 [2]');
   });
 

@@ -1,0 +1,111 @@
+/** Scans in a program: what is planned anew, what is left in memory, steps in a warmup, eager mode and engines one after the other. */
+import { createReferenceEngine } from '@polygrad/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  flush,
+  grad,
+  memory,
+  printGraph,
+  profile,
+  scan,
+  scope,
+  setEager,
+  setEngine,
+  stats,
+  type Tensor,
+  tensor,
+  vmap,
+  warmup,
+  zeros,
+} from '../index.ts';
+
+beforeEach(async () => {
+  await setEngine(createReferenceEngine());
+});
+
+const sums = (carry: Tensor, x: Tensor): [Tensor, Tensor] => {
+  const next = carry.mul(0.5).add(x);
+  return [next, next];
+};
+
+/** The last of the running sums. */
+const last = (x: Tensor): Tensor => scan(sums, zeros([2]), x)[0];
+
+describe('scan', () => {
+  it('plans a step once, and its gradient too, whatever the length', () => {
+    const run = (length: number): void =>
+      scope(() => void grad((x: Tensor) => last(x).sum())(zeros([length, 2]).add(1)));
+    run(3);
+    const { planMisses } = stats();
+    run(3);
+    expect(stats().planMisses).toBe(planMisses);
+    run(8);
+    // What is outside of the loops: the slices, and what becomes of their gradient.
+    expect(stats().planMisses - planMisses).toBeLessThan(4);
+  });
+
+  it('leaves nothing in memory', async () => {
+    const x = tensor([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+    flush();
+    const before = memory();
+    const slopes = scope(() => vmap(grad((v: Tensor) => last(v).sum()))(x.reshape([1, 3, 2])));
+    expect(await slopes.array()).toEqual([
+      [
+        [0.25, 0.25],
+        [0.5, 0.5],
+        [1, 1],
+      ],
+    ]);
+    slopes.dispose();
+    const after = memory();
+    expect([after.numTensors, after.numBuffers]).toEqual([before.numTensors, before.numBuffers]);
+    x.dispose();
+  });
+
+  it('runs in eager mode, and is shown as a loop', async () => {
+    const x = tensor([
+      [1, 2],
+      [3, 4],
+    ]);
+    const y = last(x);
+    expect(printGraph([y])).toContain('loop');
+    setEager(true);
+    const eager = last(x);
+    setEager(false);
+    expect(await eager.array()).toEqual(await y.array());
+  });
+
+  it('is prepared by a warmup, which computes nothing that lasts', async () => {
+    const w = tensor([1, 2]);
+    const step = (): void => scope(() => void w.assign(last(zeros([2, 2]).add(w)).mul(2)));
+    await warmup(step);
+    expect(await w.array()).toEqual([1, 2]);
+    const [{ planMisses }, { numBuffers }] = [stats(), memory()];
+    step();
+    expect(stats().planMisses).toBe(planMisses);
+    expect(await w.array()).toEqual([3, 6]);
+    expect(memory().numBuffers).toBe(numBuffers);
+    w.dispose();
+  });
+
+  it('is seen by a profile, every step of it', async () => {
+    const x = zeros([6, 2]).add(1);
+    const run = async (steps: number): Promise<number> => {
+      let kernels = 0;
+      await profile(async () => {
+        const before = stats().kernels;
+        const y = scope(() => last(x.narrow(0, 0, steps)));
+        await y.data();
+        y.dispose();
+        kernels = stats().kernels - before;
+      });
+      return kernels;
+    };
+    expect((await run(6)) - (await run(2))).toBe(4);
+    x.dispose();
+  });
+});
