@@ -134,7 +134,7 @@ const result = await fc.check(property, {
   seed: Number(values.seed),
   numRuns: Number(values.programs),
   unbiased: true,
-  ...(values.path === undefined ? {} : { path: values.path }),
+  ...(values.path === undefined ? {} : { path: values.path, endOnFailure: true }),
   ...(seconds > 0 ? { interruptAfterTimeLimit: seconds * 1000, markInterruptAsFailure: false } : {}),
 });
 // Where the time was over before the end of the first, fast-check says failed, without a counterexample.

@@ -205,7 +205,7 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
   if (x.shape.join() !== y.shape.join() || JSON.stringify(x.attr) !== JSON.stringify(y.attr)) return null;
   const { lhsContract, rhsContract } = x.attr;
   const axes = [lhsContract[0]!, rhsContract[0]!];
-  if (x.src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!]))) return null;
+  if ([x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])))) return null;
   const same = (a: PlanNode, b: PlanNode, axis: number): boolean =>
     a.dtype === b.dtype && a.shape.every((n, i) => i === axis || n === b.shape[i]);
   if (!x.src.every((s, i) => same(s, y.src[i]!, axes[i]!))) return null;
