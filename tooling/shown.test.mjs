@@ -197,6 +197,7 @@ const makers = {
   printOpenCl: () => ({ ...emitC.printOpenCl(increment()), source: '' }),
   emitPtx: () => ({ ...emitPtx.emitPtx(increment(), { computeCapability: 80, isa: '7.0' }), text: '' }),
   emitMachineCode: () => ({ ...emitMachine.emitMachineCode(increment(), machine), bytes: null }),
+  KVCache: () => new nn.KVCache(),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
