@@ -24,7 +24,7 @@ import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate
 import { loadSharing, printSizes, programsOf, SizesFuzz } from '../packages/conformance/dist/fuzz/sizes.js';
 import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
-import { setDynamicSizes, setEngine } from '@polygrad/core';
+import { setDynamicSizes, setEngine, setLogger } from '@polygrad/core';
 import { createReferenceEngine, uncalled } from '@polygrad/testing';
 import { checkTraining, checkTrainingAtSizes } from './fuzz/trainings.mjs';
 
@@ -51,6 +51,8 @@ if ('missing' in made) {
   process.exit(missed ? 2 : 0);
 }
 await setEngine(made.engine);
+// Programs of many sizes are what it is for.
+setLogger(null);
 const rejected = [];
 process.on('unhandledRejection', (error) => rejected.push(error));
 
