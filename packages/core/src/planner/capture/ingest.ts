@@ -114,7 +114,7 @@ function ingestNode(
   }
   const src = node.src.map((source) => made[source.index]!);
   graph.given = shape;
-  return graph.make(op, attr, sized === null ? src : sized.size.filledUp(graph, op, attr, src), shape, dtype);
+  return graph.make(op, attr, sized === null ? src : sized.size.forPrograms(graph, op, attr, src), shape, dtype);
 }
 
 function leaf(

@@ -64,8 +64,8 @@ export interface PlanSize {
    * they do not depend on that.
    */
   placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
-  /** Sources of an operation, filled up to the capacity where its programs go through all of that. */
-  filledUp(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
+  /** Sources of an operation: where it has programs, in fixed places, and filled up to the capacity if they go through all of that. */
+  forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }
 
 /** A cone at the capacity of a class of sizes (planner/families/). */

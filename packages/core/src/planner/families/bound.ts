@@ -89,20 +89,31 @@ export function placeIn(
   return flat;
 }
 
-/** `PlanSize.filledUp`: of a sum of updates by programs, updates beyond the size add nothing to the first element. */
-export function filledUp(
+/**
+ * `PlanSize.forPrograms`: what is held with strides that depend on the size is copied, for programs are written for strides that are fixed. Of a
+ * sum of updates, updates beyond the size add nothing to the first element.
+ */
+export function forPrograms(
   size: PlanSize,
   graph: PlanGraph,
   op: PrimitiveName,
   attr: unknown,
   src: readonly PlanNode[],
 ): readonly PlanNode[] {
-  if (op !== 'scatterAdd') return src;
-  if (definitionOf('scatterAdd').roleOf?.(attr as Attrs['scatterAdd'], src) !== 'program') return src;
-  const [base] = src as [PlanNode];
+  const { role, roleOf } = definitionOf(op);
+  if ((roleOf?.(attr as Attrs[PrimitiveName], src) ?? role) !== 'program') return src;
+  const fixed = src.map((x) => {
+    const { shape, dtype, leaf } = x;
+    const isBound =
+      leaf !== null &&
+      shape.some((n, axis) => n > 1 && leaf.strides[axis] !== 0 && sizeFactor(size, leaf.strides[axis]!) > 0);
+    return isBound ? graph.exactly('contiguous', null, [x], shape, dtype) : x;
+  });
+  if (op !== 'scatterAdd') return fixed;
+  const [base] = fixed as [PlanNode];
   // A program goes through all elements of a capacity.
   if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`sums into shape [${base.shape}]`);
-  return src.map((x, i) => {
+  return fixed.map((x, i) => {
     const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
     if (i === 0 || !high.includes(1)) return x;
     if (x.shape.some((n) => (size.stretches.get(n) ?? 1) > 1)) throw new SizesRefused(`updates of shape [${x.shape}]`);

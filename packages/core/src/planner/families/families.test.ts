@@ -263,6 +263,35 @@ describe.each(kinds)('%s', (_, options) => {
       await sameAtSizes(padded, [9, 13, 8, 15, 11]);
     });
 
+    it('programs that read views whose strides are the size', async () => {
+      const held = async (n: number, f: (x: Tensor) => Tensor): Promise<number[]> => {
+        const whole = rows(2, 2, n, 2);
+        const x = pg.slice(whole, [null, null, { start: 0, stop: 3 }, null]);
+        await whole.data();
+        await x.data();
+        const values = await valuesOf(() => pg.add(f(x), pg.sum(whole)));
+        pg.dispose([whole, x]);
+        return values;
+      };
+      const programs: readonly ((x: Tensor) => Tensor)[] = [
+        (x) => pg.sort(x, { axis: 2 }),
+        (x) => pg.cumSum(x, 2),
+        (x) => pg.median(x, { axis: 3 }),
+        (x) => pg.scatterReduce(x, tensor([[[[0]]]], { dtype: 'int32' }), tensor([[[[7]]]]), 'max', { axis: 2 }),
+      ];
+      for (const f of programs) {
+        const sizes = [9, 13, 8, 31, 9];
+        setDynamicSizes('never');
+        const alone: number[][] = [];
+        for (const n of sizes) alone.push(await held(n, f));
+        setDynamicSizes('automatic');
+        clearPlans();
+        const before = stats().binds;
+        for (const [i, n] of sizes.entries()) expect(await held(n, f)).toEqual(alone[i]);
+        expect(stats().binds).toBeGreaterThan(before);
+      }
+    });
+
     it('views that run backwards, or of which two axes are the size', async () => {
       const held = async (n: number, view: (x: Tensor) => Tensor): Promise<number[]> => {
         const y = view(rows(32, 16));

@@ -16,7 +16,7 @@ import { showShape } from '../../shape/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { bytesAt, filledUp, placeIn, sized } from './bound.ts';
+import { bytesAt, forPrograms, placeIn, sized } from './bound.ts';
 import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 import { addStretches, checkExtents, isUniform } from './uniform.ts';
 
@@ -299,7 +299,7 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
     check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
     bytesAt: (node, elementBytes, start) => bytesAt(capacity, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
-    filledUp: (graph, op, attr, src) => filledUp(size, graph, op, attr, src),
+    forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
   };
   return {
     size,
