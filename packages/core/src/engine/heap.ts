@@ -63,6 +63,13 @@ export interface GrowingMemory {
   grow(pages: number): unknown;
 }
 
+/**
+ * Blocks of one memory that grows: given out, taken back, joined with free neighbours.
+ *
+ * @example
+ * const heap = new Heap(new WebAssembly.Memory({ initial: 1 }), 64, 1 << 20);
+ * heap.live; // 0
+ */
 export class Heap {
   readonly #memory: GrowingMemory;
   readonly #limit: number;

@@ -5,6 +5,11 @@ import { linearOf } from './simplify/integers.ts';
 /**
  * The values that the code of a node reads, each as often as it does. Of an index those are the terms its address is made of, so that sums
  * which dissolve into addresses are not computed a second time; registers are addressed by constants.
+ *
+ * @example
+ * const e = new Exprs();
+ * const i = e.range(8);
+ * operandsOf(e.load(e.param(0, 'float32', 'read', 9), e.add(i, 1))).length; // 1
  */
 export function operandsOf(n: KNode): readonly KNode[] {
   const { src } = n;

@@ -36,7 +36,16 @@ const never: ReadonlySet<string> = new Set([
   'SHARED',
 ]);
 
-/** What rare sides there are, and all nodes that are computed there. */
+/**
+ * What rare sides there are, and all nodes that are computed there.
+ *
+ * @example
+ * const b = new ProgramBuilder();
+ * const x = b.e.param(0, 'float32', 'readwrite', 8);
+ * b.loop(b.e.i32(8), (i) => b.store(x, i, b.e.exp(b.e.load(x, i))));
+ * const program = b.build({ name: 'exp' });
+ * findRareSides(program, usesOf(program.body, operandsOf)).sides.size; // 0
+ */
 export function findRareSides(
   program: Program,
   uses: Uses,
