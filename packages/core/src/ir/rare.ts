@@ -42,7 +42,7 @@ const never: ReadonlySet<string> = new Set([
  * @example
  * const b = new ProgramBuilder();
  * const x = b.e.param(0, 'float32', 'readwrite', 8);
- * b.loop(b.e.i32(8), (i) => b.store(x, i, b.e.exp(b.e.load(x, i))));
+ * b.loop(b.e.i32(8), (i) => b.store(x, i, b.e.unary('EXP', b.e.load(x, i))));
  * const program = b.build({ name: 'exp' });
  * findRareSides(program, usesOf(program.body, operandsOf)).sides.size; // 0
  */
