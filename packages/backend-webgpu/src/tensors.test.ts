@@ -75,8 +75,9 @@ describe.skipIf(engine === null)('tensors on WebGPU', () => {
       loss.dispose();
     }
     expect(last).toBeLessThan(Number(start) / 2);
-    // The first loss is still there.
-    expect(memory().numBuffers).toBe(buffers);
+    // Tensors of the tests above may have been collected meanwhile.
+    expect(memory().numBuffers).toBeLessThanOrEqual(buffers);
+    expect(await first.item()).toBe(start);
     // Software adapters compile for long where nothing is cached.
   });
 
