@@ -104,9 +104,7 @@ export function forPrograms(
   if ((roleOf?.(attr as Attrs[PrimitiveName], src) ?? role) !== 'program') return src;
   const fixed = src.map((x) => {
     const { shape, dtype, leaf } = x;
-    const isBound =
-      leaf !== null &&
-      shape.some((n, axis) => n > 1 && leaf.strides[axis] !== 0 && sizeFactor(size, leaf.strides[axis]!) > 0);
+    const isBound = leaf?.strides.some((stride, axis) => shape[axis]! > 1 && sizeFactor(size, stride) > 0);
     return isBound ? graph.exactly('contiguous', null, [x], shape, dtype) : x;
   });
   if (op !== 'scatterAdd') return fixed;
