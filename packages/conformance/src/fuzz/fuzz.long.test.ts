@@ -25,11 +25,10 @@ it('derivatives at several sizes on the CPU engine', async () => {
 });
 
 it.each(['sizes', 'size-gradients'] as const)('%s with shared plans from the first size on', async (kind) => {
-  const { compared } = await fuzzSizes(await createCpuEngine({ threads: 1 }), {
-    ...{ kind, seed: 65, sharing: 'always' },
-    programs: kind === 'sizes' ? 150 : 20,
-  });
-  expect(compared).toBeGreaterThan(60);
+  const programs = kind === 'sizes' ? 150 : 20;
+  const engine = await createCpuEngine({ threads: 1 });
+  const { compared } = await fuzzSizes(engine, { kind, seed: 65, sharing: 'always', programs });
+  expect(compared).toBeGreaterThanOrEqual(2 * programs);
 });
 
 it('refusals on the CPU engine', async () => {
