@@ -239,7 +239,7 @@ describe('rows', () => {
 
 describe('more memory than caches hold', () => {
   test('elementwise work in two streams', () => {
-    const program = check(elementwise(1, 737317, 1), [40001]);
+    const program = check(elementwise(1, 737317, 1), [9001]);
     expect(done(program)).toMatch(/unroll/);
   });
 
