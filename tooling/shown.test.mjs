@@ -61,6 +61,7 @@ const plain = new Set(
     'pixelStatistics readWhole sha256 verifySha256 accuracy buffer clipGradNorm clipGradValue constantInit constantRate',
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
+    'confusionMatrix f1Score meanIoU precision recall topKAccuracy auc perplexity meanAbsoluteError meanSquaredError r2Score',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
     'callable noting rightCalls callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
@@ -208,6 +209,7 @@ const makers = {
   loadMnist: () => data.imageDataset(...images()),
   // nn
   Meter: () => new nn.Meter(['loss']),
+  Tally: () => new nn.Tally(nn.confusionMatrix({ classes: 30 })),
   Module: () => new nn.Sequential(...Array.from({ length: 50 }, () => new nn.Linear(3, 3))),
   Sequential: () => new nn.Sequential(new nn.Linear(3, 4), new nn.ReLU()),
   Optimizer: () => new nn.SGD(parameters(), { momentum: 0.9 }),

@@ -125,5 +125,18 @@ export { type Callback, type EpochReport, earlyStopping, type LoopControl, type 
 export { type EvaluateOptions, type Evaluation, evaluate, type LossFunction } from './train/evaluate.ts';
 export { type FitOptions, fit, type History } from './train/fit.ts';
 export { accuracy, Meter, type Metric, type Metrics } from './train/meter.ts';
+export {
+  type ClassesOptions,
+  confusionMatrix,
+  f1Score,
+  meanIoU,
+  precision,
+  recall,
+  type ScoreOptions,
+  topKAccuracy,
+} from './train/metrics/classes.ts';
+export { type AucOptions, auc, type PerplexityOptions, perplexity } from './train/metrics/curves.ts';
+export { meanAbsoluteError, meanSquaredError, r2Score } from './train/metrics/regression.ts';
+export { type SummedMetric, Tally } from './train/metrics/summed.ts';
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
 export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';

@@ -3,7 +3,7 @@ import { noGrad, scope, type Tensor, throttle } from '@polygrad/core/functions';
 import { checkFunction, checkRequired, checkTensor, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { type BatchSource, checkSource, passOf, toDevice } from './batch.ts';
-import { checkMetrics, Meter, type Metrics } from './meter.ts';
+import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 
 /** A loss of a batch: the mean over its rows, a scalar. */
 export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
@@ -41,7 +41,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
   checkFunction('evaluate', 'loss', loss);
   checkMetrics('evaluate', metrics);
   const names = Object.keys(metrics);
-  const meter = new Meter(['loss', ...names]);
+  const meter = new Meter(['loss', ...names], metrics);
   const modes = model.namedModules().map(([, module]) => [module, module.training] as const);
   model.eval();
   try {
@@ -50,7 +50,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
         noGrad(() => {
           const { x, y, rows } = toDevice('evaluate', batch);
           const prediction = model.forward(x);
-          const scores = names.map((name) => metrics[name]!(prediction, y));
+          const scores = names.map((name) => scoresOf(metrics[name]!, prediction, y));
           const value = loss(prediction, y);
           checkTensor('evaluate', 'result of loss', value);
           meter.add([value.mul(rows), ...scores], rows);

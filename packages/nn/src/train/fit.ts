@@ -10,7 +10,7 @@ import type { Optimizer } from '../optim/optimizer.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
-import { checkMetrics, Meter, type Metrics } from './meter.ts';
+import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
 
@@ -72,7 +72,7 @@ function trainStep(
       const prediction = model.forward(x);
       return [options.loss(prediction, y), prediction];
     });
-    const scores = names.map((name) => options.metrics![name]!(aux, y));
+    const scores = names.map((name) => scoresOf(options.metrics![name]!, aux, y));
     meter.add([value.mul(rows), ...scores], rows);
     if (options.clipNorm !== undefined) clipGradNorm(grads, options.clipNorm);
     options.optimizer.step(grads);
@@ -129,7 +129,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const callbacks = [...given, progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
-  const meter = new Meter(['loss', ...names]);
+  const meter = new Meter(['loss', ...names], metrics);
   let stopped = false;
   const control: LoopControl = {
     model,

@@ -3,14 +3,15 @@
  * And metrics: what can be measured besides the loss.
  */
 import { argMax, cast, detach, equal, isRehearsing, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
-import { checkFits, checkFunction } from '../errors.ts';
+import { checkFits } from '../errors.ts';
 import { filled } from '../init/filled.ts';
+import { isSummed, mergeInto, noneOf, type SummedMetric } from './metrics/summed.ts';
 
 /** A score for every row of a batch: any tensor whose sum over the rows is the sum of scores. */
 export type Metric = (prediction: Tensor, target: Tensor) => Tensor;
 
-/** Metrics by the name they are reported under. */
-export type Metrics = Readonly<Record<string, Metric>>;
+/** Metrics by the name they are reported under: scores for rows, or what is counted over all batches. */
+export type Metrics = Readonly<Record<string, Metric | SummedMetric>>;
 
 /**
  * 1 where the largest of the predictions [rows, classes] is the target class [rows], else 0.
@@ -21,10 +22,22 @@ export type Metrics = Readonly<Record<string, Metric>>;
 export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor =>
   cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
 
-/** Throws unless metrics are functions by name. */
+/** What a metric gives for one batch. */
+export function scoresOf(metric: Metric | SummedMetric, prediction: Tensor, target: Tensor): Tensor {
+  return typeof metric === 'function' ? metric(prediction, target) : metric.sums(prediction, target);
+}
+
+/** Throws unless metrics are functions, or counted ones, by name. */
 export function checkMetrics(op: string, metrics: Metrics): void {
   checkFits(op, 'metrics', metrics, typeof metrics === 'object' && metrics !== null, 'an object of functions by name');
-  for (const [name, metric] of Object.entries(metrics)) checkFunction(op, `metric '${name}'`, metric);
+  for (const [name, metric] of Object.entries(metrics))
+    checkFits(
+      op,
+      `metric '${name}'`,
+      metric,
+      typeof metric === 'function' || isSummed(metric),
+      'a function or a SummedMetric',
+    );
 }
 
 /**
@@ -38,13 +51,19 @@ export function checkMetrics(op: string, metrics: Metrics): void {
  */
 export class Meter {
   readonly #names: readonly string[];
+  readonly #summed: readonly (SummedMetric | undefined)[];
   readonly #totals: readonly Tensor[];
   #rows = 0;
   #batches = 0;
 
-  constructor(names: readonly string[]) {
+  /** `metrics` may have counted ones among the names; what is added under such a name are its sums of the batch. */
+  constructor(names: readonly string[], metrics: Metrics = {}) {
     this.#names = names;
-    this.#totals = names.map(() => keep(filled([], 0)));
+    this.#summed = names.map((name) => {
+      const metric = Object.hasOwn(metrics, name) ? metrics[name] : undefined;
+      return isSummed(metric) ? metric : undefined;
+    });
+    this.#totals = this.#summed.map((metric) => (metric === undefined ? keep(filled([], 0)) : noneOf(metric)));
   }
 
   /** Rows added since the last reset. */
@@ -62,7 +81,9 @@ export class Meter {
     noGrad(() => {
       for (const [index, value] of sums.entries()) {
         const total = this.#totals[index]!;
-        total.assign(total.add(sum(detach(value))));
+        const metric = this.#summed[index];
+        if (metric === undefined) total.assign(total.add(sum(detach(value))));
+        else mergeInto(total, metric, value);
       }
     });
     if (isRehearsing()) return;
@@ -70,18 +91,21 @@ export class Meter {
     this.#batches++;
   }
 
-  /** The means per row. Waits for everything that was added. */
+  /** The means per row, and what counted metrics say. Waits for everything that was added. */
   async read(): Promise<Record<string, number>> {
     const found: Record<string, number> = {};
-    const values = await Promise.all(this.#totals.map((total) => total.item()));
-    for (const [index, name] of this.#names.entries()) found[name] = values[index]! / this.#rows;
+    const values = await Promise.all(this.#totals.map((total) => total.data()));
+    for (const [index, name] of this.#names.entries()) {
+      const numbers = Array.from(values[index]!, Number);
+      found[name] = this.#summed[index]?.value(numbers) ?? numbers[0]! / this.#rows;
+    }
     return found;
   }
 
   /** Starts from zero again. */
   reset(): void {
     for (const total of this.#totals) {
-      const zero = filled([], 0);
+      const zero = filled(total.shape, 0, total.dtype);
       total.assign(zero);
       zero.dispose();
     }
