@@ -54,7 +54,7 @@ const plain = new Set(
     'runConformance checkWeak checkpoint clearPlans customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
-    'isUniform randomGroups randomKey seed splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
+    'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram printTransforms findRareSides operandsOf sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
@@ -62,6 +62,7 @@ const plain = new Set(
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'confusionMatrix f1Score meanIoU precision recall topKAccuracy auc perplexity meanAbsoluteError meanSquaredError r2Score',
+    'getRandomState encodeCheckpoint restoreCheckpoint checkpoints loadModel saveModel csvLog jsonLinesLog writeWhole',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
     'callable noting rightCalls callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
@@ -70,7 +71,7 @@ const plain = new Set(
 );
 
 /** Plain data of the user's size: arrays by name, which programs read. */
-const data_ = new Set(['decodeSafetensors', 'hostState', 'parseIdx', 'readIdxHeader']);
+const data_ = new Set(['decodeCheckpoint', 'decodeSafetensors', 'hostState', 'parseIdx', 'readIdxHeader']);
 
 const host = (dtype, shape, values) => ({ dtype, shape, data: values });
 const dataset = () => data.memoryDataset({ x: { array: host('float32', [20_000, 3], new Float32Array(60_000)) } });

@@ -1,22 +1,8 @@
 /** The folder of results: made and tried before the training, so that hours of work do not end at a closed door. */
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeWhole } from '@polygrad/data/node';
 import { oneLine, UsageError } from './errors.ts';
-
-/**
- * Makes a folder and the folders above it. Node 20's own recursive form never returns where a file system answers
- * 'no such file' for a folder it refuses to make, as /proc does.
- */
-async function makeFolder(path: string): Promise<void> {
-  const missing: string[] = [];
-  for (let at = resolve(path); ; at = dirname(at)) {
-    const found = await stat(at).catch(() => null);
-    if (found?.isDirectory()) break;
-    if (found || at === dirname(at)) throw new Error(`${at} is not a folder`);
-    missing.push(at);
-  }
-  for (const folder of missing.reverse()) await mkdir(folder);
-}
 
 /** Where results go. */
 export class OutputFolder {
@@ -34,11 +20,10 @@ export class OutputFolder {
   static async open(path: string): Promise<OutputFolder> {
     const trial = join(path, `.trial-${process.pid}`);
     try {
-      await makeFolder(path);
-      await writeFile(trial, '');
+      await writeWhole(trial, '');
       await rm(trial);
     } catch (error) {
-      throw new UsageError(`cannot write to the folder ${path}: ${oneLine(error)}`);
+      throw new UsageError(`cannot write to the folder ${path}: ${oneLine((error as Error).cause ?? error)}`);
     }
     return new OutputFolder(path);
   }
@@ -46,14 +31,10 @@ export class OutputFolder {
   /** Writes one file and returns its path. It is there as a whole or not at all, whenever the process is ended. */
   async write(name: string, content: string | Uint8Array): Promise<string> {
     const path = join(this.path, name);
-    const whole = join(this.path, `.${name}-${process.pid}`);
     try {
-      await writeFile(whole, content);
-      await rename(whole, path);
+      await writeWhole(path, content);
     } catch (error) {
-      // A part of a file would take the room that is wanted.
-      await rm(whole, { force: true }).catch(() => undefined);
-      throw new UsageError(`cannot write ${path}: ${oneLine(error)}`);
+      throw new UsageError(`cannot write ${path}: ${oneLine((error as Error).cause ?? error)}`);
     }
     return path;
   }

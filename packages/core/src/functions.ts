@@ -57,7 +57,15 @@ export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';
 export { type CloseOptions, where } from './ops/elementwise/recording.ts';
 export type { Reduction } from './ops/losses/loss-forms.ts';
-export { type RandomKey, randomKey, seed, splitKey } from './tensor/random-key.ts';
+export {
+  getRandomState,
+  type RandomKey,
+  randomKey,
+  type RandomState,
+  seed,
+  setRandomState,
+  splitKey,
+} from './tensor/random-key.ts';
 export { bernoulli, permutation, rand, randint, randn, type RandomOptions } from './ops/creation/random.ts';
 export {
   categorical,

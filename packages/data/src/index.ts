@@ -2,6 +2,18 @@
 export type { HostArray, HostData, HostDType, HostTypedArray } from './arrays.ts';
 export { type Batches, type BatchOptions, batches } from './batches.ts';
 export {
+  type Checkpoint,
+  type CheckpointOptions,
+  type CheckpointParts,
+  decodeCheckpoint,
+  encodeCheckpoint,
+  restoreCheckpoint,
+  type SavedModel,
+  type SavedOptimizer,
+  type SavedRandom,
+  type SavedTensor,
+} from './checkpoint.ts';
+export {
   type Batch,
   type Column,
   type Dataset,

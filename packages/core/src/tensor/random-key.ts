@@ -136,3 +136,48 @@ export function withGenerator<T>(state: GeneratorState, body: () => T): T {
     Object.assign(graph, saved);
   }
 }
+
+/** Where the generator behind random functions stands: plain numbers that JSON keeps. */
+export interface RandomState {
+  /** The key that `seed` started with. */
+  readonly key: RandomKey;
+  /** How many keys were taken since. */
+  readonly calls: number;
+}
+
+/**
+ * Where the generator behind random functions stands, to go on from there later. Source: PyTorch `get_rng_state`.
+ *
+ * @example
+ * const state = getRandomState();
+ * const a = rand([3]);
+ * setRandomState(state);
+ * const b = rand([3]); // equal to a
+ */
+export function getRandomState(): RandomState {
+  const [high, low] = graph.root;
+  return { key: [high, low], calls: graph.calls };
+}
+
+/**
+ * Lets the generator behind random functions go on from a state. Source: PyTorch `set_rng_state`.
+ *
+ * @param state what `getRandomState` gave
+ * @throws ArgumentError for anything else
+ *
+ * @example
+ * seed(7);
+ * const state = getRandomState();
+ * setRandomState(state);
+ */
+export function setRandomState(state: RandomState): void {
+  const { key, calls } = (state ?? {}) as Partial<RandomState>;
+  checkKey('setRandomState', key);
+  if (!Number.isSafeInteger(calls) || calls! < 0)
+    throw new ArgumentError(
+      'setRandomState',
+      say`bad calls: ${shown(calls)}; must be an integer of at least 0, as getRandomState gives it`,
+    );
+  graph.root = [key![0] >>> 0, key![1] >>> 0];
+  graph.calls = calls!;
+}

@@ -1,0 +1,217 @@
+/**
+ * A training in one safetensors file: the model's parameters and buffers under their own names, the optimizer's state under names of its own,
+ * and in the free text what JSON holds (steps taken, where the random generator stands, the configuration). Other programs read the model from it.
+ */
+import type { HostArray, HostDType, HostTypedArray } from './arrays.ts';
+import { DataError } from './errors.ts';
+import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
+import { shownValue } from './safetensors-rules.ts';
+
+/** What a checkpoint takes of a tensor. */
+export interface SavedTensor {
+  readonly dtype: HostDType;
+  readonly shape: readonly number[];
+  data(): Promise<HostTypedArray>;
+}
+
+/** A model: a Module of `@polygrad/nn`, or anything with its two methods. */
+export interface SavedModel {
+  stateDict(): Readonly<Record<string, SavedTensor>>;
+  loadStateDict(state: ReadonlyMap<string, HostArray>): unknown;
+}
+
+/** An optimizer of `@polygrad/nn`, or anything with its two methods. */
+export interface SavedOptimizer {
+  state(): Promise<{ readonly steps: number; readonly slots: Readonly<Record<string, unknown>> }>;
+  loadState(state: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> }): void;
+}
+
+/** The random generator: `{ getRandomState, setRandomState }` of `@polygrad/core`. */
+export interface SavedRandom<State = never> {
+  getRandomState(): unknown;
+  setRandomState(state: State): void;
+}
+
+/** What a checkpoint is made of, and brings back. */
+export interface CheckpointParts {
+  readonly model: SavedModel;
+  readonly optimizer?: SavedOptimizer;
+  readonly random?: SavedRandom;
+}
+
+export interface CheckpointOptions {
+  /** Anything JSON holds, such as the layers' sizes, to make the model again. */
+  readonly config?: unknown;
+  /** Epochs completed: `firstEpoch` of a `fit` that goes on. */
+  readonly epoch?: number;
+  /** Free text for the header. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** What a checkpoint holds. */
+export interface Checkpoint {
+  /** Parameters and buffers by name. */
+  readonly model: ReadonlyMap<string, HostArray>;
+  /** Null where no optimizer was saved. */
+  readonly optimizer: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> } | null;
+  /** Where the random generator stood; null where that was not saved. */
+  readonly random: unknown;
+  readonly config: unknown;
+  readonly epoch: number | null;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** Before the names of an optimizer's arrays. A module can have no such name: those are paths of identifiers and numbers. */
+const ofOptimizer = 'optimizer/';
+
+/** The entry of the free text with all that is ours. */
+const entry = 'polygrad';
+
+function fail(code: 'argument' | 'format', source: string, text: string): DataError {
+  return new DataError(code, source, `[checkpoint] ${text}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Throws unless every part has its methods. */
+function checkParts(parts: CheckpointParts): void {
+  const wanted = {
+    model: 'stateDict loadStateDict',
+    optimizer: 'state loadState',
+    random: 'getRandomState setRandomState',
+  };
+  if (!isObject(parts)) throw fail('argument', 'parts', `parts are ${shownValue(parts)}; give an object with a model`);
+  for (const [name, methods] of Object.entries(wanted)) {
+    const part = (parts as unknown as Record<string, Record<string, unknown> | undefined>)[name];
+    if (part === undefined && name !== 'model') continue;
+    if (!methods.split(' ').every((method) => typeof part?.[method] === 'function'))
+      throw fail('argument', name, `bad ${name}: ${shownValue(part)}; it must have the methods ${methods}`);
+  }
+}
+
+/** What JSON would change or leave out without a word is refused. */
+function jsonOf(own: object): string {
+  const strict = (key: string, value: unknown): unknown => {
+    if (
+      (typeof value === 'number' && !Number.isFinite(value)) ||
+      typeof value === 'function' ||
+      typeof value === 'symbol'
+    )
+      throw new TypeError(`${key} is ${shownValue(value)}`);
+    return value;
+  };
+  try {
+    return JSON.stringify(own, strict);
+  } catch (error) {
+    const text = `config cannot be written as JSON: ${(error as Error).message}; leave it out or make it text`;
+    throw new DataError('argument', 'config', `[checkpoint] ${text}`, { cause: error });
+  }
+}
+
+/**
+ * The bytes of a checkpoint. Equal states give equal bytes.
+ *
+ * @param parts the model, and if the training is to go on the optimizer and the random generator
+ * @param options config, epoch, metadata
+ * @throws DataError `argument` for parts without their methods, and options that JSON does not hold
+ * @example
+ * const w = { dtype: 'float32', shape: [2], data: async () => new Float32Array([1, 2]) } as const;
+ * const model = { stateDict: () => ({ w }), loadStateDict: () => {} };
+ * const file = await encodeCheckpoint({ model }, { config: { layers: 2 } });
+ * decodeCheckpoint(file).config; // { layers: 2 }
+ */
+export async function encodeCheckpoint(parts: CheckpointParts, options: CheckpointOptions = {}): Promise<Uint8Array> {
+  checkParts(parts);
+  const { config, epoch, metadata = {} } = options;
+  if (epoch !== undefined && (!Number.isSafeInteger(epoch) || epoch < 0))
+    throw fail('argument', 'epoch', `bad epoch: ${shownValue(epoch)}; must be a whole number, 0 or more`);
+  if (isObject(metadata) && Object.hasOwn(metadata, entry))
+    throw fail('argument', entry, `metadata may have no entry '${entry}'; rename it`);
+  const arrays = new Map<string, HostArray>();
+  // All reads are asked for at once, so that one wait serves them.
+  const values = Object.entries(parts.model.stateDict());
+  const read = await Promise.all(values.map(([, value]) => value.data()));
+  for (const [i, [name, { dtype, shape }]] of values.entries()) {
+    if (name.startsWith(ofOptimizer))
+      throw fail(
+        'argument',
+        name,
+        `no parameter may have the name '${name}': '${ofOptimizer}' begins those of optimizers`,
+      );
+    arrays.set(name, { dtype, shape, data: read[i]! } as HostArray);
+  }
+  const state = await parts.optimizer?.state();
+  for (const [name, array] of Object.entries(state?.slots ?? {})) arrays.set(ofOptimizer + name, array as HostArray);
+  const own = { version: 1, steps: state?.steps, random: parts.random?.getRandomState(), epoch, config };
+  const text = jsonOf(own);
+  return encodeSafetensors(arrays, { format: 'pt', ...metadata, [entry]: text });
+}
+
+/**
+ * Reads a checkpoint that is in memory. A safetensors file of other programs is one too, with a model alone.
+ *
+ * @param file the whole file
+ * @param source what to call the file in errors
+ * @throws DataError for a file that is damaged, or of a later version
+ * @example
+ * const file = encodeSafetensors({ w: { dtype: 'float32', shape: [1], data: new Float32Array(1) } });
+ * decodeCheckpoint(file).optimizer; // null
+ */
+export function decodeCheckpoint(file: Uint8Array | ArrayBufferLike, source = 'checkpoint'): Checkpoint {
+  const { tensors, metadata } = decodeSafetensors(file, source);
+  const { [entry]: text, ...rest } = metadata;
+  let own: Record<string, unknown> = {};
+  if (text !== undefined) {
+    const damaged = fail('format', source, `${source} is damaged: its entry '${entry}' is not what a checkpoint has`);
+    try {
+      own = JSON.parse(text) as Record<string, unknown>;
+    } catch {
+      throw damaged;
+    }
+    if (!isObject(own) || typeof own.version !== 'number') throw damaged;
+    if (own.version !== 1)
+      throw fail(
+        'format',
+        source,
+        `${source} is a checkpoint of version ${own.version}, this library reads version 1; update it`,
+      );
+    const isCount = (value: unknown): boolean =>
+      value === undefined || (Number.isSafeInteger(value) && Number(value) >= 0);
+    if (!isCount(own.steps) || !isCount(own.epoch)) throw damaged;
+  }
+  const model = new Map<string, HostArray>();
+  const slots = new Map<string, HostArray>();
+  for (const [name, array] of tensors) {
+    if (name.startsWith(ofOptimizer)) slots.set(name.slice(ofOptimizer.length), array);
+    else model.set(name, array);
+  }
+  const { steps, random = null, config = null, epoch = null } = own;
+  const optimizer = steps === undefined ? null : { steps: steps as number, slots };
+  return { model, optimizer, random, config, epoch: epoch as number | null, metadata: rest };
+}
+
+/**
+ * Gives a checkpoint's values to a model, and to an optimizer and the random generator where they are given.
+ *
+ * @throws DataError `mismatch` where the checkpoint lacks what a part needs; errors of the parts where names or shapes differ
+ * @example
+ * const w = { dtype: 'float32', shape: [1], data: async () => new Float32Array(1) } as const;
+ * const model = { stateDict: () => ({ w }), loadStateDict: () => {} };
+ * restoreCheckpoint(decodeCheckpoint(await encodeCheckpoint({ model })), { model });
+ */
+export function restoreCheckpoint(checkpoint: Checkpoint, parts: CheckpointParts): void {
+  checkParts(parts);
+  const lacks = (what: string): DataError =>
+    new DataError(
+      'mismatch',
+      what,
+      `[checkpoint] the checkpoint holds no state of the ${what}; save it with { ${what} }, or leave it out here`,
+    );
+  if (parts.optimizer !== undefined && checkpoint.optimizer === null) throw lacks('optimizer');
+  if (parts.random !== undefined && checkpoint.random === null) throw lacks('random');
+  parts.model.loadStateDict(checkpoint.model);
+  if (checkpoint.optimizer !== null) parts.optimizer?.loadState(checkpoint.optimizer);
+  if (checkpoint.random !== null) parts.random?.setRandomState(checkpoint.random as never);
+}

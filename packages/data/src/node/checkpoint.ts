@@ -1,0 +1,148 @@
+/** Checkpoints on disk, and the callback that writes them while `fit` of `@polygrad/nn` runs. Node only. */
+import { join } from 'node:path';
+import {
+  type Checkpoint,
+  type CheckpointOptions,
+  type CheckpointParts,
+  decodeCheckpoint,
+  encodeCheckpoint,
+  restoreCheckpoint,
+} from '../checkpoint.ts';
+import { DataError } from '../errors.ts';
+import { readWhole } from './files.ts';
+import { writeWhole } from './write.ts';
+
+/**
+ * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all.
+ *
+ * @param path where to; the folder is made if need be
+ * @param parts the model, and if the training is to go on the optimizer and the random generator
+ * @param options config (JSON, to make the model again), epoch, metadata
+ * @throws DataError `missing` if it cannot be written, and what was there stays; `argument` for parts and options that do not fit
+ * @example
+ * ```ts no-run: writes a file
+ * const model = new Linear(2, 1);
+ * const optimizer = new Adam(model.parameters());
+ * await saveModel('runs/mlp.safetensors', { model, optimizer, random: { getRandomState, setRandomState } }, { config: { hidden: 64 } });
+ * ```
+ */
+export async function saveModel(path: string, parts: CheckpointParts, options: CheckpointOptions = {}): Promise<void> {
+  await writeWhole(path, await encodeCheckpoint(parts, options));
+}
+
+/**
+ * Reads what `saveModel` wrote, or a safetensors file of another program, and gives the values to the parts that are given.
+ *
+ * @param path the file
+ * @param parts what takes the values over; without, they are only returned, for instance to make the model of `config` first
+ * @returns all that the file holds
+ * @throws DataError for files that are missing or damaged, or lack a part
+ * @example
+ * ```ts no-run: writes a file
+ * const model = new Linear(2, 1);
+ * const optimizer = new Adam(model.parameters());
+ * const { config, epoch } = await loadModel('runs/mlp.safetensors', { model, optimizer });
+ * ```
+ */
+export async function loadModel(path: string, parts?: CheckpointParts): Promise<Checkpoint> {
+  const checkpoint = decodeCheckpoint(await readWhole(path), path);
+  if (parts !== undefined) restoreCheckpoint(checkpoint, parts);
+  return checkpoint;
+}
+
+/** What a checkpoint asks of the report of an epoch. */
+interface Report {
+  readonly epoch: number;
+  readonly loss: number;
+  readonly validation: { readonly loss: number } | null;
+}
+
+export interface CheckpointsOptions<R extends Report = Report> extends CheckpointParts {
+  /** Epochs between two files. Default 1; the best is looked for after each. */
+  readonly every?: number;
+  /** The number that says which epoch was best. Default the validation loss, or the loss without validation. */
+  readonly watch?: (report: R) => number;
+  /** Whether the least or the greatest is best. Default 'min'. */
+  readonly best?: 'min' | 'max';
+  /** Put into every file. */
+  readonly config?: unknown;
+}
+
+/** Callbacks of `fit` that write checkpoints. */
+export interface Checkpoints<R extends Report = Report> {
+  onEpochEnd(report: R): Promise<void>;
+  /** The epoch of best.safetensors, and its number; null before the first. */
+  readonly best: { readonly epoch: number; readonly value: number } | null;
+  /** Gives the parts the values of best.safetensors. */
+  restoreBest(): Promise<void>;
+  /** Gives the parts the values of last.safetensors, if it is there. Returns the epoch to go on with: `firstEpoch` of `fit`. */
+  resume(): Promise<number>;
+}
+
+/**
+ * Writes last.safetensors after epochs of `fit`, and best.safetensors after each that was better than all before, whole or not at all. With
+ * optimizer and random generator among the parts, a training that was cut off goes on bit for bit from `resume()`.
+ *
+ * @param folder where to; made if need be
+ * @param options model, optimizer, random, every (1), watch, best ('min'), config
+ * @throws DataError where a file cannot be written: the training ends with it
+ * @example
+ * ```ts no-run: writes a file
+ * const model = new Linear(2, 1);
+ * const optimizer = new Adam(model.parameters());
+ * const files = checkpoints('runs/mlp', { model, optimizer, random: { getRandomState, setRandomState } });
+ * const options = { firstEpoch: await files.resume(), callbacks: [files] }; // for fit
+ * await files.restoreBest();
+ * ```
+ */
+export function checkpoints<R extends Report = Report>(folder: string, options: CheckpointsOptions<R>): Checkpoints<R> {
+  const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best: direction = 'min' } = options;
+  const wrong = (name: string, value: unknown, wanted: string): DataError =>
+    new DataError('argument', name, `[checkpoints] bad ${name}: ${String(value)}; must be ${wanted}`);
+  if (!Number.isSafeInteger(every) || every < 1) throw wrong('every', every, 'a whole number, 1 or more');
+  if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
+  if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
+  const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
+  let best: Checkpoints['best'] = null;
+  const isMissing = (error: unknown): boolean =>
+    error instanceof DataError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
+  return {
+    get best() {
+      return best;
+    },
+    async onEpochEnd(report) {
+      const value = watch(report);
+      const epoch = report.epoch + 1;
+      // A number is better than NaN.
+      const isBest =
+        best === null ||
+        (direction === 'min' ? value < best.value : value > best.value) ||
+        (Number.isNaN(best.value) && !Number.isNaN(value));
+      if (!isBest && epoch % every !== 0) return;
+      const next = isBest ? { epoch: report.epoch, value } : best!;
+      const bytes = await encodeCheckpoint(options, {
+        epoch,
+        config: options.config,
+        // NaN is no JSON: numbers as text.
+        metadata: { best_epoch: String(next.epoch), best_value: String(next.value) },
+      });
+      if (isBest) await writeWhole(top, bytes);
+      if (epoch % every === 0) await writeWhole(last, bytes);
+      best = next;
+    },
+    async restoreBest() {
+      await loadModel(top, options);
+    },
+    async resume() {
+      try {
+        const { epoch, metadata } = await loadModel(last, options);
+        const { best_epoch, best_value } = metadata;
+        if (best_epoch !== undefined) best = { epoch: Number(best_epoch), value: Number(best_value) };
+        return epoch ?? 0;
+      } catch (error) {
+        if (isMissing(error)) return 0;
+        throw error;
+      }
+    },
+  };
+}

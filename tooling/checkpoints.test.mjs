@@ -1,0 +1,233 @@
+/** Trainings that are cut off and go on from a checkpoint, with the packages that users install for it. */
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import { getRandomState, rand, seed, setEngine, setRandomState } from '@polygrad/core';
+import { batches, decodeCheckpoint, decodeSafetensors, encodeCheckpoint, memoryDataset } from '@polygrad/data';
+import { checkpoints, csvLog, jsonLinesLog, loadModel, saveModel, writeWhole } from '@polygrad/data/node';
+import {
+  Adam,
+  BatchNorm2d,
+  crossEntropy,
+  Conv2d,
+  Dropout,
+  fit as fitModel,
+  Flatten,
+  hostState,
+  Linear,
+  ReLU,
+  Sequential,
+} from '@polygrad/nn';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+let folder;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'polygrad-checkpoints-'));
+  await setEngine(await createCpuEngine({ threads: 1 }));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const random = { getRandomState, setRandomState };
+
+function made() {
+  const model = new Sequential(
+    ...[new Conv2d(1, 2, 3), new BatchNorm2d(2), new ReLU(), new Flatten(), new Dropout(0.3), new Linear(2 * 4 * 4, 3)],
+  );
+  return { model, optimizer: new Adam(model.parameters(), { lr: 0.01 }), random };
+}
+
+const rows = 20;
+const images = Float32Array.from({ length: rows * 36 }, (_, i) => Math.sin(i * 1.7));
+const labels = Int32Array.from({ length: rows }, (_, i) => i % 3);
+const set = memoryDataset({
+  x: { array: { dtype: 'float32', shape: [rows, 1, 6, 6], data: images } },
+  y: { array: { dtype: 'int32', shape: [rows], data: labels } },
+});
+const data = () => batches(set, { batchSize: 8, shuffle: true, seed: 3 });
+const train = (parts, options) =>
+  fitModel(parts.model, data(), { optimizer: parts.optimizer, loss: crossEntropy, ...options });
+const valuesOf = async ({ model, optimizer }) => [await hostState(model.stateDict()), await optimizer.state()];
+
+describe('a training that is cut off', () => {
+  it('goes on bit for bit in another process, which has only the file', async () => {
+    seed(5);
+    const whole = made();
+    const { epochs } = await train(whole, { epochs: 4 });
+    const next = await rand([3]).array();
+
+    seed(5);
+    const path = join(folder, 'cut');
+    const first = made();
+    await train(first, { epochs: 2, callbacks: [checkpoints(path, first)] });
+
+    seed(99);
+    const second = made();
+    const files = checkpoints(path, second);
+    const firstEpoch = await files.resume();
+    expect(firstEpoch).toBe(2);
+    const rest = await train(second, { epochs: 2, firstEpoch, callbacks: [files] });
+    expect(await valuesOf(second)).toEqual(await valuesOf(whole));
+    expect(rest.epochs.map(({ loss }) => loss)).toEqual(epochs.slice(2).map(({ loss }) => loss));
+    expect(await rand([3]).array()).toEqual(next);
+    expect((await readdir(path)).sort()).toEqual(['best.safetensors', 'last.safetensors']);
+  });
+
+  it('keeps the best and brings it back', async () => {
+    seed(6);
+    const parts = made();
+    const values = [3, 1, Number.NaN, 2];
+    const files = checkpoints(join(folder, 'best'), { ...parts, watch: ({ epoch }) => values[epoch], every: 2 });
+    const seen = [];
+    const spy = { onEpochEnd: async () => seen.push(await valuesOf(parts)) };
+    await train(parts, { epochs: 4, callbacks: [files, spy] });
+    expect(files.best).toEqual({ epoch: 1, value: 1 });
+    await files.restoreBest();
+    expect(await valuesOf(parts)).toEqual(seen[1]);
+    const again = checkpoints(join(folder, 'best'), parts);
+    expect(await again.resume()).toBe(4);
+    expect(again.best).toEqual({ epoch: 1, value: 1 });
+    values.splice(0, 4, Number.NaN, 2, 5, Number.NaN);
+    const late = checkpoints(join(folder, 'late'), { ...parts, watch: ({ epoch }) => values[epoch], best: 'max' });
+    await train(parts, { epochs: 4, callbacks: [late] });
+    expect(late.best).toEqual({ epoch: 2, value: 5 });
+    values.splice(0, 4, 3, 1, Number.NaN, 2);
+    const greatest = checkpoints(join(folder, 'most'), { ...parts, watch: ({ epoch }) => values[epoch], best: 'max' });
+    await train(parts, { epochs: 4, callbacks: [greatest] });
+    expect(greatest.best).toEqual({ epoch: 0, value: 3 });
+  });
+
+  it('starts anew where there is no file, and says what is wrong with one that is damaged', async () => {
+    const parts = made();
+    expect(await checkpoints(join(folder, 'none'), parts).resume()).toBe(0);
+    const path = join(folder, 'damaged');
+    await saveModel(join(path, 'last.safetensors'), parts);
+    const bytes = await readFile(join(path, 'last.safetensors'));
+    const before = await valuesOf(parts);
+    for (const part of [bytes.subarray(0, bytes.length - 5), bytes.subarray(0, 7), Buffer.from('no')]) {
+      await writeFile(join(path, 'last.safetensors'), part);
+      await expect(checkpoints(path, parts).resume()).rejects.toThrow(/last\.safetensors.*(truncated|damaged)/);
+    }
+    expect(await valuesOf(parts)).toEqual(before);
+  });
+});
+
+describe('files of models', () => {
+  it('are read by others as the weights, and carry the configuration', async () => {
+    const parts = made();
+    const path = join(folder, 'a', 'b', 'model.safetensors');
+    await saveModel(path, parts, { config: { layers: [2, 3] }, metadata: { author: 'someone' } });
+    const { tensors, metadata } = decodeSafetensors(await readFile(path));
+    expect([...tensors.keys()].filter((name) => !name.startsWith('optimizer/')).sort()).toEqual(
+      Object.keys(parts.model.stateDict()).sort(),
+    );
+    expect(metadata).toMatchObject({ format: 'pt', author: 'someone' });
+    const { config, epoch, metadata: rest } = await loadModel(path);
+    expect({ config, epoch, rest }).toEqual({
+      config: { layers: [2, 3] },
+      epoch: null,
+      rest: { format: 'pt', author: 'someone' },
+    });
+    const other = made();
+    await loadModel(path, { model: other.model });
+    expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
+  });
+
+  it('refuse what is not there, or not a part', async () => {
+    const { model, optimizer } = made();
+    const path = join(folder, 'model-only.safetensors');
+    await saveModel(path, { model });
+    await expect(loadModel(path, { model, optimizer })).rejects.toThrow(/no state of the optimizer/);
+    await expect(loadModel(path, { model, random })).rejects.toThrow(/no state of the random/);
+    await expect(loadModel(path, { model: new Linear(1, 2) })).rejects.toThrow(/lacks/);
+    await expect(encodeCheckpoint({ model: {} })).rejects.toThrow(/bad model.*stateDict loadStateDict/);
+    await expect(encodeCheckpoint({ model }, { config: { rate: Number.NaN } })).rejects.toThrow(/rate is NaN/);
+    await expect(encodeCheckpoint({ model }, { config: { f: () => 1 } })).rejects.toThrow(/f is a function/);
+    await expect(encodeCheckpoint({ model }, { epoch: -1 })).rejects.toThrow(/bad epoch: -1/);
+    await expect(encodeCheckpoint({ model }, { metadata: { polygrad: 'x' } })).rejects.toThrow(/rename/);
+    expect(() => checkpoints(folder, { model, every: 0 })).toThrow(/bad every: 0/);
+    expect(() => checkpoints(folder, { model, best: 'most' })).toThrow(/'min' or 'max'/);
+    const later = await encodeCheckpoint({ model });
+    const text = Buffer.from(later).toString('latin1').replace('\\"version\\":1', '\\"version\\":2');
+    expect(() => decodeCheckpoint(Buffer.from(text, 'latin1'))).toThrow(/version 2.*reads version 1/);
+  });
+
+  it('are there as a whole or as they were', async () => {
+    const path = join(folder, 'kept.txt');
+    await writeWhole(path, 'first');
+    await writeWhole(path, 'second');
+    expect(await readFile(path, 'utf8')).toBe('second');
+    await expect(writeWhole(join(path, 'below'), 'x')).rejects.toThrow(/cannot write .*kept\.txt.below/);
+    await expect(writeWhole('/dev/full/x', 'x')).rejects.toThrow(/cannot write/);
+    await expect(writeWhole('/proc/none/x', 'x')).rejects.toThrow(/its folder is not there/);
+    expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([]);
+    expect(await readFile(path, 'utf8')).toBe('second');
+  });
+});
+
+describe('logs', () => {
+  const report = {
+    epoch: 0,
+    loss: 0.5,
+    metrics: { 'a,b': 1 },
+    validation: { loss: Infinity, metrics: {} },
+    seconds: 2,
+    steps: 3,
+  };
+
+  it('of comma-separated values go on in the same file, if it has the same columns', async () => {
+    const path = join(folder, 'logs', 'epochs.csv');
+    await csvLog(path).onEpochEnd(report);
+    const again = csvLog(path);
+    await again.onEpochEnd({ ...report, epoch: 1 });
+    await again.onEpochEnd({ ...report, epoch: 2 });
+    const lines = (await readFile(path, 'utf8')).split('\n');
+    expect(lines).toEqual([
+      'epoch,loss,"a,b",validation_loss,seconds,steps',
+      '0,0.5,1,Infinity,2,3',
+      '1,0.5,1,Infinity,2,3',
+      '2,0.5,1,Infinity,2,3',
+      '',
+    ]);
+    await writeFile(path, `${lines.slice(0, 2).join('\n')}`);
+    await csvLog(path).onEpochEnd(report);
+    expect((await readFile(path, 'utf8')).split('\n')).toHaveLength(4);
+    await expect(csvLog(path).onEpochEnd({ ...report, metrics: {} })).rejects.toThrow(/has the columns/);
+  });
+
+  it('of JSON lines', async () => {
+    const path = join(folder, 'epochs.jsonl');
+    const log = jsonLinesLog(path);
+    await log.onEpochEnd(report);
+    await log.onEpochEnd({ ...report, epoch: 1 });
+    const lines = (await readFile(path, 'utf8'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(lines.map(({ epoch }) => epoch)).toEqual([0, 1]);
+    expect(lines[0]).toEqual({ epoch: 0, loss: 0.5, 'a,b': 1, validation_loss: 'Infinity', seconds: 2, steps: 3 });
+    await expect(jsonLinesLog(join(path, 'x')).onEpochEnd(report)).rejects.toThrow(/cannot write/);
+  });
+});
+
+describe('the random generator', () => {
+  it('goes on from where it stood', async () => {
+    seed(11);
+    await rand([5]).data();
+    const state = JSON.parse(JSON.stringify(getRandomState()));
+    const wanted = await rand([5]).array();
+    seed(1);
+    setRandomState(state);
+    expect(await rand([5]).array()).toEqual(wanted);
+    for (const bad of [
+      undefined,
+      null,
+      {},
+      { key: [1, 2] },
+      { key: [1], calls: 0 },
+      { key: [1, 2], calls: -1 },
+      { key: [0.5, 2], calls: 0 },
+    ])
+      expect(() => setRandomState(bad)).toThrow(/setRandomState.*bad (key|calls)/);
+  });
+});
