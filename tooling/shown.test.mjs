@@ -62,6 +62,7 @@ const plain = new Set(
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'confusionMatrix f1Score meanIoU precision recall topKAccuracy auc perplexity meanAbsoluteError meanSquaredError r2Score',
+    'cutout mixup randomAffine randomCrop randomFlip',
     'getRandomState encodeCheckpoint restoreCheckpoint checkpoints loadModel saveModel csvLog jsonLinesLog writeWhole',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',

@@ -120,6 +120,19 @@ export {
   linearWarmup,
 } from './optim/schedule.ts';
 export { Lion, type LionOptions, SGD, type SGDOptions } from './optim/sgd.ts';
+export {
+  type CutoutOptions,
+  cutout,
+  type MixupOptions,
+  mixup,
+  type RandomAffineOptions,
+  type RandomCropOptions,
+  type RandomFlipOptions,
+  randomAffine,
+  randomCrop,
+  randomFlip,
+  type Transform,
+} from './train/augment.ts';
 export type { BatchSequence, BatchSource, TrainBatch } from './train/batch.ts';
 export { type Callback, type EpochReport, earlyStopping, type LoopControl, type StepReport } from './train/callback.ts';
 export { type EvaluateOptions, type Evaluation, evaluate, type LossFunction } from './train/evaluate.ts';

@@ -2,11 +2,22 @@
  * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
  * submission; the sums are read every few steps, so the loop seldom waits for the device.
  */
-import { getEngine, type ReadyProgress, scope, stats, type Tensor, throttle, warmup } from '@polygrad/core/functions';
+import {
+  getEngine,
+  isTensor,
+  noGrad,
+  type ReadyProgress,
+  scope,
+  stats,
+  type Tensor,
+  throttle,
+  warmup,
+} from '@polygrad/core/functions';
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
+import type { Transform } from './augment.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
@@ -19,6 +30,8 @@ export interface FitOptions {
   readonly optimizer: Optimizer;
   /** Loss of a batch: the mean over its rows. */
   readonly loss: LossFunction;
+  /** Changes of each training batch before its step, in this order; metrics see the targets as they were. */
+  readonly transforms?: readonly Transform[];
   /** Passes over the batches. */
   readonly epochs: number;
   /** What to measure on training and validation batches besides the loss. */
@@ -58,6 +71,21 @@ async function tell<H extends Hook>(
   }
 }
 
+/** A batch after all transforms. */
+function transformed(transforms: readonly Transform[], x: Tensor, y: Tensor): readonly [Tensor, Tensor] {
+  let batch: readonly [Tensor, Tensor] = [x, y];
+  for (const transform of transforms) {
+    const next = transform(...batch);
+    const isPair = Array.isArray(next) && next.length === 2 && next.every(isTensor);
+    checkFits('fit', 'result of a transform', next, isPair, 'a list of two tensors, [x, y]');
+    for (const part of next)
+      if (part.shape[0] !== x.shape[0])
+        throw new NnError('fit', `a transform made ${part.shape[0]} rows of ${x.shape[0]}; keep their number`);
+    batch = next;
+  }
+  return batch;
+}
+
 /** One optimizer step on one batch, and its loss and metrics into the meter. */
 function trainStep(
   model: Module,
@@ -67,10 +95,11 @@ function trainStep(
   meter: Meter,
 ): void {
   scope(() => {
-    const { x, y, rows } = toDevice('fit', batch);
+    const { x: given, y, rows } = toDevice('fit', batch);
+    const [x, target] = noGrad(() => transformed(options.transforms ?? [], given, y));
     const { value, grads, aux } = lossAndGrad(model, (): [Tensor, Tensor] => {
       const prediction = model.forward(x);
-      return [options.loss(prediction, y), prediction];
+      return [options.loss(prediction, target), prediction];
     });
     const scores = names.map((name) => scoresOf(options.metrics![name]!, aux, y));
     meter.add([value.mul(rows), ...scores], rows);
@@ -108,7 +137,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkRequired(
     'fit',
     options,
-    'optimizer loss! epochs metrics validation callbacks progress clipNorm readEvery firstEpoch signal',
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch signal',
   );
   const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, signal } = options;
   checkInteger('fit', 'epochs', epochs, 0);
@@ -119,6 +148,9 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkFunction('fit', 'loss', options.loss);
   checkMetrics('fit', metrics);
   if (validation !== undefined) checkSource('fit', 'validation', validation);
+  const { transforms = [] } = options;
+  checkList('fit', 'transforms', transforms);
+  for (const transform of transforms) checkFunction('fit', 'transform', transform);
   checkList('fit', 'callbacks', given);
   for (const callback of given)
     checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
