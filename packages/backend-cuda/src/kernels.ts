@@ -1,6 +1,6 @@
 /** The engine's kernels: emitted, compiled in the background, made when they are first run or somebody waits for them. */
-import { isNativeError, type NativeError } from '@polygrad/addon';
-import { CompileError, type CompiledKernel, type KernelSource } from '@polygrad/core/engine';
+import { isNativeError, type KernelTable, type NativeError, withDriverCode } from '@polygrad/addon';
+import { CompileError, type KernelSource } from '@polygrad/core/engine';
 import { printProgram, type Program } from '@polygrad/core/kernel';
 import { emitPtx, PtxError, type PtxKernel } from '@polygrad/emit-ptx';
 import { codeName, refusals } from './errors.ts';
@@ -11,7 +11,7 @@ import type { Setup } from './setup.ts';
 /** Lines of the compiler's words that are worth repeating. */
 const longestLog = 40;
 
-export class Kernels {
+export class Kernels implements KernelTable<CudaKernel> {
   readonly #setup: Setup;
   readonly #modules: Modules;
 
@@ -26,7 +26,6 @@ export class Kernels {
     return { compiled, reused };
   }
 
-  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what PTX cannot say. */
   start(programs: readonly Program[]): CudaKernel[] {
     const emitted = programs.map((program) => {
       try {
@@ -42,7 +41,6 @@ export class Kernels {
     });
   }
 
-  /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
   handleOf(kernel: CudaKernel): number {
     if (kernel.handle >= 0) return kernel.handle;
     const { program, emitted, held, layout } = kernel;
@@ -55,19 +53,17 @@ export class Kernels {
     return kernel.handle;
   }
 
-  /** Resolves when these are compiled, or refused; null where `handleOf` would wait for none of them. */
   compiling(kernels: readonly CudaKernel[]): Promise<void> | null {
     const open = kernels.filter(({ handle, held }) => handle < 0 && held.building).map(({ held }) => held);
     return open.length === 0 ? null : this.#modules.whenBuilt(open);
   }
 
-  /** Resolves when all are compiled, or refused. */
   ready(): Promise<void> {
     return this.#modules.whenBuilt();
   }
 
-  release(kernels: readonly CompiledKernel[]): void {
-    for (const kernel of kernels as readonly CudaKernel[]) {
+  release(kernels: readonly CudaKernel[]): void {
+    for (const kernel of kernels) {
       if (kernel.released) continue;
       kernel.released = true;
       if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
@@ -77,8 +73,8 @@ export class Kernels {
 }
 
 /** The text the driver was given. */
-export function sourceOf(kernel: CompiledKernel): KernelSource {
-  return { language: 'ptx', text: (kernel as CudaKernel).emitted.text };
+export function sourceOf({ emitted }: CudaKernel): KernelSource {
+  return { language: 'ptx', text: emitted.text };
 }
 
 /** What the driver's compiler says about a kernel: with the line of PTX, its IR, and the log. */
@@ -88,11 +84,6 @@ function explain(error: NativeError, program: Program, { text, lines }: PtxKerne
   const line = text.split('\n')[number - 1]?.trim();
   const node = lines[number - 1];
   const where = line === undefined ? '' : ` at line ${number}, \`${line}\`${node ? ` (${node.op} ${node.dtype})` : ''}`;
-  return new CompileError(
-    'cuda',
-    program.name,
-    `the compiler of the driver refuses it (${codeName(error.code)})${where}:\n${log}\nPTX:\n${text}\nkernel IR:`,
-    printProgram(program),
-    { cause: error },
-  );
+  const what = `the compiler of the driver refuses it (${codeName(error.code)})${where}:\n${log}\nPTX:\n${text}\nkernel IR:`;
+  return withDriverCode(new CompileError('cuda', program.name, what, printProgram(program), { cause: error }), error);
 }

@@ -1,5 +1,5 @@
 /** What a new engine is made of: its options, its card and driver, the capabilities it reports. */
-import { isNativeError } from '@polygrad/addon';
+import { isNativeError, withDriverCode } from '@polygrad/addon';
 import {
   checkFields,
   defaultStore,
@@ -82,7 +82,7 @@ export function setUp(options: CudaEngineOptions): Setup {
     const why = fatalCodes.has(code)
       ? `a fault ended it in this process (${codeName(code)}): start the process anew`
       : `${call} says ${codeName(code)} (${code})${code === 46 || code === 101 ? ': another process may hold it alone' : ''}`;
-    throw new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`);
+    throw withDriverCode(new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`), error);
   }
   const target = { computeCapability: 10 * record.major + record.minor, isa: isaOf(addon.version()) };
   return {

@@ -7,7 +7,7 @@ import { type Binding, memoryStore, type TuningStore } from '@polygrad/core/engi
 import { type KNode, type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
-import { Clblast, clblastOf } from './clblast.ts';
+import { clblast, clblastOf } from './clblast.ts';
 import type { OpenClEngine } from './engine.ts';
 import { setUp } from './setup.ts';
 import { forms, listOf, numbers, sizes, watched } from './testing/clblast.ts';
@@ -196,7 +196,7 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
 
   it('says why, and takes nothing', async () => {
     const { driver } = setUp({ cache: false });
-    const library = new Clblast(driver, () => 'there is none', true);
+    const library = clblast(driver, () => 'there is none', true);
     expect(library.missing).toBe('there is none');
     expect(library.takes(product!)).toBe(false);
     expect(await library.prepare(product!)).toBe(false);
@@ -210,7 +210,7 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
       get: (target, name) =>
         name === 'prepareProduct' ? () => Promise.reject(failure) : target[name as keyof Driver].bind(target),
     });
-    const library = new Clblast(faulty, () => '', false);
+    const library = clblast(faulty, () => '', false);
     let told = 0;
     library.onFailure(() => told++);
     expect(library.takes({ ...product!, dtype: 'float64' })).toBe(false);

@@ -5,7 +5,7 @@ import { findDevices } from '../devices.ts';
 
 const found = findDevices();
 /** Why tests on a card are skipped, or null. */
-export const missing: string | null = typeof found === 'string' ? found : null;
+export const missing: string | null = 'reason' in found ? found.reason : null;
 
 const built = fileURLToPath(new URL('../../../../tooling/cuda-sim/build/libcuda-sim.so', import.meta.url));
 /** The simulated driver, or null where nobody has compiled it. */

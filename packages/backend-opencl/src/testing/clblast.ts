@@ -4,7 +4,7 @@
  */
 import { add, type DType, matmul, permute, relu, slice, tensor, type Tensor, transpose } from '@polygrad/core';
 import type { Driver } from '../addon.ts';
-import { Clblast } from '../clblast.ts';
+import { clblast } from '../clblast.ts';
 import { OpenClEngine } from '../engine.ts';
 import { type OpenClEngineOptions, setUp } from '../setup.ts';
 
@@ -129,7 +129,7 @@ export function watched(manner: Manner, options: OpenClEngineOptions = {}): Watc
       return target[name as keyof Driver].bind(target);
     },
   });
-  const library = manner === 'real' ? setup.library : new Clblast(driver, () => '', true);
+  const library = manner === 'real' ? setup.library : clblast(driver, () => '', true);
   const engine = new OpenClEngine({ ...setup, driver, library });
   const timed = engine.submitTimed.bind(engine);
   engine.submitTimed = (commands) => {

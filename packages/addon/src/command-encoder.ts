@@ -1,21 +1,26 @@
 /** Commands of the library as the driver takes them: numbers (CommandBuffer), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import { CommandBuffer, type DeviceMemory } from '@polygrad/addon';
 import type { MatrixProduct } from '@polygrad/core/kernel';
-import type { OpenClKernel } from './kernel.ts';
-import type { Kernels } from './kernels.ts';
+import { CommandBuffer } from './command-buffer.ts';
+import type { AddonKernel, KernelTable } from './kernel.ts';
+import type { AddonLibrary } from './library.ts';
+import type { DeviceMemory } from './memory.ts';
 import { type OfEach, productCommand, productKind } from './product.ts';
 
 type Dispatch = Extract<Command, { kind: 'dispatch' }>;
 
-export class CommandEncoder {
+export class CommandEncoder<K extends AddonKernel> {
+  readonly #engine: string;
   readonly #memory: DeviceMemory;
-  readonly #kernels: Kernels;
+  readonly #kernels: KernelTable<K>;
+  readonly #library: AddonLibrary | null;
   readonly #encoded = new CommandBuffer();
 
-  constructor(memory: DeviceMemory, kernels: Kernels) {
+  constructor(engine: string, memory: DeviceMemory, kernels: KernelTable<K>, library: AddonLibrary | null) {
+    this.#engine = engine;
     this.#memory = memory;
     this.#kernels = kernels;
+    this.#library = library;
   }
 
   /** The commands in a buffer, which is the same every time. Empty ones are left out. */
@@ -25,7 +30,7 @@ export class CommandEncoder {
     for (const c of commands) {
       switch (c.kind) {
         case 'dispatch':
-          this.#dispatch(c.kernel as OpenClKernel, c);
+          this.#dispatch(c.kernel as K, c);
           break;
         case 'copy': {
           const { bytes } = c.from;
@@ -43,32 +48,23 @@ export class CommandEncoder {
     return encoded;
   }
 
-  #dispatch(kernel: OpenClKernel, { bindings, scalars, groups = null }: Dispatch): void {
-    const { params, scalars: slots, program } = kernel;
-    if (kernel.released) throw new Error(`[opencl.submit] kernel '${program.name}' was released`);
-    if (bindings.length < kernel.bindingCount || scalars.length !== slots.length)
+  #dispatch(kernel: K, { bindings, scalars, groups = null }: Dispatch): void {
+    const { program, bindingCount, scalarCount } = kernel;
+    if (kernel.released) throw new Error(`[${this.#engine}.submit] kernel '${program.name}' was released`);
+    if (bindings.length < bindingCount || scalars.length !== scalarCount)
       throw new Error(
-        `[opencl.submit] kernel '${program.name}' takes ${kernel.bindingCount} tensors and ${slots.length} scalars: ` +
+        `[${this.#engine}.submit] kernel '${program.name}' takes ${bindingCount} tensors and ${scalarCount} scalars: ` +
           `got ${bindings.length} and ${scalars.length}`,
       );
     if (kernel.empty) return;
-    const [encoded, memory] = [this.#encoded, this.#memory];
-    if (program.product !== undefined && this.#kernels.isForLibrary(program)) {
-      this.#multiply(program.product, bindings);
+    const { product } = program;
+    if (product !== undefined && this.#library?.takes(product) === true) {
+      this.#multiply(product, bindings);
       return;
     }
     const handle = kernel.handle >= 0 ? kernel.handle : this.#kernels.handleOf(kernel);
-    const at = encoded.dispatch(handle, kernel.argumentCount, groups);
-    for (let i = 0; i < params.length; i++) {
-      const p = params[i]!;
-      const b = bindings[p.slot]!;
-      encoded.number(at + p.binding, memory.within(b, b.bytes));
-      encoded.offset(at + p.offsetArgument, b.offset / p.bytes);
-    }
-    for (let i = 0; i < slots.length; i++) {
-      const s = slots[i]!;
-      encoded.scalar(at + s.at, s.dtype, scalars[s.slot]!);
-    }
+    const at = this.#encoded.dispatch(handle, kernel.cells, groups);
+    kernel.write(this.#encoded, at, this.#memory, bindings, scalars);
   }
 
   #multiply(product: MatrixProduct, bindings: readonly Binding[]): void {
@@ -94,7 +90,7 @@ export class CommandEncoder {
 function isEmpty(c: Command): boolean {
   switch (c.kind) {
     case 'dispatch':
-      return (c.kernel as OpenClKernel).empty;
+      return (c.kernel as AddonKernel).empty;
     case 'copy':
       return c.from.bytes === 0;
     case 'fill':
