@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { hasSimulator, simulator } from './testing/device.ts';
+import { hasSimulator, simulator } from './fixtures/device.ts';
 import { ask } from './fixtures/process.ts';
 
 interface Said {

@@ -10,9 +10,9 @@ import { type Driver, openLibrary } from './addon.ts';
 import { clblast, clblastOf } from './clblast.ts';
 import type { OpenClEngine } from './engine.ts';
 import { setUp } from './setup.ts';
-import { forms, listOf, numbers, sizes, watched } from './testing/clblast.ts';
-import { clblastMissing, problemsOfForms } from './testing/clblast-forms.ts';
-import { hasDevice } from './testing/device.ts';
+import { forms, listOf, numbers, sizes, watched } from './fixtures/clblast.ts';
+import { clblastMissing, problemsOfForms } from './fixtures/clblast-forms.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 const engines: OpenClEngine[] = [];
 const use = async (engine: OpenClEngine): Promise<OpenClEngine> => {

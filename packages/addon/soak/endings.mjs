@@ -2,14 +2,15 @@
  * Worker threads that are ended at any moment: while they load, compile, submit, wait. The process must survive, and a last
  * one must compute.
  *
- *   node endings.mjs [count]       default 100
+ *   node endings.mjs BACKEND [count]       default 100
  */
-import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { backendOf } from './backend.mjs';
 
-async function work() {
-  const { createOpenClEngine } = await import('@polygrad/backend-opencl');
+async function work(name) {
+  const { create } = await backendOf(name);
   const { add, idle, mul, scope, setEngine, sum, tensor } = await import('@polygrad/core');
-  await setEngine(createOpenClEngine());
+  await setEngine(create());
   let x = tensor(new Float32Array(1 << 16));
   for (let step = 0; step < 1000; step++) {
     x = scope(() => add(mul(x, 0.5), 1));
@@ -21,7 +22,8 @@ async function work() {
 }
 
 if (isMainThread) {
-  const count = Number(process.argv[2] ?? 100);
+  const name = process.argv[2];
+  const count = Number(process.argv[3] ?? 100);
   const together = 4;
   let seed = 1;
   const random = () => {
@@ -29,7 +31,7 @@ if (isMainThread) {
     return seed / 2 ** 32;
   };
   const ended = async () => {
-    const worker = new Worker(new URL(import.meta.url));
+    const worker = new Worker(new URL(import.meta.url), { workerData: { name } });
     const working = new Promise((resolve) => {
       worker.on('message', resolve);
       worker.on('exit', resolve);
@@ -47,10 +49,10 @@ if (isMainThread) {
   };
   for (let i = 0; i < count; i += together) await Promise.all(Array.from({ length: together }, ended));
   const total = await new Promise((resolve, reject) => {
-    const worker = new Worker(new URL(import.meta.url));
+    const worker = new Worker(new URL(import.meta.url), { workerData: { name } });
     worker.on('message', (message) => message !== 'working' && resolve(message));
     worker.on('error', reject);
   });
   if (Math.abs(total - 2 * 65536) > 1) throw new Error(`the last one says ${total}`);
   console.log(`${count} workers ended at any moment, the last one is right`);
-} else await work();
+} else await work(workerData.name);

@@ -1,18 +1,19 @@
 /**
  * Many worker threads train at once on one device, and some are ended in the middle: the others must have right results.
  *
- *   node workers.mjs [count]       default 100
+ *   node workers.mjs BACKEND [count]       default 100
  */
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { backendOf } from './backend.mjs';
 
 const steps = 30;
 
 /** Gradient descent on a line, as the library does it. */
-async function train(slope) {
-  const { createCudaEngine } = await import('@polygrad/backend-cuda');
+async function train({ name, slope }) {
+  const { create } = await backendOf(name);
   const { grad, idle, mean, mul, scope, setEngine, square, sub, tensor, zeros } = await import('@polygrad/core');
-  const engine = createCudaEngine();
+  const engine = create();
   await setEngine(engine);
   const x = tensor(Float32Array.from({ length: 64 }, (_, i) => (i - 32) / 32));
   const wanted = mul(x, slope);
@@ -37,8 +38,8 @@ function expected(slope) {
   return w;
 }
 
-function start(slope) {
-  const worker = new Worker(new URL(import.meta.url), { workerData: { slope } });
+function start(name, slope) {
+  const worker = new Worker(new URL(import.meta.url), { workerData: { name, slope } });
   let onTraining = () => {};
   const training = new Promise((resolve) => {
     onTraining = resolve;
@@ -56,8 +57,11 @@ function start(slope) {
 }
 
 if (isMainThread) {
-  const count = Number(process.argv[2] ?? 100);
-  const workers = Array.from({ length: count }, (_, i) => start(1 + i / 8));
+  const name = process.argv[2];
+  const count = Number(process.argv[3] ?? 100);
+  const { first } = await backendOf(name);
+  if (first) await start(name, 1).result;
+  const workers = Array.from({ length: count }, (_, i) => start(name, 1 + i / 8));
   const ended = workers.filter((_, i) => i % 16 === 15);
   for (const { worker, training } of ended) training.then(() => worker.terminate());
   let right = 0;
@@ -72,4 +76,4 @@ if (isMainThread) {
     `${right} of ${count} workers right, ${ended.length} were to be ended, on ${availableParallelism()} processors`,
   );
   if (right < count - ended.length) throw new Error('some gave no result');
-} else await train(workerData.slope);
+} else await train(workerData);

@@ -1,17 +1,18 @@
 /**
  * Many engines in one process, one after the other: each trains a little model, is read in both ways, and is disposed.
  *
- *   node engines.mjs [count]       default 200
+ *   node engines.mjs BACKEND [count]       default 200
  */
-import { createOpenClEngine } from '@polygrad/backend-opencl';
 import { grad, matmul, mean, mul, rand, scope, setEngine, square, sub, tensor, zeros } from '@polygrad/core';
+import { backendOf } from './backend.mjs';
 
-const count = Number(process.argv[2] ?? 200);
+const { create, options } = await backendOf(process.argv[2]);
+const count = Number(process.argv[3] ?? 200);
 const steps = 5;
 let first;
 let settled = 0;
 for (let i = 0; i < count; i++) {
-  const engine = createOpenClEngine(i % 2 === 0 ? {} : { simt: true });
+  const engine = create(options[i % options.length]);
   await setEngine(engine);
   let loss = 0;
   const weights = scope(() => {

@@ -1,12 +1,13 @@
 /**
  * Many buffers in one engine: allocated, now and then written and copied, freed in another order; memory must stay flat.
  *
- *   node allocations.mjs [cycles]       default 10,000,000
+ *   node allocations.mjs BACKEND [cycles]       default 10,000,000
  */
-import { createCudaEngine } from '@polygrad/backend-cuda';
+import { backendOf } from './backend.mjs';
 
-const cycles = Number(process.argv[2] ?? 10_000_000);
-const engine = createCudaEngine();
+const { create, plain } = await backendOf(process.argv[2]);
+const cycles = Number(process.argv[3] ?? 10_000_000);
+const engine = create(plain);
 const held = [];
 const data = new Uint8Array(4096).fill(7);
 let seed = 1;
