@@ -84,6 +84,12 @@ void Driver::Close() {
     else cu.MemFree(m.at);
     m = Memory();
   });
+  products_ = nullptr;
+  if (productWorkspace_ != 0) {
+    if (pool_ != nullptr) cu.MemFreeAsync(productWorkspace_, compute_);
+    else cu.MemFree(productWorkspace_);
+    productWorkspace_ = 0;
+  }
   if (compute_ != nullptr) cu.StreamSynchronize(compute_);
   if (pool_ != nullptr) cu.MemPoolDestroy(pool_);
   for (CUstream* stream : {&compute_, &uploads_, &reads_}) {

@@ -12,6 +12,7 @@
 
 #include "checked.h"
 #include "context.h"
+#include "cublaslt.h"
 #include "jobs.h"
 #include "slots.h"
 
@@ -64,6 +65,7 @@ enum CommandKind : int {
   kDispatch = 1,  // kernel, groups along each axis (0: all), then for each argument: a buffer's number, offset and bytes, or the scalar's bytes
   kCopy = 2,      // from, offset, to, offset, bytes
   kFill = 3,      // buffer, offset, bytes, pattern
+  kProduct = 4,   // see product.h
 };
 
 /** A read that is on its way to pinned memory. */
@@ -106,6 +108,9 @@ class Driver {
   /** Registers, bytes of spills, bytes of shared memory, most threads. */
   std::vector<double> Facts(double kernel);
 
+  /** Decides on a thread how a product is computed. */
+  std::shared_ptr<Job> PrepareProduct(const double* cells, size_t count);
+
   /** Enqueues a batch. On failure the commands before `NativeError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);
   /** Runs a batch and waits for it; nanoseconds of each command on the device. */
@@ -130,6 +135,7 @@ class Driver {
   void Dispatch(const double* cells, size_t length);
   void Copy(const double* cells);
   void Fill(const double* cells);
+  void Multiply(const double* cells);
   /** The kernels' stream waits for uploads to the buffer and reads of it; from now on the current batch uses it. */
   CUdeviceptr Use(Memory& memory);
   /** A mark behind the last batch that used the buffer, or null if that is done. */
@@ -165,6 +171,10 @@ class Driver {
   uint64_t batch_ = 1;
   uint64_t done_ = 0;
   std::deque<std::pair<uint64_t, Mark>> marks_;
+  /** Null before the first product. */
+  std::unique_ptr<CublasLt> products_;
+  CUdeviceptr productWorkspace_ = 0;
+
   /** Something was enqueued after the last mark. */
   bool unmarked_ = false;
   /** Commands and batches since then. */

@@ -26,7 +26,8 @@ Napi::Function Engine::Define(Napi::Env env) {
                       InstanceMethod("build", &Engine::Build), InstanceMethod("built", &Engine::Built),
                       InstanceMethod("finish", &Engine::Finish), InstanceMethod("releaseModule", &Engine::ReleaseModule),
                       InstanceMethod("kernel", &Engine::MakeKernel), InstanceMethod("releaseKernel", &Engine::ReleaseKernel),
-                      InstanceMethod("facts", &Engine::Facts), InstanceMethod("submit", &Engine::Submit),
+                      InstanceMethod("facts", &Engine::Facts), InstanceMethod("prepareProduct", &Engine::PrepareProduct),
+                      InstanceMethod("submit", &Engine::Submit),
                       InstanceMethod("submitTimed", &Engine::SubmitTimed), InstanceMethod("memoryInfo", &Engine::MemoryInfo),
                       InstanceMethod("trim", &Engine::Trim), InstanceMethod("dispose", &Engine::Dispose)});
 }
@@ -166,6 +167,18 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
   cells_.resize(count);
   if (count > 0) std::memcpy(cells_.data(), bytes.data, count * sizeof(double));
   return cells_;
+}
+
+/** Resolves when cuBLASLt is ready for such a product; rejects where it cannot. */
+Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
+  return Guarded(info.Env(), [&] {
+    const std::vector<double>& cells = CellsOf(info);
+    const std::shared_ptr<Job> job = Live().PrepareProduct(cells.data(), cells.size());
+    const uint64_t number = promises_->NextNumber();
+    const Napi::Value promise = promises_->Make(info.Env(), number, Arrival());
+    job->Then([this, number, job = job.get()] { promises_->Answer(number, job->error.code); });
+    return promise;
+  });
 }
 
 void Engine::Submit(const Napi::CallbackInfo& info) {

@@ -89,7 +89,7 @@ std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
 
 void Driver::Enqueue(const double* cells, size_t length) {
   unmarked_ = true;
-  switch (Whole(cells[0], "submit", "the kind of a command", kFill)) {
+  switch (Whole(cells[0], "submit", "the kind of a command", kProduct)) {
     case kDispatch:
       Dispatch(cells, length);
       return;
@@ -100,6 +100,10 @@ void Driver::Enqueue(const double* cells, size_t length) {
     case kFill:
       Expect(length, 6, "fill");
       Fill(cells);
+      return;
+    case kProduct:
+      Expect(length, kProductCells, kProductCall);
+      Multiply(cells);
       return;
     default:
       Refuse("submit", "there is no such command");

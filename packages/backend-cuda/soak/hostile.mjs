@@ -5,7 +5,7 @@
  *   node hostile.mjs [count] [seed]       random calls, default 5000 and 1
  */
 import * as bad from '../../addon/soak/bad-calls.mjs';
-import { addition, addon, open } from './ptx.mjs';
+import { addition, addon, open, productLibrary } from './ptx.mjs';
 
 const { cells, check, layout, refused } = bad;
 const [count = 5000, seed = 1] = process.argv.slice(2).map(Number);
@@ -64,7 +64,7 @@ await refused('a module of a number', () => driver.build(5));
 await bad.wrongBatches(driver, {
   kernel,
   buffer,
-  runs: ['submit', 'submitTimed'],
+  runs: ['submit', 'submitTimed', 'prepareProduct'],
   own: {
     'another kernel': [1, 10, 99, 0, 0, 0, buffer, 0, 16, 0],
     'half a kernel': [1, 10, kernel + 0.5, 0, 0, 0, buffer, 0, 16, 0],
@@ -80,6 +80,11 @@ await bad.wrongBatches(driver, {
     'a fill between words': [3, 6, buffer, 2, 4, 0],
     'a fill of half a word': [3, 6, buffer, 0, 2, 0],
   },
+});
+
+await bad.wrongProducts(driver, buffer, {
+  open: (path) => addon.openCublasLt(path || productLibrary()),
+  name: 'cublasLt',
 });
 
 // Kernels that are not what the layout says.
@@ -136,7 +141,7 @@ const mayDispatch = (data) =>
   data.length >= 8 &&
   new Float64Array(data.slice(0, data.length - (data.length % 8)).buffer).includes(1);
 const methods = ['alloc', 'free', 'upload', 'readSync', 'read', 'idle', 'built', 'finish', 'kernel', 'facts'];
-methods.push('submit', 'submitTimed', 'memoryInfo', 'trim', 'releaseKernel', 'releaseModule');
+methods.push('submit', 'submitTimed', 'prepareProduct', 'memoryInfo', 'trim', 'releaseKernel', 'releaseModule');
 await bad.randomCalls(driver, {
   count,
   seed,

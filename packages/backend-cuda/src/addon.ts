@@ -48,6 +48,8 @@ export interface Driver extends EngineDriver {
   releaseKernel(kernel: number): void;
   /** Registers, bytes of local memory, bytes of shared memory, and most threads, of a kernel. */
   facts(kernel: number): Float64Array;
+  /** Resolves when cuBLASLt has decided how to compute a product like this command (its buffers do not matter). */
+  prepareProduct(cells: Uint8Array, count: number): Promise<void>;
   /** Bytes that are free on the device, all of it, and what the engine's pool holds. */
   memoryInfo(): Float64Array;
   /** Waits for what runs, and gives unused memory back. */
@@ -57,6 +59,8 @@ export interface Driver extends EngineDriver {
 export interface Addon {
   /** Opens the driver's library, once per process; an empty string, or why it could not. */
   open(path: string): string;
+  /** Opens cuBLASLt, once per process; an empty string, or why it could not. */
+  openCublasLt(path: string): string;
   /** The path of the library that is open, '' for the system's. */
   opened(): string;
   /** True for the simulated driver of tests. */

@@ -3,7 +3,7 @@
  *
  * Uploads and reads have streams of their own beside the kernels'. All else is as for any engine with an addon (AddonEngine).
  */
-import { AddonEngine } from '@polygrad/addon';
+import { AddonEngine, type AddonLibrary } from '@polygrad/addon';
 import { DeviceFaultError, showEngine } from '@polygrad/core/engine';
 import type { Driver } from './addon.ts';
 import { translate } from './errors.ts';
@@ -38,12 +38,14 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   readonly name = 'cuda';
   readonly #driver: Driver;
   readonly #kernels: Kernels;
+  readonly #cublasLt: AddonLibrary | null;
 
   constructor(setup: Setup) {
     const kernels = new Kernels(setup);
-    super({ ...setup, engine: 'cuda', library: null, kernels, translate, sourceOf });
+    super({ ...setup, engine: 'cuda', kernels, translate, sourceOf });
     this.#driver = setup.driver;
     this.#kernels = kernels;
+    this.#cublasLt = setup.library;
   }
 
   get stats(): CudaStats {
@@ -54,6 +56,11 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   get fault(): number | null {
     const { loss } = this;
     return loss instanceof DeviceFaultError ? loss.driverCode : null;
+  }
+
+  /** Why cuBLASLt is not used, or null where it may be. */
+  get cublasLtMissing(): string | null {
+    return this.#cublasLt === null ? 'the option cublasLt is false' : this.#cublasLt.missing;
   }
 
   protected override reserved(): number {

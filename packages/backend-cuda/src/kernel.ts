@@ -8,11 +8,12 @@ import type { Held } from './modules.ts';
 /** A kernel with its PTX; in a batch it has three cells for each buffer and one for each scalar. */
 export class CudaKernel extends AddonKernel {
   readonly emitted: PtxKernel;
-  readonly held: Held;
+  /** Null until somebody needs it: programs that a library computes are not compiled. */
+  held: Held | null;
   /** What the driver must know (native/driver.h). */
   readonly layout: Float64Array;
 
-  constructor(program: Program, emitted: PtxKernel, held: Held) {
+  constructor(program: Program, emitted: PtxKernel, held: Held | null) {
     const { params, scalars, grid, group, dynamicSharedBytes, parameterBytes } = emitted;
     super(program, {
       scalars: scalars.length,

@@ -5,7 +5,7 @@ import { printProgram, type Program } from '@polygrad/core/kernel';
 import { emitPtx, PtxError, type PtxKernel } from '@polygrad/emit-ptx';
 import { codeName, refusals } from './errors.ts';
 import { CudaKernel } from './kernel.ts';
-import { Modules } from './modules.ts';
+import { type Held, Modules } from './modules.ts';
 import type { Setup } from './setup.ts';
 
 /** Lines of the compiler's words that are worth repeating. */
@@ -26,6 +26,11 @@ export class Kernels implements KernelTable<CudaKernel> {
     return { compiled, reused };
   }
 
+  /** True for programs that a library computes, which are compiled where it fails. */
+  #isForLibrary({ product }: Program): boolean {
+    return product !== undefined && this.#setup.library?.takes(product) === true;
+  }
+
   start(programs: readonly Program[]): CudaKernel[] {
     const emitted = programs.map((program) => {
       try {
@@ -37,15 +42,16 @@ export class Kernels implements KernelTable<CudaKernel> {
     });
     return programs.map((program, i) => {
       const kernel = emitted[i] as PtxKernel;
-      return new CudaKernel(program, kernel, this.#modules.take(kernel.text));
+      return new CudaKernel(program, kernel, this.#isForLibrary(program) ? null : this.#modules.take(kernel.text));
     });
   }
 
   handleOf(kernel: CudaKernel): number {
     if (kernel.handle >= 0) return kernel.handle;
-    const { program, emitted, held, layout } = kernel;
+    const { program, emitted, layout } = kernel;
     try {
-      kernel.handle = this.#setup.driver.kernel(this.#modules.handleOf(held), emitted.entry, layout);
+      kernel.held ??= this.#modules.take(emitted.text);
+      kernel.handle = this.#setup.driver.kernel(this.#modules.handleOf(kernel.held), emitted.entry, layout);
     } catch (error) {
       if (isNativeError(error) && refusals.has(error.code)) throw explain(error, program, emitted);
       throw error;
@@ -54,7 +60,8 @@ export class Kernels implements KernelTable<CudaKernel> {
   }
 
   compiling(kernels: readonly CudaKernel[]): Promise<void> | null {
-    const open = kernels.filter(({ handle, held }) => handle < 0 && held.building).map(({ held }) => held);
+    const open: Held[] = [];
+    for (const { handle, held } of kernels) if (handle < 0 && held !== null && held.building) open.push(held);
     return open.length === 0 ? null : this.#modules.whenBuilt(open);
   }
 
@@ -67,7 +74,7 @@ export class Kernels implements KernelTable<CudaKernel> {
       if (kernel.released) continue;
       kernel.released = true;
       if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
-      this.#modules.release(kernel.held);
+      if (kernel.held !== null) this.#modules.release(kernel.held);
     }
   }
 }

@@ -4,6 +4,7 @@ import {
   engineSuite,
   errorsSuite,
   hostileSuite,
+  productsSuite,
   readingSuite,
   transfersSuite,
   workersSuite,
@@ -14,6 +15,7 @@ import { kit } from './fixtures/kit.ts';
 engineSuite(kit);
 transfersSuite(kit, 'data to the card and back', createCudaEngine);
 errorsSuite(kit);
+productsSuite(kit);
 emittedSuite(kit);
 readingSuite(kit);
 hostileSuite(kit);

@@ -4,6 +4,7 @@ import {
   engineSuite,
   errorsSuite,
   hostileSuite,
+  productsSuite,
   readingSuite,
   type TestedEngine,
   transfersSuite,
@@ -25,6 +26,7 @@ engineSuite(kit);
 for (const shared of [true, false])
   transfersSuite(kit, `memory shared with the host: ${shared}`, () => sharing(shared));
 errorsSuite(kit);
+productsSuite(kit);
 emittedSuite(kit);
 readingSuite(kit);
 hostileSuite(kit);
