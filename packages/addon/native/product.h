@@ -45,14 +45,17 @@ inline size_t Extent(double cell) {
 
 inline Product ProductOf(const double* cells) {
   using namespace product_cells;
-  return {cells[2] != 0,
-          Extent(cells[3]),
-          Extent(cells[4]),
-          Extent(cells[5]),
-          Extent(cells[6]),
-          OperandOf(cells + 7),
-          OperandOf(cells + 12),
-          OperandOf(cells + 17)};
+  const Product made = {cells[2] != 0,
+                        Extent(cells[3]),
+                        Extent(cells[4]),
+                        Extent(cells[5]),
+                        Extent(cells[6]),
+                        OperandOf(cells + 7),
+                        OperandOf(cells + 12),
+                        OperandOf(cells + 17)};
+  const size_t rows = Plus(Times(made.m - 1, made.c.stride, kProductCall), made.n, kProductCall);
+  if (made.batch > 1 && made.c.distance < rows) Refuse(kProductCall, "results overlap");
+  return made;
 }
 
 /** Bytes from the start of the buffer up to the last element of `batch` matrices of `down` x `across`. */
