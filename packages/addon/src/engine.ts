@@ -108,6 +108,11 @@ export abstract class AddonEngine<K extends AddonKernel> implements IEngine {
     return this.#done;
   }
 
+  /** True until it is lost or disposed. */
+  protected get live(): boolean {
+    return this.#state.live;
+  }
+
   /** Why the device is lost, or null. */
   protected get loss(): DeviceLostError | null {
     return this.#state.loss;

@@ -5,6 +5,7 @@
 #include "devices.cc"
 #include "driver.cc"
 #include "engine.cc"
+#include "graphs.cc"
 #include "library.cc"
 #include "multiply.cc"
 #include "submit.cc"

@@ -13,6 +13,7 @@
 #include "checked.h"
 #include "context.h"
 #include "cublaslt.h"
+#include "graphs.h"
 #include "jobs.h"
 #include "slots.h"
 
@@ -76,8 +77,8 @@ struct Reading {
 
 class Driver {
  public:
-  /** `beside`: modules may be compiled on threads. */
-  Driver(int device, bool beside);
+  /** `beside`: modules may be compiled on threads; `graphs`: batches that come again may be launched as one. */
+  Driver(int device, bool beside, bool graphs);
   ~Driver() { Close(); }
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -116,6 +117,8 @@ class Driver {
   /** Runs a batch and waits for it; nanoseconds of each command on the device. */
   std::vector<double> SubmitTimed(const double* cells, size_t count);
 
+  /** Graphs made, batches launched as one, kernels of them told of something new, and why none is used: see Graphs::off. */
+  std::vector<double> GraphFacts();
   /** Bytes that are free on the device, all of it, and what this engine's pool holds. */
   std::vector<double> MemoryInfo();
   /** Gives unused memory back, after waiting for what runs. */
@@ -133,6 +136,10 @@ class Driver {
   CUdeviceptr AllocBytes(size_t bytes);
   void Enqueue(const double* cells, size_t length);
   void Dispatch(const double* cells, size_t length);
+  /** A dispatch with everything checked, its buffers in use. */
+  void Prepare(const double* cells, size_t length, Launch* launch);
+  /** Launches a batch as a graph; false where its commands must be enqueued one by one, and none was. */
+  bool Replay(const double* cells, size_t count);
   void Copy(const double* cells);
   void Fill(const double* cells);
   void Multiply(const double* cells);
@@ -171,6 +178,12 @@ class Driver {
   uint64_t batch_ = 1;
   uint64_t done_ = 0;
   std::deque<std::pair<uint64_t, Mark>> marks_;
+  std::unique_ptr<Graphs> graphs_;
+  /** Of the batch that is submitted. */
+  std::vector<uint32_t> batchKernels_;
+  std::vector<Launch> launches_;
+  /** Of the dispatch that is enqueued. */
+  Launch launch_;
   /** Null before the first product. */
   std::unique_ptr<CublasLt> products_;
   CUdeviceptr productWorkspace_ = 0;

@@ -28,7 +28,8 @@ Napi::Function Engine::Define(Napi::Env env) {
                       InstanceMethod("kernel", &Engine::MakeKernel), InstanceMethod("releaseKernel", &Engine::ReleaseKernel),
                       InstanceMethod("facts", &Engine::Facts), InstanceMethod("prepareProduct", &Engine::PrepareProduct),
                       InstanceMethod("submit", &Engine::Submit),
-                      InstanceMethod("submitTimed", &Engine::SubmitTimed), InstanceMethod("memoryInfo", &Engine::MemoryInfo),
+                      InstanceMethod("submitTimed", &Engine::SubmitTimed), InstanceMethod("graphFacts", &Engine::GraphFacts),
+                      InstanceMethod("memoryInfo", &Engine::MemoryInfo),
                       InstanceMethod("trim", &Engine::Trim), InstanceMethod("dispose", &Engine::Dispose)});
 }
 
@@ -36,10 +37,11 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
   const Napi::Env env = info.Env();
   if (!IsOpen()) throw Napi::Error::New(env, "open() comes first");
   const bool beside = info[1].IsUndefined() || info[1].ToBoolean();
+  const bool graphs = info[2].IsUndefined() || info[2].ToBoolean();
   Guarded(env, [&] {
     const size_t index = Whole(Number(info, 0), "Driver", "the device", 63);
     Check(cu.Init(0), "cuInit");
-    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside);
+    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside, graphs);
   });
   promises_ = std::make_unique<Promises>(env, "polygrad cuda", kGone, [this](bool busy) {
     if (busy) Ref();
@@ -193,6 +195,10 @@ Napi::Value Engine::SubmitTimed(const Napi::CallbackInfo& info) {
     const std::vector<double>& cells = CellsOf(info);
     return ArrayOf(info.Env(), Live().SubmitTimed(cells.data(), cells.size()));
   });
+}
+
+Napi::Value Engine::GraphFacts(const Napi::CallbackInfo& info) {
+  return Guarded(info.Env(), [&] { return ArrayOf(info.Env(), Live().GraphFacts()); });
 }
 
 Napi::Value Engine::MemoryInfo(const Napi::CallbackInfo& info) {

@@ -32,6 +32,7 @@ class Engine : public Napi::ObjectWrap<Engine> {
   Napi::Value PrepareProduct(const Napi::CallbackInfo& info);
   void Submit(const Napi::CallbackInfo& info);
   Napi::Value SubmitTimed(const Napi::CallbackInfo& info);
+  Napi::Value GraphFacts(const Napi::CallbackInfo& info);
   Napi::Value MemoryInfo(const Napi::CallbackInfo& info);
   void Trim(const Napi::CallbackInfo& info);
   void Dispose(const Napi::CallbackInfo& info);

@@ -87,6 +87,30 @@ await bad.wrongProducts(driver, buffer, {
   name: 'cublasLt',
 });
 
+// A batch that came often enough to be a graph, and such as look like it.
+const add = (...rest) => [1, 10, kernel, ...rest];
+const one = add(0, 0, 0, buffer, 0, 16, bad.float(1));
+const often = (last) => cells(...one, ...one, ...one, ...last);
+driver.upload(buffer, 0, new Uint8Array(64));
+for (let i = 0; i < 5; i++) driver.submit(often(one), 40);
+check('a graph is launched', driver.graphFacts()[1] === 3);
+for (const [what, last] of Object.entries({
+  'another buffer': add(0, 0, 0, 99, 0, 16, 0),
+  'a binding beyond the end': add(0, 0, 0, buffer, 60, 16, 0),
+  'a binding at NaN': add(0, 0, 0, buffer, Number.NaN, 16, 0),
+  'too many groups': add(5, 0, 0, buffer, 0, 16, 0),
+  'half a group': add(0.5, 0, 0, buffer, 0, 16, 0),
+  'another kernel': [1, 10, 99, 0, 0, 0, buffer, 0, 16, 0],
+  'a length beyond the end': [1, 11, kernel, 0, 0, 0, buffer, 0, 16, 0],
+  'no length': [1, Number.NaN, kernel, 0, 0, 0, buffer, 0, 16, 0],
+}))
+  await refused(`${what} at the end of a graph`, () => driver.submit(often(last), 40));
+driver.submit(often(one), 40);
+const sums = new Uint8Array(16);
+driver.readSync(buffer, 0, sums);
+// Six batches of four, and three kernels each where no graph was looked for.
+check('what a graph computes', [...new Float32Array(sums.buffer)].join() === '33,33,33,33');
+
 // Kernels that are not what the layout says.
 const layouts = {
   'no layout': [],
@@ -141,7 +165,16 @@ const mayDispatch = (data) =>
   data.length >= 8 &&
   new Float64Array(data.slice(0, data.length - (data.length % 8)).buffer).includes(1);
 const methods = ['alloc', 'free', 'upload', 'readSync', 'read', 'idle', 'built', 'finish', 'kernel', 'facts'];
-methods.push('submit', 'submitTimed', 'prepareProduct', 'memoryInfo', 'trim', 'releaseKernel', 'releaseModule');
+methods.push(
+  'submit',
+  'submitTimed',
+  'prepareProduct',
+  'graphFacts',
+  'memoryInfo',
+  'trim',
+  'releaseKernel',
+  'releaseModule',
+);
 await bad.randomCalls(driver, {
   count,
   seed,

@@ -50,6 +50,11 @@ export interface Driver extends EngineDriver {
   facts(kernel: number): Float64Array;
   /** Resolves when cuBLASLt has decided how to compute a product like this command (its buffers do not matter). */
   prepareProduct(cells: Uint8Array, count: number): Promise<void>;
+  /**
+   * Graphs made, batches launched as one, kernels of them told of something new; and why none is used: 0 nothing, -1 not wanted, -2 the driver
+   * has none, else the code of the error after which they were left alone.
+   */
+  graphFacts(): Float64Array;
   /** Bytes that are free on the device, all of it, and what the engine's pool holds. */
   memoryInfo(): Float64Array;
   /** Waits for what runs, and gives unused memory back. */
@@ -71,10 +76,11 @@ export interface Addon {
   devices(): DeviceRecord[];
   /** Name and meaning of an error code, in the driver's words. */
   errorText(code: number): string;
-  /** `beside`: modules may be compiled on threads, which is the default; otherwise `build` compiles. */
+  /** `beside`: modules may be compiled on threads, otherwise `build` compiles; `graphs`: batches that come again may be launched as one. Both are the default. */
   readonly Driver: new (
     device: number,
     beside?: boolean,
+    graphs?: boolean,
   ) => Driver;
 }
 

@@ -6,7 +6,7 @@
 import { AddonEngine, type AddonLibrary } from '@polygrad/addon';
 import { DeviceFaultError, showEngine } from '@polygrad/core/engine';
 import type { Driver } from './addon.ts';
-import { translate } from './errors.ts';
+import { codeName, translate } from './errors.ts';
 import type { CudaKernel } from './kernel.ts';
 import { Kernels, sourceOf } from './kernels.ts';
 import { type CudaEngineOptions, type Setup, setUp } from './setup.ts';
@@ -22,6 +22,10 @@ export interface CudaStats {
   readonly commands: number;
   readonly uploadedBytes: number;
   readonly downloadedBytes: number;
+  /** Batches launched as one graph, graphs made for that, and kernels in them that were told of other bindings, scalars or groups. */
+  readonly graphs: number;
+  readonly graphsMade: number;
+  readonly graphsUpdated: number;
 }
 
 /**
@@ -39,6 +43,7 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   readonly #driver: Driver;
   readonly #kernels: Kernels;
   readonly #cublasLt: AddonLibrary | null;
+  #graphFacts: Float64Array = new Float64Array(4);
 
   constructor(setup: Setup) {
     const kernels = new Kernels(setup);
@@ -49,13 +54,28 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   }
 
   get stats(): CudaStats {
-    return { ...this.#kernels.counts, ...this.done };
+    const [graphsMade = 0, graphs = 0, graphsUpdated = 0] = this.#graphs();
+    return { ...this.#kernels.counts, ...this.done, graphs, graphsMade, graphsUpdated };
   }
 
   /** The driver's code of the fault that ended the engine, or null. No engine works on the card in this process after one. */
   get fault(): number | null {
     const { loss } = this;
     return loss instanceof DeviceFaultError ? loss.driverCode : null;
+  }
+
+  /** Why batches are not launched as graphs, or null where they may be. */
+  get graphsMissing(): string | null {
+    const [, , , off = 0] = this.#graphs();
+    if (off === 0) return null;
+    if (off === -1) return 'the option graphs is false';
+    return off === -2 ? 'the driver has none' : `the driver says ${codeName(off)} (${off})`;
+  }
+
+  /** What the driver says of them, the last it said once the engine is gone. */
+  #graphs(): Float64Array {
+    if (this.live) this.#graphFacts = this.call('stats', () => this.#driver.graphFacts());
+    return this.#graphFacts;
   }
 
   /** Why cuBLASLt is not used, or null where it may be. */

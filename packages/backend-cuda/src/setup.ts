@@ -42,6 +42,8 @@ export interface CudaEngineOptions {
    * the card than the engine's own kernels.
    */
   readonly cublasLt?: boolean;
+  /** false: kernels are launched one by one. By default a batch that comes for the third time is launched as one, by a graph of the driver. */
+  readonly graphs?: boolean;
 }
 
 /** Everything an engine needs that does not change. */
@@ -72,6 +74,7 @@ const rules: OptionRules<CudaEngineOptions> = {
   tuning: oneOf('automatic', 'load', false),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
   cublasLt: oneOf(true, false),
+  graphs: oneOf(true, false),
 };
 
 /**
@@ -84,7 +87,7 @@ export function setUp(options: CudaEngineOptions): Setup {
   const { addon, record, device, simulated } = chooseDevice(wishedDevice(options));
   let driver: Driver;
   try {
-    driver = new addon.Driver(device.index);
+    driver = new addon.Driver(device.index, true, options.graphs !== false);
   } catch (error) {
     if (!isNativeError(error)) throw error;
     const { code, call } = error;
