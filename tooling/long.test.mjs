@@ -32,17 +32,18 @@ describe('the table', () => {
         for (const name of test.includes('%s') ? ['threads', 'simt'].map((mode) => test.replace('%s', mode)) : [test])
           expect(patterns.filter((text) => name.includes(text)).length, name).toBe(1);
     }
-    const { stdout: own } = spawnSync('git', ['ls-files', 'packages/backend-opencl/src/*.test.ts'], {
-      cwd: root,
-      encoding: 'utf8',
-    });
+    const tests = 'packages/backend-opencl/src/*.test.ts packages/addon/src/fixtures/*.ts'.split(' ');
+    const { stdout: own } = spawnSync('git', ['ls-files', ...tests], { cwd: root, encoding: 'utf8' });
     const starts = own
       .trim()
       .split('\n')
+      .filter((file) => existsSync(join(root, file)))
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join();
-    for (const file of readdirSync(join(root, 'packages/backend-opencl/soak')))
-      if (file.endsWith('.mjs')) expect(starts).toContain(`run('${file.slice(0, -4)}'`);
+    const shared = new Set(['backend.mjs', 'bad-calls.mjs']);
+    for (const folder of ['backend-opencl', 'addon'])
+      for (const file of readdirSync(join(root, `packages/${folder}/soak`)))
+        if (file.endsWith('.mjs') && !shared.has(file)) expect(starts).toMatch(`('${file.slice(0, -4)}'`);
   });
 
   it('has all of the conformance suite on every engine, in slices that are the whole', () => {

@@ -1,7 +1,8 @@
 /**
- * Compiles the simulated driver, libcuda-sim.so, into build/. Does nothing where sources and command are those of the last time.
+ * Compiles the simulated driver, libcuda-sim.so, and the cuBLASLt of tests, libcublaslt-sim.so, into build/. Does nothing where sources and
+ * command are those of the last time.
  *
- * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so. Prints the path.
+ * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so and libcublaslt-sim-asan.so. Prints the path of the driver.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,20 +15,35 @@ const packages = join(here, '../../packages');
 /** The addon's own declarations of the driver: one text for both sides. */
 const included = [here, join(packages, 'backend-cuda/native'), join(packages, 'addon/native')];
 
-/** Sources, and what they include. */
-function sources() {
-  const of = (folder) =>
-    readdirSync(folder)
-      .filter((name) => /\.(cc|h)$/.test(name) && name !== 'main.cc')
-      .sort()
-      .map((name) => join(folder, name));
-  const headers = ['backend-cuda/native/cu.h', 'backend-cuda/native/api.h', 'addon/native/native-error.h'];
-  return [...of(here), ...of(join(here, 'ptx')), ...headers.map((path) => join(packages, path))];
+const headersOf = (...names) => names.map((name) => join(packages, name));
+const filesIn = (folder) =>
+  readdirSync(folder)
+    .filter((name) => /\.(cc|h)$/.test(name) && name !== 'main.cc')
+    .sort()
+    .map((name) => join(folder, name));
+
+/** The libraries: sources and what they include. */
+const libraries = {
+  'libcuda-sim': () => [
+    ...filesIn(here),
+    ...filesIn(join(here, 'ptx')),
+    ...headersOf('backend-cuda/native/cu.h', 'backend-cuda/native/api.h', 'addon/native/native-error.h'),
+  ],
+  'libcublaslt-sim': () => [
+    ...filesIn(join(here, 'cublaslt')),
+    ...headersOf('backend-cuda/native/cublaslt.h', 'backend-cuda/native/context.h', 'addon/native/product.h'),
+  ],
+};
+
+/** The path of the simulated driver, beside which is libcublaslt-sim.so; null, after a message, where they cannot be made. */
+export function buildSimulator(options = {}) {
+  const [driver, ...others] = Object.keys(libraries).map((name) => build(name, options));
+  return others.includes(null) ? null : driver;
 }
 
-/** The path of the library; null, after a message, where it cannot be made. */
-export function buildSimulator({ force = false, sanitize = false } = {}) {
-  const files = sources();
+/** The path of a library; null, after a message, where it cannot be made. */
+function build(name, { force = false, sanitize = false }) {
+  const files = libraries[name]();
   const flags = ['-std=c++17', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-g'];
   // Arithmetic as written: no sum of products may become one operation.
   flags.push('-O2', '-ffp-contract=off', ...included.flatMap((folder) => ['-I', folder]));
@@ -36,10 +52,10 @@ export function buildSimulator({ force = false, sanitize = false } = {}) {
   for (const file of files) hash.update(file).update(readFileSync(file));
   const key = hash.digest('hex');
   const folder = join(here, 'build');
-  const target = join(folder, `libcuda-sim${sanitize ? '-asan' : ''}.so`);
+  const target = join(folder, `${name}${sanitize ? '-asan' : ''}.so`);
   const stamp = `${target}.key`;
   if (!force && existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return target;
-  const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+  const answers = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
   const compiler = [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean).find(answers);
   if (compiler === undefined) {
     process.stderr.write('cuda-sim: no C++ compiler\n');
@@ -47,7 +63,7 @@ export function buildSimulator({ force = false, sanitize = false } = {}) {
   }
   mkdirSync(folder, { recursive: true });
   const part = `${target}.${process.pid}`;
-  const command = [...flags, ...files.filter((file) => file.endsWith('.cc')), '-o', part];
+  const command = [...flags, ...files.filter((file) => file.endsWith('.cc')), '-ldl', '-o', part];
   if (spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) return null;
   renameSync(part, target);
   writeFileSync(stamp, key);

@@ -108,42 +108,63 @@ SIM_API cuFuncSetAttribute(CUfunction handle, int attribute, int value) {
   return 0;
 }
 
-SIM_API cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                       unsigned shared, CUstream order, void** parameters, void** extra) {
-  SIM_DEVICE("cuLaunchKernel");
-  auto function = Find(handles().functions, handle);
-  auto stream = Find(handles().streams, order);
-  if (function == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+namespace sim {
+
+CUresult MakeLaunch(const CUkernelNodeParams& p, Launch* launch) {
+  auto function = Find(handles().functions, p.func);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const ptx_entry* entry = function->entry;
-  const uint64_t threads = uint64_t{bx} * by * bz;
+  const uint64_t threads = uint64_t{p.blockDimX} * p.blockDimY * p.blockDimZ;
   const unsigned most = ptx_max_threads(entry);
-  if (gx == 0 || gy == 0 || gz == 0 || threads == 0 || gx > 2147483647u || gy > 65535 || gz > 65535 || bz > 64)
+  if (p.gridDimX == 0 || p.gridDimY == 0 || p.gridDimZ == 0 || threads == 0 || p.gridDimX > 2147483647u || p.gridDimY > 65535 ||
+      p.gridDimZ > 65535 || p.blockDimZ > 64)
     return CUDA_ERROR_INVALID_VALUE;
   if (threads > 1024 || (most > 0 && threads > most)) return CUDA_ERROR_INVALID_VALUE;
-  if (shared > function->dynamicShared || shared + ptx_shared_bytes(entry) > sim::settings().sharedOptIn)
+  if (p.sharedMemBytes > function->dynamicShared || p.sharedMemBytes + ptx_shared_bytes(entry) > settings().sharedOptIn)
     return CUDA_ERROR_INVALID_VALUE;
-  if (parameters != nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (p.kernelParams != nullptr) return CUDA_ERROR_INVALID_VALUE;
   const char* block = nullptr;
   size_t bytes = 0;
-  for (size_t i = 0; extra != nullptr && extra[i] != LaunchParamEnd(); i += 2) {
-    if (extra[i] == LaunchParamPointer()) block = static_cast<const char*>(extra[i + 1]);
-    else if (extra[i] == LaunchParamSize()) bytes = *static_cast<size_t*>(extra[i + 1]);
+  for (size_t i = 0; p.extra != nullptr && p.extra[i] != LaunchParamEnd(); i += 2) {
+    if (p.extra[i] == LaunchParamPointer()) block = static_cast<const char*>(p.extra[i + 1]);
+    else if (p.extra[i] == LaunchParamSize()) bytes = *static_cast<size_t*>(p.extra[i + 1]);
     else return CUDA_ERROR_INVALID_VALUE;
   }
   if (bytes < ptx_parameter_bytes(entry) || (bytes > 0 && block == nullptr)) return CUDA_ERROR_INVALID_VALUE;
-  const std::vector<char> given(block, block + bytes);
+  *launch = {function,
+             {p.gridDimX, p.gridDimY, p.gridDimZ},
+             {p.blockDimX, p.blockDimY, p.blockDimZ},
+             p.sharedMemBytes,
+             std::vector<char>(block, block + bytes)};
+  return 0;
+}
+
+void RunLaunch(const Launch& launch, Stream& stream) {
   // Decided now: the environment is read on the caller's thread.
-  const CUresult fault = sim::Planned("kernel");
-  stream->Add([=] {
+  const CUresult fault = Planned("kernel");
+  stream.Add([launch, fault, device = stream.device] {
     if (fault != 0) return fault;
-    const unsigned grid[3] = {gx, gy, gz}, group[3] = {bx, by, bz};
     const auto ranges = device->Ranges();
-    const ptx_memory memory = {ranges->data(), ranges->size(), sim::settings().races ? 1 : 0};
+    const ptx_memory memory = {ranges->data(), ranges->size(), settings().races ? 1 : 0};
     char text[1024] = "";
-    if (ptx_run(function->entry, grid, group, shared, given.data(), &memory, text, sizeof text) == 0) return 0;
+    if (ptx_run(launch.function->entry, launch.grid, launch.group, launch.shared, launch.parameters.data(), &memory, text,
+                sizeof text) == 0)
+      return 0;
     // The driver says no more than a number: people who test want to know.
     std::fprintf(stderr, "cuda-sim: %s\n", text);
     return CodeOf(text);
   });
+}
+
+}  // namespace sim
+
+SIM_API cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                       unsigned shared, CUstream order, void** parameters, void** extra) {
+  SIM_DEVICE("cuLaunchKernel");
+  auto stream = Find(handles().streams, order);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  sim::Launch launch;
+  if (const CUresult code = sim::MakeLaunch({handle, gx, gy, gz, bx, by, bz, shared, parameters, extra}, &launch)) return code;
+  sim::RunLaunch(launch, *stream);
   return 0;
 }

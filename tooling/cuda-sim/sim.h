@@ -29,6 +29,7 @@ struct Settings {
   uint64_t memory = uint64_t{4} << 30;
   uint64_t sharedOptIn = 163 * 1024;
   bool pools = true;
+  bool graphs = true;
   /** Milliseconds that compiling a module takes at least. */
   int compileMs = 0;
   bool exclusive = false;
@@ -125,6 +126,31 @@ struct Function {
   size_t dynamicShared = 48 * 1024;
 };
 
+/** A kernel with everything a launch needs. */
+struct Launch {
+  std::shared_ptr<Function> function;
+  unsigned grid[3] = {1, 1, 1};
+  unsigned group[3] = {1, 1, 1};
+  unsigned shared = 0;
+  std::vector<char> parameters;
+};
+
+/** A launch with everything checked, or an error. */
+CUresult MakeLaunch(const CUkernelNodeParams& params, Launch* launch);
+void RunLaunch(const Launch& launch, Stream& stream);
+
+/** Kernels in an order: each after those it was said to wait for, which were added before it. */
+struct Graph {
+  /** Their addresses are their handles. */
+  std::deque<Launch> nodes;
+};
+
+/** A graph as it was when it was made ready. */
+struct GraphExec {
+  std::shared_ptr<Graph> of;
+  std::vector<Launch> launches;
+};
+
 /** Handles that were given out and not taken back. */
 struct Handles {
   std::mutex guard;
@@ -133,6 +159,8 @@ struct Handles {
   std::map<void*, std::shared_ptr<Pool>> pools;
   std::map<void*, std::shared_ptr<Module>> modules;
   std::map<void*, std::shared_ptr<Function>> functions;
+  std::map<void*, std::shared_ptr<Graph>> graphs;
+  std::map<void*, std::shared_ptr<GraphExec>> execs;
   std::map<uint64_t, size_t> pinned;
 };
 Handles& handles();

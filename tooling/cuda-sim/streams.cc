@@ -66,6 +66,24 @@ void Stream::Run() {
 using sim::Find;
 using sim::handles;
 
+/** For tooling/cuda-sim/cublaslt: the failure that is planned for a call of another library. */
+SIM_API polygradSimulatedFailure(const char* call) { return sim::Planned(call); }
+
+/** Work of another library in the order of a stream; it gives an error code, and belongs to the stream where this gives 0. */
+SIM_API polygradSimulatedWork(CUstream handle, int (*work)(void*), void* data) {
+  SIM_DEVICE("polygradSimulatedWork");
+  auto stream = Find(handles().streams, handle);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  stream->Add([work, data] { return work(data); });
+  return 0;
+}
+
+/** 1 where memory is allocated in the order of the stream. */
+SIM_API polygradSimulatedHolds(CUstream handle, CUdeviceptr at, size_t bytes) {
+  auto stream = Find(handles().streams, handle);
+  return stream != nullptr && stream->device->Holds(at, bytes) ? 1 : 0;
+}
+
 SIM_API cuStreamCreate(CUstream* made, unsigned flags) {
   SIM_DEVICE("cuStreamCreate");
   if (made == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;

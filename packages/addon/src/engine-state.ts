@@ -1,5 +1,6 @@
 /** Whether the engine is live, disposed or lost, and which of that a failure of the driver means: out of memory, or lost for good. */
 import { DeviceLostError, EngineDisposedError, type EngineLostInfo } from '@polygrad/core/engine';
+import { withDriverCode } from './native-error.ts';
 
 /** Bytes for the message of an error about memory. */
 export interface MemoryFigures {
@@ -28,6 +29,7 @@ export class EngineState {
   #state: 'live' | 'disposed' | 'lost' = 'live';
   /** Makes the error that says how the device was lost. */
   #loss: (() => DeviceLostError) | null = null;
+  #first: DeviceLostError | null = null;
   #tell!: (info: EngineLostInfo) => void;
 
   constructor(engine: string, device: string, translate: Translate) {
@@ -41,6 +43,11 @@ export class EngineState {
 
   get live(): boolean {
     return this.#state === 'live';
+  }
+
+  /** The error that said first that the device is lost, or null. */
+  get loss(): DeviceLostError | null {
+    return this.#first;
   }
 
   /** Throws where the engine can no longer be used. */
@@ -58,20 +65,21 @@ export class EngineState {
     }
   }
 
-  /** The library's error for one of the driver's. */
+  /** The library's error for one of the driver's, with the driver's code. */
   failed(error: unknown, action: string, memory: MemoryFigures): unknown {
-    const translated = this.#translate(error, action, this.#device, memory);
-    return translated instanceof DeviceLostError
-      ? this.lose(() => this.#translate(error, action, this.#device, memory) as DeviceLostError)
-      : translated;
+    const make = (): unknown => this.#translate(error, action, this.#device, memory);
+    const translated = withDriverCode(make(), error);
+    return translated instanceof DeviceLostError ? this.lose(make as () => DeviceLostError, error) : translated;
   }
 
-  /** From now on the device is lost; every later call throws an error made anew. */
-  lose(make: () => DeviceLostError): DeviceLostError {
-    const error = make();
+  /** From now on the device is lost; every later call throws an error made anew. `from`: the driver's error that says so. */
+  lose(make: () => DeviceLostError, from: unknown): DeviceLostError {
+    const loss = (): DeviceLostError => withDriverCode(make(), from);
+    const error = loss();
     if (this.#state === 'live') {
       this.#state = 'lost';
-      this.#loss = make;
+      this.#loss = loss;
+      this.#first = error;
       this.#tell({ reason: 'lost', message: error.message });
     }
     return error;

@@ -1,4 +1,5 @@
-/** Errors as addons throw them. */
+/** Errors as addons throw them, and their driver's code on the library's. */
+import { PolygradError } from '@polygrad/core/engine';
 
 /** The driver's code, the call that gave it, the index in the batch (or -1), a log. */
 export interface NativeError extends Error {
@@ -16,4 +17,16 @@ export interface NativeError extends Error {
  */
 export function isNativeError(error: unknown): error is NativeError {
   return error instanceof Error && typeof (error as Partial<NativeError>).code === 'number';
+}
+
+/**
+ * The library's error for one of an addon's, which gets the driver's code as `driverCode`; anything else is given back as it is.
+ *
+ * @example
+ * const error = withDriverCode(new EngineMissingError('mine', 'no device'), Object.assign(new Error('native'), { code: 100 }));
+ * error.driverCode; // 100
+ */
+export function withDriverCode<T>(error: T, native: unknown): T {
+  if (!(error instanceof PolygradError) || !isNativeError(native)) return error;
+  return Object.assign(error, { driverCode: native.code });
 }

@@ -3,6 +3,7 @@
  * card. Nothing here belongs to a thread of Node but Drivers, so many threads may load it.
  */
 #include "engine.h"
+#include "cublaslt.h"
 #include "devices.h"
 #include "guarded.h"
 
@@ -12,6 +13,12 @@ namespace {
 Napi::Value Open(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenLibrary(path)); });
+}
+
+/** The same for cuBLASLt, which needs a path or a name. */
+Napi::Value OpenProducts(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenCublasLt(path)); });
 }
 
 /** The path of the library that is open, empty for the system's. */
@@ -49,6 +56,7 @@ Napi::Value ErrorText(const Napi::CallbackInfo& info) {
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("open", Napi::Function::New(env, Open, "open"));
+  exports.Set("openCublasLt", Napi::Function::New(env, OpenProducts, "openCublasLt"));
   exports.Set("opened", Napi::Function::New(env, Opened, "opened"));
   exports.Set("simulated", Napi::Function::New(env, Simulated, "simulated"));
   exports.Set("version", Napi::Function::New(env, Version, "version"));

@@ -1,10 +1,13 @@
 /** The whole addon as one unit: its headers are most of what compiling costs. */
 #include "addon.cc"
 #include "context.cc"
+#include "cublaslt.cc"
 #include "devices.cc"
 #include "driver.cc"
 #include "engine.cc"
+#include "graphs.cc"
 #include "library.cc"
+#include "multiply.cc"
 #include "submit.cc"
 
 // Of @polygrad/addon.

@@ -24,6 +24,19 @@ using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUmemoryPool = struct CUmemPoolHandle_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+using CUgraphExec = struct CUgraphExec_st*;
+
+/** CUDA_KERNEL_NODE_PARAMS of the functions without _v2, which every driver has. */
+struct CUkernelNodeParams {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
 
 struct CUuuid {
   char bytes[16];
@@ -48,6 +61,7 @@ constexpr CUresult CUDA_ERROR_INVALID_DEVICE = 101;
 constexpr CUresult CUDA_ERROR_INVALID_HANDLE = 400;
 constexpr CUresult CUDA_ERROR_NOT_READY = 600;
 constexpr CUresult CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701;
+constexpr CUresult CUDA_ERROR_NOT_SUPPORTED = 801;
 
 constexpr int CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1;
 constexpr int CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5;
@@ -140,10 +154,22 @@ inline void* LaunchParamSize() { return reinterpret_cast<void*>(2); }
   X(LaunchKernel, cuLaunchKernel,                                                                                          \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**, void**))
 
+/** Those the engine works without: all are there, or none is used. */
+#define CU_GRAPH_FUNCTIONS(X)                                                                                              \
+  X(GraphCreate, cuGraphCreate, (CUgraph*, unsigned))                                                                      \
+  X(GraphDestroy, cuGraphDestroy, (CUgraph))                                                                               \
+  X(GraphAddKernelNode, cuGraphAddKernelNode,                                                                              \
+    (CUgraphNode*, CUgraph, const CUgraphNode*, size_t, const CUkernelNodeParams*))                                        \
+  X(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec*, CUgraph, unsigned long long))                            \
+  X(GraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams, (CUgraphExec, CUgraphNode, const CUkernelNodeParams*))   \
+  X(GraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))                                                                   \
+  X(GraphExecDestroy, cuGraphExecDestroy, (CUgraphExec))
+
 /** The functions of the loaded library. Filled once per process; read only after that. */
 struct CuTable {
 #define CU_MEMBER(name, symbol, arguments) CUresult(CU_CALL* name) arguments = nullptr;
   CU_FUNCTIONS(CU_MEMBER)
+  CU_GRAPH_FUNCTIONS(CU_MEMBER)
 #undef CU_MEMBER
 };
 extern CuTable cu;
@@ -151,6 +177,8 @@ extern CuTable cu;
 /** Opens the driver's library (or the one at `path`); returns an empty string, or why it could not. Thread-safe. */
 std::string OpenLibrary(const std::string& path);
 bool IsOpen();
+/** True where the driver has graphs. */
+bool HasGraphs();
 /** The path it was opened by, empty for the system's. */
 const std::string& LibraryPath();
 /** True for the simulated driver of tests. */

@@ -29,7 +29,7 @@ Compiling::~Compiling() {
   cu.ModuleUnload(module);
 }
 
-Driver::Driver(int device, bool beside) : context_(std::make_shared<const Context>(device)) {
+Driver::Driver(int device, bool beside, bool graphs) : context_(std::make_shared<const Context>(device)) {
   context_->Enter();
   events_ = std::make_shared<Events>(context_);
   pinned_ = std::make_shared<PinnedPool>(context_);
@@ -56,6 +56,7 @@ Driver::Driver(int device, bool beside) : context_(std::make_shared<const Contex
       uint64_t all = UINT64_MAX;
       context_->Check(cu.MemPoolSetAttribute(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all), "cuMemPoolSetAttribute");
     }
+    graphs_ = std::make_unique<Graphs>(context_, graphs);
     threads_ = std::make_unique<JobThreads>(beside);
   } catch (...) {
     Close();
@@ -84,6 +85,13 @@ void Driver::Close() {
     else cu.MemFree(m.at);
     m = Memory();
   });
+  graphs_ = nullptr;
+  products_ = nullptr;
+  if (productWorkspace_ != 0) {
+    if (pool_ != nullptr) cu.MemFreeAsync(productWorkspace_, compute_);
+    else cu.MemFree(productWorkspace_);
+    productWorkspace_ = 0;
+  }
   if (compute_ != nullptr) cu.StreamSynchronize(compute_);
   if (pool_ != nullptr) cu.MemPoolDestroy(pool_);
   for (CUstream* stream : {&compute_, &uploads_, &reads_}) {
@@ -153,6 +161,11 @@ void Driver::Trim() {
   context_->Check(cu.StreamSynchronize(compute_), "cuStreamSynchronize");
   if (pool_ != nullptr) context_->Check(cu.MemPoolTrimTo(pool_, 0), "cuMemPoolTrimTo");
   pinned_->Trim();
+}
+
+std::vector<double> Driver::GraphFacts() {
+  return {static_cast<double>(graphs_->made), static_cast<double>(graphs_->launched), static_cast<double>(graphs_->updated),
+          static_cast<double>(graphs_->off)};
 }
 
 std::vector<double> Driver::MemoryInfo() {
@@ -374,6 +387,7 @@ uint32_t Driver::MakeKernel(double number, const std::string& name, const double
 void Driver::ReleaseKernel(double number) {
   Kernel* kernel = kernels_.Find(number);
   if (kernel == nullptr) Refuse("kernel", "there is no such kernel");
+  graphs_->Forget(static_cast<uint32_t>(number));
   leaving_.emplace_back(batch_, kernel->module);
   kernels_.Remove(static_cast<uint32_t>(number));
   Unload();

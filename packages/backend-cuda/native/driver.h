@@ -12,6 +12,8 @@
 
 #include "checked.h"
 #include "context.h"
+#include "cublaslt.h"
+#include "graphs.h"
 #include "jobs.h"
 #include "slots.h"
 
@@ -64,6 +66,7 @@ enum CommandKind : int {
   kDispatch = 1,  // kernel, groups along each axis (0: all), then for each argument: a buffer's number, offset and bytes, or the scalar's bytes
   kCopy = 2,      // from, offset, to, offset, bytes
   kFill = 3,      // buffer, offset, bytes, pattern
+  kProduct = 4,   // see product.h
 };
 
 /** A read that is on its way to pinned memory. */
@@ -74,8 +77,8 @@ struct Reading {
 
 class Driver {
  public:
-  /** `beside`: modules may be compiled on threads. */
-  Driver(int device, bool beside);
+  /** `beside`: modules may be compiled on threads; `graphs`: batches that come again may be launched as one. */
+  Driver(int device, bool beside, bool graphs);
   ~Driver() { Close(); }
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -106,11 +109,16 @@ class Driver {
   /** Registers, bytes of spills, bytes of shared memory, most threads. */
   std::vector<double> Facts(double kernel);
 
+  /** Decides on a thread how a product is computed. */
+  std::shared_ptr<Job> PrepareProduct(const double* cells, size_t count);
+
   /** Enqueues a batch. On failure the commands before `NativeError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);
   /** Runs a batch and waits for it; nanoseconds of each command on the device. */
   std::vector<double> SubmitTimed(const double* cells, size_t count);
 
+  /** Graphs made, batches launched as one, kernels of them told of something new, and why none is used: see Graphs::off. */
+  std::vector<double> GraphFacts();
   /** Bytes that are free on the device, all of it, and what this engine's pool holds. */
   std::vector<double> MemoryInfo();
   /** Gives unused memory back, after waiting for what runs. */
@@ -128,8 +136,13 @@ class Driver {
   CUdeviceptr AllocBytes(size_t bytes);
   void Enqueue(const double* cells, size_t length);
   void Dispatch(const double* cells, size_t length);
+  /** A dispatch with everything checked, its buffers in use. */
+  void Prepare(const double* cells, size_t length, Launch* launch);
+  /** Launches a batch as a graph; false where its commands must be enqueued one by one, and none was. */
+  bool Replay(const double* cells, size_t count);
   void Copy(const double* cells);
   void Fill(const double* cells);
+  void Multiply(const double* cells);
   /** The kernels' stream waits for uploads to the buffer and reads of it; from now on the current batch uses it. */
   CUdeviceptr Use(Memory& memory);
   /** A mark behind the last batch that used the buffer, or null if that is done. */
@@ -165,6 +178,16 @@ class Driver {
   uint64_t batch_ = 1;
   uint64_t done_ = 0;
   std::deque<std::pair<uint64_t, Mark>> marks_;
+  std::unique_ptr<Graphs> graphs_;
+  /** Of the batch that is submitted. */
+  std::vector<uint32_t> batchKernels_;
+  std::vector<Launch> launches_;
+  /** Of the dispatch that is enqueued. */
+  Launch launch_;
+  /** Null before the first product. */
+  std::unique_ptr<CublasLt> products_;
+  CUdeviceptr productWorkspace_ = 0;
+
   /** Something was enqueued after the last mark. */
   bool unmarked_ = false;
   /** Commands and batches since then. */

@@ -26,8 +26,10 @@ Napi::Function Engine::Define(Napi::Env env) {
                       InstanceMethod("build", &Engine::Build), InstanceMethod("built", &Engine::Built),
                       InstanceMethod("finish", &Engine::Finish), InstanceMethod("releaseModule", &Engine::ReleaseModule),
                       InstanceMethod("kernel", &Engine::MakeKernel), InstanceMethod("releaseKernel", &Engine::ReleaseKernel),
-                      InstanceMethod("facts", &Engine::Facts), InstanceMethod("submit", &Engine::Submit),
-                      InstanceMethod("submitTimed", &Engine::SubmitTimed), InstanceMethod("memoryInfo", &Engine::MemoryInfo),
+                      InstanceMethod("facts", &Engine::Facts), InstanceMethod("prepareProduct", &Engine::PrepareProduct),
+                      InstanceMethod("submit", &Engine::Submit),
+                      InstanceMethod("submitTimed", &Engine::SubmitTimed), InstanceMethod("graphFacts", &Engine::GraphFacts),
+                      InstanceMethod("memoryInfo", &Engine::MemoryInfo),
                       InstanceMethod("trim", &Engine::Trim), InstanceMethod("dispose", &Engine::Dispose)});
 }
 
@@ -35,10 +37,11 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
   const Napi::Env env = info.Env();
   if (!IsOpen()) throw Napi::Error::New(env, "open() comes first");
   const bool beside = info[1].IsUndefined() || info[1].ToBoolean();
+  const bool graphs = info[2].IsUndefined() || info[2].ToBoolean();
   Guarded(env, [&] {
     const size_t index = Whole(Number(info, 0), "Driver", "the device", 63);
     Check(cu.Init(0), "cuInit");
-    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside);
+    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside, graphs);
   });
   promises_ = std::make_unique<Promises>(env, "polygrad cuda", kGone, [this](bool busy) {
     if (busy) Ref();
@@ -168,6 +171,18 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
   return cells_;
 }
 
+/** Resolves when cuBLASLt is ready for such a product; rejects where it cannot. */
+Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
+  return Guarded(info.Env(), [&] {
+    const std::vector<double>& cells = CellsOf(info);
+    const std::shared_ptr<Job> job = Live().PrepareProduct(cells.data(), cells.size());
+    const uint64_t number = promises_->NextNumber();
+    const Napi::Value promise = promises_->Make(info.Env(), number, Arrival());
+    job->Then([this, number, job = job.get()] { promises_->Answer(number, job->error.code); });
+    return promise;
+  });
+}
+
 void Engine::Submit(const Napi::CallbackInfo& info) {
   Guarded(info.Env(), [&] {
     const std::vector<double>& cells = CellsOf(info);
@@ -180,6 +195,10 @@ Napi::Value Engine::SubmitTimed(const Napi::CallbackInfo& info) {
     const std::vector<double>& cells = CellsOf(info);
     return ArrayOf(info.Env(), Live().SubmitTimed(cells.data(), cells.size()));
   });
+}
+
+Napi::Value Engine::GraphFacts(const Napi::CallbackInfo& info) {
+  return Guarded(info.Env(), [&] { return ArrayOf(info.Env(), Live().GraphFacts()); });
 }
 
 Napi::Value Engine::MemoryInfo(const Napi::CallbackInfo& info) {

@@ -29,8 +29,10 @@ class Engine : public Napi::ObjectWrap<Engine> {
   Napi::Value MakeKernel(const Napi::CallbackInfo& info);
   void ReleaseKernel(const Napi::CallbackInfo& info);
   Napi::Value Facts(const Napi::CallbackInfo& info);
+  Napi::Value PrepareProduct(const Napi::CallbackInfo& info);
   void Submit(const Napi::CallbackInfo& info);
   Napi::Value SubmitTimed(const Napi::CallbackInfo& info);
+  Napi::Value GraphFacts(const Napi::CallbackInfo& info);
   Napi::Value MemoryInfo(const Napi::CallbackInfo& info);
   void Trim(const Napi::CallbackInfo& info);
   void Dispose(const Napi::CallbackInfo& info);

@@ -13,6 +13,7 @@ std::mutex guard;
 bool opened = false;
 std::string openedPath;
 bool simulated = false;
+bool graphs = false;
 
 #if defined(_WIN32)
 const std::vector<std::string> names = {"nvcuda.dll"};
@@ -30,6 +31,7 @@ bool IsOpen() {
 
 const std::string& LibraryPath() { return openedPath; }
 bool IsSimulated() { return simulated; }
+bool HasGraphs() { return graphs; }
 
 std::string OpenLibrary(const std::string& path) {
   std::lock_guard<std::mutex> lock(guard);
@@ -46,6 +48,13 @@ std::string OpenLibrary(const std::string& path) {
   }
   CU_FUNCTIONS(CU_FIND)
 #undef CU_FIND
+  bool all = true;
+#define CU_FIND_GRAPH(name, symbol, arguments)                                       \
+  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol)); \
+  all = all && table.name != nullptr;
+  CU_GRAPH_FUNCTIONS(CU_FIND_GRAPH)
+#undef CU_FIND_GRAPH
+  graphs = all;
   cu = table;
   openedPath = path;
   simulated = FindSymbol(library, "polygradSimulated") != nullptr;

@@ -29,6 +29,10 @@ void Driver::Submit(const double* cells, size_t count) {
   context_->Enter();
   int64_t command = 0;
   try {
+    if (Replay(cells, count)) {
+      command = static_cast<int64_t>(launches_.size());
+      count = 0;
+    }
     for (size_t at = 0; at < count; command++) {
       const size_t length = LengthOf(cells + at, count - at);
       try {
@@ -89,7 +93,7 @@ std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
 
 void Driver::Enqueue(const double* cells, size_t length) {
   unmarked_ = true;
-  switch (Whole(cells[0], "submit", "the kind of a command", kFill)) {
+  switch (Whole(cells[0], "submit", "the kind of a command", kProduct)) {
     case kDispatch:
       Dispatch(cells, length);
       return;
@@ -100,6 +104,10 @@ void Driver::Enqueue(const double* cells, size_t length) {
     case kFill:
       Expect(length, 6, "fill");
       Fill(cells);
+      return;
+    case kProduct:
+      Expect(length, kProductCells, kProductCall);
+      Multiply(cells);
       return;
     default:
       Refuse("submit", "there is no such command");
@@ -116,34 +124,65 @@ void Driver::Fill(const double* cells) {
   context_->Check(cu.MemsetD32Async(Use(memory) + offset, pattern, bytes / 4, compute_), "cuMemsetD32Async");
 }
 
-void Driver::Dispatch(const double* cells, size_t length) {
+void Driver::Prepare(const double* cells, size_t length, Launch* launch) {
   if (length < 6) Refuse("dispatch", "the kernel is not said");
   Kernel* k = kernels_.Find(cells[2]);
   if (k == nullptr) Refuse("dispatch", "there is no such kernel");
   Expect(length, k->cells, "dispatch");
-  unsigned grid[3];
   for (int axis = 0; axis < 3; axis++) {
     const size_t groups = Whole(cells[3 + axis], "dispatch", "the groups", static_cast<double>(k->grid[axis]));
-    grid[axis] = groups == 0 ? k->grid[axis] : static_cast<unsigned>(groups);
+    launch->grid[axis] = groups == 0 ? k->grid[axis] : static_cast<unsigned>(groups);
+    launch->group[axis] = k->group[axis];
   }
-  alignas(16) char parameters[4096];
+  launch->function = k->function;
+  launch->sharedBytes = k->sharedBytes;
+  // What lies between arguments counts where launches are compared.
+  launch->parameters.assign(k->parameterBytes, 0);
   const double* cell = cells + 6;
   for (const Argument& argument : k->arguments) {
     if (argument.bytes > 0) {
-      std::memcpy(parameters + argument.at, cell++, argument.bytes);
+      std::memcpy(launch->parameters.data() + argument.at, cell++, argument.bytes);
       continue;
     }
     const size_t offset = Whole(cell[1], "dispatch", "an offset");
     Memory& memory = Within(cell[0], offset, Whole(cell[2], "dispatch", "the bytes of a binding"), "dispatch");
     const CUdeviceptr at = Use(memory) + offset;
-    std::memcpy(parameters + argument.at, &at, sizeof at);
+    std::memcpy(launch->parameters.data() + argument.at, &at, sizeof at);
     cell += 3;
   }
-  size_t bytes = k->parameterBytes;
-  void* extra[] = {LaunchParamPointer(), parameters, LaunchParamSize(), &bytes, LaunchParamEnd()};
-  context_->Check(cu.LaunchKernel(k->function, grid[0], grid[1], grid[2], k->group[0], k->group[1], k->group[2],
-                                  k->sharedBytes, compute_, nullptr, bytes == 0 ? nullptr : extra),
+}
+
+void Driver::Dispatch(const double* cells, size_t length) {
+  Launch& launch = launch_;
+  Prepare(cells, length, &launch);
+  size_t bytes = launch.parameters.size();
+  void* extra[] = {LaunchParamPointer(), launch.parameters.data(), LaunchParamSize(), &bytes, LaunchParamEnd()};
+  context_->Check(cu.LaunchKernel(launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.group[0], launch.group[1],
+                                  launch.group[2], launch.sharedBytes, compute_, nullptr, bytes == 0 ? nullptr : extra),
                   "cuLaunchKernel");
+}
+
+bool Driver::Replay(const double* cells, size_t count) {
+  if (graphs_->off != 0) return false;
+  batchKernels_.clear();
+  for (size_t at = 0; at < count;) {
+    // What is wrong with a batch is said where it is enqueued.
+    if (count - at < 6 || cells[at] != kDispatch) return false;
+    if (!(cells[at + 1] >= 6 && cells[at + 1] <= static_cast<double>(count - at)) || kernels_.Find(cells[at + 2]) == nullptr) return false;
+    batchKernels_.push_back(static_cast<uint32_t>(cells[at + 2]));
+    at += LengthOf(cells + at, count - at);
+  }
+  Graphs::Graph* graph = graphs_->Find(batchKernels_);
+  if (graph == nullptr) return false;
+  unmarked_ = true;
+  launches_.resize(batchKernels_.size());
+  size_t at = 0;
+  for (Launch& launch : launches_) {
+    const size_t length = LengthOf(cells + at, count - at);
+    Prepare(cells + at, length, &launch);
+    at += length;
+  }
+  return graphs_->Run(graph, launches_, compute_);
 }
 
 /** Ranges of one buffer may overlap: those go through memory of their own. */

@@ -1,5 +1,6 @@
 /** A kernel for programs that call the addon itself, and its driver opened. */
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 
 export const addon = createRequire(import.meta.url)(process.env.POLYGRAD_CUDA_ADDON || '../native/build/cuda.node');
 
@@ -32,4 +33,10 @@ export const addition = `.version 7.0
 export function open() {
   const reason = addon.open(process.env.POLYGRAD_CUDA_DRIVER ?? '');
   if (reason !== '') throw new Error(reason);
+}
+
+/** The cuBLASLt of tests beside a simulated driver, or one that is not there. */
+export function productLibrary() {
+  const driver = process.env.POLYGRAD_CUDA_DRIVER ?? '';
+  return driver === '' ? '/nope' : join(dirname(driver), 'libcublaslt-sim.so');
 }

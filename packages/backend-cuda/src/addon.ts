@@ -3,7 +3,7 @@
  *
  * Loading never throws: where there is no binary or no driver, `openDriver` says why.
  */
-import { loadAddon } from '@polygrad/addon';
+import { type EngineDriver, loadAddon } from '@polygrad/addon';
 
 /** What the addon says about one device; names of fields are its own. */
 export interface DeviceRecord {
@@ -32,14 +32,7 @@ export interface DeviceRecord {
  * Streams of one engine on a device. Failures are thrown as `NativeError`. Buffers, modules and kernels are numbers. Every number and
  * length is checked; kernels are trusted.
  */
-export interface Driver {
-  alloc(bytes: number): number;
-  free(buffer: number): void;
-  upload(buffer: number, offset: number, data: Uint8Array): void;
-  readSync(buffer: number, offset: number, into: Uint8Array): void;
-  /** Rejects where `into` was transferred away or made shorter meanwhile. */
-  read(buffer: number, offset: number, into: Uint8Array): Promise<void>;
-  idle(): Promise<void>;
+export interface Driver extends EngineDriver {
   /** Starts compiling PTX on a thread; whatever needs the module waits for it, and throws what the driver's compiler says. */
   build(ptx: string): number;
   /** Resolves when a module is compiled or refused. */
@@ -55,20 +48,24 @@ export interface Driver {
   releaseKernel(kernel: number): void;
   /** Registers, bytes of local memory, bytes of shared memory, and most threads, of a kernel. */
   facts(kernel: number): Float64Array;
-  /** Commands as native/driver.h says. */
-  submit(cells: Uint8Array, count: number): void;
-  /** The same, waiting; nanoseconds of each command on the device, negative where they are not known. */
-  submitTimed(cells: Uint8Array, count: number): Float64Array;
+  /** Resolves when cuBLASLt has decided how to compute a product like this command (its buffers do not matter). */
+  prepareProduct(cells: Uint8Array, count: number): Promise<void>;
+  /**
+   * Graphs made, batches launched as one, kernels of them told of something new; and why none is used: 0 nothing, -1 not wanted, -2 the driver
+   * has none, else the code of the error after which they were left alone.
+   */
+  graphFacts(): Float64Array;
   /** Bytes that are free on the device, all of it, and what the engine's pool holds. */
   memoryInfo(): Float64Array;
   /** Waits for what runs, and gives unused memory back. */
   trim(): void;
-  dispose(): void;
 }
 
 export interface Addon {
   /** Opens the driver's library, once per process; an empty string, or why it could not. */
   open(path: string): string;
+  /** Opens cuBLASLt, once per process; an empty string, or why it could not. */
+  openCublasLt(path: string): string;
   /** The path of the library that is open, '' for the system's. */
   opened(): string;
   /** True for the simulated driver of tests. */
@@ -79,10 +76,11 @@ export interface Addon {
   devices(): DeviceRecord[];
   /** Name and meaning of an error code, in the driver's words. */
   errorText(code: number): string;
-  /** `beside`: modules may be compiled on threads, which is the default; otherwise `build` compiles. */
+  /** `beside`: modules may be compiled on threads, otherwise `build` compiles; `graphs`: batches that come again may be launched as one. Both are the default. */
   readonly Driver: new (
     device: number,
     beside?: boolean,
+    graphs?: boolean,
   ) => Driver;
 }
 

@@ -45,6 +45,9 @@ it.skipIf(missing !== null)('declares what cuda.h declares', () => {
     static_assert(sizeof(ours::CUmemPoolProps) == sizeof(::CUmemPoolProps), "CUmemPoolProps");
     static_assert(offsetof(ours::CUmemPoolProps, locationId) == offsetof(::CUmemPoolProps, location) + 4, "location");
     static_assert(offsetof(ours::CUmemPoolProps, maxSize) == offsetof(::CUmemPoolProps, maxSize), "maxSize");
+    static_assert(sizeof(ours::CUkernelNodeParams) == sizeof(CUDA_KERNEL_NODE_PARAMS_v1), "CUkernelNodeParams");
+    static_assert(offsetof(ours::CUkernelNodeParams, extra) == offsetof(CUDA_KERNEL_NODE_PARAMS_v1, extra), "extra");
+    static_assert(offsetof(ours::CUkernelNodeParams, sharedMemBytes) == offsetof(CUDA_KERNEL_NODE_PARAMS_v1, sharedMemBytes), "shared");
     static_assert(sizeof(ours::CUuuid) == sizeof(::CUuuid), "CUuuid");`;
   const folder = mkdtempSync(join(tmpdir(), 'polygrad-cuda-h-'));
   try {

@@ -1,5 +1,5 @@
 /** The cards of this machine as people see them, and choosing one. */
-import { isNativeError } from '@polygrad/addon';
+import { isNativeError, withDriverCode } from '@polygrad/addon';
 import { EngineMissingError } from '@polygrad/core/engine';
 import { type Addon, type DeviceRecord, openDriver } from './addon.ts';
 import { startText } from './errors.ts';
@@ -45,21 +45,27 @@ const leastCapability = 75;
  */
 export function listCudaDevices(): CudaDevice[] {
   const found = findDevices();
-  return typeof found === 'string' ? [] : found.map(({ device }) => device);
+  return 'reason' in found ? [] : found.map(({ device }) => device);
+}
+
+/** Why there are no cards, and the driver's error that says so. */
+interface Missing {
+  readonly reason: string;
+  readonly from?: unknown;
 }
 
 /** All cards, or the reason why there are none. */
-export function findDevices(): FoundDevice[] | string {
+export function findDevices(): FoundDevice[] | Missing {
   const addon = openDriver();
-  if (typeof addon === 'string') return addon;
+  if (typeof addon === 'string') return { reason: addon };
   let records: DeviceRecord[];
   try {
     records = addon.devices();
   } catch (error) {
-    if (isNativeError(error)) return startText(error.code, error.call);
-    return `the cards cannot be listed: ${error instanceof Error ? error.message : error}`;
+    if (isNativeError(error)) return { reason: startText(error.code, error.call), from: error };
+    return { reason: `the cards cannot be listed: ${error instanceof Error ? error.message : error}` };
   }
-  if (records.length === 0) return startText(100, 'cuDeviceGetCount');
+  if (records.length === 0) return { reason: startText(100, 'cuDeviceGetCount') };
   const simulated = addon.simulated();
   return records.map((record, index) => ({ addon, record, device: describe(record, index, simulated), simulated }));
 }
@@ -71,7 +77,7 @@ export function findDevices(): FoundDevice[] | string {
  */
 export function chooseDevice(wish: number | string | undefined): FoundDevice {
   const found = findDevices();
-  if (typeof found === 'string') throw new EngineMissingError('cuda', found);
+  if ('reason' in found) throw withDriverCode(new EngineMissingError('cuda', found.reason), found.from);
   const usable = found.filter(({ device }) => device.score > 0);
   if (wish === undefined) {
     const best = usable.sort((a, b) => b.device.score - a.device.score || larger(b.record, a.record))[0];

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { hasSimulator, simulator } from './testing/device.ts';
+import { hasSimulator, simulator } from './fixtures/device.ts';
 import { ask } from './fixtures/process.ts';
 
 interface Said {
@@ -68,29 +68,38 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
   });
 
   it.each([
-    ['a driver that is too old', 'driver=11020', '', /the driver is for CUDA 11\.2: one for 11\.4 or newer \(470/],
+    [
+      'a driver that is too old',
+      'driver=11020',
+      '',
+      undefined,
+      /the driver is for CUDA 11\.2: one for 11\.4 or newer \(470/,
+    ],
     [
       'no card',
       'devices=0',
       '',
+      100,
       /the driver finds no card \(cuInit says CUDA_ERROR_NO_DEVICE \(100\)\); in a container start it with --gpus all.*MIG-/,
     ],
-    ['a card that is too old', 'cc=61', '', /too old: its compute capability is 6\.1, 7\.5 \(Turing\)/],
-    ['a stub of a driver', '', 'cuInit@1+=34', /the stub that programs are linked with/],
-    ['a kernel module of another version', '', 'cuInit@1+=803', /driver and kernel module do not fit/],
-    ['a driver that cannot start', '', 'cuInit@1+=999', /look at nvidia-smi/],
+    ['a card that is too old', 'cc=61', '', undefined, /too old: its compute capability is 6\.1, 7\.5 \(Turing\)/],
+    ['a stub of a driver', '', 'cuInit@1+=34', 34, /the stub that programs are linked with/],
+    ['a kernel module of another version', '', 'cuInit@1+=803', 803, /driver and kernel module do not fit/],
+    ['a driver that cannot start', '', 'cuInit@1+=999', 999, /look at nvidia-smi/],
     [
       'a driver that knows another error',
       '',
       'cuInit@1+=304',
+      304,
       /the driver cannot start: cuInit says CUDA_ERROR_OPERATING_SYSTEM/,
     ],
-  ])('says why it is not available: %s', (_, settings, fail, text) => {
+  ])('says why it is not available: %s', (_, settings, fail, driverCode, text) => {
     const { reason, score, thrown } = refusal(env(settings, fail));
     expect(score).toBe(0);
     expect(reason).toMatch(text);
     expect(thrown.message).toMatch(text);
     expect(thrown.name).toBe('EngineMissingError');
+    expect(thrown.driverCode).toBe(driverCode);
   });
 
   it('says who holds a card that cannot be opened', () => {
@@ -99,6 +108,7 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
     expect(thrown.message).toMatch(
       /cannot be opened: .*CUDA_ERROR_DEVICE_UNAVAILABLE \(46\): another process may hold it/,
     );
+    expect(thrown.driverCode).toBe(46);
   });
 
   it('is told apart from a card, everywhere', () => {
@@ -312,7 +322,7 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
          let error = null;
          // A new kernel every time.
          const run = () => core.tensor([1, 2]).mul(7).add(core.full([2], 1).mul(i).sin().mul(0)).array();
-         try { await run(); } catch (e) { error = { name: e.name, message: e.message, code: e.code }; }
+         try { await run(); } catch (e) { error = { name: e.name, message: e.message, code: e.code, driverCode: e.driverCode }; }
          process.env.POLYGRAD_CUDA_SIM_FAIL = '';
          said.push({ call, error, after: await run() });
        }
@@ -322,6 +332,7 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
     );
     for (const { call, error, after } of said) {
       if (error !== null) expect(error.message, call).toMatch(/CUDA_ERROR_OPERATING_SYSTEM/);
+      if (error !== null) expect(error.driverCode, call).toBe(304);
       expect(after, call).toEqual([7, 14]);
     }
     expect(said.filter(({ error }) => error !== null).length).toBeGreaterThan(3);

@@ -1,35 +1,48 @@
 /** A kernel as the engine dispatches it. */
-import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
+import { AddonKernel, type CommandBuffer, type DeviceMemory } from '@polygrad/addon';
+import { type Binding, showKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import type { PtxKernel } from '@polygrad/emit-ptx';
 import type { Held } from './modules.ts';
 
-/** A compiled kernel. `handle` is the driver's number for it, -1 as long as there is none. */
-export class CudaKernel implements CompiledKernel {
-  readonly program: Program;
+/** A kernel with its PTX; in a batch it has three cells for each buffer and one for each scalar. */
+export class CudaKernel extends AddonKernel {
   readonly emitted: PtxKernel;
-  readonly held: Held;
-  /** Bindings a dispatch gives: one for each slot. */
-  readonly bindingCount: number;
-  /** True where there is no group to run. */
-  readonly empty: boolean;
+  /** Null until somebody needs it: programs that a library computes are not compiled. */
+  held: Held | null;
   /** What the driver must know (native/driver.h). */
   readonly layout: Float64Array;
-  /** Cells of the arguments: three for each buffer, one for each scalar. */
-  readonly cells: number;
-  handle = -1;
-  released = false;
 
-  constructor(program: Program, emitted: PtxKernel, held: Held) {
-    this.program = program;
+  constructor(program: Program, emitted: PtxKernel, held: Held | null) {
+    const { params, scalars, grid, group, dynamicSharedBytes, parameterBytes } = emitted;
+    super(program, {
+      scalars: scalars.length,
+      empty: grid.includes(0),
+      cells: 3 * params.length + scalars.length,
+    });
     this.emitted = emitted;
     this.held = held;
-    const { params, scalars, grid, group, dynamicSharedBytes, parameterBytes } = emitted;
-    this.bindingCount = program.params.reduce((most, p) => Math.max(most, p.arg.slot + 1), 0);
-    this.empty = grid.includes(0);
-    this.cells = 3 * params.length + scalars.length;
     const places = [...params.map(({ at }) => [at, 0]), ...scalars.map(({ at, bytes }) => [at, bytes])].flat();
     this.layout = Float64Array.of(...grid, ...group, dynamicSharedBytes, parameterBytes, ...places);
+  }
+
+  write(
+    encoded: CommandBuffer,
+    from: number,
+    memory: DeviceMemory,
+    bindings: readonly Binding[],
+    scalars: readonly (number | bigint)[],
+  ): void {
+    const { params, scalars: slots } = this.emitted;
+    let at = from;
+    for (const { slot } of params) {
+      const b = bindings[slot]!;
+      encoded.number(at, memory.within(b, b.bytes));
+      encoded.number(at + 1, b.offset);
+      encoded.number(at + 2, b.bytes);
+      at += 3;
+    }
+    for (const { slot, dtype } of slots) encoded.scalar(at++, dtype, scalars[slot]!);
   }
 }
 

@@ -1,17 +1,17 @@
 /** The engine's kernels: emitted, compiled in the background, made when they are first run or somebody waits for them. */
-import { isNativeError, type NativeError } from '@polygrad/addon';
-import { CompileError, type CompiledKernel, type KernelSource } from '@polygrad/core/engine';
+import { isNativeError, type KernelTable, type NativeError, withDriverCode } from '@polygrad/addon';
+import { CompileError, type KernelSource } from '@polygrad/core/engine';
 import { printProgram, type Program } from '@polygrad/core/kernel';
 import { emitPtx, PtxError, type PtxKernel } from '@polygrad/emit-ptx';
 import { codeName, refusals } from './errors.ts';
 import { CudaKernel } from './kernel.ts';
-import { Modules } from './modules.ts';
+import { type Held, Modules } from './modules.ts';
 import type { Setup } from './setup.ts';
 
 /** Lines of the compiler's words that are worth repeating. */
 const longestLog = 40;
 
-export class Kernels {
+export class Kernels implements KernelTable<CudaKernel> {
   readonly #setup: Setup;
   readonly #modules: Modules;
 
@@ -26,7 +26,11 @@ export class Kernels {
     return { compiled, reused };
   }
 
-  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what PTX cannot say. */
+  /** True for programs that a library computes, which are compiled where it fails. */
+  #isForLibrary({ product }: Program): boolean {
+    return product !== undefined && this.#setup.library?.takes(product) === true;
+  }
+
   start(programs: readonly Program[]): CudaKernel[] {
     const emitted = programs.map((program) => {
       try {
@@ -38,16 +42,16 @@ export class Kernels {
     });
     return programs.map((program, i) => {
       const kernel = emitted[i] as PtxKernel;
-      return new CudaKernel(program, kernel, this.#modules.take(kernel.text));
+      return new CudaKernel(program, kernel, this.#isForLibrary(program) ? null : this.#modules.take(kernel.text));
     });
   }
 
-  /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
   handleOf(kernel: CudaKernel): number {
     if (kernel.handle >= 0) return kernel.handle;
-    const { program, emitted, held, layout } = kernel;
+    const { program, emitted, layout } = kernel;
     try {
-      kernel.handle = this.#setup.driver.kernel(this.#modules.handleOf(held), emitted.entry, layout);
+      kernel.held ??= this.#modules.take(emitted.text);
+      kernel.handle = this.#setup.driver.kernel(this.#modules.handleOf(kernel.held), emitted.entry, layout);
     } catch (error) {
       if (isNativeError(error) && refusals.has(error.code)) throw explain(error, program, emitted);
       throw error;
@@ -55,30 +59,29 @@ export class Kernels {
     return kernel.handle;
   }
 
-  /** Resolves when these are compiled, or refused; null where `handleOf` would wait for none of them. */
   compiling(kernels: readonly CudaKernel[]): Promise<void> | null {
-    const open = kernels.filter(({ handle, held }) => handle < 0 && held.building).map(({ held }) => held);
+    const open: Held[] = [];
+    for (const { handle, held } of kernels) if (handle < 0 && held !== null && held.building) open.push(held);
     return open.length === 0 ? null : this.#modules.whenBuilt(open);
   }
 
-  /** Resolves when all are compiled, or refused. */
   ready(): Promise<void> {
     return this.#modules.whenBuilt();
   }
 
-  release(kernels: readonly CompiledKernel[]): void {
-    for (const kernel of kernels as readonly CudaKernel[]) {
+  release(kernels: readonly CudaKernel[]): void {
+    for (const kernel of kernels) {
       if (kernel.released) continue;
       kernel.released = true;
       if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
-      this.#modules.release(kernel.held);
+      if (kernel.held !== null) this.#modules.release(kernel.held);
     }
   }
 }
 
 /** The text the driver was given. */
-export function sourceOf(kernel: CompiledKernel): KernelSource {
-  return { language: 'ptx', text: (kernel as CudaKernel).emitted.text };
+export function sourceOf({ emitted }: CudaKernel): KernelSource {
+  return { language: 'ptx', text: emitted.text };
 }
 
 /** What the driver's compiler says about a kernel: with the line of PTX, its IR, and the log. */
@@ -88,11 +91,6 @@ function explain(error: NativeError, program: Program, { text, lines }: PtxKerne
   const line = text.split('\n')[number - 1]?.trim();
   const node = lines[number - 1];
   const where = line === undefined ? '' : ` at line ${number}, \`${line}\`${node ? ` (${node.op} ${node.dtype})` : ''}`;
-  return new CompileError(
-    'cuda',
-    program.name,
-    `the compiler of the driver refuses it (${codeName(error.code)})${where}:\n${log}\nPTX:\n${text}\nkernel IR:`,
-    printProgram(program),
-    { cause: error },
-  );
+  const what = `the compiler of the driver refuses it (${codeName(error.code)})${where}:\n${log}\nPTX:\n${text}\nkernel IR:`;
+  return withDriverCode(new CompileError('cuda', program.name, what, printProgram(program), { cause: error }), error);
 }

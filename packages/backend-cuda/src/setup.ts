@@ -1,20 +1,22 @@
 /** What a new engine is made of: its options, its card and driver, the capabilities it reports. */
-import { isNativeError } from '@polygrad/addon';
+import { type AddonLibrary, isNativeError, withDriverCode } from '@polygrad/addon';
 import {
   checkFields,
   defaultStore,
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
+  type Lowering,
   numberFrom,
   oneOf,
   type OptionRules,
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { threadLowering } from '@polygrad/core/engine/threads';
+import { anyLowering, threadLowering } from '@polygrad/core/engine/threads';
 import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
 import type { DeviceRecord, Driver } from './addon.ts';
+import { cublasLt, openCublasLt } from './cublaslt.ts';
 import { chooseDevice } from './devices.ts';
 import { codeName, fatalCodes } from './errors.ts';
 import { isaOf } from './target.ts';
@@ -35,6 +37,13 @@ export interface CudaEngineOptions {
   readonly tuning?: 'automatic' | 'load' | false;
   /** Where measurements are kept. Default: `defaultStore()` of @polygrad/core. */
   readonly tuningStore?: TuningStore;
+  /**
+   * false: cuBLASLt is not looked for. By default it computes products of matrices where it is installed and was measured faster on
+   * the card than the engine's own kernels.
+   */
+  readonly cublasLt?: boolean;
+  /** false: kernels are launched one by one. By default a batch that comes for the third time is launched as one, by a graph of the driver. */
+  readonly graphs?: boolean;
 }
 
 /** Everything an engine needs that does not change. */
@@ -46,6 +55,7 @@ export interface Setup {
   /** Most bytes to hold. */
   readonly limit: number;
   readonly tuning: EngineTuning | null;
+  readonly library: AddonLibrary | null;
 }
 
 /** The card wished for: the options', else POLYGRAD_CUDA_DEVICE. */
@@ -63,6 +73,8 @@ const rules: OptionRules<CudaEngineOptions> = {
   memory: numberFrom(1),
   tuning: oneOf('automatic', 'load', false),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
+  cublasLt: oneOf(true, false),
+  graphs: oneOf(true, false),
 };
 
 /**
@@ -75,14 +87,14 @@ export function setUp(options: CudaEngineOptions): Setup {
   const { addon, record, device, simulated } = chooseDevice(wishedDevice(options));
   let driver: Driver;
   try {
-    driver = new addon.Driver(device.index);
+    driver = new addon.Driver(device.index, true, options.graphs !== false);
   } catch (error) {
     if (!isNativeError(error)) throw error;
     const { code, call } = error;
     const why = fatalCodes.has(code)
       ? `a fault ended it in this process (${codeName(code)}): start the process anew`
       : `${call} says ${codeName(code)} (${code})${code === 46 || code === 101 ? ': another process may hold it alone' : ''}`;
-    throw new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`);
+    throw withDriverCode(new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`), error);
   }
   const target = { computeCapability: 10 * record.major + record.minor, isa: isaOf(addon.version()) };
   return {
@@ -93,6 +105,7 @@ export function setUp(options: CudaEngineOptions): Setup {
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
     // There is nothing to measure on the processor that plays the card.
     tuning: simulated && options.tuning === undefined ? null : tuningOf(options),
+    library: options.cublasLt === false ? null : cublasLt(driver, () => openCublasLt(addon)),
   };
 }
 
@@ -101,12 +114,15 @@ function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): Eng
   return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
+/** As for any engine with groups of threads, but products may be a library's. */
+const lowering: Lowering = { ...threadLowering, contraction: anyLowering.contraction };
+
 function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
   const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
   const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
   return showCaps({
     ...ptxCaps(target.computeCapability, limits),
-    lowering: threadLowering,
+    lowering,
     maxBufferBytes: memoryBytes,
     // Loads and stores of vectors are of 16 bytes.
     bindAlign: 16,

@@ -39,14 +39,14 @@ bool Get(void* library, const char* name, F* function) {
 }
 
 template <typename T>
-int Call(const Routines<T>& routines, const Product& p, cl_command_queue* queue, cl_event* event) {
+int Call(const Routines<T>& routines, const Product& p, const Matrices& at, cl_command_queue* queue, cl_event* event) {
   const int a = p.a.transposed ? kTransposed : kAsItIs;
   const int b = p.b.transposed ? kTransposed : kAsItIs;
   if (p.batch == 1)
-    return routines.one(kRowMajor, a, b, p.m, p.n, p.k, 1, p.a.buffer, p.a.offset, p.a.stride, p.b.buffer, p.b.offset, p.b.stride,
-                        0, p.c.buffer, p.c.offset, p.c.stride, queue, event);
-  return routines.batch(kRowMajor, a, b, p.m, p.n, p.k, 1, p.a.buffer, p.a.offset, p.a.stride, p.a.distance, p.b.buffer,
-                        p.b.offset, p.b.stride, p.b.distance, 0, p.c.buffer, p.c.offset, p.c.stride, p.c.distance, p.batch, queue,
+    return routines.one(kRowMajor, a, b, p.m, p.n, p.k, 1, at.a, p.a.offset, p.a.stride, at.b, p.b.offset, p.b.stride,
+                        0, at.c, p.c.offset, p.c.stride, queue, event);
+  return routines.batch(kRowMajor, a, b, p.m, p.n, p.k, 1, at.a, p.a.offset, p.a.stride, p.a.distance, at.b,
+                        p.b.offset, p.b.stride, p.b.distance, 0, at.c, p.c.offset, p.c.stride, p.c.distance, p.batch, queue,
                         event);
 }
 
@@ -77,8 +77,8 @@ void NeedBlast() {
   if (!blastOpened) throw ClError{CL_INVALID_VALUE, "CLBlast", -1, "openClblast() comes first"};
 }
 
-void Enqueue(const Product& product, cl_command_queue queue, cl_event* event) {
+void Enqueue(const Product& product, const Matrices& matrices, cl_command_queue queue, cl_event* event) {
   NeedBlast();
-  const int code = product.isDouble ? Call(twice, product, &queue, event) : Call(single, product, &queue, event);
+  const int code = product.isDouble ? Call(twice, product, matrices, &queue, event) : Call(single, product, matrices, &queue, event);
   if (code != 0) throw ClError{code, product.isDouble ? "CLBlastDgemm" : "CLBlastSgemm"};
 }

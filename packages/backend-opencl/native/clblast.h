@@ -7,28 +7,18 @@
 #include <string>
 
 #include "cl.h"
+#include "product.h"
 
 /** Opens the library, once per process; an empty string, or why it could not. Thread-safe. */
 std::string OpenBlast(const std::string& path);
 
-/** Matrices in a buffer, row-major; everything counts elements. */
-struct Operand {
-  cl_mem buffer;
-  size_t offset;
-  size_t stride;
-  size_t distance;
-  bool transposed;
-};
-
-/** c = a b, `batch` times. */
-struct Product {
-  bool isDouble;
-  size_t m, n, k, batch;
-  Operand a, b, c;
+/** The buffers of a product. */
+struct Matrices {
+  cl_mem a, b, c;
 };
 
 /** Throws where the library is not open. */
 void NeedBlast();
 
 /** Enqueues a product, of which everything has been checked; throws ClError with CLBlast's code, whose `call` begins with CLBlast. */
-void Enqueue(const Product& product, cl_command_queue queue, cl_event* event);
+void Enqueue(const Product& product, const Matrices& matrices, cl_command_queue queue, cl_event* event);

@@ -41,7 +41,6 @@ enum CommandKind : int {
   kProduct = 4,   // 1 for double, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed
 };
 
-constexpr size_t kProductCells = 22;
 
 class Driver {
  public:

@@ -1,6 +1,6 @@
 /**
  * The system gives no further thread: programs are compiled, and reads waited for, where they were asked for. Needs `pthread_create` replaced by
- * one that fails once the file NO_THREADS names is there (src/hostile.test.ts).
+ * one that fails once the file NO_THREADS names is there (src/shared.test.ts).
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

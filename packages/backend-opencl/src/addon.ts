@@ -3,7 +3,7 @@
  *
  * Loading never throws: where there is no binary or no OpenCL library, `openLibrary` says why.
  */
-import { loadAddon } from '@polygrad/addon';
+import { type EngineDriver, loadAddon } from '@polygrad/addon';
 
 /** What the addon says about one device; names of fields are its own. */
 export interface DeviceRecord {
@@ -36,14 +36,7 @@ export interface DeviceRecord {
  * A context and an in-order queue. Failures are thrown as `NativeError`. Buffers, programs and kernels are numbers. Every number and length is
  * checked; kernels and compiled programs are trusted.
  */
-export interface Driver {
-  alloc(bytes: number): number;
-  free(buffer: number): void;
-  upload(buffer: number, offset: number, data: Uint8Array): void;
-  readSync(buffer: number, offset: number, into: Uint8Array): void;
-  /** Rejects where `into` was transferred away or made shorter meanwhile. */
-  read(buffer: number, offset: number, into: Uint8Array): Promise<void>;
-  idle(): Promise<void>;
+export interface Driver extends EngineDriver {
   /**
    * Starts compiling on a thread; whatever needs the program waits for it, and throws what the compiler says. `reload`: the driver
    * compiles for good only when asked for a binary, and the program is loaded from that. `lock`: a file that is locked meanwhile.
@@ -62,11 +55,6 @@ export interface Driver {
   /** `layout`: groups (3), threads of a group (3), then the bytes of each argument, 0 for a buffer. */
   kernel(program: number, name: string, layout: Float64Array): number;
   releaseKernel(kernel: number): void;
-  /** Commands as commands.ts writes them. */
-  submit(cells: Uint8Array, count: number): void;
-  /** The same, waiting; nanoseconds of each command on the device, negative where they are not known. */
-  submitTimed(cells: Uint8Array, count: number): Float64Array;
-  dispose(): void;
 }
 
 export interface Addon {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
 import { lockFileOf, poclLockFolder } from './build-locks.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'polygrad-locks-'));
 afterAll(() => rmSync(parent, { recursive: true }));

@@ -1,17 +1,21 @@
 /** Products of every form by CLBlast itself, on both kinds of kernels. */
+import { forms, problemsOfForms, watched } from '@polygrad/addon/fixtures';
 import { flush, setEngine } from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
-import { forms, watched } from './testing/clblast.ts';
-import { clblastMissing, problemsOfForms } from './testing/clblast-forms.ts';
+import { clblastMissing } from './fixtures/clblast.ts';
+import { kit } from './fixtures/kit.ts';
 
 describe.skipIf(clblastMissing() !== null)('CLBlast', () => {
-  it.each([false, true])('computes every form where it was measured faster, groups of threads: %s', async (simt) => {
-    const { engine, products } = watched('real', { simt });
-    await setEngine(engine);
-    expect(await problemsOfForms(engine, products, Object.keys(forms))).toEqual([]);
-    expect(engine.clblastMissing).toBeNull();
-    flush();
-    await setEngine('cpu').catch(() => {});
-    engine.dispose();
-  });
+  it.each([false, true])(
+    'computes every form where it was measured faster, groups of threads: %s',
+    async (otherwise) => {
+      const { engine, products } = watched(kit, 'real', { otherwise });
+      await setEngine(engine);
+      expect(await problemsOfForms(engine, products, Object.keys(forms))).toEqual([]);
+      expect(kit.products.missing(engine)).toBeNull();
+      flush();
+      await setEngine('cpu').catch(() => {});
+      engine.dispose();
+    },
+  );
 });

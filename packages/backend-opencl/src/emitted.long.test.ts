@@ -9,7 +9,7 @@ import {
 } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { createOpenClEngine } from './engine.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 describe.skipIf(!hasDevice())('the printed programs', () => {
   const engine = hasDevice() ? createOpenClEngine({ cache: false }) : null;

@@ -1,5 +1,6 @@
 /** A kernel as the engine dispatches it, and printing one. */
-import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
+import { AddonKernel, type CommandBuffer, type DeviceMemory } from '@polygrad/addon';
+import { type Binding, showKernel } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, type PrintedKernel, printOpenCl } from '@polygrad/emit-c';
 import type { Held } from './programs.ts';
@@ -14,37 +15,44 @@ const scalarBytes: Readonly<Record<DType, number>> = {
   float32: 4, float64: 8, float16: 2, bfloat16: 2, int8: 1, int16: 2, int32: 4, int64: 8, uint8: 1, uint16: 2, uint32: 4, uint64: 8, bool: 1,
 };
 
-/** A compiled kernel. `handle` is the driver's number for it, -1 as long as there is none. */
-export class OpenClKernel implements CompiledKernel {
-  readonly program: Program;
+/** A kernel with its OpenCL C; in a batch it has two cells for each buffer and one for each scalar. */
+export class OpenClKernel extends AddonKernel {
   /** Null until somebody needs it: programs that a library computes are not compiled. */
   held: Held | null;
-  readonly params: PrintedKernel['params'];
-  readonly scalars: PrintedKernel['scalars'];
-  /** Bindings a dispatch gives: one for each slot. */
-  readonly bindingCount: number;
-  /** True where there is no group to run. */
-  readonly empty: boolean;
+  readonly printed: PrintedKernel;
   /** What the driver must know: groups, threads, bytes of each argument (0 for buffers). */
   readonly layout: Float64Array;
-  readonly argumentCount: number;
-  readonly printed: PrintedKernel;
-  handle = -1;
-  released = false;
 
   constructor(program: Program, printed: PrintedKernel, held: Held | null) {
-    this.program = program;
+    const { params, scalars, dispatch, group } = printed;
+    const cells = 2 * params.length + scalars.length;
+    super(program, { scalars: scalars.length, empty: dispatch.includes(0), cells });
     this.held = held;
-    this.params = printed.params;
-    this.scalars = printed.scalars;
     this.printed = printed;
-    this.bindingCount = program.params.reduce((most, p) => Math.max(most, p.arg.slot + 1), 0);
-    this.empty = printed.dispatch.includes(0);
-    this.argumentCount = 2 * printed.params.length + printed.scalars.length;
-    const sizes = new Array<number>(this.argumentCount).fill(0);
-    for (const p of printed.params) sizes[p.offsetArgument] = 8;
-    for (const s of printed.scalars) sizes[s.at] = scalarBytes[s.dtype];
-    this.layout = Float64Array.of(...printed.dispatch, ...printed.group, ...sizes);
+    const sizes = new Array<number>(cells).fill(0);
+    for (const p of params) sizes[p.offsetArgument] = 8;
+    for (const s of scalars) sizes[s.at] = scalarBytes[s.dtype];
+    this.layout = Float64Array.of(...dispatch, ...group, ...sizes);
+  }
+
+  write(
+    encoded: CommandBuffer,
+    at: number,
+    memory: DeviceMemory,
+    bindings: readonly Binding[],
+    scalars: readonly (number | bigint)[],
+  ): void {
+    const { params, scalars: slots } = this.printed;
+    for (let i = 0; i < params.length; i++) {
+      const p = params[i]!;
+      const b = bindings[p.slot]!;
+      encoded.number(at + p.binding, memory.within(b, b.bytes));
+      encoded.offset(at + p.offsetArgument, b.offset / p.bytes);
+    }
+    for (let i = 0; i < slots.length; i++) {
+      const s = slots[i]!;
+      encoded.scalar(at + s.at, s.dtype, scalars[s.slot]!);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 /** The engine's kernels: printed, compiled in the background, made when they are first run or somebody waits for them. */
-import { CompileError, type CompiledKernel, type KernelSource } from '@polygrad/core/engine';
+import type { KernelTable } from '@polygrad/addon';
+import { CompileError, type KernelSource } from '@polygrad/core/engine';
 import { printProgram, type Program } from '@polygrad/core/kernel';
 import { PrintError } from '@polygrad/emit-c';
 import { explainBuild } from './build-log.ts';
@@ -7,7 +8,7 @@ import { OpenClKernel, printKernel } from './kernel.ts';
 import { BuildError, type Held, ProgramStore } from './programs.ts';
 import type { Setup } from './setup.ts';
 
-export class Kernels {
+export class Kernels implements KernelTable<OpenClKernel> {
   readonly #setup: Setup;
   readonly #programs: ProgramStore;
 
@@ -22,12 +23,11 @@ export class Kernels {
     return { compiled, fromDisk };
   }
 
-  /** True for programs that a library computes. */
-  isForLibrary({ product }: Program): boolean {
+  /** True for programs that a library computes, which are compiled where it fails. */
+  #isForLibrary({ product }: Program): boolean {
     return product !== undefined && this.#setup.library?.takes(product) === true;
   }
 
-  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what OpenCL C cannot say. */
   start(programs: readonly Program[]): OpenClKernel[] {
     const printed = programs.map((program) => {
       try {
@@ -38,7 +38,7 @@ export class Kernels {
       }
     });
     const kernels = programs.map((program, i) => new OpenClKernel(program, printed[i]!, null));
-    const wanted = kernels.filter(({ program }) => !this.isForLibrary(program));
+    const wanted = kernels.filter(({ program }) => !this.#isForLibrary(program));
     const held = this.#programs.take(wanted.map((kernel) => kernel.printed));
     wanted.forEach((kernel, i) => {
       kernel.held = held[i]!;
@@ -46,7 +46,6 @@ export class Kernels {
     return kernels;
   }
 
-  /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
   handleOf(kernel: OpenClKernel): number {
     if (kernel.handle >= 0) return kernel.handle;
     const { program, printed, layout } = kernel;
@@ -60,7 +59,6 @@ export class Kernels {
     return kernel.handle;
   }
 
-  /** Resolves when these are compiled, or refused; null where `handleOf` would wait for none of them. */
   compiling(kernels: readonly OpenClKernel[]): Promise<void> | null {
     const open: Held[] = [];
     for (const { handle, held } of kernels)
@@ -68,13 +66,12 @@ export class Kernels {
     return open.length === 0 ? null : this.#programs.whenBuilt(open);
   }
 
-  /** Resolves when all are compiled, or refused. */
   ready(): Promise<void> {
     return this.#programs.whenBuilt();
   }
 
-  release(kernels: readonly CompiledKernel[]): void {
-    for (const kernel of kernels as readonly OpenClKernel[]) {
+  release(kernels: readonly OpenClKernel[]): void {
+    for (const kernel of kernels) {
       if (kernel.released) continue;
       kernel.released = true;
       if (kernel.handle >= 0) this.#setup.driver.releaseKernel(kernel.handle);
@@ -84,6 +81,6 @@ export class Kernels {
 }
 
 /** The text the compiler was given, before its entry point was renamed. */
-export function sourceOf(kernel: CompiledKernel): KernelSource {
-  return { language: 'opencl', text: (kernel as OpenClKernel).printed.source };
+export function sourceOf({ printed }: OpenClKernel): KernelSource {
+  return { language: 'opencl', text: printed.source };
 }

@@ -8,7 +8,7 @@ import { isCutShort } from '@polygrad/addon';
 import { EngineMissingError } from '@polygrad/core/engine';
 import { describe, expect, it } from 'vitest';
 import { ProgramCache } from './program-cache.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
 

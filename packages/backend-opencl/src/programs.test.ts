@@ -26,7 +26,7 @@ import { cacheKey, ProgramCache } from './program-cache.ts';
 import { BuildError, ProgramStore } from './programs.ts';
 import { setUp } from './setup.ts';
 import { combineSources } from './source.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { chooseDevice } from './devices.ts';
 import { openClProvider } from './provider.ts';
 import { wishedDevice } from './setup.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 it.skipIf(!hasDevice())('a processor says so, with everything that its speed depends on', async () => {
   const { device, record } = chooseDevice(wishedDevice({}));

@@ -2,7 +2,7 @@
 import { fmod, profile, remainder, setEngine, tensor } from '@polygrad/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOpenClEngine, type OpenClEngine } from './engine.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 describe.skipIf(!hasDevice())('remainders with special values among the operands', () => {
   let engine: OpenClEngine;

@@ -11,12 +11,12 @@ import {
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { isNativeError } from '@polygrad/addon';
+import { type AddonLibrary, isNativeError, withDriverCode } from '@polygrad/addon';
 import { anyLowering } from '@polygrad/core/engine/threads';
 import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
 import { type DeviceRecord, type Driver, libraryPath } from './addon.ts';
-import { Clblast, clblastOf } from './clblast.ts';
+import { clblast, clblastOf } from './clblast.ts';
 import { lockFileOf, poclLockFolder } from './build-locks.ts';
 import { chooseDevice } from './devices.ts';
 import { codeName } from './errors.ts';
@@ -70,7 +70,7 @@ export interface Setup {
   /** Most bytes to hold. */
   readonly limit: number;
   readonly tuning: EngineTuning | null;
-  readonly library: Clblast | null;
+  readonly library: AddonLibrary | null;
 }
 
 /** The device wished for: the options', else POLYGRAD_OPENCL_DEVICE. */
@@ -111,10 +111,8 @@ export function setUp(options: OpenClEngineOptions): Setup {
     driver = new addon.Driver(device.index, device.unifiedMemory, !isSimulator);
   } catch (error) {
     if (!isNativeError(error)) throw error;
-    throw new EngineMissingError(
-      'opencl',
-      `${device.name} cannot be opened: ${error.call} says ${codeName(error.code)}`,
-    );
+    const why = `${device.name} cannot be opened: ${error.call} says ${codeName(error.code)}`;
+    throw withDriverCode(new EngineMissingError('opencl', why), error);
   }
   const isPocl = record.platform === 'Portable Computing Language';
   const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
@@ -142,7 +140,7 @@ export function setUp(options: OpenClEngineOptions): Setup {
     library:
       isSimulator || options.clblast === false
         ? null
-        : new Clblast(driver, clblastOf(addon, libraryPath()), facts.fp64, lock),
+        : clblast(driver, clblastOf(addon, libraryPath()), facts.fp64, lock),
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
   };
 }

@@ -4,7 +4,7 @@ import { EngineMissingError } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { chooseDevice } from './devices.ts';
 import { createOpenClEngine, listOpenClDevices, type OpenClEngine } from './index.ts';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 // Before anything asks for devices.
 vi.hoisted(() => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { hasDevice } from './testing/device.ts';
+import { hasDevice } from './fixtures/device.ts';
 
 const binary = fileURLToPath(new URL('../native/build/opencl.node', import.meta.url));
 

@@ -13,8 +13,8 @@ export class DeviceFaultError extends DeviceLostError {
   override readonly name: string = 'DeviceFaultError';
   /** True: the process must be started anew to use the device again. */
   readonly fatal = true;
-  /** The driver's code: 700 for an illegal address under CUDA. `code` is the library's. */
-  readonly driverCode: number;
+  /** The driver's code. `code` is the library's. */
+  override readonly driverCode: number;
 
   constructor(engine: string, device: string, reason: string, driverCode: number, options?: ErrorOptions) {
     super(engine, device, `${reason}; no engine of this process works on it any more`, options);

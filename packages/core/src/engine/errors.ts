@@ -52,7 +52,7 @@ export class OutOfMemoryError extends PolygradError {
     const list = holders.map(({ bytes, count }) => `${count} of ${bytes} bytes`).join(', ');
     const hint = this.#hint ?? 'dispose tensors you no longer need, use a smaller batch, or wrap steps in scope()';
     const text = `${pooled} bytes kept for reuse were given back first${list === '' ? '' : `; most is held by buffers: ${list}`}; ${hint}`;
-    return Object.assign(new OutOfMemoryError(this.#where, this, text), { pooled, holders, cause: this });
+    return Object.assign(new OutOfMemoryError(this.#where, this, text), { ...this, pooled, holders, cause: this });
   }
 }
 

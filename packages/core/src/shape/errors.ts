@@ -46,6 +46,8 @@ export class PolygradError extends Error {
   readonly code: PolygradErrorCode;
   /** The function the user called, or the part of an engine. */
   readonly op: string;
+  /** The driver's own number where an error of a driver is behind this: 700 for an illegal address under CUDA, -5 for CL_OUT_OF_RESOURCES. */
+  declare readonly driverCode?: number;
 
   constructor(code: PolygradErrorCode, op: string, message: string, options?: ErrorOptions) {
     super(`[${op}] ${message}`, options);

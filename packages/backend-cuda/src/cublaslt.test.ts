@@ -1,0 +1,104 @@
+/** cuBLASLt: found where it is, absent without complaint, right in every form by a library of the simulated driver, and left alone when it fails. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { forms, problemsOfForms, watched } from '@polygrad/addon/fixtures';
+import { setEngine } from '@polygrad/core';
+import { describe, expect, it } from 'vitest';
+import { cublasLtPlaces, cublasLtVariable } from './cublaslt.ts';
+import { hasSimulator, simulator } from './fixtures/device.ts';
+import { kit } from './fixtures/kit.ts';
+import { ask } from './fixtures/process.ts';
+
+const library = simulator === null ? '' : join(dirname(simulator), 'libcublaslt-sim.so');
+
+it('is looked for in the system, a toolkit and the packages of Python', () => {
+  const root = mkdtempSync(join(tmpdir(), 'polygrad-cublaslt-'));
+  try {
+    const files = [
+      'toolkit/lib64/libcublasLt.so.12',
+      'venv/lib/python3.12/site-packages/nvidia/cublas/lib/libcublasLt.so.12',
+      'conda/lib/libcublasLt.so.11',
+      'home/.local/lib/python3.13/site-packages/nvidia/cu13/lib/libcublasLt.so.13',
+    ].map((path) => join(root, path));
+    for (const path of files) {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, '');
+    }
+    const [CUDA_HOME, VIRTUAL_ENV, CONDA_PREFIX, HOME] = ['toolkit', 'venv', 'conda', 'home'].map((x) => join(root, x));
+    const places = cublasLtPlaces({ CUDA_HOME, VIRTUAL_ENV, CONDA_PREFIX, HOME }, 'linux');
+    expect(places.slice(0, 3)).toEqual(['libcublasLt.so.13', 'libcublasLt.so.12', 'libcublasLt.so.11']);
+    expect(places.filter((path) => path.startsWith(root))).toEqual(files);
+    expect(cublasLtPlaces({}, 'win32')).toEqual(['cublasLt64_13.dll', 'cublasLt64_12.dll', 'cublasLt64_11.dll']);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+describe.skipIf(!hasSimulator())('cuBLASLt of the simulated driver', () => {
+  it('computes every form where it was measured faster', async () => {
+    process.env[cublasLtVariable] = library;
+    const { engine, products } = watched(kit, 'real');
+    await setEngine(engine);
+    expect(await problemsOfForms(engine, products, Object.keys(forms))).toEqual([]);
+    expect(kit.products.missing(engine)).toBeNull();
+    engine.dispose();
+  });
+
+  const product = `
+    const said = [];
+    const list = (n) => Float32Array.from({ length: n }, (_, i) => (i % 7) - 3);
+    const [a, b] = [core.tensor(list(96 * 64), { shape: [96, 64] }), core.tensor(list(64 * 32), { shape: [64, 32] })];
+    const sum = async () => { const t = core.matmul(a, b).square(); const s = await t.sum().item(); t.dispose(); return s; };`;
+  const env = { POLYGRAD_CUDA_DRIVER: simulator ?? '' };
+
+  it('is absent without complaint, and says why to whoever asks', () => {
+    const of = (path: string): [string | null, number, object[]] =>
+      ask(
+        `const engine = cuda.createCudaEngine({ tuning: false });
+         await core.setEngine(engine);
+         ${product}
+         say([engine.cublasLtMissing, await sum(), (await core.tune(engine, { budget: 0 })).filter(({ tile }) => tile === 'library')]);`,
+        { ...env, [cublasLtVariable]: path },
+      );
+    const [none, missing, wrong] = [of(''), of('/nowhere/libcublasLt.so.12'), of('libc.so.6')];
+    expect(none[0]).toMatch(/simulated driver has none/);
+    expect(missing[0]).toMatch(/nowhere/);
+    if (process.platform === 'linux') expect(wrong[0]).toMatch(/lacks cublasLtCreate: cuBLASLt of CUDA 11\.4/);
+    for (const [, value, tuned] of [none, missing, wrong]) expect([value, tuned]).toEqual([none[1], []]);
+  });
+
+  it('gives way to kernels when a routine fails, and nothing is lost', () => {
+    const calls = [
+      'cublasLtCreate',
+      'cublasLtMatmulAlgoGetHeuristic',
+      'cublasLtMatmul',
+      'cublasLtMatmulPreferenceCreate',
+    ];
+    for (const call of calls) {
+      const [before, after, missing, lost, memory] = ask<[number, number, string | null, boolean, number]>(
+        `const engine = cuda.createCudaEngine({ tuning: false });
+         await core.setEngine(engine);
+         let lost = false;
+         engine.lost.then(({ reason }) => { lost = reason === 'lost'; });
+         ${product}
+         const before = await sum();
+         const { submitTimed } = engine;
+         engine.submitTimed = async (commands) => {
+           const times = await submitTimed.call(engine, commands);
+           return times.map((time, i) => (commands[i].kernel?.program.product === undefined ? 1e9 : 1));
+         };
+         await core.tune(engine, { budget: 0 });
+         process.env.POLYGRAD_CUDA_SIM_FAIL = '${call}@1+=14';
+         // An engine of its own: this one has a handle already.
+         const other = cuda.createCudaEngine({ tuning: false });
+         const after = await sum();
+         await core.idle();
+         say([before, after, engine.cublasLtMissing, lost, other.memory().bytes]);`,
+        { ...env, [cublasLtVariable]: library },
+      );
+      expect([after, lost, memory], call).toEqual([before, false, 0]);
+      if (call === 'cublasLtMatmul') expect(missing).toMatch(/failed: cublasLtMatmul failed with CUDA error 14/);
+    }
+  });
+});
