@@ -163,7 +163,7 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
 }
 
 /** Of arguments, what says which code is printed. */
-const printed = ['slot', 'access', 'value', 'kind', 'axis', 'lane', 'op', 'unrollHint', 'length'] as const;
+const printed = ['slot', 'access', 'value', 'kind', 'axis', 'lane', 'op', 'unrollHint', 'length', 'tile', 'part', 'across', 'along', 'pending'] as const;
 
 /**
  * True if emitters print the same code for both: names, costs and lengths of tensors may differ.
