@@ -120,9 +120,18 @@ void round_tf32(Warp &w, const Instruction &i, uint32_t mask) {
   }
 }
 
+void unpack(Warp &w, const Instruction &i, uint32_t mask) {
+  for (unsigned t = 0; t < lanes; t++) {
+    if (!(mask >> t & 1)) continue;
+    const uint32_t pair = reg<uint32_t>(w, i.d)[t];
+    for (unsigned n = 0; n < 2; n++) reg<uint16_t>(w, i.vector[n])[t] = uint16_t(pair >> 16 * n);
+  }
+}
+
 }  // namespace
 
 void add_matrices(Forms &forms) {
+  forms["mov.b32 {}="] = {unpack, "2hw"};
   const std::string mma = "mma.sync.aligned.";
   forms[mma + "m16n8k8.row.col.f32.f16.f16.f32"] = {multiply16<8, Kind16::half>, "T4T2T1T4"};
   forms[mma + "m16n8k16.row.col.f32.f16.f16.f32"] = {multiply16<16, Kind16::half>, "T4T4T2T4"};

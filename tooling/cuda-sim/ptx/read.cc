@@ -469,6 +469,7 @@ class Reader {
     const Forms &forms = all_forms();
     auto found = forms.find(name);
     if (name == "mov.b32" && operands.size() == 2 && operands[1].type == Operand::vector) found = forms.find(name + " {}");
+    if (name == "mov.b32" && operands.size() == 2 && operands[0].type == Operand::vector) found = forms.find("mov.b32 {}=");
     if (name == "cp.async.cg.shared.global" && operands.size() == 4) found = forms.find(name + " 4");
     if (name == "cvt.s32.s16" && operands.size() == 2) found = forms.find(name + " " + letter_of(operands[1]));
     if (found == forms.end()) refuse("unknown instruction " + name);
