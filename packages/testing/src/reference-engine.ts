@@ -13,7 +13,7 @@ import {
   showKernel,
 } from '@polygrad/core/engine';
 import { CompileError, type DType, type EngineCaps, type IEngine, type TypedArray } from '@polygrad/core/functions';
-import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
+import { interpret, type KOp, type MatrixForm, printProgram, type Program } from '@polygrad/core/kernel';
 import {
   anyLowering,
   BASE_OPS,
@@ -24,6 +24,7 @@ import {
   ternaryOps,
   unaryOps,
 } from '@polygrad/core/internals';
+import { matrixLowering } from '@polygrad/core/engine/threads';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {
@@ -33,6 +34,8 @@ export interface ReferenceEngineOptions {
   readonly maxGroup?: number;
   /** Threads of a subgroup, with `simt`: a power of two. Default: it has none. */
   readonly subgroup?: number;
+  /** With `simt`: it multiplies tiles of matrices and copies to group memory beside other work, as cards do; these tiles. Default: it does not. */
+  readonly matrix?: readonly MatrixForm[];
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
@@ -80,6 +83,7 @@ export function createReferenceEngine({
   simt = false,
   maxGroup = 256,
   subgroup,
+  matrix,
   nativeFunctions = false,
   dtypes = everyDType,
   computes = everyDType,
@@ -97,14 +101,16 @@ export function createReferenceEngine({
     computes: new Set(computes),
     nativeOps: new Set(nativeFunctions ? functions : []),
     simt,
-    lowering: anyLowering,
+    lowering: matrix === undefined ? anyLowering : matrixLowering,
     vectorBytes: 16,
-    sharedBytes: simt ? 16384 : 1 << 20,
+    sharedBytes: matrix !== undefined ? 49152 : simt ? 16384 : 1 << 20,
+    matrix,
+    copies: matrix !== undefined,
     subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
     maxGroup: simt ? maxGroup : 1,
     maxBindings,
     maxBufferBytes: 2 ** 31,
-    bindAlign: 8,
+    bindAlign: matrix === undefined ? 8 : 16,
     arena: true,
     parallelism: 1,
     atomics: new Set(['add', 'max', 'min', 'or'] as const),

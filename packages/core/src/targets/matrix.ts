@@ -1,0 +1,11 @@
+/** What engines with tiles of matrices (`caps.matrix`) bring along to have kernels shaped for them. Apart from threads.ts: pages have none. */
+import { matrixContraction } from '../contraction/simt/matrix.ts';
+import type { Lowering } from '../engine/engine.ts';
+import { choicesOf } from '../tuning/choices.ts';
+import { threadLowering } from './threads.ts';
+
+/** For engines with groups of threads that compute in every dtype they hold, and multiply tiles of matrices where their `caps` list some. */
+export const matrixLowering: Lowering = {
+  ...threadLowering,
+  contraction: (kernel, e, engine) => matrixContraction(kernel, e, engine.caps, choicesOf(engine)),
+};
