@@ -12,7 +12,7 @@ import {
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { threadLowering } from '@polygrad/core/engine/threads';
+import { matrixLowering } from '@polygrad/core/engine/threads';
 import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
 import type { DeviceRecord, Driver } from './addon.ts';
 import { chooseDevice } from './devices.ts';
@@ -106,7 +106,7 @@ function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
   const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
   return showCaps({
     ...ptxCaps(target.computeCapability, limits),
-    lowering: threadLowering,
+    lowering: matrixLowering,
     maxBufferBytes: memoryBytes,
     // Loads and stores of vectors are of 16 bytes.
     bindAlign: 16,

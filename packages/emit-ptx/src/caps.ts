@@ -1,5 +1,5 @@
 /** What a compiler of kernels must know of a card whose programs are emitted as PTX. */
-import type { DType, KOp, TargetCaps } from '@polygrad/core/kernel';
+import type { DType, KOp, MatrixForm, TargetCaps } from '@polygrad/core/kernel';
 
 /** What the driver says of a card. What is left out is what every card of its compute capability has. */
 export interface PtxLimits {
@@ -29,13 +29,20 @@ export const ptxNativeOps: ReadonlySet<KOp> = new Set<KOp>([
   'MULHI',
 ]);
 
+/** Tiles of matrices by the compute capability that has them first. */
+const tiles: readonly (readonly [capability: number, form: MatrixForm])[] = [
+  [75, { dtype: 'float16', tile: 'm16n8k8' }],
+  [80, { dtype: 'float16', tile: 'm16n8k16' }],
+  [80, { dtype: 'bfloat16', tile: 'm16n8k16' }],
+];
+
 /**
  * What kernels are lowered for on a card of this compute capability. An engine adds what it knows of memory.
  *
  * @example
  * ptxCaps(80, { multiprocessors: 108 }).simt; // true
  */
-export function ptxCaps(_computeCapability: number, limits: PtxLimits = {}): TargetCaps {
+export function ptxCaps(computeCapability: number, limits: PtxLimits = {}): TargetCaps {
   return {
     dtypes: new Set(dtypes),
     computes: new Set(dtypes),
@@ -44,6 +51,8 @@ export function ptxCaps(_computeCapability: number, limits: PtxLimits = {}): Tar
     simt: true,
     vectorBytes: 16,
     sharedBytes: limits.sharedBytes ?? 48 * 1024,
+    matrix: tiles.filter(([least]) => computeCapability >= least).map(([, form]) => form),
+    copies: computeCapability >= 80,
     subgroups: { least: 32, most: 32, numbered: true },
     maxGroup: limits.maxGroup ?? 1024,
     // Of 4 KiB of parameters: eight bytes each, and room for scalars.

@@ -242,35 +242,29 @@ class Products {
     const { form, depth, tiles, across } = this.#nest;
     const steps = stepsOf(form.tile);
     const set = e.idiv(this.#thread, matrixThreads);
-    const [down, right] = [e.idiv(set, across), e.irem(set, across)];
-    const fragments = (number: 0 | 1, first: number): readonly KNode[] => {
+    const place = [e.idiv(set, across), e.irem(set, across)] as const;
+    const sides = [16, 8] as const;
+    const fragment = (number: 0 | 1, i: number, first: number): KNode => {
       const panel = this.#panels[number];
       const part = number === 0 ? 'a' : 'b';
-      const side = number === 0 ? 16 : 8;
       const pitch = pitchOf(panel, form);
       const start = e.mul(slot, panelLength(panel, form));
-      return Array.from({ length: tiles[number] }, (_, i) => {
-        const element = e.add(e.mul(number === 0 ? down : right, tiles[number] * side), i * side);
-        const at = panel.alongSum
-          ? e.add(e.mul(element, pitch), first)
-          : e.add(element, e.i32(first * pitch));
-        const arg = {
-          tile: form.tile,
-          part,
-          across: panel.alongSum ? pitch : 1,
-          along: panel.alongSum ? 1 : pitch,
-        } as const;
-        return b.here('FRAGMENT', form.dtype, fragmentLanes(part, form.tile), [this.#memory[number]!, e.add(start, at)], arg);
-      });
+      const element = e.add(e.mul(place[number], tiles[number] * sides[number]), i * sides[number]);
+      const at = panel.alongSum ? e.add(e.mul(element, pitch), first) : e.add(element, first * pitch);
+      const arg = { tile: form.tile, part, across: panel.alongSum ? pitch : 1, along: panel.alongSum ? 1 : pitch } as const;
+      const lanes = fragmentLanes(part, form.tile);
+      return b.here('FRAGMENT', form.dtype, lanes, [this.#memory[number]!, e.add(start, at)], arg);
     };
     for (let first = 0; first < depth; first += steps) {
-      const [x, y] = [fragments(0, first), fragments(1, first)];
-      for (const [i, a] of x.entries())
-        for (const [j, c] of y.entries()) {
+      const right = Array.from({ length: tiles[1] }, (_, j) => fragment(1, j, first));
+      for (let i = 0; i < tiles[0]; i++) {
+        const left = fragment(0, i, first);
+        for (const [j, y] of right.entries()) {
           const number = i * tiles[1] + j;
           const sum = b.load(sums, number);
-          b.store(sums, number, b.here('MATRIX', 'float32', 4, [a, c, sum], { tile: form.tile }));
+          b.store(sums, number, b.here('MATRIX', 'float32', 4, [left, y, sum], { tile: form.tile }));
         }
+      }
     }
   }
 }
