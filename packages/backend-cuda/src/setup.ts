@@ -35,6 +35,11 @@ export interface CudaEngineOptions {
   readonly tuning?: 'automatic' | 'load' | false;
   /** Where measurements are kept. Default: `defaultStore()` of @polygrad/core. */
   readonly tuningStore?: TuningStore;
+  /**
+   * How exact products of matrices of float32 are. 'high': factors are rounded to TF32, which has ten binary digits behind the point; cards from
+   * compute capability 8.0 on multiply it many times as fast. Default: 'highest', float32 throughout.
+   */
+  readonly float32MatmulPrecision?: 'highest' | 'high';
 }
 
 /** Everything an engine needs that does not change. */
@@ -62,6 +67,7 @@ const rules: OptionRules<CudaEngineOptions> = {
   device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a card, its UUID or a part of its name'],
   memory: numberFrom(1),
   tuning: oneOf('automatic', 'load', false),
+  float32MatmulPrecision: oneOf('highest', 'high'),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
 };
 
@@ -88,7 +94,7 @@ export function setUp(options: CudaEngineOptions): Setup {
   return {
     driver,
     device: `${device.name} (compute capability ${device.capability})`,
-    caps: capsOf(record, target),
+    caps: capsOf(record, target, options),
     target,
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
     // There is nothing to measure on the processor that plays the card.
@@ -101,9 +107,14 @@ function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): Eng
   return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
-function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
+function capsOf(
+  record: DeviceRecord,
+  target: PtxTarget,
+  { float32MatmulPrecision = 'highest' }: CudaEngineOptions,
+): EngineCaps {
   const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
-  const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
+  const most = Math.max(sharedBytes, sharedOptInBytes);
+  const limits = { sharedBytes: most, maxGroup, multiprocessors, float32MatmulPrecision };
   return showCaps({
     ...ptxCaps(target.computeCapability, limits),
     lowering: matrixLowering,

@@ -9,6 +9,8 @@ export interface PtxLimits {
   readonly maxGroup?: number;
   /** Multiprocessors. Default 16. */
   readonly multiprocessors?: number;
+  /** How exact products of matrices of float32 are: 'high' multiplies in TF32, from sm_80 on. Default 'highest'. */
+  readonly float32MatmulPrecision?: 'highest' | 'high';
 }
 
 // biome-ignore format: a list
@@ -35,6 +37,8 @@ const tiles: readonly (readonly [capability: number, form: MatrixForm])[] = [
   [80, { dtype: 'float16', tile: 'm16n8k16' }],
   [80, { dtype: 'bfloat16', tile: 'm16n8k16' }],
 ];
+/** Only where it is asked for: TF32 has ten binary digits behind the point. */
+const inTf32: (typeof tiles)[number] = [80, { dtype: 'float32', tile: 'm16n8k8' }];
 
 /**
  * What kernels are lowered for on a card of this compute capability. An engine adds what it knows of memory.
@@ -43,6 +47,7 @@ const tiles: readonly (readonly [capability: number, form: MatrixForm])[] = [
  * ptxCaps(80, { multiprocessors: 108 }).simt; // true
  */
 export function ptxCaps(computeCapability: number, limits: PtxLimits = {}): TargetCaps {
+  const listed = limits.float32MatmulPrecision === 'high' ? [...tiles, inTf32] : tiles;
   return {
     dtypes: new Set(dtypes),
     computes: new Set(dtypes),
@@ -51,7 +56,7 @@ export function ptxCaps(computeCapability: number, limits: PtxLimits = {}): Targ
     simt: true,
     vectorBytes: 16,
     sharedBytes: limits.sharedBytes ?? 48 * 1024,
-    matrix: tiles.filter(([least]) => computeCapability >= least).map(([, form]) => form),
+    matrix: listed.filter(([least]) => computeCapability >= least).map(([, form]) => form),
     copies: computeCapability >= 80,
     subgroups: { least: 32, most: 32, numbered: true },
     maxGroup: limits.maxGroup ?? 1024,

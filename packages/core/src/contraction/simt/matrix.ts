@@ -38,6 +38,8 @@ export interface MatrixBlock {
 const depthBytes = 64;
 /** Most stages in group memory, with copies beside other work, and without. */
 const mostStages = { copied: 4, stored: 2 };
+/** Bytes of group memory from which on stages are no longer worth it: two groups should fit where there are 128 KiB. */
+const enoughBytes = 64 * 1024;
 
 /** The value in a narrower dtype, where it is one that was cast; null where it is not. */
 function uncast(e: Exprs, value: KNode, dtype: MatrixForm['dtype']): KNode | null {
@@ -107,7 +109,8 @@ function blockFor(problem: Problem, form: MatrixForm, caps: CodegenCaps): Matrix
   }
   if (!fits()) return null;
   const most = caps.copies === true ? mostStages.copied : mostStages.stored;
-  while (block.stages < most && bytes(block.stages + 1) <= caps.sharedBytes) block.stages++;
+  const room = Math.min(caps.sharedBytes, enoughBytes);
+  while (block.stages < most && bytes(block.stages + 1) <= room) block.stages++;
   return { ...block, parts: partsOf(groups(), steps, depth) };
 }
 
