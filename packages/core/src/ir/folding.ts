@@ -31,7 +31,7 @@ export function foldedValues(program: Program, uses: Uses): ReadonlySet<KNode> {
     const conflict = conflictOf(n, at);
     const use = uses.get(n);
     // What has no sources is short, or has a name already. All threads get to a SUBGROUP, which those of a gate or a select need not.
-    if (use?.count !== 1 || n.op === 'LOOP' || n.op === 'SUBGROUP' || n.op === 'FRAGMENT' || n.src.length === 0) continue;
+    if (use?.count !== 1 || n.op === 'LOOP' || n.op === 'SUBGROUP' || n.src.length === 0) continue;
     const end = printed[use.at] as number;
     if (around[at] !== around[use.at] || body[use.at]?.op === 'LOOP' || conflict < end) continue;
     folded.add(n);
