@@ -83,6 +83,7 @@ const programs = {
   cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15 },
   reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
+  'reference-matrix': { programs: 2000, gradients: 200, trainings: 100 },
 };
 
 /** The same with plans for classes of sizes from the first flush on: of sizes, programs that run at six or seven of them. */
