@@ -34,8 +34,10 @@ export interface ReferenceEngineOptions {
   readonly maxGroup?: number;
   /** Threads of a subgroup, with `simt`: a power of two. Default: it has none. */
   readonly subgroup?: number;
-  /** With `simt`: it multiplies tiles of matrices and copies to group memory beside other work, as cards do; these tiles. Default: it does not. */
-  readonly matrix?: readonly MatrixForm[];
+  /** With `simt`: tiles of matrices that 32 threads multiply as one. Default: none. */
+  readonly matrix?: readonly MatrixForm[] | undefined;
+  /** With `simt`: threads copy to group memory beside other work. Default: they do where there are tiles of matrices. */
+  readonly copies?: boolean | undefined;
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
@@ -84,6 +86,7 @@ export function createReferenceEngine({
   maxGroup = 256,
   subgroup,
   matrix,
+  copies = matrix !== undefined,
   nativeFunctions = false,
   dtypes = everyDType,
   computes = everyDType,
@@ -105,7 +108,7 @@ export function createReferenceEngine({
     vectorBytes: 16,
     sharedBytes: matrix !== undefined ? 49152 : simt ? 16384 : 1 << 20,
     matrix,
-    copies: matrix !== undefined,
+    copies,
     subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
     maxGroup: simt ? maxGroup : 1,
     maxBindings,
