@@ -54,7 +54,18 @@ function rootOf(mem: KNode, index: KNode | undefined): readonly KNode[] {
 }
 
 /** Operations that write a register of their own, whatever their operands are. */
-const writing: ReadonlySet<KOp> = new Set<KOp>(['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN', 'FMA', 'MULADD', 'SQRT', 'MATRIX']);
+const writing: ReadonlySet<KOp> = new Set<KOp>([
+  'ADD',
+  'SUB',
+  'MUL',
+  'DIV',
+  'MAX',
+  'MIN',
+  'FMA',
+  'MULADD',
+  'SQRT',
+  'MATRIX',
+]);
 
 class Emitter {
   readonly #program: Program;

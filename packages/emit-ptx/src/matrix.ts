@@ -35,9 +35,7 @@ export function multiply(
   const list = (registers: readonly string[]): string => `{${registers.join(', ')}}`;
   const kind = kinds[dtype] ?? w.refuse(`MATRIX of ${dtype}`);
   const [x, y] = [a.map(given), b.map(given)];
-  w.line(
-    `mma.sync.aligned.${tile}.row.col.f32.${kind}.${kind}.f32 ${list(to)}, ${list(x)}, ${list(y)}, ${list(c)};`,
-  );
+  w.line(`mma.sync.aligned.${tile}.row.col.f32.${kind}.${kind}.f32 ${list(to)}, ${list(x)}, ${list(y)}, ${list(c)};`);
 }
 
 /** A fragment out of shared memory, packed. `address` gives that of an element with so many bytes added, which a register may hold. */

@@ -51,7 +51,9 @@ describe.skipIf(ptxRun() === null).each(targets.slice(0, 2))('on sm_$computeCapa
     const wanted = await valuesOn(cpu, c);
     cpu.dispose();
     const most = wanted.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
-    const wrong = found.findIndex((v, i) => !(Math.abs(v - wanted[i]!) <= most * (c.dtype === 'float16' ? 1e-3 : 8e-3)));
+    const wrong = found.findIndex(
+      (v, i) => !(Math.abs(v - wanted[i]!) <= most * (c.dtype === 'float16' ? 1e-3 : 8e-3)),
+    );
     expect(wrong).toBe(-1);
     assembled();
   });

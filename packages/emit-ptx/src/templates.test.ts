@@ -31,7 +31,10 @@ function filled(dtype: DType, shape: readonly number[]): Tensor {
 }
 
 /** An engine that computes nothing, and the kernels it was given. */
-async function listening(target = ampere, more: PtxLimits = {}): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
+async function listening(
+  target = ampere,
+  more: PtxLimits = {},
+): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
   const caps = ptxCaps(target.computeCapability, { multiprocessors: 108, ...more });
   const engine = createNullEngine({ ...caps, bindAlign: 16, lowering: matrixLowering });
   const kernels: PtxKernel[] = [];

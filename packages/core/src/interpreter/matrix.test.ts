@@ -98,7 +98,10 @@ describe('MATRIX', () => {
   it('takes whole sets of threads, fragments of its tile, and stands where all threads get to', () => {
     verifyProgram(product);
     expect(() => verifyProgram({ ...product, group: [48, 1, 1] })).toThrow('needs whole sets of 32 threads');
-    const wrong = (write: Parameters<typeof tile>[0]): (() => void) => () => verifyProgram(tile(write));
+    const wrong =
+      (write: Parameters<typeof tile>[0]): (() => void) =>
+      () =>
+        verifyProgram(tile(write));
     expect(wrong((b, x, y, c) => b.here('MATRIX', 'float32', 4, [x, y, c], { tile: 'm16n8k8' }))).toThrow(
       'takes and gives 4,2,4,4 lanes',
     );

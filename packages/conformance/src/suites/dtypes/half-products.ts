@@ -4,7 +4,7 @@ import type { Tensor } from '@polygrad/core';
 import { assertClose, defaultTolerances, gamma } from '../../compare.ts';
 import { elementsOf } from '../../host.ts';
 import { nearest } from '../../oracle/formats.ts';
-import { count, map, nd, type NDArray } from '../../oracle/ndarray.ts';
+import { count, map, nd, type NDArray, unravel } from '../../oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from '../../oracle/random.ts';
 
 type Half = 'float16' | 'bfloat16';
@@ -61,11 +61,7 @@ function convolution(
   ];
   const row = (image: number, channel: number, y: number, x: number): Place =>
     y < 0 || x < 0 || y >= size || x >= size ? -1 : ((image * depth + channel) * size + y) * size + x;
-  const split = (at: number, ...sizes: readonly number[]): number[] =>
-    sizes.reduceRight<number[]>((rest, s, i) => {
-      const left = sizes.slice(i + 1).reduce((a, b) => a * b, 1);
-      return [Math.floor(at / left) % s, ...rest];
-    }, []);
+  const split = (at: number, ...sizes: readonly number[]): number[] => unravel(at, sizes);
   const conv = (x: Tensor, w: Tensor): Tensor => pg.conv2d(x, w, { padding, stride });
   return ofKernel
     ? {
@@ -77,7 +73,10 @@ function convolution(
         places: (index, term) => {
           const [f, c, a, b] = split(index, features, depth, window, window) as [number, number, number, number];
           const [n, y, x] = split(term, images, out, out) as [number, number, number];
-          return [row(n, c, y * stride + a - padding, x * stride + b - padding), ((n * features + f) * out + y) * out + x];
+          return [
+            row(n, c, y * stride + a - padding, x * stride + b - padding),
+            ((n * features + f) * out + y) * out + x,
+          ];
         },
       }
     : {
@@ -89,7 +88,10 @@ function convolution(
         places: (index, term) => {
           const [n, f, y, x] = split(index, images, features, out, out) as [number, number, number, number];
           const [c, a, b] = split(term, depth, window, window) as [number, number, number];
-          return [row(n, c, y * stride + a - padding, x * stride + b - padding), ((f * depth + c) * window + a) * window + b];
+          return [
+            row(n, c, y * stride + a - padding, x * stride + b - padding),
+            ((f * depth + c) * window + a) * window + b,
+          ];
         },
       };
 }
@@ -112,7 +114,11 @@ const cases: Readonly<Record<string, ProductCase>> = {
   },
   'the gradient of a factor': {
     ...product(33, 40, 24, false, true),
-    shapes: [[33, 24], [24, 40], [33, 40]],
+    shapes: [
+      [33, 24],
+      [24, 40],
+      [33, 40],
+    ],
     run: ([a, b, g]) => pg.grad((x: Tensor) => pg.sum(pg.mul(pg.matmul(x, b!), g!)))(a!),
     of: [2, 1],
   },
@@ -122,7 +128,10 @@ const cases: Readonly<Record<string, ProductCase>> = {
 };
 
 /** The sums in float64, and the sums of magnitudes that their errors are bounded by. */
-function sums({ shape, terms, of, places, after }: ProductCase, x: readonly NDArray[]): [values: NDArray, sizes: NDArray] {
+function sums(
+  { shape, terms, of, places, after }: ProductCase,
+  x: readonly NDArray[],
+): [values: NDArray, sizes: NDArray] {
   const [a, b] = of.map((i) => x[i]!.data) as [readonly number[], readonly number[]];
   const [values, sizes] = [new Array<number>(count(shape)), new Array<number>(count(shape))];
   for (let index = 0; index < values.length; index++) {

@@ -251,7 +251,12 @@ class Products {
       const start = e.mul(slot, panelLength(panel, form));
       const element = e.add(e.mul(place[number], tiles[number] * sides[number]), i * sides[number]);
       const at = panel.alongSum ? e.add(e.mul(element, pitch), first) : e.add(element, first * pitch);
-      const arg = { tile: form.tile, part, across: panel.alongSum ? pitch : 1, along: panel.alongSum ? 1 : pitch } as const;
+      const arg = {
+        tile: form.tile,
+        part,
+        across: panel.alongSum ? pitch : 1,
+        along: panel.alongSum ? 1 : pitch,
+      } as const;
       const lanes = fragmentLanes(part, form.tile);
       return b.here('FRAGMENT', form.dtype, lanes, [this.#memory[number]!, e.add(start, at)], arg);
     };

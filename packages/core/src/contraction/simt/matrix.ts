@@ -100,8 +100,7 @@ function blockFor(problem: Problem, form: MatrixForm, caps: CodegenCaps): Matrix
     Math.ceil(rows.extent / block.rows) * Math.ceil(columns.extent / block.columns) * sizeOf(outer);
   const longParts = Math.max(1, Math.floor(steps / partings[1].group));
   const pitch = depth + 16 / dtypeInfo[form.dtype].bytes;
-  const bytes = (stages: number): number =>
-    stages * (block.rows + block.columns) * pitch * dtypeInfo[form.dtype].bytes;
+  const bytes = (stages: number): number => stages * (block.rows + block.columns) * pitch * dtypeInfo[form.dtype].bytes;
   const fits = (): boolean => bytes(2) <= caps.sharedBytes && threadsOfBlock(block) <= caps.maxGroup;
   while (block.rows * block.columns > 256 && (!fits() || groups() * longParts < enoughGroups)) {
     if (block.rows >= block.columns) block.rows /= 2;
@@ -145,13 +144,7 @@ export function byMatrix(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered |
   const stores = memory === null ? c.kernel.stores : [memory.store];
   const tiles = new MatrixTiles(e, problem, block, found.values, part, caps);
   const nest = tiles.stores(c, stores);
-  assembly.add(
-    '',
-    nest,
-    step('tile', order, [], [nameOfBlock(block)]),
-    undefined,
-    byMatrices(tiles.nest),
-  );
+  assembly.add('', nest, step('tile', order, [], [nameOfBlock(block)]), undefined, byMatrices(tiles.nest));
   memory?.finish();
   return assembly.result();
 }
@@ -235,7 +228,12 @@ class MatrixTiles {
     const isVector = pair.arg.kind === 'vector';
     const row = this.#place(rows, e.add(e.mul(this.#starts[0], this.#block.rows), rowOf), this.#block.rows, null);
     const first = e.add(e.mul(this.#starts[1], this.#block.columns), columnOf);
-    const column = this.#place(columns, isVector ? first : e.add(first, pair), this.#block.columns, isVector ? pair : null);
+    const column = this.#place(
+      columns,
+      isVector ? first : e.add(first, pair),
+      this.#block.columns,
+      isVector ? pair : null,
+    );
     const changes = new Map(this.#outer);
     decodeInto(changes, e, rows.ranges, row.at);
     decodeInto(changes, e, columns.ranges, column.at);
@@ -251,7 +249,8 @@ class MatrixTiles {
     const value = isWhole ? product : e.where(e.lt(nominal, this.#all), product, e.f32(0));
     const rewriter = new Rewriter(e, changes);
     rewriter.set(c.reduce, e.reduce('sum', value, [sum, inner]));
-    const kept = row.inside === null ? column.inside : column.inside === null ? row.inside : e.and(row.inside, column.inside);
+    const kept =
+      row.inside === null ? column.inside : column.inside === null ? row.inside : e.and(row.inside, column.inside);
     return storesWhere(e, stores, rewriter, kept, [...this.#grid, local, ...inTile]);
   }
 
@@ -320,7 +319,14 @@ class MatrixTiles {
     const ranges = { step: e.range(most), line: e.range(lines), unit: e.range(line / width) };
     const lane = width === 1 ? null : e.range(width, 'vector');
     /** The `index`-th stretch of `width` elements, and which of its elements. */
-    const stretch = (index: KNode, total: KNode, isWhole: boolean, highest: number, by: number, of: Range | null): Place => {
+    const stretch = (
+      index: KNode,
+      total: KNode,
+      isWhole: boolean,
+      highest: number,
+      by: number,
+      of: Range | null,
+    ): Place => {
       const units = e.idiv(total, by);
       const at = e.add(e.mul(isWhole ? index : e.min(index, e.sub(units, 1)), by), of ?? e.i32(0));
       assumeBounds(at, 0, highest - 1);

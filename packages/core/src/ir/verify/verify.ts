@@ -75,7 +75,8 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
     case 'MATRIX':
     case 'FRAGMENT': {
       const threads = p.group[0] * p.group[1] * p.group[2];
-      if (threads % matrixThreads !== 0) return `needs whole sets of ${matrixThreads} threads: the group has ${threads}`;
+      if (threads % matrixThreads !== 0)
+        return `needs whole sets of ${matrixThreads} threads: the group has ${threads}`;
       return togetherIn(open);
     }
     case 'BARRIER':
@@ -387,7 +388,8 @@ function matrixError(n: KNode): string | null {
       const { tile } = n.arg;
       const wrong = count(n, 3);
       if (wrong !== null) return wrong;
-      if (a.dtype !== b.dtype || !isMatrixForm(a.dtype, tile)) return `has no tile ${tile} of ${a.dtype} and ${b.dtype}`;
+      if (a.dtype !== b.dtype || !isMatrixForm(a.dtype, tile))
+        return `has no tile ${tile} of ${a.dtype} and ${b.dtype}`;
       if (n.dtype !== 'float32' || c.dtype !== 'float32') return `of ${c.dtype} for ${n.dtype}: sums are float32`;
       const lanes = [fragmentLanes('a', tile), fragmentLanes('b', tile), 4, 4];
       const has = [a, b, c, n].map((x) => x.lanes);
@@ -397,7 +399,8 @@ function matrixError(n: KNode): string | null {
       const { tile, part, across, along } = n.arg;
       const wrong = count(n, 2);
       if (wrong !== null) return wrong;
-      if (a.op !== 'SHARED' || a.dtype !== n.dtype || !isIndex(b)) return 'takes group memory of its dtype and an index';
+      if (a.op !== 'SHARED' || a.dtype !== n.dtype || !isIndex(b))
+        return 'takes group memory of its dtype and an index';
       if (!isMatrixForm(n.dtype, tile)) return `has no tile ${tile} of ${n.dtype}`;
       const unit = 16 / dtypeInfo[n.dtype].bytes;
       const [near, far] = across === 1 ? [across, along] : [along, across];
@@ -416,7 +419,9 @@ function matrixError(n: KNode): string | null {
       return outOfRange(b, a.arg.length - lanes) ?? (gate ? null : outOfRange(d, c.arg.length - lanes));
     }
     case 'WAIT':
-      return Number.isInteger(n.arg.pending) && n.arg.pending >= 0 ? count(n, 0) : 'waits for a whole number of batches';
+      return Number.isInteger(n.arg.pending) && n.arg.pending >= 0
+        ? count(n, 0)
+        : 'waits for a whole number of batches';
     default:
       return count(n, 0);
   }
