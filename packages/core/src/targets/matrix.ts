@@ -1,5 +1,5 @@
 /** What engines with tiles of matrices (`caps.matrix`) bring along to have kernels shaped for them. Apart from threads.ts: pages have none. */
-import { matrixContraction } from '../contraction/simt/matrix.ts';
+import { matrixContraction, matrixWays } from '../contraction/simt/matrix.ts';
 import type { Lowering } from '../engine/engine.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
@@ -8,4 +8,5 @@ import { threadLowering } from './threads.ts';
 export const matrixLowering: Lowering = {
   ...threadLowering,
   contraction: (kernel, e, engine) => matrixContraction(kernel, e, engine.caps, choicesOf(engine)),
+  ways: (c, _kernel, e, caps) => matrixWays(c, e, caps),
 };

@@ -7,7 +7,7 @@
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import { type MatrixForm, fragmentLanes, matrixThreads, stepsOf } from '../../ir/matrix.ts';
 import type { Range } from '../../ir/free-ranges.ts';
-import { nodesOf } from '../../ir/node.ts';
+import { assumeBounds, nodesOf } from '../../ir/node.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { type Inside, Nest } from './linearize.ts';
 import type { Values } from './scope.ts';
@@ -137,8 +137,7 @@ class Products {
     const zeros = e.constant('float32', 0, 4);
     for (let i = 0; i < tiles[0] * tiles[1]; i++) b.store(sums, i, zeros);
     /** Asks for a stage; what goes through registers is stored by what this returns. */
-    const bring = (at: KNode): (() => void) => {
-      const slot = e.irem(at, stages);
+    const bring = (at: KNode, slot: KNode): (() => void) => {
       const last = e.min(at, e.sub(steps, 1));
       const store = this.#panels.map((p, i) => (p.copied ? () => {} : this.#load(p, i, last, slot)));
       if (copies) {
@@ -151,13 +150,20 @@ class Products {
         for (const s of store) s();
       };
     };
-    for (let i = 0; i < stages - 1; i++) bring(e.i32(i))();
+    for (let i = 0; i < stages - 1; i++) bring(e.i32(i), e.i32(i))();
+    // Where the stage lies that is multiplied: counted, for a division in every turn costs more.
+    const place = b.reg('stage', 'int32');
+    b.store(place, 0, e.i32(0));
     b.loop(steps, (at) => {
       if (copies) b.here('WAIT', 'void', 1, [], { pending: stages - 2 });
       b.barrier();
-      const store = bring(e.add(at, stages - 1));
-      this.#multiply(sums, e.irem(at, stages));
+      const slot = b.load(place, 0);
+      assumeBounds(slot, 0, stages - 1);
+      const before = e.where(e.eq(slot, 0), e.i32(stages - 1), e.sub(slot, 1));
+      const store = bring(e.add(at, stages - 1), before);
+      this.#multiply(sums, slot);
       store();
+      b.store(place, 0, e.where(e.eq(slot, stages - 1), e.i32(0), e.add(slot, 1)));
     });
     const all = Array.from({ length: tiles[0] * tiles[1] }, (_, i) => b.load(sums, i));
     return {

@@ -8,19 +8,21 @@
 import { enoughGroups, mostParts, partings, thin } from '../../codegen/costs/gpu.ts';
 import { byMatrices, type MatrixNest, type MatrixPanel } from '../../codegen/linearize/matrix.ts';
 import { storesWhere } from '../../codegen/loops/transforms.ts';
-import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { divisorOf, endOf, type Range, sizeOf, stretchesOf } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
+import type { KNode, Program } from '../../ir/ir.ts';
 import { type MatrixForm, matrixThreads, stepsOf } from '../../ir/matrix.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
+import { programOf } from '../../ir/program.ts';
 import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { Assembly, viaMemory } from '../assembly.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
-import { threadContraction } from './choose.ts';
-import { decodeInto, flatProblem, type Problem, type Side } from './problem.ts';
+import { type Contraction, type ContractionTemplate, hasSizes, type Way, worthwhile } from '../contraction.ts';
+import { byThreads, candidateTiles, threadContraction } from './choose.ts';
+import { lowerSimt } from './gemm.ts';
+import { classOf, decodeInto, flatProblem, matrixName, nameOf, type Problem, type Side } from './problem.ts';
 
 /** A block of results of a group, and how it is computed. */
 export interface MatrixBlock {
@@ -79,38 +81,73 @@ function shareOf({ rows, columns }: MatrixBlock): readonly [number, number] {
   return [rows >= 128 ? 64 : rows >= 64 ? 32 : 16, columns >= 64 ? 32 : columns >= 32 ? 16 : 8];
 }
 
-export function threadsOfBlock(block: MatrixBlock): number {
+function threadsOfBlock(block: MatrixBlock): number {
   const [rows, columns] = shareOf(block);
   return (block.rows / rows) * (block.columns / columns) * matrixThreads;
 }
 
-/** A block in one word, for reports. */
-export function nameOfBlock({ form, rows, columns, depth, stages, parts }: MatrixBlock): string {
-  return `matrix:${form.tile}:${rows}x${columns}x${depth}:${stages}${parts > 1 ? `/${parts}` : ''}`;
+/** A block in one word, for stores and reports, but for the parts of its sum. */
+function nameOfBlock({ form, rows, columns, depth, stages }: MatrixBlock): string {
+  return `${matrixName}${form.tile}:${rows}x${columns}x${depth}:${stages}`;
+}
+
+/** Bytes of group memory of so many stages. */
+function bytesOf({ rows, columns, depth, form }: MatrixBlock, stages: number): number {
+  const { bytes } = dtypeInfo[form.dtype];
+  return stages * (rows + columns) * (depth * bytes + 16);
+}
+
+function groupsOf({ rows, columns }: MatrixBlock, problem: Problem): number {
+  const along = (side: Side, size: number): number => Math.ceil(side.extent / size);
+  return along(problem.rows, rows) * along(problem.columns, columns) * sizeOf(problem.outer);
+}
+
+/** A block of so many rows and columns with the stages there is room for and its sum in parts; null where it does not fit. */
+function blockOf(
+  problem: Problem,
+  form: MatrixForm,
+  caps: CodegenCaps,
+  rows: number,
+  columns: number,
+): MatrixBlock | null {
+  const depth = depthBytes / dtypeInfo[form.dtype].bytes;
+  const block = { form, rows, columns, depth, stages: 2, parts: 1 };
+  if (bytesOf(block, 2) > caps.sharedBytes || threadsOfBlock(block) > caps.maxGroup) return null;
+  const most = caps.copies === true ? mostStages.copied : mostStages.stored;
+  const room = Math.min(caps.sharedBytes, enoughBytes);
+  while (block.stages < most && bytesOf(block, block.stages + 1) <= room) block.stages++;
+  return { ...block, parts: partsOf(groupsOf(block, problem), problem.depth, depth) };
 }
 
 /** The block for a problem, by its shape; null where tiles of matrices do not pay or do not fit. */
 function blockFor(problem: Problem, form: MatrixForm, caps: CodegenCaps): MatrixBlock | null {
-  const { rows, columns, outer, depth: steps } = problem;
-  const depth = depthBytes / dtypeInfo[form.dtype].bytes;
-  if (Math.min(rows.extent, columns.extent) <= thin || steps < stepsOf(form.tile)) return null;
+  const { depth: steps } = problem;
+  if (Math.min(problem.rows.extent, problem.columns.extent) <= thin || steps < stepsOf(form.tile)) return null;
   const clamp = (n: number): number => Math.min(128, Math.max(16, up(n)));
-  const block = { form, rows: clamp(rows.extent), columns: clamp(columns.extent), depth, stages: 2, parts: 1 };
-  const groups = (): number =>
-    Math.ceil(rows.extent / block.rows) * Math.ceil(columns.extent / block.columns) * sizeOf(outer);
+  let [rows, columns] = [clamp(problem.rows.extent), clamp(problem.columns.extent)];
   const longParts = Math.max(1, Math.floor(steps / partings[1].group));
-  const pitch = depth + 16 / dtypeInfo[form.dtype].bytes;
-  const bytes = (stages: number): number => stages * (block.rows + block.columns) * pitch * dtypeInfo[form.dtype].bytes;
-  const fits = (): boolean => bytes(2) <= caps.sharedBytes && threadsOfBlock(block) <= caps.maxGroup;
-  while (block.rows * block.columns > 256 && (!fits() || groups() * longParts < enoughGroups)) {
-    if (block.rows >= block.columns) block.rows /= 2;
-    else block.columns /= 2;
+  for (;;) {
+    const block = blockOf(problem, form, caps, rows, columns);
+    const isEnough = block !== null && groupsOf(block, problem) * longParts >= enoughGroups;
+    if (isEnough || rows * columns <= 256) return block;
+    if (rows >= columns) rows /= 2;
+    else columns /= 2;
   }
-  if (!fits()) return null;
-  const most = caps.copies === true ? mostStages.copied : mostStages.stored;
-  const room = Math.min(caps.sharedBytes, enoughBytes);
-  while (block.stages < most && bytes(block.stages + 1) <= room) block.stages++;
-  return { ...block, parts: partsOf(groups(), steps, depth) };
+}
+
+/** Blocks worth measuring, that of the shape first. */
+function blocksFor(problem: Problem, form: MatrixForm, caps: CodegenCaps): MatrixBlock[] {
+  const first = blockFor(problem, form, caps);
+  if (first === null) return [];
+  const sizes: readonly (readonly [number, number])[] = [[128, 128], [128, 64], [64, 128], [64, 64], [64, 32], [32, 64], [32, 32]]; // biome-ignore format: pairs
+  const useful = sizes.filter(([r, c]) => r < 2 * Math.max(16, problem.rows.extent) && c < 2 * Math.max(16, problem.columns.extent));
+  const others = useful.flatMap(([r, c]) => {
+    const block = blockOf(problem, form, caps, r, c);
+    if (block === null) return [];
+    // Fewer stages leave room for another group.
+    return block.stages > 2 ? [block, { ...block, stages: block.stages - 1 }] : [block];
+  });
+  return [...new Map([first, ...others].map((b) => [nameOfBlock(b), b])).values()];
 }
 
 /** Parts of a long sum where there are few groups; none is empty. */
@@ -123,30 +160,74 @@ function partsOf(groups: number, steps: number, unit: number): number {
   return Math.ceil(steps / chunk);
 }
 
-/** Lowers a kernel around a contraction by tiles of matrices where the target has some for it, else as other groups of threads do. */
-export const matrixContraction: ContractionTemplate = (kernel, e, caps, choices) => {
-  const c = caps.matrix === undefined ? null : worthwhile(kernel, e, caps);
-  return (c && byMatrix(c, e, caps)) ?? threadContraction(kernel, e, caps, choices);
-};
+/** A contraction as tiles of matrices take it. */
+interface MatrixProblem {
+  readonly problem: Problem;
+  readonly form: MatrixForm;
+  readonly values: readonly [KNode, KNode];
+  /** That of the shape first. */
+  readonly blocks: readonly MatrixBlock[];
+}
 
-/** Lowers a contraction by tiles of matrices; null where the target has none for it or they do not pay. */
-export function byMatrix(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  if (caps.matrix === undefined) return null;
+/** Null where the target has no tiles for a contraction, or they do not pay. */
+function matrixProblem(c: Contraction, e: Exprs, caps: CodegenCaps): MatrixProblem | null {
   const problem = flatProblem(c);
   const found = formOf(problem, c, e, caps);
   if (found === null) return null;
-  const block = blockFor(problem, found.form, caps);
-  if (block === null) return null;
+  const blocks = blocksFor(problem, found.form, caps);
+  return blocks.length === 0 ? null : { problem, ...found, blocks };
+}
+
+/** Lowers a kernel around a contraction by tiles of matrices where the target has some for it, else as other groups of threads do. */
+export const matrixContraction: ContractionTemplate = (kernel, e, caps, choices) => {
+  const c = caps.matrix === undefined ? null : worthwhile(kernel, e, caps);
+  const found = c && matrixProblem(c, e, caps);
+  if (!c || !found) return threadContraction(kernel, e, caps, choices);
+  const key = `${found.form.dtype} ${found.form.tile} ${classOf(c, caps)}`;
+  if (!hasSizes(c)) choices?.note(key, kernel, e);
+  const chosen = choices?.find(key);
+  // Measured with other extents of the same class: it need not fit.
+  const block = found.blocks.find((b) => nameOfBlock(b) === chosen);
+  if (block === undefined && chosen !== undefined && !chosen.startsWith(matrixName)) return byThreads(c, e, caps, chosen);
+  return lowerBlock(c, e, caps, found, block ?? found.blocks[0]!);
+};
+
+/** Ways worth measuring: blocks of tiles of matrices, and the first of the others. */
+export function matrixWays(c: Contraction, e: Exprs, caps: CodegenCaps): Way[] {
+  const found = caps.matrix === undefined ? null : matrixProblem(c, e, caps);
+  const tiles = candidateTiles(c, caps).map((tile): Way => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]);
+  if (found === null) return tiles;
+  const blocks = found.blocks.map((b): Way => [nameOfBlock(b), () => lowerBlock(c, e, caps, found, b)]);
+  return [...blocks, ...tiles.slice(0, 1)];
+}
+
+function lowerBlock(
+  c: Contraction,
+  e: Exprs,
+  caps: CodegenCaps,
+  { problem, values }: MatrixProblem,
+  block: MatrixBlock,
+): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   const part = block.parts > 1 ? e.range(block.parts) : null;
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
   const memory = part === null ? null : viaMemory(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
-  const tiles = new MatrixTiles(e, problem, block, found.values, part, caps);
-  const nest = tiles.stores(c, stores);
-  assembly.add('', nest, step('tile', order, [], [nameOfBlock(block)]), undefined, byMatrices(tiles.nest));
+  const tiles = new MatrixTiles(e, problem, block, values, part, caps);
+  const name = `${nameOfBlock(block)}${block.parts > 1 ? `/${block.parts}` : ''}`;
+  assembly.add('', tiles.stores(c, stores), step('tile', order, [], [name]), undefined, byMatrices(tiles.nest));
   memory?.finish();
-  return assembly.result();
+  const { dispatches, temps } = assembly.result();
+  const [first, ...rest] = dispatches as [LoweredDispatch, ...LoweredDispatch[]];
+  return { dispatches: [{ ...first, program: counted(first.program, problem, block) }, ...rest], temps };
+}
+
+/** With the cost of a group: what its products and copies are, beside what is counted of its text. */
+function counted(program: Program, { depth }: Problem, { rows, columns, parts, form }: MatrixBlock): Program {
+  const steps = Math.ceil(depth / parts);
+  const { flops, bytes } = program.cost;
+  const brought = (rows + columns) * steps * dtypeInfo[form.dtype].bytes;
+  return programOf({ ...program, cost: { flops: flops + 2 * rows * columns * steps, bytes: bytes + brought } });
 }
 
 /** A position that may lie outside, moved to the last one there is, and whether it was inside; null: it always is. */
