@@ -386,6 +386,11 @@ const mostParameters = 4096;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
+/** Groups that a multiprocessor is to hold of a program with tiles of matrices: 128 registers for a thread. Left alone the assembler spills some for more groups. */
+function togetherFor(group: Program['group']): number {
+  return Math.max(1, Math.floor(512 / (group[0] * group[1] * group[2])));
+}
+
 /**
  * The program as PTX, one thread of the card for each thread of a group.
  *
@@ -418,6 +423,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
     ...declared.map((text, i) => `  ${text}${i === declared.length - 1 ? '' : ','}`),
     ...(declared.length === 0 ? [] : [')']),
     `.reqntid ${group.join(', ')}`,
+    ...(program.body.some((n) => n.op === 'MATRIX') ? [`.minnctapersm ${togetherFor(group)}`] : []),
     '{',
     ...(memory.bytes > 0 && !isDynamic ? [`  .shared .align 16 .b8 ${sharedName}[${memory.bytes}];`] : []),
   ];

@@ -199,6 +199,10 @@ class Reader {
     }
     for (skip(); *at_ == '.'; skip()) {
       const std::string name = word();
+      if (name == ".minnctapersm") {
+        number();
+        continue;
+      }
       if (name != ".reqntid" && name != ".maxntid") refuse("unknown directive " + name);
       made.max_threads = 1;
       do made.max_threads *= unsigned(number());
