@@ -27,6 +27,7 @@ export const engines = [
   { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
   { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
+  { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 5 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',
@@ -63,6 +64,7 @@ export const required = new Set([
   'reference',
   'reference-simt',
   'reference-subgroups-8',
+  'reference-matrix',
   'reference-limited',
   'cpu',
   ...(process.env.POLYGRAD_REQUIRE ?? '').split(',').filter(Boolean),

@@ -32,6 +32,7 @@ const unit = [
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),
   vitest('printed OpenCL C', 7, [`${opencl}/emitted.long.test.ts`]),
   vitest('emitted PTX', 4, ['packages/emit-ptx/src/emitted.long.test.ts']),
+  vitest('products as PTX', 4, ['packages/emit-ptx/src/products.long.test.ts']),
   vitest('assembled PTX', 8, ['packages/emit-ptx/src/assembled.long.test.ts']),
   ...['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'].map((card) =>
     vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
@@ -84,6 +85,7 @@ const programs = {
   cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15 },
   reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
+  'reference-matrix': { programs: 2000, gradients: 200, trainings: 100 },
 };
 
 /** The same with plans for classes of sizes from the first flush on: of sizes, programs that run at six or seven of them. */

@@ -6,14 +6,13 @@ import {
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
-  type Lowering,
   numberFrom,
   oneOf,
   type OptionRules,
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { anyLowering, threadLowering } from '@polygrad/core/engine/threads';
+import { matrixLowering } from '@polygrad/core/engine/threads';
 import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
 import type { DeviceRecord, Driver } from './addon.ts';
 import { cublasLt, openCublasLt } from './cublaslt.ts';
@@ -44,6 +43,11 @@ export interface CudaEngineOptions {
   readonly cublasLt?: boolean;
   /** false: kernels are launched one by one. By default a batch that comes for the third time is launched as one, by a graph of the driver. */
   readonly graphs?: boolean;
+  /**
+   * How exact products of matrices of float32 are. 'high': factors are rounded to TF32, which has ten binary digits behind the point; cards from
+   * compute capability 8.0 on multiply it many times as fast. Default: 'highest', float32 throughout.
+   */
+  readonly float32MatmulPrecision?: 'highest' | 'high';
 }
 
 /** Everything an engine needs that does not change. */
@@ -72,6 +76,7 @@ const rules: OptionRules<CudaEngineOptions> = {
   device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a card, its UUID or a part of its name'],
   memory: numberFrom(1),
   tuning: oneOf('automatic', 'load', false),
+  float32MatmulPrecision: oneOf('highest', 'high'),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
   cublasLt: oneOf(true, false),
   graphs: oneOf(true, false),
@@ -100,7 +105,7 @@ export function setUp(options: CudaEngineOptions): Setup {
   return {
     driver,
     device: `${device.name} (compute capability ${device.capability})`,
-    caps: capsOf(record, target),
+    caps: capsOf(record, target, options),
     target,
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
     // There is nothing to measure on the processor that plays the card.
@@ -114,15 +119,17 @@ function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): Eng
   return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
-/** As for any engine with groups of threads, but products may be a library's. */
-const lowering: Lowering = { ...threadLowering, contraction: anyLowering.contraction };
-
-function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
+function capsOf(
+  record: DeviceRecord,
+  target: PtxTarget,
+  { float32MatmulPrecision = 'highest' }: CudaEngineOptions,
+): EngineCaps {
   const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
-  const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
+  const most = Math.max(sharedBytes, sharedOptInBytes);
+  const limits = { sharedBytes: most, maxGroup, multiprocessors, float32MatmulPrecision };
   return showCaps({
     ...ptxCaps(target.computeCapability, limits),
-    lowering,
+    lowering: matrixLowering,
     maxBufferBytes: memoryBytes,
     // Loads and stores of vectors are of 16 bytes.
     bindAlign: 16,

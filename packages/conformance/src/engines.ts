@@ -27,6 +27,15 @@ const makers: Readonly<Record<string, Maker>> = {
   },
   // Groups reduce by subgroups: of four threads, of eight, and as large as a group is at least.
   ...Object.fromEntries([4, 8, 32].map((size) => [`reference-subgroups-${size}`, () => referenceSubgroups(size)])),
+  // Tiles of matrices, and copies to group memory beside other work: all that cards have.
+  'reference-matrix': async () => {
+    const { createReferenceEngine } = await import('@polygrad/testing');
+    const matrix = [
+      { dtype: 'float16', tile: 'm16n8k16' },
+      { dtype: 'bfloat16', tile: 'm16n8k16' },
+    ] as const;
+    return { engine: createReferenceEngine({ simt: true, subgroup: 32, matrix }), skip: [] };
+  },
   // Few dtypes, and reads that answer in a later turn of the event loop: everything else happens on the CPU engine. Few bindings.
   'reference-limited': async (options) => {
     const { createReferenceEngine } = await import('@polygrad/testing');

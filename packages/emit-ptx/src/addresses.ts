@@ -97,6 +97,32 @@ export class Addresses {
     };
   }
 
+  /** The address of an element of group memory that all threads of a warp give, with what `spread` computes for each of them, once, under `key`. */
+  spread(mem: KNodeOf<'SHARED'>, index: KNode, key: string, spread: () => string): (behind: number) => string {
+    const bytes = bytesOf[mem.dtype];
+    const { root, offset } = splitIndex(mem, index);
+    const w = this.#w;
+    const fixed = (this.#shared.offsets.get(mem) ?? 0) + offset * bytes;
+    const own = w.once(`spread ${key}`, () => w.op('r', 'add.s32', spread(), this.#sharedBase()));
+    const register =
+      root === null
+        ? own
+        : this.#once(`spread ${key} ${bytes} ${this.#numberOf(root)}`, () =>
+            w.op('r', 'mad.lo.s32', this.#operand(root), `${bytes}`, own),
+          );
+    return (behind) => (fixed + behind === 0 ? `[${register}]` : `[${register}+${fixed + behind}]`);
+  }
+
+  /** A register known to the block it is computed in, and to those inside. */
+  #once(key: string, compute: () => string): string {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const register = compute();
+    this.#known.set(key, register);
+    this.#blocks[this.#blocks.length - 1]?.push(key);
+    return register;
+  }
+
   #base(mem: KNodeOf<'PARAM'>): string {
     const { slot } = mem.arg;
     const w = this.#w;
@@ -106,24 +132,18 @@ export class Addresses {
   /** In group memory one register serves all memories of the same element size: what differs is the offset. */
   #element(mem: Addressed, root: KNode, bytes: number): string {
     const where = mem.op === 'SHARED' ? 'shared' : mem.arg.slot;
-    const key = `${where} ${bytes} ${this.#numberOf(root)}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
     const w = this.#w;
-    const index = this.#operand(root);
-    const register =
-      mem.op === 'PARAM'
+    return this.#once(`${where} ${bytes} ${this.#numberOf(root)}`, () => {
+      const index = this.#operand(root);
+      return mem.op === 'PARAM'
         ? w.op('rd', 'mad.wide.s32', index, `${bytes}`, this.#base(mem))
-        : w.op(
-            'r',
-            'mad.lo.s32',
-            index,
-            `${bytes}`,
-            w.once('shared', () => w.op('r', 'mov.u32', sharedName)),
-          );
-    this.#known.set(key, register);
-    this.#blocks[this.#blocks.length - 1]?.push(key);
-    return register;
+        : w.op('r', 'mad.lo.s32', index, `${bytes}`, this.#sharedBase());
+    });
+  }
+
+  #sharedBase(): string {
+    const w = this.#w;
+    return w.once('shared', () => w.op('r', 'mov.u32', sharedName));
   }
 
   #numberOf(n: KNode): number {

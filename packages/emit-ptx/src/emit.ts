@@ -7,6 +7,7 @@ import {
   type KNode,
   type KOp,
   type KNodeOf,
+  type KValue,
   type Operands,
   type Program,
   type Uses,
@@ -20,6 +21,7 @@ import { bitcast, cast } from './casts.ts';
 import { bitsType, bytesOf, isHalf, literal, memoryType, registerOf } from './dtypes.ts';
 import { type DType, type PtxKernel, PtxError, type PtxParam, type PtxScalar, type PtxTarget } from './kernel.ts';
 import { atomic, load, registers, store } from './memory.ts';
+import { copy, fragment, multiply, packedCount } from './matrix.ts';
 import { capabilityFor } from './target.ts';
 import { reduceWarp, special } from './threads.ts';
 import { Writer } from './writer.ts';
@@ -35,15 +37,35 @@ interface Block {
 
 /** What a node is made from: of an index with a constant only what is added to it. */
 const operandsOf: Operands = (n) => {
+  if (n.op === 'COPY') {
+    const [to, index, from, source, ...rest] = n.src;
+    return [...rootOf(to, index), ...rootOf(from, source), ...rest];
+  }
+  if (n.op === 'FRAGMENT') return rootOf(n.src[0], n.src[1]);
   if (n.op !== 'LOAD' && n.op !== 'STORE' && n.op !== 'ATOMIC') return n.src;
   const [mem, index, ...rest] = n.src;
-  if (mem.op !== 'PARAM' && mem.op !== 'SHARED') return rest;
-  const { root } = splitIndex(mem, index);
-  return root === null ? rest : [root, ...rest];
+  return [...rootOf(mem, index), ...rest];
 };
 
+function rootOf(mem: KNode, index: KNode | undefined): readonly KNode[] {
+  if ((mem.op !== 'PARAM' && mem.op !== 'SHARED') || index === undefined) return [];
+  const { root } = splitIndex(mem, index);
+  return root === null ? [] : [root];
+}
+
 /** Operations that write a register of their own, whatever their operands are. */
-const writing: ReadonlySet<KOp> = new Set<KOp>(['ADD', 'SUB', 'MUL', 'DIV', 'MAX', 'MIN', 'FMA', 'MULADD', 'SQRT']);
+const writing: ReadonlySet<KOp> = new Set<KOp>([
+  'ADD',
+  'SUB',
+  'MUL',
+  'DIV',
+  'MAX',
+  'MIN',
+  'FMA',
+  'MULADD',
+  'SQRT',
+  'MATRIX',
+]);
 
 class Emitter {
   readonly #program: Program;
@@ -54,6 +76,8 @@ class Emitter {
   readonly #addresses: Addresses;
   readonly #values = new Map<KNode, Value>();
   readonly #registers = new Map<KNode, readonly Value[]>();
+  /** Factors of tiles as MATRIX takes them. */
+  readonly #packed = new Map<KNode, readonly string[]>();
   readonly #divisors = new Map<KNode, number>();
   readonly #blocks: Block[] = [];
 
@@ -117,6 +141,22 @@ class Emitter {
       case 'STORE':
         this.#store(n);
         return;
+      case 'COPY': {
+        const [to, index, from, source, gate] = n.src;
+        const [into, out] = [this.#addressed(to), this.#addressed(from)];
+        const at = this.#addresses.at(out, source as KNode)(0);
+        copy(w, this.#addresses.at(into, index)(0), at, this.#gate(gate));
+        return;
+      }
+      case 'COMMIT':
+        w.line('cp.async.commit_group;');
+        return;
+      case 'WAIT':
+        w.line(`cp.async.wait_group ${n.arg.pending};`);
+        return;
+      case 'FRAGMENT':
+        if (this.#uses.has(n)) this.#fragment(n);
+        return;
       case 'ATOMIC': {
         const [mem, index, value, gate] = n.src;
         if (value.lanes !== 1) w.refuse(`ATOMIC on ${value.lanes} lanes: atomics are scalar`);
@@ -179,6 +219,8 @@ class Emitter {
     const gate = this.#gate(open);
     if (mem.op === 'REG') {
       const cells = this.#cell(mem, index);
+      // A product of tiles has been written there.
+      if (from.op === 'MATRIX' && gate === null && value.every((x, i) => x === cells[i])) return;
       // What was computed just now for this register alone is computed there.
       if (gate === null && writing.has(from.op) && this.#folded.has(from) && w.retarget(value, cells)) return;
       const when = gate === null ? '' : `@${gate} `;
@@ -216,6 +258,54 @@ class Emitter {
     return load(w, from, address, n.lanes, this.#divisors.get(index) ?? 1, gate, otherwise);
   }
 
+  // --- tiles of matrices
+
+  #fragment(n: KNodeOf<'FRAGMENT'>): void {
+    const w = this.#w;
+    const [from, index] = n.src;
+    const mem = from.op === 'SHARED' ? from : w.refuse(`FRAGMENT of ${from.op}: it reads group memory`);
+    const packed = fragment(w, this.#program, n, (key, spread) => this.#addresses.spread(mem, index, key, spread));
+    this.#packed.set(n, packed);
+    const isFactor = (x: KNode): boolean => x.op === 'MATRIX' && x.src.lastIndexOf(n) < 2;
+    if (this.#program.body.every((x) => !x.src.includes(n as KValue) || isFactor(x))) return;
+    // Somebody asks for elements.
+    this.#values.set(
+      n,
+      packed.flatMap((x) => {
+        if (n.dtype === 'float32') return [w.op('f', 'mov.b32', x)];
+        const [low, high] = [w.fresh('h'), w.fresh('h')];
+        w.line(`mov.b32 {${low}, ${high}}, ${x};`);
+        return [low, high];
+      }),
+    );
+  }
+
+  #factor(n: KNode): readonly string[] {
+    const known = this.#packed.get(n);
+    if (known !== undefined) return known;
+    const w = this.#w;
+    const value = this.#value(n);
+    return Array.from({ length: packedCount(n) }, (_, i) =>
+      n.dtype === 'float32'
+        ? w.op('r', 'mov.b32', value[i] as string)
+        : w.op('r', 'mov.b32', `{${value[2 * i]}, ${value[2 * i + 1]}}`),
+    );
+  }
+
+  #matrix(n: KNodeOf<'MATRIX'>): Value {
+    const w = this.#w;
+    const [a, b, c] = n.src;
+    const [x, y, sum] = [this.#factor(a), this.#factor(b), this.#value(c)];
+    const added = sum.map((s) => (s.startsWith('%') ? s : w.op('f', 'mov.b32', s)));
+    const user = this.#program.body[this.#uses.get(n)?.at ?? -1];
+    const isKept = user?.op === 'STORE' && user.src[0].op === 'REG' && user.src.length === 3 && this.#folded.has(n);
+    const to = isKept
+      ? this.#cell(user.src[0] as KNodeOf<'REG'>, user.src[1])
+      : Array.from({ length: 4 }, () => w.fresh('f'));
+    multiply(w, n.arg.tile, a.dtype, to, x, y, added);
+    return to;
+  }
+
   // --- values
 
   #lower(n: KNode): Value {
@@ -230,6 +320,8 @@ class Emitter {
         return [special(w, this.#program, n.arg.kind, n.arg.axis)];
       case 'SCALAR':
         return [this.#parameter(n)];
+      case 'MATRIX':
+        return this.#matrix(n);
       case 'SUBGROUP':
         return [reduceWarp(w, this.#program, n.arg.op, n.dtype, this.#scalar(n.src[0]))];
       case 'IOTA':
@@ -294,6 +386,11 @@ const mostParameters = 4096;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
+/** Groups that a multiprocessor is to hold of a program with tiles of matrices: 128 registers for a thread. Left alone the assembler spills some for more groups. */
+function togetherFor(group: Program['group']): number {
+  return Math.max(1, Math.floor(512 / (group[0] * group[1] * group[2])));
+}
+
 /**
  * The program as PTX, one thread of the card for each thread of a group.
  *
@@ -326,6 +423,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
     ...declared.map((text, i) => `  ${text}${i === declared.length - 1 ? '' : ','}`),
     ...(declared.length === 0 ? [] : [')']),
     `.reqntid ${group.join(', ')}`,
+    ...(program.body.some((n) => n.op === 'MATRIX') ? [`.minnctapersm ${togetherFor(group)}`] : []),
     '{',
     ...(memory.bytes > 0 && !isDynamic ? [`  .shared .align 16 .b8 ${sharedName}[${memory.bytes}];`] : []),
   ];

@@ -4,6 +4,7 @@ import { BASE_OPS } from '@polygrad/core/internals';
 import { castCases, comparePrograms, groupCases, operationCases, randomProgram, threadCases } from '@polygrad/testing';
 import { expect, it } from 'vitest';
 import { assemble, ptxas, targets } from './fixtures/ptxas.ts';
+import { matrixRows } from './fixtures/matrix-rows.ts';
 import { ptxRun } from './fixtures/ptx-run.ts';
 import { rows } from './fixtures/rows.ts';
 import { createSimulatedEngine } from './fixtures/simulated-engine.ts';
@@ -12,7 +13,7 @@ import { emitPtx, ptxNativeOps } from './index.ts';
 /** Operations of programs that compute nothing. */
 const others: readonly KOp[] = [
   'PARAM', 'SCALAR', 'SHARED', 'REG', 'CONST', 'SPECIAL', 'LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF', 'BARRIER',
-  'SUBGROUP', 'CAST', 'BITCAST', 'VEC', 'LANE', 'IOTA',
+  'SUBGROUP', 'CAST', 'BITCAST', 'VEC', 'LANE', 'IOTA', 'MATRIX', 'FRAGMENT', 'COPY', 'COMMIT', 'WAIT',
 ]; // biome-ignore format: a list
 
 // From sm_80 on the instructions are the same.
@@ -33,6 +34,7 @@ it('no operation is left out', () => {
   const dtypes = ['float32', 'int32', 'bool'] as const;
   const cases = [
     ...rows(),
+    ...matrixRows(80),
     ...operationCases(dtypes, [1]),
     ...castCases(dtypes, dtypes, [1]),
     ...threadCases(dtypes),

@@ -1,11 +1,15 @@
-/** Registers, spills and warps of the tiles of contractions on sm_80: those that are chosen by shape, and all that may be measured. */
+/**
+ * Registers, spills and warps of the tiles of contractions: those that are chosen by shape, on sm_80 and by tiles of matrices on every card, and all
+ * that may be measured.
+ */
 import { conv2d, type DType, flush, matmul, setEngine, type Tensor, tensor, tune } from '@polygrad/core';
+import { matrixLowering } from '@polygrad/core/engine/threads';
 import { createNullEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { assemble, ptxas, type Resources } from './fixtures/ptxas.ts';
-import { emitPtx, type PtxKernel, ptxCaps } from './index.ts';
+import { assemble, ptxas, type Resources, targets } from './fixtures/ptxas.ts';
+import { emitPtx, type PtxKernel, ptxCaps, type PtxLimits } from './index.ts';
 
-const target = { computeCapability: 80, isa: '7.0' };
+const ampere = { computeCapability: 80, isa: '7.0' };
 
 /** Warps that a multiprocessor of sm_80 holds of such a kernel, of 64: by registers, given out to a warp 256 at a time, and by group memory. */
 function warpsOf({ registers, sharedBytes }: Resources, { group }: PtxKernel): number {
@@ -27,8 +31,12 @@ function filled(dtype: DType, shape: readonly number[]): Tensor {
 }
 
 /** An engine that computes nothing, and the kernels it was given. */
-async function listening(): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
-  const engine = createNullEngine({ ...ptxCaps(80, { multiprocessors: 108 }), bindAlign: 16 });
+async function listening(
+  target = ampere,
+  more: PtxLimits = {},
+): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
+  const caps = ptxCaps(target.computeCapability, { multiprocessors: 108, ...more });
+  const engine = createNullEngine({ ...caps, bindAlign: 16, lowering: matrixLowering });
   const kernels: PtxKernel[] = [];
   const compile = engine.compile.bind(engine);
   engine.compile = (programs) => {
@@ -56,13 +64,48 @@ it.skipIf(ptxas() === null).each(chosen)('%s spills nothing and leaves room', as
   const y = compute();
   flush();
   y.dispose();
-  const [largest] = assemble(kernels, target)
+  const [largest] = assemble(kernels, ampere)
     .map((r, i) => ({ ...r, warps: warpsOf(r, kernels[i]!) }))
     .sort((a, b) => b.registers - a.registers);
   expect(largest).toMatchObject({ spilled: 0 });
   expect(largest?.registers).toBeLessThanOrEqual(registers);
   expect(largest?.warps).toBeGreaterThanOrEqual(warps);
 });
+
+/** Products and convolutions by tiles of matrices: the most registers of any card. */
+const byTiles: readonly (readonly [string, DType, () => Tensor, number])[] = [
+  ['float16 1024', 'float16', () => matmul(filled('float16', [1024, 1024]), filled('float16', [1024, 1024])), 128],
+  ['bfloat16 1024', 'bfloat16', () => matmul(filled('bfloat16', [1024, 1024]), filled('bfloat16', [1024, 1024])), 128],
+  ['odd', 'float16', () => matmul(filled('float16', [1021, 511]), filled('float16', [511, 1023])), 128],
+  ['batched 64', 'bfloat16', () => matmul(filled('bfloat16', [32, 64, 64]), filled('bfloat16', [32, 64, 64])), 96],
+  ['conv 3 x 3', 'float16', () => conv2d(filled('float16', [8, 64, 56, 56]), filled('float16', [64, 64, 3, 3])), 128],
+  ['TF32 1024', 'float32', () => matmul(filled('float32', [1024, 1024]), filled('float32', [1024, 1024])), 128],
+];
+
+it.skipIf(ptxas() === null).each(targets)(
+  'tiles of matrices spill nothing on sm_$computeCapability',
+  async (target) => {
+    const some: [string, number, PtxKernel][] = [];
+    for (const [name, dtype, compute, registers] of byTiles) {
+      const { kernels } = await listening(target, { float32MatmulPrecision: 'high' });
+      const y = compute();
+      flush();
+      y.dispose();
+      const own = kernels.filter(({ text }) => text.includes('mma.sync'));
+      expect(own.length, name).toBe(target.computeCapability >= 80 || dtype === 'float16' ? 1 : 0);
+      for (const k of own) some.push([name, registers, k]);
+    }
+    const found = assemble(
+      some.map(([, , k]) => k),
+      target,
+    );
+    for (const [i, [name, registers]] of some.entries()) {
+      expect(found[i], name).toMatchObject({ spilled: 0 });
+      expect(found[i]?.registers, name).toBeLessThanOrEqual(registers);
+      expect(found[i]?.sharedBytes, name).toBeLessThanOrEqual(48 * 1024);
+    }
+  },
+);
 
 it.skipIf(ptxas() === null)('no tile that may be measured spills', async () => {
   const { kernels, engine } = await listening();
@@ -73,7 +116,7 @@ it.skipIf(ptxas() === null)('no tile that may be measured spills', async () => {
   await tune(engine, { budget: 1e6 });
   expect(kernels.length).toBeGreaterThan(20);
   const texts = [...new Map(kernels.map((k) => [k.text, k])).values()];
-  for (const [i, r] of assemble(texts, target).entries()) {
+  for (const [i, r] of assemble(texts, ampere).entries()) {
     expect(r, texts[i]!.text).toMatchObject({ spilled: 0 });
     expect(r.registers).toBeLessThanOrEqual(168);
   }

@@ -48,7 +48,8 @@ function numberOf(w: Writer, { group }: Program): string {
   });
 }
 
-function laneOf(w: Writer, program: Program): string {
+/** The number of a thread in its warp. */
+export function laneOf(w: Writer, program: Program): string {
   return w.once('lane', () => w.op('r', 'and.b32', numberOf(w, program), `${warp - 1}`));
 }
 

@@ -13,7 +13,7 @@ import {
   showKernel,
 } from '@polygrad/core/engine';
 import { CompileError, type DType, type EngineCaps, type IEngine, type TypedArray } from '@polygrad/core/functions';
-import { interpret, type KOp, printProgram, type Program } from '@polygrad/core/kernel';
+import { interpret, type KOp, type MatrixForm, printProgram, type Program } from '@polygrad/core/kernel';
 import {
   anyLowering,
   BASE_OPS,
@@ -24,6 +24,7 @@ import {
   ternaryOps,
   unaryOps,
 } from '@polygrad/core/internals';
+import { matrixLowering } from '@polygrad/core/engine/threads';
 import { HostMemory, liveBuffer } from './host-memory.ts';
 
 export interface ReferenceEngineOptions {
@@ -33,6 +34,10 @@ export interface ReferenceEngineOptions {
   readonly maxGroup?: number;
   /** Threads of a subgroup, with `simt`: a power of two. Default: it has none. */
   readonly subgroup?: number;
+  /** With `simt`: tiles of matrices that 32 threads multiply as one. Default: none. */
+  readonly matrix?: readonly MatrixForm[] | undefined;
+  /** With `simt`: threads copy to group memory beside other work. Default: they do where there are tiles of matrices. */
+  readonly copies?: boolean | undefined;
   /** Evaluate functions (exp, sin ...) directly instead of through their decompositions. Default false. */
   readonly nativeFunctions?: boolean;
   /** Dtypes it holds. Default: all. */
@@ -80,6 +85,8 @@ export function createReferenceEngine({
   simt = false,
   maxGroup = 256,
   subgroup,
+  matrix,
+  copies = matrix !== undefined,
   nativeFunctions = false,
   dtypes = everyDType,
   computes = everyDType,
@@ -97,14 +104,16 @@ export function createReferenceEngine({
     computes: new Set(computes),
     nativeOps: new Set(nativeFunctions ? functions : []),
     simt,
-    lowering: anyLowering,
+    lowering: matrix === undefined ? anyLowering : matrixLowering,
     vectorBytes: 16,
-    sharedBytes: simt ? 16384 : 1 << 20,
+    sharedBytes: matrix !== undefined ? 49152 : simt ? 16384 : 1 << 20,
+    matrix,
+    copies,
     subgroups: subgroup === undefined ? undefined : { least: subgroup, most: subgroup, numbered: true },
     maxGroup: simt ? maxGroup : 1,
     maxBindings,
     maxBufferBytes: 2 ** 31,
-    bindAlign: 8,
+    bindAlign: matrix === undefined ? 8 : 16,
     arena: true,
     parallelism: 1,
     atomics: new Set(['add', 'max', 'min', 'or'] as const),

@@ -50,8 +50,11 @@ struct Shared {
   static constexpr const char *letter = "S";
 
   static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane, Access access) {
+    return at(w, uint32_t(reg<uint32_t>(w, i.a)[lane] + uint32_t(i.offset)), bytes, lane, access);
+  }
+
+  static uint8_t *at(Warp &w, uint64_t address, size_t bytes, unsigned lane, Access access) {
     Group &g = *w.group;
-    const uint64_t address = uint32_t(reg<uint32_t>(w, i.a)[lane] + uint32_t(i.offset));
     if (address + bytes > g.shared.size())
       throw Fault{"shared address " + hex(address) + " with " + std::to_string(bytes) + " bytes is out of the group's " +
                       std::to_string(g.shared.size()),
@@ -67,6 +70,9 @@ struct Shared {
     const auto with = [&](unsigned other) {
       return other == many ? std::string("several threads") : "thread " + std::to_string(other);
     };
+    if (access == Access::read && byte.pending)
+      throw Fault{"shared address " + hex(address) + " is read while a copy is under way there", lane};
+    if (access == Access::write) byte.pending = false;
     if (access == Access::read && byte.written == 0)
       throw Fault{"shared address " + hex(address) + " is read before it is written", lane};
     // Atomics order themselves.
@@ -199,6 +205,26 @@ void add_bits(Forms &forms, const std::string &type) {
 }
 
 }  // namespace
+
+const uint8_t *read_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
+  return Shared::at(w, address, bytes, lane, Access::read);
+}
+
+uint8_t *write_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
+  return Shared::at(w, address, bytes, lane, Access::write);
+}
+
+const uint8_t *read_device(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
+  range_of(w, address, bytes, lane);
+  check_alignment(address, bytes, lane);
+  return reinterpret_cast<const uint8_t *>(address);
+}
+
+void forget_shared(Warp &w, uint64_t address, size_t bytes) {
+  Group &g = *w.group;
+  if (!g.touched.empty())
+    for (size_t b = 0; b < bytes; b++) g.touched[address + b].pending = true;
+}
 
 void add_accesses(Forms &forms) {
   add_type<int32_t, int8_t>(forms, "s8");

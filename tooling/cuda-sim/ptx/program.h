@@ -36,6 +36,8 @@ struct Instruction {
   uint32_t d = 0, a = 0, b = 0, c = 0;
   /** Registers of a vector. */
   uint32_t vector[4] = {};
+  /** Registers of the tiles of a product: of the result, of both factors, of what is added; or of a fragment. */
+  uint32_t tiles[4][4] = {};
   /** Constant part of an address. */
   int64_t offset = 0;
   /** Where a branch goes; the place of an access in the table of ranges met last. */
@@ -95,6 +97,8 @@ struct Touched {
   uint32_t read = 0;
   uint16_t writer = 0;
   uint16_t reader = 0;
+  /** A copy to it is under way. */
+  bool pending = false;
 };
 
 /** What all warps of a running group share. */
@@ -115,6 +119,13 @@ struct Fragment {
   uint32_t mask;
 };
 
+/** A copy that is under way: its bytes, and where they will be. */
+struct Copy {
+  unsigned lane;
+  uint64_t to;
+  uint8_t bytes[16];
+};
+
 enum class State : uint8_t { running, waiting, done };
 
 struct Warp {
@@ -127,6 +138,8 @@ struct Warp {
   /** Lanes by where they are, in rising order: the first ones run. */
   std::vector<Fragment> fragments;
   State state;
+  /** Copies to shared memory in batches; the last batch is still open. */
+  std::vector<std::vector<Copy>> copies;
 };
 
 template <class T>
@@ -144,7 +157,8 @@ struct Form {
   Handler run = nullptr;
   /**
    * p predicate, h 16 bits, w 32 bits, q 64 bits, D a pair of 16-bit registers in braces, G address in device memory, S address in shared
-   * memory, P parameter; 1, 2 and 4 before a letter: a vector of so many.
+   * memory, P parameter; 1, 2 and 4 before a letter: a vector of so many; T and a number: as many registers of a tile, in braces;
+   * A addresses of a copy, in shared memory and in device memory; K its 16 bytes; C a register of 32 bits as the third source; N a number.
    */
   std::string operands;
   Kind kind = Kind::plain;
@@ -156,5 +170,14 @@ void add_arithmetic(Forms &forms);
 void add_conversions(Forms &forms);
 void add_accesses(Forms &forms);
 void add_exchanges(Forms &forms);
+void add_matrices(Forms &forms);
+
+/** Bytes of shared memory that a lane reads, or writes; a fault where it may not. */
+const uint8_t *read_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane);
+uint8_t *write_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane);
+/** Bytes of device memory that a lane reads. */
+const uint8_t *read_device(Warp &w, uint64_t address, size_t bytes, unsigned lane);
+/** They are being written: nobody may read them until they are. */
+void forget_shared(Warp &w, uint64_t address, size_t bytes);
 
 }  // namespace ptx

@@ -21,6 +21,7 @@ const Forms &all_forms() {
     add_conversions(made);
     add_accesses(made);
     add_exchanges(made);
+    add_matrices(made);
     made["bra"] = {nullptr, "L", Kind::branch};
     made["bar.sync"] = {nullptr, "B", Kind::barrier};
     made["ret"] = {nullptr, "", Kind::stop};
@@ -198,6 +199,10 @@ class Reader {
     }
     for (skip(); *at_ == '.'; skip()) {
       const std::string name = word();
+      if (name == ".minnctapersm") {
+        number();
+        continue;
+      }
       if (name != ".reqntid" && name != ".maxntid") refuse("unknown directive " + name);
       made.max_threads = 1;
       do made.max_threads *= unsigned(number());
@@ -468,6 +473,8 @@ class Reader {
     const Forms &forms = all_forms();
     auto found = forms.find(name);
     if (name == "mov.b32" && operands.size() == 2 && operands[1].type == Operand::vector) found = forms.find(name + " {}");
+    if (name == "mov.b32" && operands.size() == 2 && operands[0].type == Operand::vector) found = forms.find("mov.b32 {}=");
+    if (name == "cp.async.cg.shared.global" && operands.size() == 4) found = forms.find(name + " 4");
     if (name == "cvt.s32.s16" && operands.size() == 2) found = forms.find(name + " " + letter_of(operands[1]));
     if (found == forms.end()) refuse("unknown instruction " + name);
     const Form &form = found->second;
@@ -499,6 +506,36 @@ class Reader {
           break;
         case 'M':
           made.vector[0] = source(o, 'w');
+          break;
+        case 'T': {
+          const unsigned count = unsigned(form.operands[++i] - '0');
+          if (o.type != Operand::vector || o.parts.size() != count)
+            refuse(std::to_string(count) + " registers in braces are expected");
+          for (unsigned n = 0; n < count; n++) {
+            // What is written is a register; all have 32 bits.
+            made.tiles[number][n] = number == 0 ? register_at(o.parts[n].text, 'w') : source(o.parts[n], 'w');
+          }
+          break;
+        }
+        case 'N':
+          if (o.type != Operand::literal) refuse("a number is expected");
+          made.offset = int64_t(o.bits);
+          break;
+        case 'K':
+          if (o.type != Operand::literal || o.bits != 16) refuse("copies have 16 bytes");
+          break;
+        case 'C':
+          made.c = source(o, 'w');
+          break;
+        case 'A':
+          // Two addresses: shared memory, then device memory.
+          if (o.type != Operand::address) refuse("an address is expected");
+          if (number == 0) {
+            address(made, o, 'S');
+          } else {
+            made.b = register_at(o.text, 'q');
+            made.vector[0] = literal_at(8, uint64_t(o.offset));
+          }
           break;
         case 'D':
           if (o.parts.size() != 2) refuse("two registers in braces are expected");

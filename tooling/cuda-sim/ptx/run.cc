@@ -149,6 +149,7 @@ void start(Warp &w, unsigned threads, const unsigned id[3]) {
   w.alive = count == lanes ? all_lanes : (1u << count) - 1;
   w.fragments.assign(1, {0, w.alive});
   w.state = State::running;
+  w.copies.assign(1, {});
   for (const Special &s : w.group->entry->specials)
     if (s.name == Special::ctaid) spread(w, s.at, uint32_t(id[s.axis]));
 }

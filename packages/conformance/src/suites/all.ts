@@ -10,6 +10,7 @@ import { denormalCases } from './denormals.ts';
 import { checkCasts } from './dtypes/casts.ts';
 import { checkGiven, checkRefusals } from './dtypes/given.ts';
 import { checkArithmetic, checkReductions } from './dtypes/integers.ts';
+import { checkHalfProducts } from './dtypes/half-products.ts';
 import { checkMoving } from './dtypes/movements.ts';
 import { checkPromotion } from './dtypes/promotion.ts';
 import { checkSmallFloat } from './dtypes/small-floats.ts';
@@ -55,6 +56,8 @@ function dtypeCases(target: Target): ConformanceCase[] {
     add(`casts from ${dtype}`, [dtype], () => checkCasts(dtype, target));
   for (const dtype of ['float16', 'bfloat16'] as const)
     add(`sums and roundings of ${dtype}`, [dtype], () => checkSmallFloat(dtype));
+  for (const dtype of ['float16', 'bfloat16'] as const)
+    add(`products and convolutions of ${dtype}`, [dtype, 'float32'], () => checkHalfProducts(dtype));
   add('promotion', [], () => checkPromotion(target));
   return cases;
 }

@@ -4,7 +4,7 @@
  * Expressions name temporaries as PARAMs with slots behind those of the kernel; each dispatch then gets slots of its own
  * for what it really binds.
  */
-import { linearize } from '../codegen/linearize/linearize.ts';
+import { type Inside, linearize } from '../codegen/linearize/linearize.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import type { Contraction } from './contraction.ts';
@@ -43,9 +43,15 @@ export class Assembly {
 
   /**
    * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by this; null: the default choices are made. `product`: what it computes,
-   * with slots of the PARAMs that `stores` have.
+   * with slots of the PARAMs that `stores` have. `inside`: what is written in place of the loops, with no other PARAMs than the stores.
    */
-  add(suffix: string, stores: readonly LoopStore[], shaped: Transform | null, product?: MatrixProduct): void {
+  add(
+    suffix: string,
+    stores: readonly LoopStore[],
+    shaped: Transform | null,
+    product?: MatrixProduct,
+    inside?: Inside,
+  ): void {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
@@ -62,6 +68,7 @@ export class Assembly {
     const linear = linearize(
       shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: [shaped] },
       this.#caps,
+      inside && { ...inside, values: inside.values.map((v) => rewriter.node(v)) },
     );
     const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };
     const first = this.#kernel.params.length;

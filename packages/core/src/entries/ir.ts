@@ -6,6 +6,7 @@ export type { DType } from '../shape/dtype.ts';
 export { PolygradError } from '../shape/errors.ts';
 export * from '../ir/ir.ts';
 export type { MatrixOperand, MatrixProduct } from '../ir/ir.ts';
+export type { MatrixForm, MatrixTile } from '../ir/matrix.ts';
 export { Exprs, uniqueNode, withSources } from '../ir/expr.ts';
 export { highOf, idOf, lowOf } from '../ir/node.ts';
 export { linearOf } from '../ir/simplify/integers.ts';

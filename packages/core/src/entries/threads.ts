@@ -6,3 +6,4 @@
 export { keepRounding } from '../arithmetic/rounded.ts';
 export { anyLowering } from '../targets/any.ts';
 export { threadLowering } from '../targets/threads.ts';
+export { matrixLowering } from '../targets/matrix.ts';

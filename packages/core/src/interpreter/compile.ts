@@ -2,7 +2,8 @@
  * A program as a list of steps, one per node of its body, for the reference interpreter. Every value has its place in one array of
  * registers, lane after lane.
  */
-import type { DType } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { MatrixPlaces } from './matrix.ts';
 import type { Accessor, Cells } from './memory.ts';
 import {
   binaryFunction,
@@ -14,6 +15,7 @@ import {
   type Value,
 } from './values.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import { elementOf, matrixThreads } from '../ir/matrix.ts';
 import { isArithmetic } from '../ir/node.ts';
 import { blocksOf } from '../ir/uses.ts';
 import { endsOf } from '../ir/block-ends.ts';
@@ -32,6 +34,8 @@ export interface ThreadState {
   readonly subgroups: readonly number[];
   readonly leader: readonly number[];
   readonly by: Accessor;
+  /** Copies of the thread that are under way, in batches; the last batch is still open. */
+  copies: (() => void)[][];
 }
 
 type Step = (t: ThreadState) => void;
@@ -50,6 +54,7 @@ export type Instruction =
   | { readonly kind: 'if'; readonly condition: number; readonly end: number }
   | { readonly kind: 'endif' }
   | { readonly kind: 'barrier' }
+  | { readonly kind: 'matrix'; readonly places: MatrixPlaces }
   | { readonly kind: 'subgroup'; readonly to: number; readonly from: number; readonly combine: Combine };
 
 type Combine = (x: Value, y: Value) => Value;
@@ -71,6 +76,10 @@ export function compileProgram(program: Program): CompiledProgram {
     known.set(program, compiled);
   }
   return compiled;
+}
+
+function checkAligned(op: string, index: number, unit: number): void {
+  if (index % unit !== 0) throw new Error(`[interpret] ${op} at element ${index}: it goes by ${unit}`);
 }
 
 class Compiler {
@@ -111,6 +120,12 @@ class Compiler {
           instructions.push({ kind: 'subgroup', from: this.#place(n.src[0]), to: this.#reserve(n), combine });
           break;
         }
+        case 'MATRIX': {
+          const [a, b, c] = n.src.map((s) => this.#place(s)) as [number, number, number];
+          const places = { tile: n.arg.tile, dtype: n.src[0].dtype as DType, a, b, c, to: this.#reserve(n) };
+          instructions.push({ kind: 'matrix', places });
+          break;
+        }
         default:
           instructions.push({ kind: 'step', step: this.#step(n) });
       }
@@ -144,6 +159,20 @@ class Compiler {
         return this.#atomic(n);
       case 'LOAD':
         return this.#load(n);
+      case 'FRAGMENT':
+        return this.#fragment(n);
+      case 'COPY':
+        return this.#copy(n);
+      case 'COMMIT':
+        return ({ copies }) => {
+          copies.push([]);
+        };
+      case 'WAIT': {
+        const { pending } = n.arg;
+        return ({ copies }) => {
+          while (copies.length > pending + 1) for (const copy of copies.shift()!) copy();
+        };
+      }
       case 'CONST': {
         const [value, to] = [toDType(dtype as DType, n.arg.value), this.#reserve(n)];
         return ({ values }) => {
@@ -238,6 +267,45 @@ class Compiler {
       const first = (values[at] as number) * stride;
       const from = cells[number]!;
       for (let i = 0; i < lanes; i++) values[to + i] = from.read(first + i, by);
+    };
+  }
+
+  #fragment(n: KNodeOf<'FRAGMENT'>): Step {
+    const [mem, index] = n.src;
+    const { number } = this.#memory(mem);
+    const [at, to] = [this.#place(index), this.#reserve(n)];
+    const { part, across, along } = n.arg;
+    const unit = 16 / dtypeInfo[n.dtype].bytes;
+    const offsets = Array.from({ length: matrixThreads }, (_, thread) =>
+      Array.from({ length: n.lanes }, (_, lane) => {
+        const [row, column] = elementOf(part, n.dtype, thread, lane);
+        return part === 'a' ? row * across + column * along : column * across + row * along;
+      }),
+    );
+    return ({ values, cells, by }) => {
+      const first = values[at] as number;
+      checkAligned('FRAGMENT', first, unit);
+      const own = offsets[(by.thread - 1) % matrixThreads]!;
+      for (let i = 0; i < own.length; i++) values[to + i] = cells[number]!.read(first + own[i]!, by);
+    };
+  }
+
+  #copy(n: KNodeOf<'COPY'>): Step {
+    const [to, index, from, source, gate] = n.src;
+    const [into, out] = [this.#memory(to).number, this.#memory(from).number];
+    const [at, start, open] = [this.#place(index), this.#place(source), gate === undefined ? -1 : this.#place(gate)];
+    const unit = 16 / dtypeInfo[to.dtype].bytes;
+    return ({ values, cells, by, copies }) => {
+      const [first, read] = [values[at] as number, values[start] as number];
+      checkAligned('COPY', first, unit);
+      const isOpen = open < 0 || values[open] !== 0;
+      if (isOpen) checkAligned('COPY', read, unit);
+      const zero = to.dtype === 'int64' || to.dtype === 'uint64' ? 0n : 0;
+      for (let i = 0; i < unit; i++) {
+        cells[into]!.forget(first + i, by);
+        const value = isOpen ? cells[out]!.read(read + i, by) : zero;
+        copies[copies.length - 1]!.push(() => cells[into]!.write(first + i, value, by));
+      }
     };
   }
 

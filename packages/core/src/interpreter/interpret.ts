@@ -6,9 +6,11 @@
  */
 import type { TypedArray } from '../shape/dtype.ts';
 import { type CompiledProgram, compileProgram, type ThreadState } from './compile.ts';
+import { multiply } from './matrix.ts';
 import { type Cells, GroupRecord, PrivateCells, SharedCells, TensorCells } from './memory.ts';
 import type { Value } from './values.ts';
 import type { KNodeOf, Program } from '../ir/ir.ts';
+import { matrixThreads } from '../ir/matrix.ts';
 
 /** How the threads of a group form subgroups: `size` neighbours each, or with `dealt` every so manyth thread. */
 export interface Subgroups {
@@ -71,7 +73,13 @@ function runGroup(
     if (stop < 0) return epoch;
     const at = instructions[stop - 1]!;
     if (at.kind === 'subgroup') exchange(at, threads);
-    else epoch++;
+    else if (at.kind === 'matrix') {
+      for (let first = 0; first < threads.length; first += matrixThreads)
+        multiply(
+          at.places,
+          threads.slice(first, first + matrixThreads).map((t) => t.values),
+        );
+    } else epoch++;
   }
 }
 
@@ -196,6 +204,7 @@ class Thread {
       subgroups: [count],
       leader: [Number(leads)],
       by,
+      copies: [[]],
     };
   }
 
@@ -214,6 +223,7 @@ class Thread {
     group[1] = y;
     group[2] = z;
     by.group = number;
+    this.#state.copies = [[]];
     this.#at = 0;
   }
 
@@ -246,6 +256,7 @@ class Thread {
           break;
         case 'barrier':
         case 'subgroup':
+        case 'matrix':
           this.#at = at;
           return at;
         default:

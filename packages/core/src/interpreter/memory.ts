@@ -18,6 +18,8 @@ export interface Accessor {
 export interface Cells {
   read(index: number, by: Accessor): Value;
   write(index: number, value: Value, by: Accessor): void;
+  /** Something is being written here: until it is there, nobody may read. */
+  forget(index: number, by: Accessor): void;
   /** Replaces the value by what `combine` makes of it, in one piece. */
   update(index: number, by: Accessor, combine: (old: Value) => Value): void;
 }
@@ -160,6 +162,10 @@ export class TensorCells implements Cells {
     this.#set(index, value);
   }
 
+  forget(index: number, by: Accessor): void {
+    this.#mayWrite(index, by, false);
+  }
+
   update(index: number, by: Accessor, combine: (old: Value) => Value): void {
     this.#mayWrite(index, by, true);
     this.#set(index, combine(this.#get(index)));
@@ -225,6 +231,11 @@ export class PrivateCells implements Cells {
     this.#values[index] = value;
   }
 
+  forget(index: number): void {
+    if (!(index >= 0 && index < this.length)) outOfBounds(this.name, 'store', index, this.length);
+    this.#written[index] = 0;
+  }
+
   update(index: number, by: Accessor, combine: (old: Value) => Value): void {
     this.write(index, combine(this.read(index, by)), by);
   }
@@ -253,10 +264,15 @@ export class SharedCells implements Cells {
   }
 
   write(index: number, value: Value, by: Accessor): void {
+    this.forget(index, by);
+    this.#cells.write(index, value, by);
+  }
+
+  forget(index: number, by: Accessor): void {
     this.#conflict(this.#writes, index, by);
     this.#conflict(this.#reads, index, by);
     this.#conflict(this.#updates, index, by);
-    this.#cells.write(index, value, by);
+    this.#cells.forget(index);
     this.#writes.note(index, by);
   }
 

@@ -14,6 +14,7 @@
  * 32 bits only get programs without such operations (arithmetic/legalize.ts).
  */
 import type { DType } from '../shape/dtype.ts';
+import type { MatrixTile } from './matrix.ts';
 import type { binaryOps, ternaryOps, unaryOps } from './node.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
@@ -113,6 +114,27 @@ export interface KArgs {
    * says. Like a BARRIER it stands where all threads of the group get to or none; it orders no memory.
    */
   SUBGROUP: { readonly op: 'sum' | 'prod' | 'max' | 'min' };
+  /**
+   * src [a, b, c], what the thread holds of three matrices (`elementOf` in matrix.ts): its part of a b + c, float32. Products are exact. In which
+   * order they are added to c, and how those sums are rounded, the device says; here one after another, each sum rounded to nearest. All threads of
+   * a group get to it or none, and a group has whole sets of 32.
+   */
+  MATRIX: { readonly tile: MatrixTile };
+  /**
+   * src [SHARED, index]: what the thread holds of a factor of MATRIX whose element at `row` and `step` of the sum lies at
+   * index + row * across + step * along. The index is the same for all 32 threads. One of the distances is 1; the other one and the index are
+   * multiples of 16 bytes. It stands where a MATRIX may.
+   */
+  FRAGMENT: { readonly tile: MatrixTile; readonly part: 'a' | 'b'; readonly across: number; readonly along: number };
+  /**
+   * src [SHARED, index, PARAM, index, gate?]: copies 16 bytes beside what the thread goes on to do; where the gate is closed, zeros. Both indices are
+   * multiples of 16 bytes, and the PARAM is only read. What is there meanwhile is nobody's to read.
+   */
+  COPY: null;
+  /** The copies that the thread has asked for since the last one are a batch. */
+  COMMIT: null;
+  /** Goes on when at most so many of the thread's last batches are under way. What is there, other threads see behind a BARRIER. */
+  WAIT: { readonly pending: number };
   // --- types
   /** Value conversion, rounded once; see the numeric meaning above. Integers wrap. Anything to bool is `!= 0`. */
   CAST: null;
@@ -137,6 +159,11 @@ export interface KSrc {
   LOOP: readonly [KValue, ...KValue[]];
   IF: readonly [KValue, ...KValue[]];
   SUBGROUP: readonly [KValue, ...KValue[]];
+  /** What the thread holds of a, b and c. */
+  MATRIX: readonly [KValue, KValue, KValue, ...KValue[]];
+  FRAGMENT: readonly [KMemory, KValue, ...KValue[]];
+  /** Group memory and index, tensor and index, gate? */
+  COPY: readonly [KMemory, KValue, KMemory, KValue, ...KValue[]];
   CAST: readonly [KValue, ...KValue[]];
   BITCAST: readonly [KValue, ...KValue[]];
   VEC: readonly [KValue, ...KValue[]];
@@ -149,7 +176,7 @@ export type KOp = ValueOp | keyof KArgs;
 export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';
 
 /** Operations without a value. */
-export type Statement = 'STORE' | 'ATOMIC' | 'ENDLOOP' | 'IF' | 'ENDIF' | 'BARRIER';
+export type Statement = 'STORE' | 'ATOMIC' | 'ENDLOOP' | 'IF' | 'ENDIF' | 'BARRIER' | 'COPY' | 'COMMIT' | 'WAIT';
 
 /** The argument type of an operation; value operations have none (null). */
 export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;

@@ -309,6 +309,7 @@ const others: Readonly<Record<keyof KArgs, true>> = {
   PARAM: true, SCALAR: true, SHARED: true, REG: true, CONST: true, SPECIAL: true,
   RANGE: true, REDUCE: true, STAGE: true, LOAD: true, STORE: true, ATOMIC: true,
   LOOP: true, ENDLOOP: true, IF: true, ENDIF: true, BARRIER: true, SUBGROUP: true,
+  MATRIX: true, FRAGMENT: true, COPY: true, COMMIT: true, WAIT: true,
   CAST: true, BITCAST: true, VEC: true, LANE: true, IOTA: true,
 };
 

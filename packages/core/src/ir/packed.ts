@@ -162,8 +162,8 @@ export function unpackProgram({ head, paramCount, words, args }: PackedProgram):
   return programOf({ ...head, params: nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[], body });
 }
 
-/** Of arguments, what says which code is printed. */
-const printed = ['slot', 'access', 'value', 'kind', 'axis', 'lane', 'op', 'unrollHint', 'length'] as const;
+/** Of arguments, what says nothing of the code that is printed. */
+const unprinted = ['name', 'low', 'high', 'fewer'];
 
 /**
  * True if emitters print the same code for both: names, costs and lengths of tensors may differ.
@@ -186,5 +186,8 @@ export function sameCode(p: PackedProgram, q: PackedProgram): boolean {
 function sameArg(x: object | null, y: object | null): boolean {
   if (x === y) return true;
   const [a, b] = [x, y] as readonly Readonly<Record<string, unknown>>[];
-  return printed.every((field) => Object.is(a?.[field], b?.[field]) || (field === 'length' && 'access' in (x ?? {})));
+  return Object.keys({ ...a, ...b }).every(
+    (field) =>
+      unprinted.includes(field) || Object.is(a?.[field], b?.[field]) || (field === 'length' && 'access' in (x ?? {})),
+  );
 }

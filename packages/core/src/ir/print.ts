@@ -31,6 +31,12 @@ function argText(n: KNode): string {
     case 'ATOMIC':
     case 'SUBGROUP':
       return n.arg.op;
+    case 'MATRIX':
+      return n.arg.tile;
+    case 'FRAGMENT':
+      return `${n.arg.part} ${n.arg.tile} ${n.arg.across} ${n.arg.along}`;
+    case 'WAIT':
+      return String(n.arg.pending);
     case 'STAGE':
       return n.arg.space;
     case 'LANE':

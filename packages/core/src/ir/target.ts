@@ -2,6 +2,7 @@
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { Exprs } from './expr.ts';
 import type { KNode, KOp, Program } from './ir.ts';
+import type { MatrixForm } from './matrix.ts';
 
 /** The node, its sources ROUNDED where needed (arithmetic/rounded.ts). */
 export type KeepRounding = (e: Exprs, n: KNode) => KNode;
@@ -52,6 +53,10 @@ export interface TargetCaps {
    * as many threads as both is a single one. With `numbered` a thread knows the number of its own (SPECIAL). Left out where there are none.
    */
   readonly subgroups?: { readonly least: number; readonly most: number; readonly numbered: boolean } | undefined;
+  /** Tiles of matrices that 32 threads multiply as one (MATRIX of the kernel IR). Left out where there are none. */
+  readonly matrix?: readonly MatrixForm[] | undefined;
+  /** True where threads copy to group memory beside other work (COPY of the kernel IR). Buffers are bound at multiples of 16 bytes there. */
+  readonly copies?: boolean | undefined;
   /** Most threads in a group. */
   readonly maxGroup: number;
   /** Most tensors one kernel may bind. */

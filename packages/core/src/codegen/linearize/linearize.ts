@@ -20,7 +20,7 @@ import {
   sizeOf,
   splitNests,
 } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, KValue, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
@@ -32,10 +32,18 @@ import { isFixed, type Mode, runModes, vectorLanes, vectorModes } from './vector
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;
 
+/** What is written for a nest in place of its own loops, inside of those of the grid. */
+export interface Inside {
+  /** Expressions it needs besides the stores; `write` gets them as they are lowered. */
+  readonly values: readonly KNode[];
+  write(values: Values, options: NestOptions, stores: readonly LoopStore[], lowered: readonly KNode[]): void;
+}
+
 /** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
-export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
+export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside): Program {
   const e = new Exprs();
   const flat = kernel.stores.flatMap(({ store }) => store.src.slice(1));
+  if (inside !== undefined) flat.push(...(inside.values as readonly KValue[]));
   const lowered = decompose(flat, e, caps);
   let at = 0;
   const stores = kernel.stores.map(({ store, ranges }): LoopStore => {
@@ -74,7 +82,11 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
         caps,
         threads,
       };
-      openGrid(values, grids[i]!, index, caps.simt, () => new Nest(values, options).writeStores(nest));
+      openGrid(values, grids[i]!, index, caps.simt, () =>
+        inside === undefined
+          ? new Nest(values, options).writeStores(nest)
+          : inside.write(values, options, nest, lowered.slice(at)),
+      );
     };
     if (count === 0) return;
     const after = e.add(first, end ?? count);
@@ -82,9 +94,9 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps): Program {
     const exact = end === null ? columns * rows === total : rows === 1;
     if (!onGrid || (nests.length === 1 && exact)) write();
     else {
-      const inside = e.and(e.le(first, group), e.lt(group, after));
-      shares.set(inside, count / total);
-      b.ifThen(inside, write);
+      const here = e.and(e.le(first, group), e.lt(group, after));
+      shares.set(here, count / total);
+      b.ifThen(here, write);
     }
     first = after;
   });

@@ -205,6 +205,9 @@ export function threadsOf({ threads }: SimtTile): number {
   return threads[0] * threads[1] * threads[2];
 }
 
+/** What names of blocks of tiles of matrices begin with (matrix.ts). */
+export const matrixName = 'matrix:';
+
 /** A tile in one word, for tests, stores and reports. */
 export function nameOf(t: SimtTile): string {
   const parts = t.parts > 1 ? `/${t.parts}` : '';

@@ -9,7 +9,7 @@
  */
 import type { DType } from '../../shape/dtype.ts';
 import { Exprs, uniqueNode, withSources } from '../expr.ts';
-import type { KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
+import type { KArg, KArgs, KNode, KNodeOf, Program, ProgramNode } from '../ir.ts';
 import { type Known, lowOf, newMark } from '../node.ts';
 import { programOf } from '../program.ts';
 import { fromLinear, linearOf } from '../simplify/integers.ts';
@@ -44,13 +44,13 @@ export function writeBlock(block: Block, used: number, out: ProgramNode[]): bool
       continue;
     }
     const { op } = item;
-    if (op === 'STORE' || op === 'ATOMIC' || op === 'BARRIER') effect = true;
-    else if (op === 'LOOP' || op === 'IF' || op === 'ENDLOOP' || op === 'ENDIF') {
+    if (op === 'LOOP' || op === 'IF' || op === 'ENDLOOP' || op === 'ENDIF') {
       if (i === 0 && !effect) {
         out.length = start;
         return false;
       }
-    } else if ((item as Known).mark !== used) continue;
+    } else if (item.dtype === 'void') effect = true;
+    else if ((item as Known).mark !== used) continue;
     const { src } = item;
     for (let k = 0; k < src.length; k++) (src[k] as Known).mark = used;
     out.push(item);
@@ -180,7 +180,19 @@ export class ProgramBuilder {
   /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir/ir.ts. */
   subgroup(op: KArgs['SUBGROUP']['op'], value: KNode): KNode {
     if (value.op === 'CONST' && (op === 'max' || op === 'min')) return value;
-    const n = uniqueNode('SUBGROUP', value.dtype, 1, [this.place(value)], { op });
+    return this.here('SUBGROUP', value.dtype, 1, [value], { op });
+  }
+
+  /** A node that stands where it is asked for, and is never shared. */
+  here<O extends ProgramNode['op']>(
+    op: O,
+    dtype: DType | 'void',
+    lanes: number,
+    src: readonly KNode[],
+    arg: KArg<O>,
+  ): ProgramNode {
+    const placed = src.map((s) => this.place(s));
+    const n = uniqueNode(op, dtype, lanes, placed, arg) as ProgramNode;
     this.#block.items.push(n);
     this.#setPlaced(n, this.#block);
     return n;
@@ -209,16 +221,7 @@ export class ProgramBuilder {
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     const n = this.e.load(mem, at, gate, alt, lanes ?? mem.lanes);
     if (n.op !== 'LOAD' || !isMutable(mem)) return n;
-    const fresh = uniqueNode(
-      'LOAD',
-      n.dtype,
-      n.lanes,
-      n.src.map((s) => this.place(s)),
-      null,
-    );
-    this.#block.items.push(fresh);
-    this.#setPlaced(fresh, this.#block);
-    return fresh;
+    return this.here('LOAD', n.dtype, n.lanes, n.src, null);
   }
 
   store(mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {

@@ -7,6 +7,7 @@
 import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts';
 import type { BinaryOp, KNode, LoopKernel, LoopStore, Program, TernaryOp, UnaryOp } from '../ir.ts';
 import { binaryOps, highOf, lowOf, ternaryOps, unaryOps } from '../node.ts';
+import { fragmentLanes, isMatrixForm, matrixThreads } from '../matrix.ts';
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';
 import { printLoopKernel, printNode, printProgram } from '../print.ts';
 
@@ -71,14 +72,24 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
     case 'REG':
     case 'SHARED':
       return open.length === 1 ? null : 'memory must be declared outside all blocks';
+    case 'MATRIX':
+    case 'FRAGMENT': {
+      const threads = p.group[0] * p.group[1] * p.group[2];
+      if (threads % matrixThreads !== 0)
+        return `needs whole sets of ${matrixThreads} threads: the group has ${threads}`;
+      return togetherIn(open);
+    }
     case 'BARRIER':
     case 'SUBGROUP':
-      return open.every((b) => b.opener === null || isUniform(b.opener))
-        ? null
-        : 'is in a block that not all threads may enter';
+      return togetherIn(open);
     default:
       return null;
   }
+}
+
+function togetherIn(open: readonly Open[]): string | null {
+  const all = open.every((b) => b.opener === null || isUniform(b.opener));
+  return all ? null : 'is in a block that not all threads may enter';
 }
 
 /**
@@ -98,7 +109,7 @@ export function isUniform(opener: KNode): boolean {
   for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
     if (seen.has(n)) continue;
     seen.add(n);
-    if (n.op === 'LOAD' || n.op === 'SUBGROUP') return false;
+    if (n.op === 'LOAD' || n.op === 'SUBGROUP' || n.op === 'MATRIX' || n.op === 'FRAGMENT') return false;
     if (n.op === 'SPECIAL' && n.arg.kind !== 'group' && n.arg.kind !== 'subgroups') return false;
     stack.push(...n.src);
   }
@@ -148,6 +159,11 @@ function stageError(n: KNode, k: LoopKernel, slots: ReadonlySet<number>): string
     case 'ENDIF':
     case 'BARRIER':
     case 'SUBGROUP':
+    case 'MATRIX':
+    case 'FRAGMENT':
+    case 'COPY':
+    case 'COMMIT':
+    case 'WAIT':
     case 'REG':
     case 'SHARED':
       return 'belongs to programs';
@@ -248,6 +264,12 @@ export function nodeError(n: KNode): string | null {
         count(n, 1) ?? (isFloat(a.dtype) && (op === 'max' || op === 'min') ? `${op} takes integers` : sameLanes(n))
       );
     }
+    case 'MATRIX':
+    case 'FRAGMENT':
+    case 'COPY':
+    case 'COMMIT':
+    case 'WAIT':
+      return matrixError(n);
     case 'RANGE':
       return isIndex(n) && (a === undefined || isIndex(a)) ? count(n, 0, 1) : 'and its limit are int32 scalars';
     case 'LOOP':
@@ -356,6 +378,53 @@ function accessError(n: KNode, lanes: number): string | null {
       : `of registers of ${mem.lanes} lanes has ${lanes}`;
   }
   return mem.op === 'STAGE' ? null : `${mem.op} is no memory`;
+}
+
+/** Rules of products of tiles, and of copies to group memory. */
+function matrixError(n: KNode): string | null {
+  const [a, b, c, d] = n.src;
+  switch (n.op) {
+    case 'MATRIX': {
+      const { tile } = n.arg;
+      const wrong = count(n, 3);
+      if (wrong !== null) return wrong;
+      if (a.dtype !== b.dtype || !isMatrixForm(a.dtype, tile))
+        return `has no tile ${tile} of ${a.dtype} and ${b.dtype}`;
+      if (n.dtype !== 'float32' || c.dtype !== 'float32') return `of ${c.dtype} for ${n.dtype}: sums are float32`;
+      const lanes = [fragmentLanes('a', tile), fragmentLanes('b', tile), 4, 4];
+      const has = [a, b, c, n].map((x) => x.lanes);
+      return has.every((x, i) => x === lanes[i]) ? null : `takes and gives ${lanes} lanes: got ${has}`;
+    }
+    case 'FRAGMENT': {
+      const { tile, part, across, along } = n.arg;
+      const wrong = count(n, 2);
+      if (wrong !== null) return wrong;
+      if (a.op !== 'SHARED' || a.dtype !== n.dtype || !isIndex(b))
+        return 'takes group memory of its dtype and an index';
+      if (!isMatrixForm(n.dtype, tile)) return `has no tile ${tile} of ${n.dtype}`;
+      const unit = 16 / dtypeInfo[n.dtype].bytes;
+      const [near, far] = across === 1 ? [across, along] : [along, across];
+      if (near !== 1 || !(far >= unit) || far % unit !== 0) return `lies at distances ${across} and ${along}`;
+      return n.lanes === fragmentLanes(part, tile) ? null : `has ${fragmentLanes(part, tile)} lanes`;
+    }
+    case 'COPY': {
+      const wrong = count(n, 4, 5);
+      if (wrong !== null) return wrong;
+      const [, , , , gate] = n.src;
+      if (a.op !== 'SHARED' || c?.op !== 'PARAM' || c.arg.access !== 'read' || a.dtype !== c.dtype)
+        return 'goes to group memory, from a parameter of its dtype that is only read';
+      if (!isIndex(b) || d === undefined || !isIndex(d)) return 'takes indices that are int32 scalars';
+      if (gate !== undefined && (gate.dtype !== 'bool' || gate.lanes !== 1)) return 'has a gate that is no bool scalar';
+      const lanes = 16 / dtypeInfo[a.dtype].bytes;
+      return outOfRange(b, a.arg.length - lanes) ?? (gate ? null : outOfRange(d, c.arg.length - lanes));
+    }
+    case 'WAIT':
+      return Number.isInteger(n.arg.pending) && n.arg.pending >= 0
+        ? count(n, 0)
+        : 'waits for a whole number of batches';
+    default:
+      return count(n, 0);
+  }
 }
 
 function outOfRange(index: KNode, last: number): string | null {

@@ -1,0 +1,39 @@
+/** Products by tiles of matrices, run by the interpreter of PTX, have the bits that the reference has. More: products.long.test.ts. */
+import { conv2d, matmul, relu } from '@polygrad/core';
+import type { Program } from '@polygrad/core/kernel';
+import { describe, expect, it } from 'vitest';
+import { product, type ProductCase, referenceFor, tiled, valuesOn } from './fixtures/products.ts';
+import { ptxRun } from './fixtures/ptx-run.ts';
+import { targets } from './fixtures/ptxas.ts';
+import { createSimulatedEngine } from './fixtures/simulated-engine.ts';
+import type { PtxKernel } from './index.ts';
+
+const cases: readonly ProductCase[] = [
+  product('float16', 40, 32, 24),
+  product('float16', 21, 45, 17, 'b'),
+  {
+    name: 'a batch, its sums after something',
+    dtype: 'float16',
+    shapes: [[3, 24, 33], [3, 33, 16], [16]],
+    run: ([a, b, c]) => relu(matmul(a!, b!).add(c!)),
+  },
+  {
+    name: 'a convolution',
+    dtype: 'float16',
+    shapes: [
+      [2, 8, 9, 9],
+      [12, 8, 3, 3],
+    ],
+    run: ([x, w]) => conv2d(x!, w!, { padding: 1 }),
+  },
+];
+
+describe.skipIf(ptxRun() === null).each(targets.slice(0, 2))('on sm_$computeCapability', (target) => {
+  it.each(cases)('$name', async (c) => {
+    const kernels: [PtxKernel, Program][] = [];
+    const engine = createSimulatedEngine(target, (kernel, program) => kernels.push([kernel, program]));
+    const found = await valuesOn(engine, c);
+    expect(tiled(kernels)).toHaveLength(1);
+    expect(found).toEqual(await valuesOn(referenceFor(target), c));
+  });
+});
