@@ -58,11 +58,16 @@ static double whole(napi_env env, napi_value value, double most) {
   return x;
 }
 
+/* A typed array of this type; its buffer too, where somebody asks (which takes time). */
 static int typed(napi_env env, napi_value value, napi_typedarray_type want, void **data, size_t *length, napi_value *buffer) {
-  bool is = false;
-  if (napi_is_typedarray(env, value, &is) != napi_ok || !is) return 0;
   napi_typedarray_type type;
   return napi_get_typedarray_info(env, value, &type, length, data, buffer, NULL) == napi_ok && type == want;
+}
+
+/* Memory that nobody can take away, as an ArrayBuffer can be detached: a SharedArrayBuffer. */
+static int stays(napi_env env, napi_value buffer) {
+  bool may_go = true;
+  return napi_is_arraybuffer(env, buffer, &may_go) == napi_ok && !may_go;
 }
 
 static struct engine *engine_of(napi_env env, napi_value value) {
@@ -110,7 +115,8 @@ static napi_value create(napi_env env, napi_callback_info info) {
   void *data;
   size_t length;
   napi_value buffer;
-  if (!typed(env, given[0], napi_uint8_array, &data, &length, &buffer)) return fail(env, "[native] the memory must be a Uint8Array");
+  if (!typed(env, given[0], napi_uint8_array, &data, &length, &buffer) || !stays(env, buffer))
+    return fail(env, "[native] the memory must be a Uint8Array on a SharedArrayBuffer");
   double threads = whole(env, given[1], most_threads);
   if (threads < 1) return fail(env, "[native] bad number of threads");
   struct instance *all = instance_of(env);
@@ -154,8 +160,7 @@ static napi_value compile(napi_env env, napi_callback_info info) {
   struct engine *e = engine_of(env, given[0]);
   void *bytes;
   size_t length;
-  napi_value ignored;
-  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, &ignored) || length == 0)
+  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, NULL) || length == 0)
     return fail(env, "[native] bad engine or code");
   double params = whole(env, given[2], arg_slots);
   double scalars = whole(env, given[3], arg_slots);
@@ -225,6 +230,7 @@ static int run_commands(struct engine *e, const double *cells, size_t length, in
       memcpy(&function, &c->at, sizeof function);
       *fault = run_groups(e->pool, function, e->args, c->groups, (int64_t)chunk, e->scratch);
       if (*fault != 0) return failed_check;
+      if (c->params > 0 && wanted("answers")) *(uint8_t *)(uintptr_t)e->args[c->params - 1] ^= 1;
     } else if (kind == command_copy) {
       if (at + 3 > length) return bad_command;
       double from = cells[at], to = cells[at + 1], bytes = cells[at + 2];
@@ -250,8 +256,7 @@ static napi_value submit(napi_env env, napi_callback_info info) {
   struct engine *e = engine_of(env, given[0]);
   void *cells;
   size_t room;
-  napi_value ignored;
-  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &ignored)) return fail(env, "[native] bad engine or commands");
+  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, NULL)) return fail(env, "[native] bad engine or commands");
   double length = whole(env, given[2], (double)room);
   if (length < 0) return fail(env, "[native] bad number of cells");
   if ((size_t)length > e->cell_room) {
@@ -283,6 +288,18 @@ static napi_value dispose(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+#ifdef POLYGRAD_FAULTS
+/* closePages(engine, offset, bytes, closed: 0 or 1) */
+static napi_value close_some(napi_env env, napi_callback_info info) {
+  ARGUMENTS(4);
+  struct engine *e = engine_of(env, given[0]);
+  double offset = whole(env, given[1], 9e15), bytes = whole(env, given[2], 9e15), closed = whole(env, given[3], 1);
+  if (e == NULL || closed < 0 || !inside(e, offset, bytes) || close_pages(e->base + (size_t)offset, (size_t)bytes, (int)closed) != 0)
+    return fail(env, "[native] no such pages");
+  return NULL;
+}
+#endif
+
 static napi_value start(napi_env env, napi_value exports) {
   struct instance *all = calloc(1, sizeof *all);
   if (all == NULL || napi_set_instance_data(env, all, free_instance, NULL) != napi_ok) {
@@ -293,6 +310,9 @@ static napi_value start(napi_env env, napi_value exports) {
     const char *name;
     napi_callback function;
   } functions[] = {{"features", features}, {"create", create}, {"resize", resize}, {"compile", compile},
+#ifdef POLYGRAD_FAULTS
+                   {"closePages", close_some},
+#endif
                    {"release", release},   {"submit", submit}, {"dispose", dispose}};
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     napi_value f;

@@ -34,4 +34,13 @@ int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args
 uint32_t plain_arithmetic(void);
 void restore_arithmetic(uint32_t before);
 
+/* True where a test has asked for this mishap (faults.c). The addon of users has none of them. */
+#ifdef POLYGRAD_FAULTS
+int wanted(const char *fault);
+/* Takes whole pages away, or gives them back: who touches them meanwhile ends the process. 0 where that was done. */
+int close_pages(void *at, size_t bytes, int closed);
+#else
+#define wanted(fault) 0
+#endif
+
 #endif

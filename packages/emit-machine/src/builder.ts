@@ -15,7 +15,10 @@ export class Builder {
   readonly regs: Reg[] = [];
   #constants = new Uint8Array(1024);
   #constantBytes = 0;
+  #zeros: { readonly bytes: number; readonly at: Memory } | null = null;
   readonly #known = new Map<string, Reg>();
+  readonly #bits = { 4: new Map<number | bigint, Reg>(), 8: new Map<number | bigint, Reg>() } as const;
+  readonly #floats = { 4: new Map<number, Reg>(), 8: new Map<number, Reg>() } as const;
   #frameBytes = parameterBytes;
   #faults = 0;
 
@@ -129,13 +132,7 @@ export class Builder {
     const key = pattern.join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const offset = this.#constantBytes;
-    this.#constantBytes += 64;
-    if (this.#constantBytes > this.#constants.length) {
-      const old = this.#constants;
-      this.#constants = new Uint8Array(old.length * 2);
-      this.#constants.set(old);
-    }
+    const offset = this.#room(64);
     for (let i = 0; i < 64; i++) this.#constants[offset + i] = pattern[i % pattern.length]!;
     const made = this.in(this.root, () => {
       const r = this.reg('v');
@@ -147,8 +144,37 @@ export class Builder {
     return made;
   }
 
+  /** Room among the constants, zeroed: where it begins. */
+  #room(bytes: number): number {
+    const offset = this.#constantBytes;
+    this.#constantBytes += bytes;
+    if (this.#constantBytes > this.#constants.length) {
+      const old = this.#constants;
+      this.#constants = new Uint8Array(Math.max(old.length * 2, this.#constantBytes));
+      this.#constants.set(old);
+    }
+    return offset;
+  }
+
+  /** At least so many zeros in memory. */
+  zeros(bytes: number): Memory {
+    if (this.#zeros === null || this.#zeros.bytes < bytes) {
+      const room = Math.ceil(bytes / 64) * 64;
+      this.#zeros = { bytes: room, at: { base: 'constants', index: null, scale: 1, offset: this.#room(room) } };
+    }
+    return this.#zeros.at;
+  }
+
   /** A vector whose lanes of 4 or 8 bytes hold these bits. */
   bits(value: number | bigint, width: 4 | 8): Reg {
+    const known = this.#bits[width].get(value);
+    if (known !== undefined) return known;
+    const made = this.#bitsAnew(value, width);
+    this.#bits[width].set(value, made);
+    return made;
+  }
+
+  #bitsAnew(value: number | bigint, width: 4 | 8): Reg {
     const pattern = new Uint8Array(width);
     const view = new DataView(pattern.buffer);
     if (width === 4) view.setUint32(0, Number(BigInt.asUintN(32, BigInt(value))), true);
@@ -157,6 +183,16 @@ export class Builder {
   }
 
   float(value: number, width: 4 | 8): Reg {
+    // A map takes both zeros for one, and every NaN.
+    if (value === 0 || Number.isNaN(value)) return this.#floatAnew(value, width);
+    const known = this.#floats[width].get(value);
+    if (known !== undefined) return known;
+    const made = this.#floatAnew(value, width);
+    this.#floats[width].set(value, made);
+    return made;
+  }
+
+  #floatAnew(value: number, width: 4 | 8): Reg {
     const pattern = new Uint8Array(width);
     const view = new DataView(pattern.buffer);
     if (width === 4) view.setFloat32(0, value, true);

@@ -1,0 +1,17 @@
+/* Mishaps that tests ask for by POLYGRAD_NATIVE_FAULT, in a binary of their own (build.mjs --faults). Others have nothing of this file. */
+#include "native.h"
+
+#ifdef POLYGRAD_FAULTS
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int close_pages(void *at, size_t bytes, int closed) { return mprotect(at, bytes, closed ? PROT_NONE : PROT_READ | PROT_WRITE); }
+
+int wanted(const char *fault) {
+  const char *given = getenv("POLYGRAD_NATIVE_FAULT");
+  return given != NULL && strcmp(given, fault) == 0;
+}
+#else
+typedef int nothing;
+#endif
