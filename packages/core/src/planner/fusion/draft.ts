@@ -149,21 +149,26 @@ export interface Loops {
   readonly index: readonly KNode[];
 }
 
-/** A loop over an axis: of a sized one it ends at the size, which is the first scalar of every kernel. */
+/** A loop over an axis: of a sized one it ends at the size. Sizes are the first scalars of every kernel. */
 export function loop(context: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
   const isSized = sizeFactor(context.size, n) > 0;
   return context.e.range(n, kind, isSized ? lengthOf(context, n) : undefined);
 }
 
-/** The size of a plan. */
-export function sizeScalar(e: Exprs, { low, high }: PlanSize): KNode {
-  return e.scalar(0, 'int32', low, high);
+/** A number in which the capacities of a plan become its sizes. */
+export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
+  let left = n;
+  let product: KNode = e.i32(1);
+  capacities.forEach((capacity, i) => {
+    for (; left !== 0 && left % capacity === 0; left /= capacity)
+      product = e.mul(product, e.scalar(i, 'int32', low[i]!, high[i]!));
+  });
+  return e.mul(product, left);
 }
 
 /** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
 export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: number): KNode {
-  const factor = sizeFactor(size, n);
-  return size === null || factor === 0 ? e.i32(n) : e.mul(sizeScalar(e, size), factor);
+  return size === null ? e.i32(n) : bound(e, size, n);
 }
 
 /** Where along an axis something begins: on a sized one, as far from the end as at capacity, if not at its beginning. */
@@ -176,15 +181,10 @@ export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, st
 function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
   const { e, size } = context;
   if (n === 1) return e.i32(0);
-  const count = size?.stretches.get(n) ?? 1;
-  const within = loop(context, n / count, kind);
-  if (count === 1) {
-    axes.push(within);
-    return within;
-  }
-  const stretch = e.range(count, kind);
-  axes.push(stretch, within);
-  return e.add(e.mul(stretch, n / count), within);
+  const loops = (size?.stretches.get(n) ?? [n]).map((length) => ({ length, range: loop(context, length, kind) }));
+  axes.push(...loops.map(({ range }) => range));
+  const [first, ...inner] = loops as [(typeof loops)[0]];
+  return inner.reduce((at: KNode, { length, range }) => e.add(e.mul(at, length), range), first.range);
 }
 
 /**
@@ -199,7 +199,7 @@ export function loopsOver(
   const axes: Range[] = [];
   const { e, size } = context;
   const index = shape.map((n, axis): KNode => {
-    const [first = n, ...inner] = (size?.stretches.get(n) ?? 1) > 1 ? [] : (parts[axis] ?? []);
+    const [first = n, ...inner] = size?.stretches.has(n) ? [] : (parts[axis] ?? []);
     if (inner.some((extent) => sizeFactor(size, extent) > 0)) throw new SizesRefused(`loops ${first}, ${inner}`);
     return inner.reduce(
       (at: KNode, extent) => e.add(e.mul(at, extent), open(context, extent, axes)),
