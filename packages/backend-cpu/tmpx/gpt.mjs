@@ -1,4 +1,4 @@
-import * as pg from '@polygrad/core'; import * as nn from '@polygrad/nn'; import * as optim from '@polygrad/optim';
+import * as pg from '@polygrad/core'; import * as nn from '@polygrad/nn'; 
 const { createCpuEngine } = await import('@polygrad/backend-cpu');
 await pg.setEngine(await createCpuEngine({ threads: 1 }));
 const { tensor, stats, scope } = pg;
@@ -7,7 +7,7 @@ const vocab = new nn.Embedding(V, D), place = new nn.Embedding(128, D), out = ne
 const blocks = [new nn.TransformerBlock(D, H, { causal: true, dropout: Number(process.env.DROP ?? 0) }), new nn.TransformerBlock(D, H, { causal: true, dropout: Number(process.env.DROP ?? 0) })];
 class Net extends nn.Module { constructor() { super(); this.vocab = vocab; this.place = place; this.out = out; this.blocks = blocks; }
  forward(x) { let h = vocab.forward(x).add(place.forward(pg.arange(x.shape[1], { dtype: 'int32' }))); for (const b of blocks) h = b.forward(h); return out.forward(h); } }
-const net = new Net(); const opt = new optim.Adam(net.parameters(), { lr: 1e-3 });
+const net = new Net(); const opt = new nn.Adam(net.parameters(), { lr: 1e-3 });
 let seed = 1; const rnd = (n) => (seed = (seed * 1103515245 + 12345) & 0x7fffffff) % n;
 pg.setDynamicSizes(process.argv[2] ?? 'automatic');
 const flat = process.env.FLAT === '1';
@@ -19,13 +19,8 @@ for (let i = 0; i < 24; i++) {
   scope(() => {
     const data = Array.from({ length: b * l }, () => rnd(V));
     const x = tensor(data, { dtype: 'int32', shape: [b, l] }), y = tensor(data.map((k) => (k + 1) % V), { dtype: 'int32', shape: flat ? [b * l] : [b, l] });
-    const { value, grads } = nn.lossAndGrad ? {} : {};
-    const [L, g] = [null, null];
-    opt.zeroGrad?.();
-    const params = net.parameters();
-    const f = () => { const logits = net.forward(x); return pg.crossEntropy ? pg.crossEntropy(logits.reshape([b * l, V]), y.reshape([b * l])) : nn.crossEntropy(logits.reshape([b * l, V]), y.reshape([b * l])); };
-    if (nn.lossAndGrad) { const r = nn.lossAndGrad(net, f); opt.step(r.grads ?? r[1]); loss = pg.keep(r.loss ?? r[0]); }
-    else { loss = null; }
+    const r = nn.lossAndGrad(net, () => pg.crossEntropy(net.forward(x).reshape([b * l, V]), y.reshape([b * l])));
+    opt.step(r.grads); loss = pg.keep(r.value ?? r.loss);
   });
   const v = loss ? (await loss.data())[0] : 0; loss?.dispose();
   const c = process.cpuUsage(t); const a = stats();
