@@ -1,18 +1,18 @@
 /** How many groups of a program run, where loops end at a size that is given at dispatch. */
 import type { KNode, Program } from './ir.ts';
 
-/** The groups of a program at a size, along each axis of its grid; null where it is all of them. */
-export function groupsAt({ grid, groups }: Program, size: number): Program['grid'] | null {
+/** The groups of a program at sizes, along each axis of its grid; null where it is all of them. */
+export function groupsAt({ grid, groups }: Program, sizes: readonly number[]): Program['grid'] | null {
   if (groups === undefined) return null;
-  const count = valueAt(groups, size);
+  const count = valueAt(groups, sizes);
   return [Math.min(count, grid[0]), Math.ceil(count / grid[0]), 1];
 }
 
-/** An int32 expression of the size alone. */
-function valueAt(n: KNode, size: number): number {
+/** An int32 expression of sizes alone. */
+function valueAt(n: KNode, sizes: readonly number[]): number {
   if (n.op === 'CONST') return n.arg.value as number;
-  if (n.op === 'SCALAR') return size;
-  const [x = 0, y = 0] = n.src.map((s) => valueAt(s, size));
+  if (n.op === 'SCALAR') return sizes[n.arg.slot]!;
+  const [x = 0, y = 0] = n.src.map((s) => valueAt(s, sizes));
   switch (n.op) {
     case 'ADD':
       return x + y;

@@ -28,14 +28,14 @@ export interface BindingPlan {
   readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
-  /** The bytes at a size, where they depend on that. */
-  readonly bytesAt: ((size: number) => number) | null;
+  /** The bytes at sizes, where they depend on those. */
+  readonly bytesAt: ((sizes: readonly number[]) => number) | null;
 }
 
 export interface DispatchPlan {
   readonly kernel: CompiledKernel;
   readonly bindings: readonly BindingPlan[];
-  /** Positions in the cone of scalar nodes; -1: the plan's size. */
+  /** Positions in the cone of scalar nodes; -1, -2 ...: the plan's sizes. */
   readonly scalars: readonly number[];
   /** Groups to run at the size it is bound to, where that is not all of the program's grid. */
   readonly groups?: Groups | null;
@@ -46,8 +46,8 @@ export interface BufferPlan {
   readonly bytes: number;
   readonly sizeClass: number;
   readonly donor: number;
-  /** The bytes at a size, where they depend on that. */
-  readonly bytesAt: ((size: number) => number) | null;
+  /** The bytes at sizes, where they depend on those. */
+  readonly bytesAt: ((sizes: readonly number[]) => number) | null;
 }
 
 /** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
@@ -66,8 +66,8 @@ export interface Plan {
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
   /** What the plan holds in the kernel cache. */
   readonly kernels: readonly KernelEntry[];
-  /** The size it is bound to, where it is one of a family; in a plan for a class, the capacity. */
-  readonly size: number;
+  /** The sizes it is bound to, where it is one of a family; in a plan for a class, the capacities. */
+  readonly sizes: readonly number[];
 }
 
 export interface PlanOptions {
@@ -141,7 +141,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     }),
     blocks: memory.blocks.map(block),
     kernels: entries,
-    size: size?.capacity ?? 0,
+    sizes: size?.capacities ?? [],
   };
 }
 

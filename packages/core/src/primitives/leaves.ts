@@ -20,6 +20,7 @@ import { flatten } from '../planner/lowering/index-map.ts';
 import { movedFrom, part } from '../planner/lowering/rules.ts';
 import { showShape } from '../shape/errors.ts';
 import { say } from '../shape/shown.ts';
+import { rowMajorStrides } from '../shape/view.ts';
 import { again, everySource, inferSame, linear, whole } from './elementwise.ts';
 
 const rotations = [
@@ -82,7 +83,10 @@ export const leaves: Family<'buffer' | 'scalar' | 'constant' | 'iota' | 'randomB
     work: 1,
     encode: (a, out) => out.push(a.length),
     sources: nothing,
-    value: (_, demand) => demand.index[0]!,
+    value: (c, demand, node) => {
+      const [at] = demand.index as [KNode];
+      return demand.kernel.context.size?.numberOf(c.e, node.shape[0]!, at) ?? at;
+    },
   },
   randomBits: {
     infer: {
@@ -104,8 +108,10 @@ export const leaves: Family<'buffer' | 'scalar' | 'constant' | 'iota' | 'randomB
       for (const key of node.src) c.need(key, []);
     },
     value: (c, demand, node) => {
-      const at = c.e.cast(flatten(c.e, node.shape, demand.index), 'uint32');
-      return threefry(c.e, part(demand, 0), part(demand, 1), at);
+      const { size } = demand.kernel.context;
+      const at = size?.placeIn(c.e, node, demand.index, rowMajorStrides(node.shape));
+      const place = c.e.cast(at ?? flatten(c.e, node.shape, demand.index), 'uint32');
+      return threefry(c.e, part(demand, 0), part(demand, 1), place);
     },
   },
 };

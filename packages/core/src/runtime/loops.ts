@@ -494,7 +494,7 @@ class LoopRun {
     });
     const blocks = plan.blocks.map(({ bytes, sizeClass }) => this.#hold(state.pool.alloc(bytes, sizeClass)));
     const values = plan.dispatches.map(({ scalars }) =>
-      scalars.map((at) => (at < 0 ? plan.size : (local[at]!.attr as Attrs['scalar']).value)),
+      scalars.map((at) => (at < 0 ? plan.sizes[-1 - at]! : (local[at]!.attr as Attrs['scalar']).value)),
     );
     for (let step = 0; step < length; step++) {
       for (const [d, { kernel, bindings }] of plan.dispatches.entries()) {

@@ -45,25 +45,36 @@ export interface PlanNode<P extends PrimitiveName = PrimitiveName> {
   users: number;
 }
 
-/** The size that a plan is bound to: between `low` and `high`. In shapes stands the capacity, a prime that divides no other number of them. */
+/**
+ * The sizes that a plan is bound to, each between its `low` and `high`. In shapes stand their capacities, primes that divide no other number
+ * of them.
+ */
 export interface PlanSize {
-  readonly capacity: number;
-  readonly low: number;
-  readonly high: number;
+  readonly capacities: readonly number[];
+  readonly low: readonly number[];
+  readonly high: readonly number[];
   /**
-   * Extents that are several times the size, one stretch after another: how many stretches. [4, n] flattened is 4; [n, 4] is not here. At
-   * capacity each stretch has the capacity's length, so positions along such an axis are (stretch, place in it).
+   * Extents that are stretches one after another: how many, and how long each is. [4, n] flattened is [4, n]; [n, 4] is not here. At capacity
+   * each stretch has the length of the capacity, so positions along such an axis are (stretch, place in it), or have more such digits.
    */
-  readonly stretches: ReadonlyMap<number, number>;
+  readonly stretches: ReadonlyMap<number, readonly number[]>;
+  /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
+  factorOf(n: number): number;
+  /** A number in which capacities are the sizes that are bound. */
+  bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
-  /** Bytes of a node in memory at a size, those before `start` left out; null where they do not depend on it. */
-  bytesAt(node: PlanNode, elementBytes: number, start: number): ((size: number) => number) | null;
+  /** Bytes of a node in memory at sizes, those before `start` left out; null where they do not depend on them. */
+  bytesAt(node: PlanNode, elementBytes: number, start: number): ((sizes: readonly number[]) => number) | null;
   /**
    * Where in memory an element is of a node that is held or handed out: as long as the size that is bound, and so are its strides. Null where
    * they do not depend on that.
    */
   placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
+  /** The number of an element along an axis, as long as the size that is bound, of its position at capacity. */
+  numberOf(e: Exprs, extent: number, position: KNode): KNode;
+  /** The position at capacity of the element with a number. */
+  positionOf(e: Exprs, extent: number, number: KNode): KNode;
   /** Sources of an operation: where it has programs, in fixed places, and filled up to the capacity if they go through all of that. */
   forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }
@@ -81,9 +92,9 @@ export interface SizedCone {
 /** What cannot be computed alike for all sizes of a class. */
 export class SizesRefused extends Error {}
 
-/** How often the size of a plan is in a number; 0 for numbers that do not depend on it. */
+/** What is left of a number without the sizes of a plan; 0 for numbers that do not depend on them. */
 export function sizeFactor(size: PlanSize | null, n: number): number {
-  return size !== null && n % size.capacity === 0 ? n / size.capacity : 0;
+  return size?.factorOf(n) ?? 0;
 }
 
 /** True if the node is of this primitive; narrows `attr`. */

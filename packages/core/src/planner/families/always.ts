@@ -6,45 +6,75 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
+import type { Shape } from '../../shape/view.ts';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
-import type { Form } from './families.ts';
+import { type Form, isPlannable } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
-/** A prime greater than extents are. */
-const otherSize = 100_003;
+/** Primes that stand for other sizes. */
+const otherSizes = [100_003, 5003, 5009] as const;
 
-/** The plan that the first extent gives of which there is one for a class; null where there is none. */
+/** The plan for as many extents as there is one for: for several that are sizes of their own, else for the first that is one. Null if there is none. */
 export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
-  for (const { before, sizes } of guesses(cone, form.met, hash)) {
-    form.sample = before;
+  const all = [...guesses(cone, form.met, hash)];
+  const several = severalOf(all.slice(0, mostTogether), cone, form.met);
+  for (const sizes of several === null ? all : [several, ...all]) {
     const plan = take(sizes);
     if (plan !== null) return plan;
     form.plans.clear();
   }
-  form.sample = form.met;
   form.sizes = null;
   return null;
 }
 
-/** Sizes of a cone whose first flush this is, and the sample that was guessed to find them. */
-export interface Guess {
-  readonly before: Sample;
-  readonly sizes: Sizes;
-}
-
 /** Everything that may be the size of a cone, by turns: forms of other hashes begin with another extent. */
-export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Guess> {
+export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes> {
   const extents = extentsOf(cone);
   const first = extents.length === 0 ? 0 : (hash >>> 0) % extents.length;
   for (let i = 0; i < extents.length; i++) {
-    const before = sampleAt(cone, now, extents[(first + i) % extents.length]!);
+    const before = sampleAt(cone, now, extents[(first + i) % extents.length]!, otherSizes[0]);
     const sizes = before === null ? null : sizesOf(before, now, cone);
-    if (sizes !== null) yield { before: before!, sizes };
+    if (sizes !== null) yield sizes;
   }
 }
+
+/** Of so many extents it is tried whether they are sizes of their own. */
+const mostTogether = 6;
+
+/** Two sizes that change on their own: the first pair of guesses of which elements follow from others alike for every size. */
+export function severalOf(all: readonly Sizes[], cone: Cone, now: Sample): Sizes | null {
+  for (const [i, a] of all.entries())
+    for (const b of all.slice(i + 1)) {
+      const [x, y] = [a, b].map(({ n: [n] }, k) => sampleAt(cone, now, n!, otherSizes[1 + k]!));
+      if (x == null || y == null) continue;
+      const sizes = sizesOf(together(now, x, y), now, cone);
+      if (sizes !== null && sizes.n.length === 2 && isPlannable(sizes, cone)) return sizes;
+    }
+  return null;
+}
+
+/** A sample in which two sizes are others, of samples in which one is. */
+function together(now: Sample, a: Sample, b: Sample): Sample {
+  const key = Int32Array.from(now.key, (x, at) => other2(x, a.key[at]!, b.key[at]!));
+  const merge = (x: unknown, y: unknown, z: unknown): unknown => {
+    if (typeof x === 'number' && typeof y === 'number' && typeof z === 'number') return other2(x, y, z);
+    if (x === null || typeof x !== 'object') return Object.is(x, y) ? z : y;
+    const entries = Object.entries(x).map(([name, value]): [string, unknown] => [
+      name,
+      merge(value, (y as Record<string, unknown>)[name], (z as Record<string, unknown>)[name]),
+    ]);
+    return Array.isArray(x) ? entries.map(([, value]) => value) : Object.fromEntries(entries);
+  };
+  const shapes = now.shapes.map((shape, i) => merge(shape, a.shapes[i], b.shapes[i]) as Shape);
+  const attrs = now.attrs.map((attr, i) => (attr === null ? null : merge(attr, a.attrs[i], b.attrs[i])));
+  return { key, starts: now.starts, shapes, attrs };
+}
+
+/** A number in which one size became another, and in which a second one did. */
+const other2 = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
 
 /** Extents of two and more of what a cone begins with, ascending. */
 function extentsOf(cone: Cone): number[] {
@@ -58,7 +88,7 @@ function extentsOf(cone: Cone): number[] {
 }
 
 /** A sample as it would be with another number in place of `n`; null where the rules of shapes do not allow that. */
-function sampleAt(cone: Cone, now: Sample, n: number): Sample | null {
+function sampleAt(cone: Cone, now: Sample, n: number, to: number): Sample | null {
   const { count } = cone;
   const nodes: Node[] = [];
   const key = new IntWriter(now.key.length);
@@ -69,12 +99,12 @@ function sampleAt(cone: Cone, now: Sample, n: number): Sample | null {
       const own = now.key.subarray(from, now.starts[i + 1]);
       key.data.set(own, key.length);
       const src = node.src.map(({ index }) => nodes[index]!);
-      const attr = node.storage === null ? attrAt(node, src, n) : node.attr;
+      const attr = node.storage === null ? attrAt(node, src, n, to) : node.attr;
       const resized = { ...node, src, attr } as Node;
       nodes.push(resized);
       const { infer, encode } = definitionAt(node.kind);
       const shape =
-        node.storage === null ? (infer as Rule).shape(src, attr, node.op) : node.shape.map((m) => other(m, n));
+        node.storage === null ? (infer as Rule).shape(src, attr, node.op) : node.shape.map((m) => other(m, n, to));
       (resized as { shape: readonly number[] }).shape = shape;
       const end = key.length + own.length;
       key.length++;
@@ -101,22 +131,24 @@ interface Rule {
   shape(src: readonly Node[], attr: unknown, op: string): readonly number[];
 }
 
-const other = (m: number, n: number): number => (m === n ? otherSize : m);
+const other = (m: number, n: number, to: number): number => (m === n ? to : m);
 
 /** Attributes that say lengths, with another number in place of `n`: where a source has that axis, as it has it. */
-function attrAt(node: Node, [x]: readonly Node[], n: number): unknown {
+function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknown {
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
     case 'constant': {
       const { value, shape } = attr as unknown as Attrs['constant'];
-      return { ...attr, value: valueAt(value, n), shape: shape.map((m) => other(m, n)) };
+      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => other(m, n, to)) };
     }
     case 'randomBits':
-      return { ...attr, shape: node.shape.map((m) => other(m, n)) };
+      return { ...attr, shape: node.shape.map((m) => other(m, n, to)) };
     case 'iota':
-      return { length: other(node.shape[0]!, n) };
+      return { length: other(node.shape[0]!, n, to) };
     case 'expand':
-      return { shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n) : x!.shape[axis]!)) };
+      return {
+        shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n, to) : x!.shape[axis]!)),
+      };
     case 'slice': {
       const { start, length, step } = attr as unknown as Attrs['slice'];
       const whole = (axis: number): boolean =>
@@ -133,26 +165,26 @@ function attrAt(node: Node, [x]: readonly Node[], n: number): unknown {
     case 'pad': {
       const { low } = attr as unknown as Attrs['pad'];
       const filled = (axis: number): boolean => x!.shape[axis] === node.src[0]!.shape[axis] && node.shape[axis] === n;
-      return { ...attr, low: low.map((m, axis) => (m > 0 && filled(axis) ? m + otherSize - n : m)) };
+      return { ...attr, low: low.map((m, axis) => (m > 0 && filled(axis) ? m + to - n : m)) };
     }
     case 'reshape':
-      return { shape: reshapedAt(node, x!, n) };
+      return { shape: reshapedAt(node, x!, n, to) };
     default:
       return attr;
   }
 }
 
 /** Numbers that follow from the size: itself, and the reciprocal of what it is a part of. */
-function valueAt(value: number | bigint, n: number): number | bigint {
+function valueAt(value: number | bigint, n: number, to: number): number | bigint {
   if (typeof value !== 'number' || value === 0) return value;
-  if (Math.abs(value) === n) return (value / n) * otherSize;
+  if (Math.abs(value) === n) return (value / n) * to;
   const part = 1 / value / n;
   const whole = Math.round(part);
-  return whole !== 0 && Math.abs(part - whole) < 1e-6 * Math.abs(part) ? 1 / (whole * otherSize) : value;
+  return whole !== 0 && Math.abs(part - whole) < 1e-6 * Math.abs(part) ? 1 / (whole * to) : value;
 }
 
 /** The shape of a reshape: in each group of axes the first one that may be it takes the size of its source. */
-function reshapedAt(node: Node, x: Node, n: number): readonly number[] {
+function reshapedAt(node: Node, x: Node, n: number, to: number): readonly number[] {
   const from = node.src[0]!.shape;
   if (from.includes(0) || x.shape.every((m, axis) => m === from[axis])) return node.shape;
   const shape = [...node.shape];
@@ -163,7 +195,7 @@ function reshapedAt(node: Node, x: Node, n: number): readonly number[] {
       const those = shape.map((_, j) => j).filter((j) => j >= start && j < axis && shape[j] === node.shape[j]);
       const found = those.find((j) => target(j, from[i]!)) ?? those.find((j) => target(j, n));
       if (found === undefined) return node.shape;
-      shape[found] = (node.shape[found]! / n) * otherSize;
+      shape[found] = (node.shape[found]! / n) * to;
     }
   }
   return shape;

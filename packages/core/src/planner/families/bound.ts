@@ -9,54 +9,79 @@ import type { Exprs } from '../../ir/expr.ts';
 import { groupsAt } from '../../ir/groups.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type PlanGraph, type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
-import { sizeScalar } from '../fusion/draft.ts';
 import type { Index } from '../lowering/index-map.ts';
 import { block, type BufferPlan, type Plan } from '../plan.ts';
 
-/** A number of a plan with another size in it. */
-function atSize(n: number, capacity: number, size: number): number {
+/** A number of a plan with other sizes in it. */
+function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
   let value = n;
-  for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * size;
+  for (let i = 0; i < capacities.length; i++) {
+    const capacity = capacities[i]!;
+    for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * sizes[i]!;
+  }
   return value;
 }
 
-/** The plan of a class of sizes, bound to one of them. `isThreads`: groups are of several threads, and as many as the size asks for. */
-export function sized(plan: Plan, size: number, isThreads: boolean): Plan {
+/** `PlanSize.factorOf`. */
+export function factorOf(capacities: readonly number[], n: number): number {
+  if (n === 0) return 0;
+  const left = atSizes(
+    n,
+    capacities,
+    capacities.map(() => 1),
+  );
+  return left === n ? 0 : left;
+}
+
+/** `PlanSize.bound`: sizes are the first scalars of every kernel. */
+export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
+  let left = n;
+  let product: KNode = e.i32(1);
+  capacities.forEach((capacity, i) => {
+    for (; left !== 0 && left % capacity === 0; left /= capacity)
+      product = e.mul(product, e.scalar(i, 'int32', low[i]!, high[i]!));
+  });
+  return e.mul(product, left);
+}
+
+/** The plan of a class of sizes, bound to some of them. `isThreads`: groups are of several threads, and as many as the sizes ask for. */
+export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean): Plan {
   const fit = <T extends { readonly bytes: number; readonly bytesAt: BufferPlan['bytesAt'] }>(x: T): T =>
-    x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(size) };
-  const hasSize = (x: number): boolean => x !== 0 && x % plan.size === 0;
+    x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(sizes) };
+  const hasSize = (x: number): boolean => x !== 0 && plan.sizes.some((capacity) => x % capacity === 0);
   return {
     ...plan,
-    size,
+    sizes,
     dispatches: plan.dispatches.map((d) => ({
       ...d,
       bindings: d.bindings.map(fit),
-      groups: isThreads ? groupsAt(d.kernel.program, size) : null,
+      groups: isThreads ? groupsAt(d.kernel.program, sizes) : null,
     })),
     buffers: plan.buffers.map((buffer) => ({ ...buffer, ...block(fit(buffer).bytes) })),
     outputs: plan.outputs.map((output) => {
       const { strides, offset } = output.view;
       if (!strides.some(hasSize)) return output;
-      return { ...output, view: { strides: strides.map((x) => atSize(x, plan.size, size)), offset } };
+      return { ...output, view: { strides: strides.map((x) => atSizes(x, plan.sizes, sizes)), offset } };
     }),
   };
 }
 
 /** `PlanSize.bytesAt`. */
 export function bytesAt(
-  capacity: number,
+  size: PlanSize,
   node: PlanNode,
   bytes: number,
   start: number,
-): ((n: number) => number) | null {
+): ((n: readonly number[]) => number) | null {
+  const { capacities } = size;
   const { shape, leaf } = node;
-  if ([...shape, ...(leaf?.strides ?? [])].every((x) => x === 0 || x % capacity !== 0)) return null;
-  const at = (x: number, n: number): number => atSize(x, capacity, n);
+  if ([...shape, ...(leaf?.strides ?? [])].every((x) => sizeFactor(size, x) === 0)) return null;
+  const at = (x: number, n: readonly number[]): number => atSizes(x, capacities, n);
   if (leaf === null) return (n) => shape.reduce((all, extent) => all * at(extent, n), bytes) - start;
   const { span, strides } = leaf;
-  const reach = (n: number): number =>
+  const reach = (n: readonly number[]): number =>
     shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!, n)) * (at(extent, n) - 1), 0);
-  const aligned = span - reach(capacity);
+  const aligned = span - reach(capacities);
   return (n) => (aligned + reach(n)) * bytes - start;
 }
 
@@ -69,29 +94,45 @@ export function placeIn(
   strides: readonly number[],
 ): KNode | null {
   const { leaf, shape } = node;
-  const stretchOf = (extent: number): number => extent / (size.stretches.get(extent) ?? 1);
-  if (shape.every((extent, axis) => sizeFactor(size, strides[axis]!) === 0 && stretchOf(extent) === extent))
-    return null;
-  const n = sizeScalar(e, size);
+  if (shape.every((extent, axis) => sizeFactor(size, strides[axis]!) === 0 && !size.stretches.has(extent))) return null;
   let flat: KNode = e.i32(leaf?.shift ?? 0);
   shape.forEach((extent, axis) => {
-    let [position, stride] = [index[axis]!, strides[axis]!];
-    if (extent === 1 || stride === 0) return;
-    const stretch = stretchOf(extent);
-    if (stretch < extent) {
-      const bound = e.mul(n, sizeFactor(size, stretch));
-      position = e.add(e.mul(e.idiv(position, stretch), bound), e.irem(position, stretch));
-    }
-    let step: KNode = e.i32(1);
-    for (; stride % size.capacity === 0; stride /= size.capacity) step = e.mul(step, n);
-    flat = e.add(flat, e.mul(position, e.mul(step, stride)));
+    if (extent === 1 || strides[axis] === 0) return;
+    const position = numberOf(e, size, extent, index[axis]!);
+    flat = e.add(flat, e.mul(position, bound(e, size, strides[axis]!)));
   });
   return flat;
 }
 
+/** `PlanSize.numberOf`. */
+export function numberOf(e: Exprs, size: PlanSize, extent: number, position: KNode): KNode {
+  const stretches = size.stretches.get(extent) ?? [extent];
+  let [place, rest, behind]: [KNode | null, KNode, number] = [null, position, 1];
+  for (let i = stretches.length - 1; i > 0; i--) {
+    const within = e.mul(e.irem(rest, stretches[i]!), bound(e, size, behind));
+    place = place === null ? within : e.add(within, place);
+    rest = e.idiv(rest, stretches[i]!);
+    behind *= stretches[i]!;
+  }
+  return place === null ? position : e.add(e.mul(rest, bound(e, size, behind)), place);
+}
+
+/** `PlanSize.positionOf`. */
+export function positionOf(e: Exprs, size: PlanSize, extent: number, number: KNode): KNode {
+  const [, ...inner] = size.stretches.get(extent) ?? [extent];
+  let [position, rest, behind]: [KNode, KNode, number] = [e.i32(0), number, 1];
+  for (const stretch of inner.reverse()) {
+    const length = bound(e, size, stretch);
+    position = e.add(e.mul(e.irem(rest, length), behind), position);
+    rest = e.idiv(rest, length);
+    behind *= stretch;
+  }
+  return e.add(e.mul(rest, behind), position);
+}
+
 /**
- * `PlanSize.forPrograms`: what is held with strides that depend on the size is copied, for programs are written for strides that are fixed. Of a
- * sum of updates, updates beyond the size add nothing to the first element.
+ * `PlanSize.forPrograms`: what is held with strides that depend on sizes is copied, for programs are written for strides that are fixed. Of a
+ * scatter, updates beyond the sizes change nothing: they add nothing to the first element, or are the last update again.
  */
 export function forPrograms(
   size: PlanSize,
@@ -107,15 +148,33 @@ export function forPrograms(
     const isBound = leaf?.strides.some((stride, axis) => shape[axis]! > 1 && sizeFactor(size, stride) > 0);
     return isBound ? graph.exactly('contiguous', null, [x], shape, dtype) : x;
   });
-  if (op !== 'scatterAdd') return fixed;
-  const [base] = fixed as [PlanNode];
+  if (op !== 'scatterAdd' && op !== 'scatter') return fixed;
+  const [base, ...given] = fixed as [PlanNode, ...PlanNode[]];
   // A program goes through all elements of a capacity.
-  if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`sums into shape [${base.shape}]`);
-  return fixed.map((x, i) => {
-    const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
-    if (i === 0 || !high.includes(1)) return x;
-    if (x.shape.some((n) => (size.stretches.get(n) ?? 1) > 1)) throw new SizesRefused(`updates of shape [${x.shape}]`);
-    const filled = x.shape.map((n, axis) => n + high[axis]!);
-    return graph.make('pad', { low: high.map(() => 0), high, value: 0 }, [x], filled, x.dtype);
-  });
+  if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`updates of shape [${base.shape}]`);
+  const by = op === 'scatterAdd' ? 'add' : (attr as Attrs['scatter']).op;
+  return [base, ...given.map((x, i) => filled(size, graph, x, by === 'add' ? 0 : by === 'prod' ? i : null))];
+}
+
+/** Elements and more behind the sizes: numbers, or the last element again. */
+function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | null): PlanNode {
+  const { dtype } = x;
+  const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
+  if (!high.includes(1)) return x;
+  if (x.shape.some((n) => size.stretches.has(n))) throw new SizesRefused(`updates of shape [${x.shape}]`);
+  const shape = x.shape.map((n, axis) => n + high[axis]!);
+  const padded = (y: PlanNode, by: number): PlanNode =>
+    graph.make('pad', { low: high.map(() => 0), high, value: by }, [y], shape, y.dtype);
+  if (value !== null) return padded(x, value);
+  const start = x.shape.map((n, axis) => (high[axis] === 1 ? n - 1 : 0));
+  const length = x.shape.map((n, axis) => (high[axis] === 1 ? 1 : n));
+  const last = graph.make('slice', { start, length, step: high.map(() => 1) }, [x], length, dtype);
+  const isThere = padded(graph.constant(1, x.shape, 'bool'), 0);
+  return graph.make(
+    'where',
+    null,
+    [isThere, padded(x, 0), graph.make('expand', { shape }, [last], shape, dtype)],
+    shape,
+    dtype,
+  );
 }

@@ -1,44 +1,39 @@
 /**
  * Families of plans: one plan for all sizes of a class.
  *
- * The first flush of a form - a graph up to its sizes - gets a plan of its own. The second one of another size tells which numbers are that
- * size (sizes.ts), and from then on sizes share plans: one for each class (`classOf`). Such a plan is made for the
- * greatest size of the class, and its loops end at the size that is bound (`Plan.size`). What does not fit, or cannot be computed alike for
- * all sizes (uniform.ts), gets plans of its own as before.
+ * The first flush of a form - a graph up to its sizes - gets a plan of its own. The second one of other sizes tells which numbers are those
+ * (sizes.ts), and from then on sizes share plans: one for each class (`classOf`) of each. Such a plan is made for the greatest sizes of its
+ * classes, and its loops end at the sizes that are bound (`Plan.sizes`). What does not fit, or cannot be computed alike for all sizes
+ * (uniform.ts), gets plans of its own as before.
  *
- * How its numbers tell which are sizes: the capacity of a plan is a prime that divides no other number of its key. A number of the plan that it
- * divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
+ * How its numbers tell which are sizes: the capacities of a plan are primes that divide no other number of its key. A number of the plan that
+ * one divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
  */
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
-import type { PrimitiveName } from '../../graph/node.ts';
+import { definitionAt } from '../../graph/definition.ts';
+import type { Attrs, Node } from '../../graph/node.ts';
 import { showShape } from '../../shape/errors.ts';
+import type { Shape } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { bytesAt, forPrograms, placeIn, sized } from './bound.ts';
-import { matches, resized, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
-import { addStretches, checkExtents, isUniform } from './uniform.ts';
+import { bound, bytesAt, factorOf, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
+import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizeSpan, sizesOf, valuesOf } from './sizes.ts';
+import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 /** Forms kept per engine, those used last. */
 const mostForms = 64;
 /** Forms that differ in fixed numbers alone. */
 const mostAlike = 8;
 
-/**
- * Sizes, and which extents are several stretches of them, by factor (uniform.ts); null where elements do not follow from others alike for every
- * size.
- */
-type FamilySizes = Sizes & { readonly stretches: ReadonlyMap<number, number> | null };
-
 /** A form that was met. */
 export interface Form {
   readonly met: Sample;
-  /** What its sizes were found by, beside a later flush: the first one, or one that was guessed (always.ts). */
-  sample: Sample;
-  sizes: FamilySizes | null;
-  /** By the least size of the class. Null: sizes of it have plans of their own. */
-  readonly plans: Map<number, Plan | null>;
+  /** Found by the first flush of the form and a later one, or by one that was guessed (always.ts). */
+  sizes: Sizes | null;
+  /** By classes (`classOf`). Null: sizes of them have plans of their own. */
+  readonly plans: Map<string, Plan | null>;
 }
 
 /** Finds sizes of a form that is new, of which `take` makes a plan, or null. */
@@ -90,22 +85,30 @@ export class PlanFamilies {
     // Used last.
     this.#forms.delete(hash);
     this.#forms.set(hash, forms);
+    let [last, of]: [Form | null, readonly number[]] = [null, []];
     for (const form of forms) {
-      const n = form.sizes === null ? -1 : matches(form.sizes, cone);
-      if (n >= 0) return this.#bound(form, n, cone, options);
+      const n = form.sizes === null ? null : matches(form.sizes, cone);
+      if (n === null) continue;
+      const plan = form.plans.get(nameOf(n));
+      if (plan === null && last !== null) continue;
+      // Forms of more sizes come later.
+      [last, of] = [form, n];
+      if (plan != null) break;
     }
+    if (last !== null) return this.#bound(last, of, cone, options);
     const now = sampleOf(cone);
     for (const form of forms) {
-      const { sizes, sample, met } = form;
-      const found = sizes === null || sample !== met ? sizesOf(met, now, cone) : null;
+      const { sizes, met } = form;
+      const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
       if (found === null) continue;
       // What was guessed is not taken for what was met.
       this.#dropPlans(form, options);
-      form.sample = met;
       return this.#take(form, found, cone, options);
     }
-    const form: Form = { met: now, sample: now, sizes: null, plans: new Map() };
+    const more = moreSizes(forms, now, cone);
+    const form: Form = { met: more?.earlier ?? now, sizes: null, plans: new Map() };
     this.#add(hash, forms, form, options);
+    if (more !== null) return this.#take(form, more, cone, options);
     return always && this.#guess !== undefined
       ? this.#guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options))
       : null;
@@ -113,16 +116,16 @@ export class PlanFamilies {
 
   /** Takes sizes for those of a form. */
   #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
-    form.sizes = { ...sizes, stretches: stretchesOf(sizes, cone) };
+    form.sizes = sizes;
     return this.#bound(form, sizes.n, cone, options);
   }
 
-  #bound(form: Form, n: number, cone: Cone, options: PlanOptions): Plan | null {
-    const range = classOf(n);
-    let plan = form.plans.get(range.low);
+  #bound(form: Form, n: readonly number[], cone: Cone, options: PlanOptions): Plan | null {
+    const name = nameOf(n);
+    let plan = form.plans.get(name);
     if (plan === undefined) {
-      plan = this.#make(form, cone, range, options);
-      form.plans.set(range.low, plan);
+      plan = this.#make(form.sizes!, n.map(classAmong(n)), cone, options);
+      form.plans.set(name, plan);
     }
     if (plan === null) return null;
     this.binds++;
@@ -130,11 +133,11 @@ export class PlanFamilies {
     return sized(plan, n, options.engine.caps.simt);
   }
 
-  #make({ sizes, sample }: Form, cone: Cone, range: SizeClass, options: PlanOptions): Plan | null {
-    const { stretches } = sizes!;
-    if (stretches === null) return null;
+  #make(sizes: Sizes, classes: readonly SizeClass[], cone: Cone, options: PlanOptions): Plan | null {
     try {
-      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range));
+      const sized = sizedCone(sizes, classes, cone);
+      if (sized === null) return null;
+      const plan = makePlan(cone, options, sized);
       this.made++;
       return plan;
     } catch (error) {
@@ -207,25 +210,35 @@ function formOf(cone: Cone): number {
   return hash;
 }
 
-/** Primitives that take or give positions along axes, of themselves or of their source. */
-const positionsIn: { readonly [P in PrimitiveName]?: 'own' | 'source' } = {
-  iota: 'own',
-  randomBits: 'own',
-  argReduce: 'source',
-  gather: 'source',
-  scatterAdd: 'own',
-  // What counts from the end.
-  slice: 'source',
-  pad: 'own',
-};
+/**
+ * Sizes of which there are more than any form has that was met: two flushes of a form differed in one, and this one differs from them in another
+ * as well. Null where it differs otherwise.
+ */
+function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | null {
+  for (const { met, sizes } of forms) {
+    if (sizes === null) continue;
+    for (const before of [met, sizes.sample]) {
+      const found = sizesOf(before, now, cone);
+      if (found !== null && found.n.length > sizes.n.length) return found;
+    }
+  }
+  return null;
+}
 
-/** The stretches of its axes, if all nodes are computed alike for every size and what is held is read alike; else null. */
-function stretchesOf(sizes: Sizes, cone: Cone): ReadonlyMap<number, number> | null {
-  const stretches = new Map<number, number>();
-  const shapes = sizes.axes.map((axes, i) => {
-    const { shape } = cone.nodes[i]!;
-    return { axes, shape };
+/**
+ * The stretches of axes at capacity, if all nodes are computed alike for all sizes and what is held is read alike; else null.
+ */
+function uniformStretches(
+  sizes: Sizes,
+  cone: Cone,
+  isSize: (n: number) => boolean,
+  shapeOf: (i: number) => Shape,
+): ReadonlyMap<number, readonly number[]> | null {
+  const shapes = sizes.axes.map((axes, i): SizedShape => {
+    const shape = shapeOf(i);
+    return { shape, axes: axes === null ? null : shape.map(isSize) };
   });
+  const reshapes: [Shape, Shape][] = [];
   for (let i = 0; i < shapes.length; i++) {
     const node = cone.nodes[i]!;
     const shape = shapes[i]!;
@@ -236,18 +249,49 @@ function stretchesOf(sizes: Sizes, cone: Cone): ReadonlyMap<number, number> | nu
     }
     const src = node.src.map(({ index }) => shapes[index]!);
     if (!isUniform(node.op, sizes.sample.attrs[i], shape, src, sizes.ends.get(i))) return null;
-    if (node.op === 'reshape' && !addStretches(stretches, src[0]!, shape)) return null;
+    if (node.op === 'reshape') reshapes.push([src[0]!.shape, shape.shape]);
     if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
   }
-  // Where positions are given as numbers, or become numbers, they must be those of one stretch.
-  for (const [i, { axes }] of shapes.entries()) {
+  const stretches = stretchesOf(isSize, reshapes);
+  if (stretches === null) return null;
+  // What counts along an axis counts along one stretch.
+  for (const [i, { shape }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
     if (storage !== null) continue;
-    const from = (op === 'slice' || op === 'pad') && !sizes.ends.has(i) ? undefined : positionsIn[op];
-    const positions = from === undefined ? null : from === 'source' ? shapes[src[0]!.index]!.axes : axes;
-    if (positions?.some((c) => (stretches.get(c) ?? 1) > 1)) return null;
+    const along = op === 'pad' ? shape : src[0] && shapes[src[0].index]!.shape;
+    const axes =
+      op === 'argReduce'
+        ? (sizes.sample.attrs[i] as Attrs['argReduce']).axes
+        : (sizes.ends.get(i) ?? []).flatMap((left, axis) => (left > 0 ? [axis] : []));
+    if (axes.some((axis) => stretches.has(along![axis]!))) return null;
   }
   return stretches;
+}
+
+interface Rule {
+  shape(src: readonly Node[], attr: unknown, op: string): Shape;
+}
+
+/** True if shapes follow from each other by the rules of shapes, other sizes among them: what looks like one size may be another. */
+function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: number) => unknown): boolean {
+  const nodes: Node[] = [];
+  for (let i = 0; i < cone.count; i++) {
+    const node = cone.nodes[i]!;
+    const shape = shapeOf(i);
+    const src = node.src.map(({ index }) => nodes[index]!);
+    const attr = attrOf(i);
+    if (node.storage === null) {
+      const { infer } = definitionAt(node.kind);
+      try {
+        const inferred = (infer as Rule).shape(src, attr, node.op);
+        if (inferred.some((n, axis) => n !== shape[axis])) return false;
+      } catch {
+        return false;
+      }
+    }
+    nodes.push({ ...node, src, attr, shape } as Node);
+  }
+  return true;
 }
 
 /** The sizes that share a plan. */
@@ -256,58 +300,98 @@ interface SizeClass {
   readonly high: number;
 }
 
-/** From here on a class ends at twice its least size, for what a plan keeps is laid out for the greatest; below at four times. */
+/**
+ * From here on a class ends at twice its least size, for what a plan keeps is laid out for the greatest; below at four times. Where several sizes
+ * change, what is kept is as many times larger.
+ */
 const wideBelow = 128;
+const wideBelowAmong = 32;
 
-function classOf(n: number): SizeClass {
-  const k = Math.floor(Math.log2(n));
-  const low = 2 ** (n < wideBelow ? k - ((k + 1) % 2) : k);
-  return { low, high: (n < wideBelow ? 4 : 2) * low - 1 };
+/** The class of a size among those of a plan. */
+function classAmong(sizes: readonly number[]): (n: number) => SizeClass {
+  const wide = sizes.length > 1 ? wideBelowAmong : wideBelow;
+  return (n) => {
+    const k = Math.floor(Math.log2(n));
+    const low = 2 ** (n < wide ? k - ((k + 1) % 2) : k);
+    return { low, high: (n < wide ? 4 : 2) * low - 1 };
+  };
 }
+
+/** The classes of sizes, as text. */
+const nameOf = (n: readonly number[]): string => n.map((x) => classAmong(n)(x).low).join();
 
 function isPrime(x: number): boolean {
   for (let d = 2; d * d <= x; d++) if (x % d === 0) return false;
   return true;
 }
 
-/** A prime of at least `high` that divides nothing of the sample but sizes, nor how often they are in a number. */
-function capacityFor(high: number, { sample, holes, factors, axes }: Sizes): number {
+/**
+ * Primes of at least the greatest sizes that divide nothing of the sample but sizes, nor how often they are in a number, nor what follows another.
+ */
+function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone: Cone): readonly number[] {
+  const { sample, holes, factors, axes } = sizes;
   const { key, shapes } = sample;
-  const dividesNone = (p: number): boolean => {
-    const isFixed = (x: number): boolean => x === 0 || x % p !== 0;
-    let hole = 0;
-    for (let at = 0; at < key.length; at++)
-      if (!isFixed(at === holes[hole] ? factors[hole++]! : key[at]!)) return false;
-    return shapes.every((shape, i) => shape.every((x, axis) => isFixed(axes[i]?.[axis] || x)));
-  };
-  for (let p = high; ; p++) if (isPrime(p) && dividesNone(p)) return p;
+  const fixed = new Set<number>();
+  let hole = 0;
+  for (let i = 0; i < shapes.length; i++) {
+    // Which nodes are sources is no number of the plan.
+    const [from, to] = sizeSpan(cone, sample, i);
+    for (let at = from; at < to; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
+  }
+  for (const [i, shape] of shapes.entries())
+    for (const [axis, x] of shape.entries()) fixed.add(axes[i]?.[axis]?.factor ?? x);
+  fixed.delete(0);
+  const chosen: number[] = [];
+  for (const { high } of classes) {
+    let p = high;
+    const isApart = (other: number): boolean => p !== other && (p + 1) % other !== 0 && (other + 1) % p !== 0;
+    while (!isPrime(p) || !chosen.every(isApart) || [...fixed].some((x) => x % p === 0)) p++;
+    chosen.push(p);
+  }
+  return chosen;
 }
 
-/** The cone at the capacity of a class. */
-function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, range: SizeClass): SizedCone {
-  const { sample, n, axes, bound } = sizes;
-  const { low, high } = range;
-  const capacity = capacityFor(high, sizes);
-  const stretches = new Map([...counts].map(([factor, count]) => [factor * capacity, count]));
-  const atCapacity = (numbers: readonly number[], factors: readonly number[] | null | undefined): readonly number[] =>
-    numbers.map((x, axis) => (factors?.[axis] ?? 0) * capacity || x);
+/** The cone at the capacities of classes; null where elements do not follow from others alike for every size. */
+function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
+  const { sample, axes } = sizes;
+  const capacities = capacitiesFor(classes, sizes, cone);
+  const values = valuesOf(sizes.terms, capacities);
+  const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
+  const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
+  const attrs = sample.attrs.map((_, i) => {
+    const { op, src, storage } = cone.nodes[i]!;
+    return storage === null ? attrAt(sizes, i, op, shapes[op === 'slice' ? src[0]!.index : i]!, values) : null;
+  });
+  const shapeOf = (i: number): Shape => shapes[i]!;
+  const attrOf = (i: number): unknown => attrs[i];
+  const stretches = uniformStretches(sizes, cone, isSize, shapeOf);
+  if (stretches === null || !followsRules(cone, shapeOf, attrOf)) return null;
   const size: PlanSize = {
-    capacity,
-    low,
-    high,
+    capacities,
+    low: classes.map(({ low }) => low),
+    high: classes.map(({ high }) => high),
     stretches,
-    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
-    bytesAt: (node, elementBytes, start) => bytesAt(capacity, node, elementBytes, start),
+    factorOf: (n) => factorOf(capacities, n),
+    bound: (e, n) => bound(e, size, n),
+    check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
+    bytesAt: (node, elementBytes, start) => bytesAt(size, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
+    numberOf: (e, extent, position) => numberOf(e, size, extent, position),
+    positionOf: (e, extent, number) => positionOf(e, size, extent, number),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
   };
   return {
     size,
-    stridesOf: (i, own) => atCapacity(own, sizes.strides.get(i)),
-    shapeOf: (i) => atCapacity(sample.shapes[i]!, axes[i]),
-    attrOf: (i) => resized([before.attrs[i], sample.attrs[i]], [sizes.before, n], capacity),
-    isBound: (i) => bound.has(i),
+    stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
+    shapeOf,
+    attrOf,
+    isBound: (i) => sizes.bound.has(i),
   };
+}
+
+/** True if elements follow from others alike for every size. */
+export function isPlannable(sizes: Sizes, cone: Cone): boolean {
+  return sizedCone(sizes, sizes.n.map(classAmong(sizes.n)), cone) !== null;
 }
 
 // One hint to the user about a form whose sizes do not share plans: it comes again and again, each time with a plan of its own.

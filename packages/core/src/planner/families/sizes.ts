@@ -1,10 +1,10 @@
 /**
- * How two flushes of one form differ: in a size, and in what follows from it.
+ * How two flushes of one form differ: in sizes, and in what follows from them.
  *
  * Shapes are plain numbers, so sizes are not traced: they are found by comparing the keys of two cones (`sizesOf`), and what was found is
- * compared with every later key (`matches`), and with the shape of every node. A wrong guess costs a plan, never a result. Only one size may
- * change. It is written `n` below; every number that depends on it must be c * n, but for numbers of constants, which are bound, and for places
- * that count from the end of an axis, which are c * n - k.
+ * compared with every later key (`matches`), and with the shape of every node. A wrong guess costs a plan, never a result. Up to three sizes may
+ * change on their own. Every number that depends on them must be a multiple of one, or of a product of them, as c * n * m, but for numbers of
+ * constants, which are bound, and for places that count from the end of an axis, which are c * n - k.
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Node, PrimitiveName } from '../../graph/node.ts';
@@ -43,24 +43,65 @@ export interface Sample {
   readonly attrs: readonly unknown[];
 }
 
-/** What of two samples is one size. */
+/** At most so many sizes change on their own. */
+const mostSizes = 3;
+
+/** So many times a product of sizes. */
+export interface Multiple {
+  readonly factor: number;
+  /** Which of the products (`Sizes.terms`). */
+  readonly term: number;
+}
+
+/** Which of some numbers are sizes; null for fixed ones. */
+export type Multiples = readonly (Multiple | null)[];
+
+/** What of two samples is a size. */
 export interface Sizes {
-  /** The later sample, its size, and that of the sample before. */
+  /** The later sample, and the one before. */
   readonly sample: Sample;
-  readonly n: number;
-  readonly before: number;
-  /** Positions in the key that differ, ascending, for each its factor c and what is taken off; factor 0: half of a constant's value. */
+  readonly earlier: Sample;
+  /** The sizes of both. */
+  readonly n: readonly number[];
+  readonly before: readonly number[];
+  /** Products of sizes that numbers may be multiples of, as lists of sizes: first each of them alone. */
+  readonly terms: readonly (readonly number[])[];
+  /** Positions in the key that differ, ascending: their factors, terms, and what is taken off. Factor 0: half of a constant's value. */
   readonly holes: readonly number[];
   readonly factors: readonly number[];
+  readonly of: readonly number[];
   readonly less: readonly number[];
-  /** Factors of each node's axes, 0 for fixed ones; null where all are fixed. */
-  readonly axes: readonly (readonly number[] | null)[];
-  /** Factors of the strides of leaves, 0 for fixed ones. */
-  readonly strides: ReadonlyMap<number, readonly number[]>;
+  /** Which hole tells a size, for each of them. */
+  readonly leads: readonly number[];
+  /** What is a size of each node's axes; null where all are fixed. */
+  readonly axes: readonly (Multiples | null)[];
+  /** What is a size of the strides of leaves. */
+  readonly strides: ReadonlyMap<number, Multiples>;
   /** Slices and paddings that count from the end: for each axis how far from it they begin, 0 for others. */
   readonly ends: ReadonlyMap<number, readonly number[]>;
   /** Constants that differ: they are bound as they stand. */
   readonly bound: ReadonlySet<number>;
+}
+
+/** All products of at most three of some sizes. */
+function termsOf(count: number): readonly (readonly number[])[] {
+  const all = Array.from({ length: count }, (_, i) => [i]);
+  const longer = (terms: readonly (readonly number[])[]): number[][] =>
+    terms.flatMap((term) => all.filter(([i]) => i! >= term.at(-1)!).map(([i]) => [...term, i!]));
+  const pairs = longer(all);
+  return [...all, ...pairs, ...longer(pairs)];
+}
+
+/** The products where sizes are these. */
+export function valuesOf(terms: Sizes['terms'], sizes: readonly number[]): readonly number[] {
+  return terms.map((term) => term.reduce((product, i) => product * sizes[i]!, 1));
+}
+
+/** What a number is that was `a` where products had the first values, and is `b` where they have the second; null for what is no multiple. */
+function multipleOf(was: readonly number[], is: readonly number[], a: number, b: number): Multiple | null {
+  for (let term = 0; term < was.length; term++)
+    if (a > 0 && a * is[term]! === b * was[term]! && a % was[term]! === 0) return { factor: a / was[term]!, term };
+  return null;
 }
 
 const scratch = new IntWriter();
@@ -95,7 +136,7 @@ export function sampleOf(cone: Cone): Sample {
 }
 
 /** Where in the key a node's integers may be sizes: from, and up to. */
-function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
+export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
   const node = cone.nodes[i]!;
   const start = starts[i]!;
   // A leaf: what it is, its shape with the length before, strides, buffer, alignment.
@@ -104,16 +145,18 @@ function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, 
 }
 
 /**
- * The size in which a cone differs from a sample of the same form; null where that is not all. A size of 0 or 1 is a form of its own.
+ * The sizes in which a cone differs from a sample of the same form; null where those are not all. A size of 0 or 1 is a form of its own.
  */
 export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const { key, starts, shapes } = now;
   if (before.key.length !== key.length || before.starts.length !== starts.length) return null;
-  const [p, n] = changedSize(before, now) ?? [0, 0];
-  if (p < 2 || n < 2) return null;
-  const factor = (a: number, b: number): number => (a > 0 && a * n === b * p && a % p === 0 ? a / p : 0);
+  const changed = changedSizes(before, now);
+  if (changed === null) return null;
+  const terms = termsOf(changed.n.length);
+  const [was, is] = [valuesOf(terms, changed.before), valuesOf(terms, changed.n)];
+  const multiple = (a: number, b: number): Multiple | null => multipleOf(was, is, a, b);
 
-  const axes: (readonly number[] | null)[] = [];
+  const axes: (Multiples | null)[] = [];
   for (let i = 0; i < shapes.length; i++) {
     const [a, b] = [before.shapes[i]!, shapes[i]!];
     if (a.length !== b.length) return null;
@@ -121,57 +164,84 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
       axes.push(null);
       continue;
     }
-    const factors = a.map((x, axis) => (x === b[axis] ? 0 : factor(x, b[axis]!)));
-    if (factors.some((c, axis) => c === 0 && a[axis] !== b[axis])) return null;
-    axes.push(factors);
+    const multiples = a.map((x, axis) => (x === b[axis] ? null : multiple(x, b[axis]!)));
+    if (multiples.some((m, axis) => m === null && a[axis] !== b[axis])) return null;
+    axes.push(multiples);
   }
 
   const holes: number[] = [];
   const factors: number[] = [];
+  const of: number[] = [];
   const less: number[] = [];
   const bound = new Set<number>();
-  const strides = new Map<number, number[]>();
+  const strides = new Map<number, (Multiple | null)[]>();
   const ends = new Map<number, readonly number[]>();
   for (let i = 0; i < shapes.length; i++) {
     const { op, storage, shape } = cone.nodes[i]!;
     if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
-    const fromEnd = storage === null ? distances(before, now, cone.nodes[i]!) : null;
+    const fromEnd = storage === null ? placesOf(before, now, cone.nodes[i]!) : null;
     if (fromEnd !== null) {
-      if (fromEnd.some(Number.isNaN)) return null;
-      ends.set(i, fromEnd);
+      if (fromEnd.some(({ left }) => Number.isNaN(left))) return null;
+      ends.set(
+        i,
+        fromEnd.map(({ left }) => left),
+      );
     }
     const [from, to] = sizeSpan(cone, now, i);
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
       const [a, b] = [before.key[at]!, key[at]!];
       if (a === b) continue;
       if (at < from || at >= to) return null;
-      let [c, k] = [factor(a, b), 0];
-      if (c === 0 && fromEnd !== null) {
-        c = (b - a) / (n - p);
-        k = c * n - b;
-        if (!Number.isInteger(c) || c < 1) return null;
-      }
+      const place = fromEnd?.find(({ was, is, left }) => left > 0 && was === a && is === b);
+      const k = place?.left ?? 0;
+      let m = multiple(a + k, b + k);
       // A constant that was computed is a leaf.
       if (op === 'constant' && storage === null && at < from + 3) {
-        c = 0;
+        m = null;
         bound.add(i);
-      } else if (c === 0) return null;
+      } else if (m === null) return null;
       if (storage !== null && at >= from + shape.length) {
-        if (!strides.has(i)) strides.set(i, new Array<number>(shape.length).fill(0));
-        strides.get(i)![at - from - shape.length] = c;
+        if (!strides.has(i)) strides.set(i, new Array<Multiple | null>(shape.length).fill(null));
+        strides.get(i)![at - from - shape.length] = m;
       }
       holes.push(at);
-      factors.push(c);
+      factors.push(m?.factor ?? 0);
+      of.push(m?.term ?? 0);
       less.push(k);
     }
   }
   // Outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
-  return { sample: now, n, before: p, holes, factors, less, axes, strides, ends, bound };
+  const leads = changed.n.map((_, size) =>
+    holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]),
+  );
+  if (leads.includes(-1)) return null;
+  return {
+    sample: now,
+    earlier: before,
+    ...changed,
+    terms,
+    holes,
+    factors,
+    of,
+    less,
+    leads,
+    axes,
+    strides,
+    ends,
+    bound,
+  };
 }
 
-/** How far from the ends of axes a slice or a padding begins, NaN where that differs too; null where it begins at the same places. */
-function distances(before: Sample, now: Sample, node: Node): readonly number[] | null {
+/** Where a slice or a padding begins on an axis in two samples, and how far from the end; NaN where that differs too, 0 where it begins at the same place. */
+interface Place {
+  readonly was: number;
+  readonly is: number;
+  readonly left: number;
+}
+
+/** Where a slice or a padding begins; null where it begins at the same places. */
+function placesOf(before: Sample, now: Sample, node: Node): readonly Place[] | null {
   const name = places[node.op];
   if (name === undefined) return null;
   const [a, b] = [before, now].map(({ attrs, shapes }) => {
@@ -182,65 +252,102 @@ function distances(before: Sample, now: Sample, node: Node): readonly number[] |
     ]);
   });
   if (a!.every(([at], axis) => at === b![axis]![0])) return null;
-  return a!.map(([at, left], axis) => (at === b![axis]![0] ? 0 : left === b![axis]![1] ? left! : Number.NaN));
+  return a!.map(([was, left], axis) => {
+    const [is, leftNow] = b![axis]!;
+    return { was: was!, is: is!, left: was === is ? 0 : left === leftNow ? left! : Number.NaN };
+  });
 }
 
-/** The smallest extent that differs, before and now. */
-function changedSize(before: Sample, now: Sample): readonly [number, number] | null {
-  let least: readonly [number, number] | null = null;
+/** Sizes that differ, before and now: of all extents, from the least on, those that are no multiples of others. Null for none, and too many. */
+function changedSizes(before: Sample, now: Sample): Pick<Sizes, 'n' | 'before'> | null {
+  const pairs = new Map<string, readonly [number, number]>();
   for (const [i, b] of now.shapes.entries()) {
     const a = before.shapes[i]!;
     for (let axis = 0; axis < Math.min(a.length, b.length); axis++)
-      if (a[axis] !== b[axis] && (least === null || a[axis]! < least[0])) least = [a[axis]!, b[axis]!];
+      if (a[axis] !== b[axis]) pairs.set(`${a[axis]} ${b[axis]}`, [a[axis]!, b[axis]!]);
   }
-  return least;
+  const [p, n]: [number[], number[]] = [[], []];
+  for (const [a, b] of [...pairs.values()].sort(([a], [b]) => a - b)) {
+    const terms = termsOf(n.length);
+    if (multipleOf(valuesOf(terms, p), valuesOf(terms, n), a, b) !== null) continue;
+    if (a < 2 || b < 2 || n.length === mostSizes) return null;
+    p.push(a);
+    n.push(b);
+  }
+  return n.length === 0 ? null : { before: p, n };
 }
 
-/** The size of a cone that differs from the sample in nothing else; -1 where it does. */
-export function matches({ sample, holes, factors, less, axes }: Sizes, cone: Cone): number {
+/** The sizes of a cone that differs from the sample in nothing else; null where it does. */
+export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
+  const { sample, holes, factors, of, less, leads, axes } = sizes;
   const { data, length } = cone.key;
   const { key, shapes } = sample;
-  if (length !== key.length || cone.count !== shapes.length) return -1;
-  const first = factors.findIndex((c, at) => c > 0 && less[at] === 0);
-  const n = data[holes[first]!]! / factors[first]!;
-  if (!Number.isInteger(n) || n < 2) return -1;
+  if (length !== key.length || cone.count !== shapes.length) return null;
+  const n = leads.map((hole) => data[holes[hole]!]! / factors[hole]!);
+  if (n.some((x) => !Number.isInteger(x) || x < 2)) return null;
+  const values = valuesOf(sizes.terms, n);
   let hole = 0;
   for (let at = 0; at < length; at++) {
     if (at !== holes[hole]) {
-      if (data[at] !== key[at]) return -1;
+      if (data[at] !== key[at]) return null;
       continue;
     }
-    const [c, k] = [factors[hole]!, less[hole]!];
+    const c = factors[hole]!;
+    if (c > 0 && data[at] !== c * values[of[hole]!]! - less[hole]!) return null;
     hole++;
-    if (c > 0 && data[at] !== c * n - k) return -1;
   }
   for (let i = 0; i < shapes.length; i++) {
     const { shape } = cone.nodes[i]!;
     const expected = shapes[i]!;
     const own = axes[i];
-    if (shape.length !== expected.length) return -1;
+    if (shape.length !== expected.length) return null;
     for (let axis = 0; axis < shape.length; axis++) {
-      const c = own == null ? 0 : own[axis]!;
-      if (shape[axis] !== (c === 0 ? expected[axis] : c * n)) return -1;
+      const m = own == null ? null : own[axis]!;
+      if (shape[axis] !== (m === null ? expected[axis] : m.factor * values[m.term]!)) return null;
     }
   }
   return n;
 }
 
-/** Attributes at another size: numbers of two samples that differ grow with the size, as much from one to the other as from there on. */
-export function resized(attrs: readonly [unknown, unknown], sizes: readonly [number, number], size: number): unknown {
-  const [before, now] = attrs;
-  if (before === now || before === null || now === null) return now;
-  if (typeof now === 'number') {
-    const [p, n] = sizes;
-    return now + ((now - (before as number)) / (n - p)) * (size - n);
-  }
-  if (Array.isArray(now)) return now.map((x, i) => resized([(before as unknown[])[i], x], sizes, size));
-  if (typeof now !== 'object') return now;
+/** Numbers where products have these values. */
+export function numbersAt(
+  numbers: readonly number[],
+  multiples: Multiples | null,
+  values: readonly number[],
+): readonly number[] {
+  if (multiples === null) return numbers;
+  return numbers.map((x, i) => {
+    const m = multiples[i]!;
+    return m === null ? x : m.factor * values[m.term]!;
+  });
+}
+
+/**
+ * Attributes of a node where products have these values: lengths are multiples of them, places as far from the ends of `shape`. All else is as
+ * it was.
+ */
+export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape, values: readonly number[]): unknown {
+  const { earlier, sample, terms } = sizes;
+  const [before, now] = [earlier.attrs[i], sample.attrs[i]] as (Readonly<Record<string, unknown>> | null)[];
+  if (before === now || before == null || now == null) return now;
+  const [was, is] = [valuesOf(terms, sizes.before), valuesOf(terms, sizes.n)];
+  const length = (a: number, b: number): number => {
+    const m = a === b ? null : multipleOf(was, is, a, b);
+    return m === null ? b : m.factor * values[m.term]!;
+  };
+  const ends = sizes.ends.get(i);
   return Object.fromEntries(
-    Object.entries(now).map(([name, x]) => [
-      name,
-      resized([(before as Record<string, unknown>)[name], x], sizes, size),
-    ]),
+    Object.entries(now).map(([name, x]) => {
+      const a = before[name];
+      if (lengths.has(name))
+        return [
+          name,
+          typeof x === 'number'
+            ? length(a as number, x)
+            : (x as number[]).map((b, k) => length((a as number[])[k]!, b)),
+        ];
+      if (name !== places[op] || ends === undefined) return [name, x];
+      return [name, (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at))];
+    }),
   );
 }

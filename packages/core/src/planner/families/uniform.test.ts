@@ -4,15 +4,15 @@ import { bring } from '../../graph/definition.ts';
 import '../../index.ts';
 import { definitions } from '../../primitives/all.ts';
 import type { PrimitiveName } from '../../graph/node.ts';
-import { addStretches, isUniform, type SizedShape } from './uniform.ts';
+import { isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 for (const definition of definitions) bring(definition);
 
 /** A shape; `n` is the size, here 7. */
 const of = (...shape: (number | 'n' | '3n')[]): SizedShape => {
-  const factors = shape.map((x) => (x === 'n' ? 1 : x === '3n' ? 3 : 0));
   const lengths = shape.map((x) => (x === 'n' ? 7 : x === '3n' ? 21 : x));
-  return { shape: lengths, axes: factors.some((c) => c > 0) ? factors : null };
+  const axes = shape.map((x) => typeof x === 'string');
+  return { shape: lengths, axes: axes.includes(true) ? axes : null };
 };
 
 const slice = (start: number[], step: number[]): unknown => ({ start, length: [], step });
@@ -29,6 +29,7 @@ const alike: readonly Case[] = [
   ['scalar', null, of()],
   ['iota', { length: 7 }, of('n')],
   ['randomBits', {}, of('n', 3), of(), of()],
+  ['randomBits', {}, of(3, 'n'), of(), of()],
   ['permute', { axes: [1, 0] }, of(3, 'n'), of('n', 3)],
   ['expand', {}, of('n', 3), of(1, 3)],
   ['reshape', {}, of('3n'), of('n', 3)],
@@ -58,7 +59,6 @@ const otherwise: readonly Case[] = [
   ['slice', slice([0, 0], [1, 1]), of(3, 5), of('n', 5)],
   ['pad', { low: [0, 0], high: [4, 0] }, of('n', 3), of(3, 3)],
   ['scatter', { axis: 0 }, of('n'), of('n'), of(2), of(2)],
-  ['randomBits', {}, of(3, 'n'), of(), of()],
   ['slice', slice([1, 0], [1, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([0, 0], [2, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([6, 0], [-1, 1]), of('n', 5), of('n', 5)],
@@ -103,42 +103,97 @@ describe('isUniform', () => {
 });
 
 describe('stretches', () => {
-  const added = (...reshapes: (readonly [from: SizedShape, to: SizedShape])[]): [number, number][] | null => {
-    const stretches = new Map<number, number>();
-    return reshapes.every(([from, to]) => addStretches(stretches, from, to)) ? [...stretches].sort() : null;
+  const [n, m] = [101, 103];
+  const isSize = (x: number): boolean => x % n === 0 || x % m === 0;
+  const found = (...reshapes: (readonly [from: number[], to: number[]])[]): unknown => {
+    const stretches = stretchesOf(isSize, reshapes);
+    return stretches && Object.fromEntries([...stretches].filter(([, own]) => own.length > 1));
   };
 
   it('are what comes before a size', () => {
-    expect(added([of('n', 3), of('3n')])).toEqual([
-      [1, 1],
-      [3, 1],
-    ]);
-    expect(added([of(3, 'n'), of('3n')])).toEqual([
-      [1, 1],
-      [3, 3],
-    ]);
-    expect(added([of(2, 3, 'n', 4), of(2, '3n', 4)])).toEqual([
-      [1, 1],
-      [3, 3],
-    ]);
-    expect(added([of(3, 'n'), of('3n')], [of('3n', 5), of(3, 'n', 5)])).toEqual([
-      [1, 1],
-      [3, 3],
-    ]);
-    expect(added([of(5, 4), of(20)])).toEqual([]);
-    expect(added([of('n', 0, 2), of(0, 'n')])).toEqual([]);
+    expect(found([[n, 3], [3 * n]])).toEqual({});
+    expect(found([[3, n], [3 * n]])).toEqual({ [3 * n]: [3, n] });
+    expect(
+      found([
+        [2, 3, n, 4],
+        [2, 3 * n, 4],
+      ]),
+    ).toEqual({ [3 * n]: [3, n] });
+    expect(
+      found(
+        [[3, n], [3 * n]],
+        [
+          [3 * n, 5],
+          [3, n, 5],
+        ],
+      ),
+    ).toEqual({ [3 * n]: [3, n] });
+    expect(found([[5, 4], [20]])).toEqual({});
+    expect(
+      found([
+        [n, 0, 2],
+        [0, n],
+      ]),
+    ).toEqual({});
+    expect(
+      found([
+        [4, n],
+        [2, 2 * n],
+      ]),
+    ).toEqual({ [2 * n]: [2, n] });
   });
 
   it('of an axis that is there from the beginning are as many as it is taken apart into', () => {
-    expect(added([of('3n', 2), of(3, 'n', 2)])).toEqual([
-      [1, 1],
-      [3, 3],
-    ]);
+    expect(
+      found([
+        [3 * n, 2],
+        [3, n, 2],
+      ]),
+    ).toEqual({ [3 * n]: [3, n] });
+    expect(found([[7, 6 * n], [42 * n]], [[6 * n], [2, 3 * n]], [[3 * n], [3, n]])).toEqual({
+      [6 * n]: [2, 3, n],
+      [3 * n]: [3, n],
+      [42 * n]: [7, 2, 3, n],
+    });
   });
 
-  it('are refused where axes of one extent would differ, where two sizes meet, where a stretch would be cut', () => {
-    expect(added([of(3, 'n'), of('3n')], [of('n', 3), of('3n')])).toBeNull();
-    expect(added([of('n', 'n'), { shape: [49], axes: [7] }])).toBeNull();
-    expect(added([of(2, '3n'), of('n', 6)])).toBeNull();
+  it('are sizes as well', () => {
+    expect(found([[n, m], [n * m]])).toEqual({ [n * m]: [n, m] });
+    expect(found([[n, n], [n * n]])).toEqual({ [n * n]: [n, n] });
+    expect(
+      found([
+        [n, 4, m, 5],
+        [4 * n, 5 * m],
+      ]),
+    ).toEqual({});
+    expect(found([[n, 4, m], [4 * n * m]], [[4 * n * m], [n, 4 * m]])).toEqual({
+      [4 * n * m]: [4 * n, m],
+      [4 * m]: [4, m],
+    });
+  });
+
+  it('are refused where they would be cut', () => {
+    expect(
+      found([
+        [2, 3 * n],
+        [n, 6],
+      ]),
+    ).toBeNull();
+    expect(
+      found([
+        [n, m],
+        [m, n],
+      ]),
+    ).toBeNull();
+    expect(
+      found([
+        [n, m],
+        [n, 2 * m],
+      ]),
+    ).toBeNull();
+  });
+
+  it('of axes of one extent are alike', () => {
+    expect(found([[3, n], [3 * n]], [[n, 3], [3 * n]])).toBeNull();
   });
 });

@@ -7,17 +7,17 @@
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import type { Shape } from '../../shape/view.ts';
+import { type Shape, sizeOf } from '../../shape/view.ts';
 import { type PlanNode, SizesRefused } from '../capture/plan-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 
-/** A node as far as sizes go: its shape at capacity, and the factors of its axes (sizes.ts). */
+/** A node as far as sizes go: its shape at capacity, and which of its axes are sizes; null where none is. */
 export interface SizedShape {
   readonly shape: Shape;
-  readonly axes: readonly number[] | null;
+  readonly axes: readonly boolean[] | null;
 }
 
-const isSized = ({ axes }: SizedShape, axis: number): boolean => axes !== null && axes[axis]! > 0;
+const isSized = ({ axes }: SizedShape, axis: number): boolean => axes !== null && axes[axis]!;
 
 /** The sized axis comes first among some, but for axes of one element. */
 function comesFirst(x: SizedShape, among: readonly number[]): boolean {
@@ -57,10 +57,10 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   constant: yes,
   scalar: yes,
   iota: yes,
-  randomBits: (_, node) => comesFirst(node, all(node)),
+  randomBits: yes,
   permute: yes,
   expand: yes,
-  // Stretches are looked into beside (addStretches).
+  // Stretches are looked into beside (stretchesOf).
   reshape: yes,
   slice: ({ start, step }, node, x, _, ends) =>
     all(x).every((axis) => {
@@ -76,8 +76,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
-  // Updates beyond the size are filled up where a program adds them (bound.ts).
+  // Updates beyond the size are filled up where a program goes through them (bound.ts).
   scatterAdd: yes,
+  scatter: (_, node) => all(node).every((axis) => !isSized(node, axis)),
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,
@@ -93,42 +94,65 @@ const outside = (x: SizedShape, last: number): boolean =>
   all(x).every((axis) => !isSized(x, axis) || axis < x.shape.length - last);
 
 /**
- * Adds what a reshape makes of sized axes: [4, n, 3] as [4 n, 3] is one axis of four stretches, [n, 4] as [4 n] is one of one. By factor, as all
- * axes of one extent must be alike. False where an axis would not be whole stretches, or two would not be alike.
+ * What reshapes make of sized axes: [4, n, 3] as [4 n, 3] is one axis of four stretches, [n, 4] as [4 n] is one of one. By extent, as all axes
+ * of one extent must be alike. Null where a reshape does not keep stretches whole.
  */
-export function addStretches(stretches: Map<number, number>, x: SizedShape, y: SizedShape): boolean {
-  // Nothing is computed of what has no elements.
-  if (y.shape.includes(0)) return true;
-  for (const { first, at, start, axis } of reshapeGroups(x.shape, y.shape)) {
-    const before = sizedIn(x, first, at);
-    const after = sizedIn(y, start, axis);
-    if (before === null && after === null) continue;
-    if (before === null || after === null || before.more || after.more) return false;
-    // What was one axis from the beginning is as many stretches as it is taken apart into.
-    const whole = stretches.get(before.factor) ?? (before.outer < after.outer ? after.outer / before.outer : 1);
-    const count = (before.outer * whole) / after.outer;
-    if (!isPart(whole, before.factor) || !isPart(count, after.factor)) return false;
-    if ((stretches.get(after.factor) ?? count) !== count) return false;
-    stretches.set(before.factor, whole);
-    if ((stretches.get(after.factor) ?? count) !== count) return false;
-    stretches.set(after.factor, count);
+export function stretchesOf(
+  isSize: (n: number) => boolean,
+  reshapes: readonly (readonly [from: Shape, to: Shape])[],
+): ReadonlyMap<number, readonly number[]> | null {
+  // How many elements of an axis follow each of its cuts.
+  const cuts = new Map<number, ReadonlySet<number>>();
+  for (let isNew = true; isNew; ) {
+    isNew = false;
+    for (const [from, to] of reshapes) {
+      // Nothing is computed of what has no elements.
+      if (to.includes(0)) continue;
+      if (sizeOf(from) !== sizeOf(to)) return null;
+      for (const { first, at, start, axis } of reshapeGroups(from, to)) {
+        const sides = [from.slice(first, at), to.slice(start, axis)];
+        if (!sides.some((side) => side.some(isSize))) continue;
+        const all = new Set(sides.flatMap((side) => cutsOf(side, cuts)));
+        const ordered = [...all].sort((a, b) => a - b);
+        if (ordered.some((cut, i) => cut % (ordered[i - 1] ?? 1) !== 0)) return null;
+        // What is behind a cut lies close together where that has a fixed length.
+        const needed = ordered.filter((cut, i) => isSize(cut / (ordered[i - 1] ?? 1)));
+        for (const side of sides)
+          eachAxis(side, (n, behind) => {
+            const known = cuts.get(n) ?? new Set();
+            const own = needed.filter((cut) => cut > behind && cut < behind * n).map((cut) => cut / behind);
+            if (own.every((cut) => known.has(cut))) return;
+            cuts.set(n, new Set([...known, ...own]));
+            isNew = true;
+          });
+      }
+    }
   }
-  return true;
+  return new Map(
+    [...cuts].map(([n, known]) => {
+      const ordered = [n, ...[...known].sort((a, b) => b - a), 1];
+      return [n, ordered.slice(1).map((cut, i) => ordered[i]! / cut)];
+    }),
+  );
 }
 
-const isPart = (count: number, factor: number): boolean => Number.isInteger(count) && factor % count === 0;
+/** Visits axes from the last on, with how many elements are behind them. */
+function eachAxis(shape: Shape, visit: (n: number, behind: number) => void): void {
+  let behind = 1;
+  for (const n of [...shape].reverse()) {
+    visit(n, behind);
+    behind *= n;
+  }
+}
 
-/** The sized axis among some, with how many elements the axes before it have; null if there is none. */
-function sizedIn(
-  x: SizedShape,
-  from: number,
-  to: number,
-): { readonly factor: number; readonly outer: number; readonly more: boolean } | null {
-  const sizedAxes = all(x).filter((axis) => axis >= from && axis < to && isSized(x, axis));
-  const [axis] = sizedAxes;
-  if (axis === undefined) return null;
-  const outer = x.shape.slice(from, axis).reduce((a, b) => a * b, 1);
-  return { factor: x.axes![axis]!, outer, more: sizedAxes.length > 1 };
+/** How many elements follow each cut of some axes, between them and within. */
+function cutsOf(shape: Shape, cuts: ReadonlyMap<number, ReadonlySet<number>>): number[] {
+  const all: number[] = [];
+  eachAxis(shape, (n, behind) => {
+    all.push(behind);
+    for (const cut of cuts.get(n) ?? []) all.push(cut * behind);
+  });
+  return all;
 }
 
 // Extents that the planner makes, in a graph at a capacity: one that a sum made a multiple of it is no size. The numbers of a cone are
@@ -136,7 +160,7 @@ function sizedIn(
 
 /** Throws for a node with sized axes other than those of its sources, in places where a sum is not. */
 export function checkExtents(
-  capacity: number,
+  isSize: (n: number) => boolean,
   op: PrimitiveName,
   attr: unknown,
   src: readonly PlanNode[],
@@ -144,7 +168,7 @@ export function checkExtents(
 ): void {
   if (op === 'reshape' || op === 'expand' || src.length === 0) return;
   shape.forEach((n, axis) => {
-    if (n === 0 || n % capacity !== 0) return;
+    if (!isSize(n)) return;
     if (!src.some((s) => s.shape.includes(n)) || isSum(op, attr, src[0]!.shape, shape, axis))
       throw new SizesRefused(`${op} of shape [${shape}]`);
   });

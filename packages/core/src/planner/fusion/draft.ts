@@ -149,21 +149,15 @@ export interface Loops {
   readonly index: readonly KNode[];
 }
 
-/** A loop over an axis: of a sized one it ends at the size, which is the first scalar of every kernel. */
+/** A loop over an axis: of a sized one it ends at the size. Sizes are the first scalars of every kernel. */
 export function loop(context: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
   const isSized = sizeFactor(context.size, n) > 0;
   return context.e.range(n, kind, isSized ? lengthOf(context, n) : undefined);
 }
 
-/** The size of a plan. */
-export function sizeScalar(e: Exprs, { low, high }: PlanSize): KNode {
-  return e.scalar(0, 'int32', low, high);
-}
-
 /** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
 export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: number): KNode {
-  const factor = sizeFactor(size, n);
-  return size === null || factor === 0 ? e.i32(n) : e.mul(sizeScalar(e, size), factor);
+  return size?.bound(e, n) ?? e.i32(n);
 }
 
 /** Where along an axis something begins: on a sized one, as far from the end as at capacity, if not at its beginning. */
@@ -176,15 +170,11 @@ export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, st
 function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
   const { e, size } = context;
   if (n === 1) return e.i32(0);
-  const count = size?.stretches.get(n) ?? 1;
-  const within = loop(context, n / count, kind);
-  if (count === 1) {
-    axes.push(within);
-    return within;
-  }
-  const stretch = e.range(count, kind);
-  axes.push(stretch, within);
-  return e.add(e.mul(stretch, n / count), within);
+  return (size?.stretches.get(n) ?? [n]).reduce((at: KNode, length) => {
+    const range = loop(context, length, kind);
+    axes.push(range);
+    return e.add(e.mul(at, length), range);
+  }, e.i32(0));
 }
 
 /**
@@ -199,7 +189,7 @@ export function loopsOver(
   const axes: Range[] = [];
   const { e, size } = context;
   const index = shape.map((n, axis): KNode => {
-    const [first = n, ...inner] = (size?.stretches.get(n) ?? 1) > 1 ? [] : (parts[axis] ?? []);
+    const [first = n, ...inner] = size?.stretches.has(n) ? [] : (parts[axis] ?? []);
     if (inner.some((extent) => sizeFactor(size, extent) > 0)) throw new SizesRefused(`loops ${first}, ${inner}`);
     return inner.reduce(
       (at: KNode, extent) => e.add(e.mul(at, extent), open(context, extent, axes)),

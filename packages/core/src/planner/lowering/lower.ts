@@ -178,9 +178,10 @@ class Slots {
   constructor({ e, size }: DraftContext) {
     this.#e = e;
     this.#size = size;
-    if (size === null) return;
-    this.scalars.push(-1);
-    this.scalarTypes.push('int32');
+    size?.capacities.forEach((_, i) => {
+      this.scalars.push(-1 - i);
+      this.scalarTypes.push('int32');
+    });
   }
 
   of(node: PlanNode, access: Slot['access']): KNodeOf<'PARAM'> {
@@ -287,10 +288,10 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const [kernel] = unit as readonly [KernelDraft];
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
-  if (scalars.length === 1 && scalars[0] === -1 && !hasSize(loop)) {
+  if (scalars.every((local) => local < 0) && scalars.length > 0 && !hasSize(loop)) {
     // As in the plan of one size, with which it shares the kernel.
-    scalars.pop();
-    slots.scalarTypes.pop();
+    scalars.length = 0;
+    slots.scalarTypes.length = 0;
   }
   const rebased = rebase(loop, e, options);
   const bound = { unit, e, isContraction: contracts, scalars };
