@@ -45,6 +45,7 @@ export {
   empty,
   full,
   fullLike,
+  hostNumber,
   ones,
   onesLike,
   tensor,
@@ -93,6 +94,8 @@ export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
+export { hostEffect, hostValue } from './graph/observer.ts';
+export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';

@@ -109,6 +109,8 @@ export class BufferPool {
   readonly engine: IEngine;
   /** Blocks are kept for reuse only up to this many bytes. */
   pooledLimit: number = 1 << 30;
+  /** Told of every buffer that is handed out, while a function is recorded (replay/). */
+  observer: ((buffer: PoolBuffer) => void) | null = null;
   /** Why the engine's memory is gone, once it is. */
   lost: DeviceLostError | null = null;
   #free: (EngineBuffer[] | undefined)[] = [];
@@ -148,7 +150,9 @@ export class BufferPool {
       this.#windowPeak = this.#bytes;
       if (this.#bytes > this.#peak) this.#peak = this.#bytes;
     }
-    return new PoolBuffer(this, memory, bytes, index);
+    const buffer = new PoolBuffer(this, memory, bytes, index);
+    this.observer?.(buffer);
+    return buffer;
   }
 
   #blockOf(index: number): number {
