@@ -7,7 +7,7 @@
  * are not looked at.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { isTensor, type Tensor } from '@polygrad/core/functions';
+import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
 import { shown } from '@polygrad/core/engine';
 import { checkFits, checkOptions, NnError } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
@@ -132,8 +132,16 @@ export function checkModule(op: string, value: unknown): void {
  * }
  */
 export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Tensor> {
+  #training = true;
+
   /** True while the module is being trained: dropout drops and batch norm measures. Set by `train` and `eval`. */
-  training: boolean = true;
+  get training(): boolean {
+    return hostValue(() => this.#training);
+  }
+
+  set training(on: boolean) {
+    this.#training = on;
+  }
 
   /** The module's function of its inputs. */
   abstract forward(...inputs: Inputs): Output;
