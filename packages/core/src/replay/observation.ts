@@ -37,6 +37,7 @@ import {
   type Step,
   type Storage,
   type Upload,
+  knownValue,
 } from './script.ts';
 
 /** Told of a call that is not made a script of: it refuses reads, and nothing else. */
@@ -171,13 +172,12 @@ export class Observation extends Watch {
       return;
     }
     const { storage } = node;
-    if (node.id > this.#newest || storage === null) return this.#fail('it uses a tensor that is not computed yet');
+    const reason = this.#obstacle(node);
+    if (reason !== null || storage === null) {
+      this.#fail(reason ?? '');
+      return;
+    }
     const buffer = storage.buffer as PoolBuffer;
-    if (buffer.pool !== this.#state.pool) return this.#fail('it uses a tensor on another engine');
-    if (node.requiresGrad && (node.slot === null || node.slot === releasedSlot))
-      return this.#fail('it uses a tensor from outside that has a history of gradients');
-    if (node.slot != null && node.slot.grad !== null)
-      return this.#fail('backward() finds gradients that are there already');
     const unit = this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
     const offset = storage.view.offset * unit;
     const slot = this.#inputs.length;
@@ -187,10 +187,29 @@ export class Observation extends Watch {
     const shift = first === undefined ? 0 : offset - first.base;
     const beside = first === undefined ? slot : first.slot;
     const place = { strides, unit, offset, beside, shift };
-    const input = { sources, names: 1, shape, dtype, ...place, node, requiresGrad, written: false };
+    const input = {
+      sources,
+      names: 1,
+      shape,
+      dtype,
+      ...place,
+      node,
+      requiresGrad,
+      value: knownValue(node),
+      written: false,
+    };
     this.#inputs.push(input);
     this.#byNode.set(node, input);
     if (first === undefined) this.#lies(buffer, { slot, base: offset });
+  }
+
+  /** Why a value cannot be an input of a script. */
+  #obstacle({ id, storage, requiresGrad, slot }: Node): string | null {
+    if (id > this.#newest || storage === null) return 'it uses a tensor that is not computed yet';
+    if ((storage.buffer as PoolBuffer).pool !== this.#state.pool) return 'it uses a tensor on another engine';
+    if (requiresGrad && (slot === null || slot === releasedSlot))
+      return 'it uses a tensor from outside that has a history of gradients';
+    return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
   }
 
   #lies(buffer: PoolBuffer, spot: Spot): void {
@@ -214,7 +233,10 @@ export class Observation extends Watch {
 
   override uploaded(leaf: Node, data: TypedArray): void {
     const buffer = leaf.storage!.buffer as PoolBuffer;
-    if (buffer.pool !== this.#state.pool) return this.#fail('it makes a tensor of data on another engine');
+    if (buffer.pool !== this.#state.pool) {
+      this.#fail('it makes a tensor of data on another engine');
+      return;
+    }
     // The data must stay as it is.
     buffer.retain();
     this.#uploads.push({ buffer, leaf, data: data.slice() });
@@ -227,7 +249,7 @@ export class Observation extends Watch {
 
   override split(key: readonly number[], parts: readonly (readonly number[])[]): void {
     const draw = this.#draws.get(key);
-    if (draw === undefined) return this.#fail('it splits a random key from outside');
+    if (draw === undefined) return;
     for (const [i, part] of parts.entries())
       this.#draws.set(part, { call: draw.call, path: [...draw.path, i], root: draw.root });
   }
@@ -301,8 +323,8 @@ export class Observation extends Watch {
   }
 
   #submitted(engine: IEngine, commands: readonly Command[]): void {
-    if (engine !== this.#state.engine) return this.#fail('it computes on several engines');
-    this.#batches.push(commands.map((command) => this.#step(command)));
+    if (engine !== this.#state.engine) this.#fail('it computes on several engines');
+    else this.#batches.push(commands.map((command) => this.#step(command)));
   }
 
   #place({ buffer, offset, bytes }: Binding): Place {
@@ -376,7 +398,8 @@ export class Observation extends Watch {
       const known = returned.get(handle);
       if (known !== undefined) return known;
       const { node, label } = handle;
-      if (node.requiresGrad && node.slot !== releasedSlot) this.#fail('it returns a tensor with a history of gradients');
+      if (node.requiresGrad && node.slot !== releasedSlot)
+        this.#fail('it returns a tensor with a history of gradients');
       const { shape, dtype } = node;
       const at = made.push({ ...this.#storageOf(node), shape, dtype, released: node.slot === releasedSlot, label }) - 1;
       returned.set(handle, at);
@@ -415,7 +438,8 @@ export class Observation extends Watch {
   #checkInputs(): void {
     for (const { sources, requiresGrad, node } of this.#inputs)
       for (const handle of handlesOf(sources)) {
-        if (handle.node !== node && !this.#assigned.has(handle)) this.#fail('it changes what a tensor from outside names');
+        if (handle.node !== node && !this.#assigned.has(handle))
+          this.#fail('it changes what a tensor from outside names');
         if (handle.node.requiresGrad !== requiresGrad) this.#fail('it changes requiresGrad of a tensor from outside');
         if (handle.node.slot?.grad) this.#fail('backward() leaves gradients in tensors from outside');
       }
@@ -492,7 +516,9 @@ export class Observation extends Watch {
     return this.#batches.map((steps) =>
       steps.map((step): Step => {
         if (step.kind === 'dispatch') return { ...step, bindings: step.bindings.map(place) };
-        return step.kind === 'copy' ? { ...step, from: place(step.from), to: place(step.to) } : { ...step, to: place(step.to) };
+        return step.kind === 'copy'
+          ? { ...step, from: place(step.from), to: place(step.to) }
+          : { ...step, to: place(step.to) };
       }),
     );
   }
@@ -501,7 +527,9 @@ export class Observation extends Watch {
   #takeUploads(): Upload[] {
     return this.#uploads.splice(0).map(({ buffer, leaf: { shape, dtype }, data }) => {
       const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
-      const handle = wrap(bufferNode({ buffer, view: { strides, offset: 0 } }, shape, dtype as DType)) as unknown as TensorHandle;
+      const handle = wrap(
+        bufferNode({ buffer, view: { strides, offset: 0 } }, shape, dtype as DType),
+      ) as unknown as TensorHandle;
       handle.kept = true;
       return { handle, data };
     });

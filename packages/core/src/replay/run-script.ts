@@ -19,7 +19,7 @@ import { mapNested } from '../shape/nested.ts';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
 import { generatedKey, type RandomKey, threefry } from '../tensor/random-key.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type Input, type Live, Result, type Script, type Step, type Storage } from './script.ts';
+import { type Input, type Live, Result, type Script, type Step, type Storage, knownValue } from './script.ts';
 
 /** A command as it was last built, and what it was built from. */
 interface Built {
@@ -62,7 +62,8 @@ export class Runner {
     this.#numbers = new Array<number>(live.length).fill(0);
     this.#batches = batches.map((steps) =>
       steps.map((step): Built => {
-        const places = step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
+        const places =
+          step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
         const slots = [...new Set(places.map(({ slot }) => this.#at(slot)))];
         const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
         return { step, slots, hasNumbers, command: null, at: 0 };
@@ -106,7 +107,7 @@ export class Runner {
     if (slot !== null ? slot === releasedSlot || slot.grad !== null : node.requiresGrad) return false;
     const buffer = storage.buffer as PoolBuffer;
     if (storage !== this.#storages[at] || node !== this.#nodes[at]) {
-      if (!this.#lies(input, storage, buffer)) return false;
+      if (!this.#lies(input, storage, buffer) || !Object.is(knownValue(node), input.value)) return false;
       this.#nodes[at] = node;
       this.#storages[at] = storage;
     }

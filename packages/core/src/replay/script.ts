@@ -3,7 +3,7 @@
  * are compared. Made by observation.ts, run by run-script.ts.
  */
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
-import type { Node } from '../graph/node.ts';
+import { isOp, type Node } from '../graph/node.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { EngineState } from '../runtime/run.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
@@ -35,6 +35,8 @@ export interface Input {
   /** What it was when it was recorded. */
   readonly node: Node;
   readonly requiresGrad: boolean;
+  /** What it holds, where that is known without reading: graphs may be made for it. */
+  readonly value: number | bigint | null;
   /** The first input in the same buffer, and how many bytes after that one it begins. */
   readonly beside: number;
   readonly shift: number;
@@ -166,6 +168,11 @@ export interface Script {
   readonly held: readonly KernelEntry[];
 }
 
+/** The number that fills a node, where the graph knows it, in memory or not. */
+export function knownValue(node: Node): number | bigint | null {
+  return isOp(node, 'constant') || isOp(node, 'scalar') ? node.attr.value : null;
+}
+
 const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean => {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
@@ -205,6 +212,7 @@ const sameInput = (a: Input, b: Input): boolean =>
   sameNumbers(a.shape, b.shape) &&
   sameNumbers(a.strides, b.strides) &&
   a.requiresGrad === b.requiresGrad &&
+  Object.is(a.value, b.value) &&
   a.beside === b.beside &&
   a.shift === b.shift &&
   alike(a.sources, b.sources, (x, y) => x.argument === y.argument && (x.argument >= 0 || x.handle === y.handle));

@@ -174,7 +174,8 @@ export abstract class Optimizer<Names extends string = string> {
           const parameter = this.parameters[index]!;
           const state = this.#state[index]!;
           let scalars = byDType.get(parameter.dtype);
-          if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
+          if (scalars === undefined)
+            byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
           const next = this.update(parameter, gradient, state, scalars);
           changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
         }
