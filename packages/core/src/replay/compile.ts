@@ -17,7 +17,7 @@ import { called, scope } from '../tensor/scope.ts';
 import { flatten, formsOf, isLike } from './arguments.ts';
 import { Observation, Watch } from './observation.ts';
 import { Runner } from './run-script.ts';
-import { differenceOf, endScript, freeArguments, sameCommands, type Script } from './script.ts';
+import { type Difference, differenceOf, endScript, freeArguments, sameCommands, type Script } from './script.ts';
 
 /** Options of `compile`. */
 export interface CompileOptions {
@@ -129,24 +129,24 @@ class CompiledFunction {
     }
     const script = observation.finish(value);
     const difference = this.#learn(calls, script, observation.reason, expected);
-    if (difference === null || expected === null) return value;
+    if (difference === null || difference.seen || expected === null) return value;
     observation.disposeMade();
     const { replays } = expected;
     expected.replays = 0;
     throw new OperationError(
       'compile',
-      `the function did not do what was recorded: ${difference}. ${replays === 0 ? 'It was recorded at the call before' : `The ${replays} calls before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
+      `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'It was recorded at the call before' : `The ${replays} calls before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
     );
   }
 
   /** Keeps the script of a call, or what it confirms. Returns how it differs from the expected one. */
-  #learn(calls: Calls, script: Script | null, reason: string | null, expected: Recorded | null): string | null {
+  #learn(calls: Calls, script: Script | null, reason: string | null, expected: Recorded | null): Difference | null {
     if (script === null) {
       if (reason === waits) return null;
       this.#miss(calls, reason!);
-      return reason;
+      return expected?.confirmed === true ? { text: reason!, seen: false } : null;
     }
-    let difference: string | null = null;
+    let difference: Difference | null = null;
     for (const recorded of calls.recorded) {
       const found = differenceOf(recorded.runner.script, script);
       if (recorded === (expected ?? calls.recorded[0])) difference = found;
@@ -158,7 +158,7 @@ class CompiledFunction {
     const first = calls.recorded.length === 0;
     calls.recorded.unshift({ runner: new Runner(script), confirmed: false, replays: 0, until: 1 });
     forget(calls.recorded.splice(mostRecorded));
-    if (!first) this.#miss(calls, difference!);
+    if (!first) this.#miss(calls, difference!.text);
     return difference;
   }
 

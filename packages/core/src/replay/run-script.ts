@@ -6,13 +6,14 @@
  */
 import type { Binding, Command } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
+import { getEngine } from '../engine/registry.ts';
 import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
 import { bufferNode, numberOf } from '../graph/primitives.ts';
 import { finishFlush, releasedSlot } from '../graph/recorder.ts';
 import { beginOp } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { download } from '../runtime/reading.ts';
-import { runs } from '../runtime/run.ts';
+import { runs, stateOf } from '../runtime/run.ts';
 import { shadow } from '../runtime/shadow.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { mapNested } from '../shape/nested.ts';
@@ -84,6 +85,7 @@ export class Runner {
   /** True if the script does what the function would do with these arguments, as far as that can be seen. */
   fits(args: readonly unknown[]): boolean {
     const { state, inputs, uploads, decisions, tracked, forgotten } = this.script;
+    if (stateOf(getEngine()) !== state) return false;
     if (graph.leaves !== tracked || state.forgotten !== forgotten || state.pool.lost !== null) return false;
     const mark = nextMark();
     this.#clock++;

@@ -207,14 +207,17 @@ const sameStorage = (a: Storage, b: Storage): boolean =>
     ? a.slot < 0 && b.slot < 0
     : a.slot === b.slot && a.offset === b.offset && sameNumbers(a.strides, b.strides);
 
-const sameInput = (a: Input, b: Input): boolean =>
+/** Whether a value lies as another does; a run looks at that itself. */
+const liesAlike = (a: Input, b: Input): boolean =>
   a.dtype === b.dtype &&
   sameNumbers(a.shape, b.shape) &&
   sameNumbers(a.strides, b.strides) &&
   a.requiresGrad === b.requiresGrad &&
   Object.is(a.value, b.value) &&
   a.beside === b.beside &&
-  a.shift === b.shift &&
+  a.shift === b.shift;
+
+const namedAlike = (a: Input, b: Input): boolean =>
   alike(a.sources, b.sources, (x, y) => x.argument === y.argument && (x.argument >= 0 || x.handle === y.handle));
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array =>
@@ -241,20 +244,34 @@ const sameLive = (a: Live, b: Live): boolean =>
     ? b.kind === 'read' && a.dtype === b.dtype
     : b.kind === 'word' && a.call === b.call && a.word === b.word && sameNumbers(a.path, b.path);
 
-/** What two calls did differently, as a message says it; null: nothing that counts. */
-export function differenceOf(a: Script, b: Script): string | null {
-  if (a.state !== b.state) return 'it ran on another engine';
-  if (!alike(a.decisions, b.decisions, (x, y) => Object.is(x.value, y.value)))
-    return 'a value given to hostValue (such as the mode of a module) is another one';
+/** How two calls differ, as a message says it; `seen`: a run would have seen it, and not begun. */
+export interface Difference {
+  readonly text: string;
+  readonly seen: boolean;
+}
+
+/** What two calls did differently; null: nothing that counts. */
+export function differenceOf(a: Script, b: Script): Difference | null {
+  if (a.state !== b.state) return { text: 'it ran on another engine', seen: true };
+  if (!alike(a.decisions, b.decisions, (x, y) => Object.is(x.value, y.value)) || a.tracked !== b.tracked)
+    return { text: 'a value given to hostValue (such as the mode of a module) is another one', seen: true };
+  const text = unseenDifference(a, b);
+  if (text !== null) return { text, seen: false };
+  return alike(a.inputs, b.inputs, liesAlike) ? null : { text: 'its tensors lie otherwise in memory', seen: true };
+}
+
+function unseenDifference(a: Script, b: Script): string | null {
   if (!alike(a.uploads, b.uploads, sameUpload)) return 'data of the host that it makes tensors of is other data';
-  if (!alike(a.inputs, b.inputs, sameInput) || a.tracked !== b.tracked)
-    return 'it uses other tensors from outside, or they lie otherwise in memory';
+  if (!alike(a.inputs, b.inputs, namedAlike)) return 'it uses other tensors from outside';
   if (
     a.draws !== b.draws ||
     !alike(a.live, b.live, sameLive) ||
     a.effects.length !== b.effects.length ||
-    !alike(a.flushed, b.flushed, (x, y) => sameNumbers(x.key, y.key) && sameNumbers(x.leaves, y.leaves))
+    a.flushed.length !== b.flushed.length
   )
+    return 'it records other operations';
+  if (!alike(a.inputs, b.inputs, liesAlike)) return null;
+  if (!alike(a.flushed, b.flushed, (x, y) => sameNumbers(x.key, y.key) && sameNumbers(x.leaves, y.leaves)))
     return 'it records other operations';
   for (const [i, { scalars }] of a.flushed.entries())
     for (const [k, scalar] of scalars.entries()) {
