@@ -6,6 +6,7 @@
  * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
  */
 import type { StorageBuffer } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { type DeviceLostError, OutOfMemoryError } from './errors.ts';
 import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
@@ -109,8 +110,6 @@ export class BufferPool {
   readonly engine: IEngine;
   /** Blocks are kept for reuse only up to this many bytes. */
   pooledLimit: number = 1 << 30;
-  /** Told of every buffer that is handed out, while a function is recorded (replay/). */
-  observer: ((buffer: PoolBuffer) => void) | null = null;
   /** Why the engine's memory is gone, once it is. */
   lost: DeviceLostError | null = null;
   #free: (EngineBuffer[] | undefined)[] = [];
@@ -151,7 +150,7 @@ export class BufferPool {
       if (this.#bytes > this.#peak) this.#peak = this.#bytes;
     }
     const buffer = new PoolBuffer(this, memory, bytes, index);
-    this.observer?.(buffer);
+    graph.observer?.took(buffer);
     return buffer;
   }
 

@@ -4,7 +4,7 @@
  */
 import type { TypedArray } from '../shape/dtype.ts';
 import { checkFunction } from '../shape/options.ts';
-import type { Node } from './node.ts';
+import type { Node, StorageBuffer } from './node.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { graph } from './state.ts';
 import { isRehearsing, onRollback } from './transactions.ts';
@@ -21,15 +21,18 @@ export interface Observer {
   read(): void;
   /** Data of the host has become a leaf. */
   uploaded(leaf: Node, data: TypedArray): void;
-  /** A random key was the generator's next. */
-  drew(key: readonly number[]): void;
+  /** A key that comes from the generator is made several. */
   split(key: readonly number[], parts: readonly (readonly number[])[]): void;
-  /** A node is a word of a key. */
-  word(node: Node, key: readonly number[], word: number): void;
+  /** Nodes are the two words of a random key. */
+  words(nodes: readonly Node[], key: readonly number[]): void;
   /** A node is a number that is read at every call. */
   number(node: Node, read: () => number): void;
   value(read: () => unknown, value: unknown): void;
   effect(run: () => void, undo: (() => void) | undefined): void;
+  /** Memory is handed out. */
+  took(buffer: StorageBuffer): void;
+  /** A plan is about to run on what a cone holds (planner/). */
+  planned(plan: unknown, cone: unknown): void;
 }
 
 /**

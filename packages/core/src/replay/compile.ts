@@ -203,7 +203,7 @@ const backstop = new FinalizationRegistry<CompiledFunction>(({ calls }) => {
 function isInside(): boolean {
   const g = graph;
   return (
-    g.observer !== null ||
+    g.observer !== undefined ||
     g.holding !== 0 ||
     g.composing !== 0 ||
     g.taken !== 0 ||
@@ -224,7 +224,7 @@ function settle(): void {
 
 /** True if nothing waits that a flush would do first. */
 function isSettled(): boolean {
-  return queue.isEmpty && runs.awaited === null && transactions.current.entries.size === 0;
+  return queue.states.length === 0 && runs.awaited === null && transactions.current.entries.size === 0;
 }
 
 /** Runs a call that is not recorded. */
@@ -236,7 +236,7 @@ function watched(body: () => unknown): unknown {
     if (watch.refused !== null) throw watch.refused;
     return value;
   } finally {
-    graph.observer = null;
+    graph.observer = undefined;
   }
 }
 

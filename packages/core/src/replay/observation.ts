@@ -4,7 +4,7 @@
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import type { Attrs, Node } from '../graph/node.ts';
+import type { Attrs, Node, StorageBuffer } from '../graph/node.ts';
 import type { Observer } from '../graph/observer.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
@@ -20,6 +20,7 @@ import { OperationError } from '../shape/errors.ts';
 import { mapNested } from '../shape/nested.ts';
 import { sizeOf } from '../shape/view.ts';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
+import { generatedKey } from '../tensor/random-key.ts';
 import {
   type Assigned,
   type Decision,
@@ -49,12 +50,13 @@ export class Watch implements Observer {
   rebound(_: TrackedHandle): void {}
   disposed(_: TrackedHandle): void {}
   uploaded(_: Node, _data: TypedArray): void {}
-  drew(_: readonly number[]): void {}
   split(_: readonly number[], _parts: readonly (readonly number[])[]): void {}
-  word(_: Node, _key: readonly number[], _word: number): void {}
+  words(_: readonly Node[], _key: readonly number[]): void {}
   number(_: Node, _read: () => number): void {}
   value(_: () => unknown, _value: unknown): void {}
   effect(_: () => void, _undo: (() => void) | undefined): void {}
+  took(_: StorageBuffer): void {}
+  planned(_: unknown, _cone: unknown): void {}
 
   read(): never {
     this.refused = new OperationError(
@@ -72,11 +74,10 @@ interface Planned {
   next: number;
 }
 
+/** Where a random key comes from: a call of the generator, counted from the beginning, and the parts it was split into since. */
 interface Draw {
   readonly call: number;
   readonly path: readonly number[];
-  /** The draw of the generator that it comes from. */
-  readonly root: { bound: boolean };
 }
 
 /** Where memory is, as a slot. */
@@ -96,7 +97,7 @@ export class Observation extends Watch {
   readonly #root = graph.root;
   readonly #calls = graph.calls;
   readonly #tracked = graph.leaves;
-  readonly #forgotten: number;
+  readonly #forgotten: object | undefined;
   readonly #flushes: number;
   readonly #kernels: number;
   /** Why there is no script, once there is a reason. */
@@ -117,6 +118,8 @@ export class Observation extends Watch {
   readonly #live: Live[] = [];
   readonly #liveOf = new Map<Node, number>();
   readonly #draws = new Map<readonly number[], Draw>();
+  /** Calls of the generator whose bits are computed from numbers of this call. */
+  readonly #bound = new Set<number>();
   readonly #effects: Effect[] = [];
   readonly #decisions: Decision[] = [];
 
@@ -132,11 +135,8 @@ export class Observation extends Watch {
 
   /** Listens while a function runs and what it left is flushed. */
   during<T>(body: () => T): T {
-    const { pool } = this.#state;
     const { submit } = runs;
     graph.observer = this;
-    pool.observer = (buffer) => this.#took(buffer);
-    runs.planned = (plan, cone) => this.#willRun(plan, cone);
     runs.submit = (engine, commands) => {
       submit(engine, commands);
       this.#submitted(engine, commands);
@@ -144,9 +144,7 @@ export class Observation extends Watch {
     try {
       return body();
     } finally {
-      graph.observer = null;
-      pool.observer = null;
-      runs.planned = null;
+      graph.observer = undefined;
       runs.submit = submit;
     }
   }
@@ -242,27 +240,32 @@ export class Observation extends Watch {
     this.#uploads.push({ buffer, leaf, data: data.slice() });
   }
 
-  override drew(key: readonly number[]): void {
-    this.#draws.set(key, { call: graph.calls - 1 - this.#calls, path: [], root: { bound: false } });
-    if (graph.root !== this.#root) this.#fail('it calls seed()');
+  /** The keys that the generator has given are known by their words. */
+  #drawOf(key: readonly number[]): Draw | null {
+    const known = this.#draws.get(key);
+    if (known !== undefined) return known;
+    for (let call = 0; call < graph.calls - this.#calls; call++) {
+      const [high, low] = generatedKey(this.#calls + call);
+      if (high === key[0] && low === key[1]) return { call, path: [] };
+    }
+    return null;
   }
 
   override split(key: readonly number[], parts: readonly (readonly number[])[]): void {
-    const draw = this.#draws.get(key);
-    if (draw === undefined) return;
-    for (const [i, part] of parts.entries())
-      this.#draws.set(part, { call: draw.call, path: [...draw.path, i], root: draw.root });
+    const draw = this.#drawOf(key);
+    if (draw === null) return;
+    for (const [i, part] of parts.entries()) this.#draws.set(part, { call: draw.call, path: [...draw.path, i] });
   }
 
-  override word(node: Node, key: readonly number[], word: number): void {
-    const draw = this.#draws.get(key);
-    if (draw === undefined) return;
-    const { call, path, root } = draw;
-    root.bound = true;
-    this.#addLive(node, { kind: 'word', call, path, word });
+  override words(nodes: readonly Node[], key: readonly number[]): void {
+    const draw = this.#drawOf(key);
+    if (draw === null) return;
+    this.#bound.add(draw.call);
+    for (const [word, node] of nodes.entries()) this.#addLive(node, { kind: 'word', ...draw, word });
   }
 
   override number(node: Node, read: () => number): void {
+    if (node.op !== 'scalar') this.#fail('it uses hostNumber() inside an operation of the library');
     this.#addLive(node, { kind: 'read', read, dtype: node.dtype });
   }
 
@@ -280,7 +283,9 @@ export class Observation extends Watch {
 
   // What is computed for it.
 
-  #took(buffer: PoolBuffer): void {
+  override took(counted: StorageBuffer): void {
+    const buffer = counted as PoolBuffer;
+    if (buffer.pool !== this.#state.pool) return;
     const { bytes, classIndex } = buffer;
     this.#lies(buffer, { slot: -this.#fresh.push({ bytes, sizeClass: classIndex }), base: 0 });
   }
@@ -290,7 +295,8 @@ export class Observation extends Watch {
     return live === undefined ? (node.attr as Attrs['scalar']).value : { live };
   }
 
-  #willRun(plan: Plan, cone: Cone): void {
+  override planned(found: unknown, graphOf: unknown): void {
+    const [plan, cone] = [found as Plan, graphOf as Cone];
     const { nodes, key } = cone;
     const scalars: Scalar[] = [];
     const leaves: number[] = [];
@@ -368,7 +374,7 @@ export class Observation extends Watch {
       this.end();
       return null;
     }
-    this.#state.scripts++;
+    this.#state.recordings = (this.#state.recordings ?? 0) + 1;
     return script;
   }
 
@@ -385,12 +391,9 @@ export class Observation extends Watch {
   }
 
   #script(result: unknown): Script | null {
-    if (!queue.isEmpty) this.#fail('its work waits for the device');
+    if (queue.states.length > 0) this.#fail('its work waits for the device');
     if (graph.root !== this.#root || graph.calls < this.#calls) this.#fail('it calls seed()');
-    for (const { call, root } of this.#draws.values()) {
-      if (!root.bound) this.#fail('it draws random numbers on the host (permutation)');
-      if (call < 0) this.#fail('it calls seed()');
-    }
+    if (graph.calls - this.#calls > this.#bound.size) this.#fail('it draws random numbers on the host (permutation)');
     this.#checkInputs();
     const returned = new Map<TrackedHandle, number>();
     const made: Made[] = [];

@@ -183,7 +183,7 @@ export class Runner {
 
   #count(): void {
     const { state, flushes, kernels } = this.script;
-    state.replays++;
+    state.replays = (state.replays ?? 0) + 1;
     state.flushes += flushes;
     state.kernels += kernels;
     state.inFlight += flushes;

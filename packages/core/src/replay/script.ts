@@ -143,8 +143,8 @@ export interface Flushed {
 
 export interface Script {
   readonly state: EngineState;
-  /** How often plans had been forgotten: kernels may be others since then. */
-  readonly forgotten: number;
+  /** Which plans were known: all may have been forgotten since, and kernels be others. */
+  readonly forgotten: object | undefined;
   /** Whether gradients flowed to leaves. */
   readonly tracked: boolean;
   readonly inputs: readonly Input[];
@@ -312,7 +312,7 @@ export function freeArguments(script: Script, other: Script): void {
 /** Gives back what a script holds. */
 export function endScript({ uploads, state, held }: Script): void {
   for (const { handle } of uploads) handle.dispose();
-  state.scripts--;
+  state.recordings = (state.recordings ?? 0) - 1;
   // A lost engine has no kernels to give back.
   if (state.pool.lost === null) state.kernelCache.drop(held);
 }

@@ -128,10 +128,6 @@ export class FlushQueue {
     return this.#entries.map(({ state }) => state);
   }
 
-  get isEmpty(): boolean {
-    return this.#entries.length === 0;
-  }
-
   /** True while a flush is put off. */
   get isPutOff(): boolean {
     return this.#first(false) !== undefined;

@@ -8,6 +8,7 @@ import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engin
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
@@ -37,10 +38,11 @@ export interface EngineState {
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
   kernels: number;
-  /** Calls of compiled functions that ran a script, scripts that are held (replay/), and how often all plans were forgotten. */
-  replays: number;
-  scripts: number;
-  forgotten: number;
+  /** Calls of compiled functions that ran a recording again, and recordings that are held (replay/). */
+  replays?: number;
+  recordings?: number;
+  /** Another object each time that all plans are forgotten. */
+  forgotten?: object;
   /** Submissions since the device was last known to be idle. */
   inFlight: number;
   idling: Promise<void> | null;
@@ -62,8 +64,6 @@ export class RunState {
   last: EngineState | null = null;
   /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
   submit: typeof submit = submit;
-  /** Told of every plan that is about to run, while a function is recorded (replay/). */
-  planned: ((plan: Plan, cone: Cone) => void) | null = null;
   /** Code on its way, and what waits for it: flushes of work that builds on that are not planned before. */
   awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
   /** Transfers between engines that are under way. */
@@ -118,9 +118,6 @@ export function stateOf(engine: IEngine): EngineState {
       ownPlans: 0,
       planning: 0,
       kernels: 0,
-      replays: 0,
-      scripts: 0,
-      forgotten: 0,
       inFlight: 0,
       idling: null,
     };
@@ -232,7 +229,7 @@ export function run(
       return awaited.until;
     }
     const plan = planOf(state, cone);
-    runs.planned?.(plan, cone);
+    graph.observer?.planned(plan, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
@@ -270,7 +267,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
 
 /** Forgets all plans and lets their kernels go. */
 export function forgetPlans(state: EngineState): void {
-  state.forgotten++;
+  state.forgotten = {};
   state.plans.clear();
   state.families?.clear(optionsOf(state));
 }

@@ -204,8 +204,19 @@ export function deviceOf(node: Node): string {
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   checkEngine('stats', engine);
-  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning, ownPlans, replays, scripts } =
-    stateOf(engine);
+  const {
+    flushes,
+    planHits,
+    planMisses,
+    kernels,
+    plans,
+    pool,
+    families,
+    planning,
+    ownPlans,
+    replays = 0,
+    recordings = 0,
+  } = stateOf(engine);
   const { size = 0, binds = 0, made = 0 } = families ?? {};
   const { bytes } = pool.memory();
   const plansMade = ownPlans + made;
@@ -220,7 +231,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     planning,
     kernels,
     replays,
-    recordings: scripts,
+    recordings,
     bytes,
   };
 }

@@ -114,8 +114,7 @@ export function generatedKey(call: number): [number, number] {
 /** The words of a key as numbers that are bound at each run. */
 export function wordsOf(key: RandomKey): [Node, Node] {
   const words: [Node, Node] = [scalar(key[0], 'uint32'), scalar(key[1], 'uint32')];
-  graph.observer?.word(words[0], key, 0);
-  graph.observer?.word(words[1], key, 1);
+  graph.observer?.words(words, key);
   return words;
 }
 
@@ -128,7 +127,6 @@ export function resolveKey(key: RandomKey | number | undefined): RandomKey {
   }
   const next = generatedKey(graph.calls++);
   drawn.add(next);
-  graph.observer?.drew(next);
   return next;
 }
 

@@ -8,7 +8,7 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
-import { shown } from '@polygrad/core/engine';
+import { showAs, shown } from '@polygrad/core/engine';
 import { checkFits, checkOptions, NnError } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
@@ -256,3 +256,4 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
 // Marks the class across copies of this package.
 Object.defineProperty(Module.prototype, MODULE, { value: true });
+showAs(Module.prototype, (module) => ({ ...module, training: module.training }));

@@ -346,11 +346,10 @@ export function fullLike<const D extends DType = PlainDType>(
 export function hostNumber(read: () => number, options: { readonly dtype?: DType } = {}): Tensor {
   checkNames('hostNumber', options, 'dtype%');
   checkFunction('hostNumber', read);
-  return compose('hostNumber', () => {
-    const node = weak(read(), options.dtype ?? 'float32', true);
-    graph.observer?.number(node, read);
-    return wrap(node);
-  });
+  beginOp('hostNumber');
+  const node = weak(read(), options.dtype ?? 'float32', true);
+  graph.observer?.number(node, read);
+  return wrap(node);
 }
 
 /** Throws unless the dtype is a float. */
