@@ -150,7 +150,7 @@ export class BufferPool {
       if (this.#bytes > this.#peak) this.#peak = this.#bytes;
     }
     const buffer = new PoolBuffer(this, memory, bytes, index);
-    graph.observer?.took(buffer);
+    graph.observer?.alloc(buffer);
     return buffer;
   }
 

@@ -15,12 +15,12 @@ export interface Observer {
   used(handle: TrackedHandle): void;
   made(handle: TrackedHandle): void;
   /** A tensor is about to be assigned, or becomes a leaf of gradients. */
-  rebound(handle: TrackedHandle): void;
+  assign(handle: TrackedHandle): void;
   disposed(handle: TrackedHandle): void;
   /** Values are asked for. Throws. */
   read(): void;
   /** Data of the host has become a leaf. */
-  uploaded(leaf: Node, data: TypedArray): void;
+  upload(leaf: Node, data: TypedArray): void;
   /** A key that comes from the generator is made several. */
   split(key: readonly number[], parts: readonly (readonly number[])[]): void;
   /** Nodes are the two words of a random key. */
@@ -30,9 +30,9 @@ export interface Observer {
   value(read: () => unknown, value: unknown): void;
   effect(run: () => void, undo: (() => void) | undefined): void;
   /** Memory is handed out. */
-  took(buffer: StorageBuffer): void;
+  alloc(buffer: StorageBuffer): void;
   /** A plan is about to run on what a cone holds (planner/). */
-  planned(plan: unknown, cone: unknown): void;
+  plan(plan: unknown, cone: unknown): void;
 }
 
 /**

@@ -47,16 +47,16 @@ export class Watch implements Observer {
   refused: OperationError | null = null;
   used(_: TrackedHandle): void {}
   made(_: TrackedHandle): void {}
-  rebound(_: TrackedHandle): void {}
+  assign(_: TrackedHandle): void {}
   disposed(_: TrackedHandle): void {}
-  uploaded(_: Node, _data: TypedArray): void {}
+  upload(_: Node, _data: TypedArray): void {}
   split(_: readonly number[], _parts: readonly (readonly number[])[]): void {}
   words(_: readonly Node[], _key: readonly number[]): void {}
   number(_: Node, _read: () => number): void {}
   value(_: () => unknown, _value: unknown): void {}
   effect(_: () => void, _undo: (() => void) | undefined): void {}
-  took(_: StorageBuffer): void {}
-  planned(_: unknown, _cone: unknown): void {}
+  alloc(_: StorageBuffer): void {}
+  plan(_: unknown, _cone: unknown): void {}
 
   read(): never {
     this.refused = new OperationError(
@@ -219,7 +219,7 @@ export class Observation extends Watch {
     this.#made.add(handle);
   }
 
-  override rebound(handle: TrackedHandle): void {
+  override assign(handle: TrackedHandle): void {
     if (this.#made.has(handle)) return;
     this.used(handle);
     this.#assigned.add(handle);
@@ -229,7 +229,7 @@ export class Observation extends Watch {
     if (!this.#made.has(handle)) this.#fail('it disposes a tensor from outside');
   }
 
-  override uploaded(leaf: Node, data: TypedArray): void {
+  override upload(leaf: Node, data: TypedArray): void {
     const buffer = leaf.storage!.buffer as PoolBuffer;
     if (buffer.pool !== this.#state.pool) {
       this.#fail('it makes a tensor of data on another engine');
@@ -283,7 +283,7 @@ export class Observation extends Watch {
 
   // What is computed for it.
 
-  override took(counted: StorageBuffer): void {
+  override alloc(counted: StorageBuffer): void {
     const buffer = counted as PoolBuffer;
     if (buffer.pool !== this.#state.pool) return;
     const { bytes, classIndex } = buffer;
@@ -295,7 +295,7 @@ export class Observation extends Watch {
     return live === undefined ? (node.attr as Attrs['scalar']).value : { live };
   }
 
-  override planned(found: unknown, graphOf: unknown): void {
+  override plan(found: unknown, graphOf: unknown): void {
     const [plan, cone] = [found as Plan, graphOf as Cone];
     const { nodes, key } = cone;
     const scalars: Scalar[] = [];

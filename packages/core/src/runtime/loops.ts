@@ -594,7 +594,7 @@ function runLoop(state: EngineState, loop: Loop, patience: Patience | undefined)
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    if (plan !== null) graph.observer?.planned(plan, cone);
+    if (plan !== null) graph.observer?.plan(plan, cone);
     cone.clear();
     steps.allocate();
     if (plan !== null) steps.steps(plan, nodes);

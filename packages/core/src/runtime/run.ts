@@ -229,7 +229,7 @@ export function run(
       return awaited.until;
     }
     const plan = planOf(state, cone);
-    graph.observer?.planned(plan, cone);
+    graph.observer?.plan(plan, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));

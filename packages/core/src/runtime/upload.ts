@@ -15,7 +15,7 @@ import { engineFor } from './placement.ts';
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */
 export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
   const leaf = bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
-  graph.observer?.uploaded(leaf, data);
+  graph.observer?.upload(leaf, data);
   return leaf;
 }
 

@@ -147,7 +147,7 @@ export class TensorHandle implements TrackedHandle {
     }
     if (node === this.node) return;
     transactions.rehearsal?.add(this);
-    graph.observer?.rebound(this);
+    graph.observer?.assign(this);
     retain(node);
     const old = this.node;
     this.node = node;
