@@ -18,6 +18,7 @@ import { errorCases } from './errors.ts';
 import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
 import { loopCases, loopSpecs } from './loops.ts';
+import { replayCases } from './replays.ts';
 import { memoryCases } from './memory.ts';
 import { dataSizedCases } from './order/data-sized.ts';
 import { orderDTypeCases } from './order/dtypes.ts';
@@ -88,6 +89,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...memoryCases(),
     ...transformCases(),
     ...loopCases(target),
+    ...replayCases(),
     ...randomCases(),
     ...samplingCases(),
     ...decodingCases(target),
