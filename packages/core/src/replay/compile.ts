@@ -135,7 +135,7 @@ class CompiledFunction {
     expected.replays = 0;
     throw new OperationError(
       'compile',
-      `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'It was recorded at the call before' : `The ${replays} calls before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
+      `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'No call was replayed since it was compared' : `${replays === 1 ? 'The call' : `The ${replays} calls`} before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
     );
   }
 
