@@ -45,7 +45,6 @@ export {
   empty,
   full,
   fullLike,
-  hostNumber,
   ones,
   onesLike,
   tensor,
@@ -95,6 +94,7 @@ export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
 export { hostEffect, hostValue } from './graph/observer.ts';
+export { hostNumber } from './tensor/operand.ts';
 export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';

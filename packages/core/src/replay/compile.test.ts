@@ -398,7 +398,9 @@ describe('what a replay cannot see', () => {
     rate = 2;
     expect(() => {
       for (let i = 0; i < 5; i++) step(x);
-    }).toThrow(/did not do what was recorded: a number in it is 2, and was 1\. The (\d calls|call) before .*hostNumber/);
+    }).toThrow(
+      /did not do what was recorded: a number in it is 2, and was 1\. The (\d calls|call) before .*hostNumber/,
+    );
     step.dispose();
   });
 

@@ -2,9 +2,8 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
-import { graph } from '../../graph/state.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
-import { checkAttached, checkFunction, checkNames, shown } from '../../shape/options.ts';
+import { checkAttached, checkNames, shown } from '../../shape/options.ts';
 import { checkCount, checkList, checkShape } from '../../shape/axes.ts';
 import {
   checkDType,
@@ -330,26 +329,6 @@ export function fullLike<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   const node = nodeOf(x, 'fullLike');
   return filledBy('fullLike', node.shape, value, node.dtype, options);
-}
-
-/**
- * A number of JavaScript as a tensor of shape [] that a function of `compile` asks for at every call, such as a learning rate that changes.
- * Elsewhere it is `full([], read())`.
- *
- * @param read asked for the number, now and at every replay
- * @param options dtype (float32)
- *
- * @example
- * let rate = 0.5;
- * const step = compile((x: Tensor) => x.mul(hostNumber(() => rate)));
- */
-export function hostNumber(read: () => number, options: { readonly dtype?: DType } = {}): Tensor {
-  checkNames('hostNumber', options, 'dtype%');
-  checkFunction('hostNumber', read);
-  beginOp('hostNumber');
-  const node = weak(read(), options.dtype ?? 'float32', true);
-  graph.observer?.number(node, read);
-  return wrap(node);
 }
 
 /** Throws unless the dtype is a float. */
