@@ -24,7 +24,7 @@ export const withEngines: Readonly<Record<string, string>> = {
 };
 
 const folders = [
-  ...['ops', 'checks', 'autodiff', 'control', 'tensor', 'graph', 'runtime', 'engine', 'tuning', 'shape'].map(
+  ...['ops', 'checks', 'autodiff', 'control', 'replay', 'tensor', 'graph', 'runtime', 'engine', 'tuning', 'shape'].map(
     (room) => `core/src/${room}`,
   ),
   'numbers/src',

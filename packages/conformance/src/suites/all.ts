@@ -19,6 +19,7 @@ import { errorCases } from './errors.ts';
 import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
 import { loopCases, loopSpecs } from './loops.ts';
+import { replayCases } from './replays.ts';
 import { memoryCases } from './memory.ts';
 import { dataSizedCases } from './order/data-sized.ts';
 import { orderDTypeCases } from './order/dtypes.ts';
@@ -91,6 +92,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...memoryCases(),
     ...transformCases(),
     ...loopCases(target),
+    ...replayCases(),
     ...randomCases(),
     ...samplingCases(),
     ...decodingCases(target),

@@ -6,6 +6,7 @@
  * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
  */
 import type { StorageBuffer } from '../graph/node.ts';
+import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { type DeviceLostError, OutOfMemoryError } from './errors.ts';
 import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
@@ -148,7 +149,9 @@ export class BufferPool {
       this.#windowPeak = this.#bytes;
       if (this.#bytes > this.#peak) this.#peak = this.#bytes;
     }
-    return new PoolBuffer(this, memory, bytes, index);
+    const buffer = new PoolBuffer(this, memory, bytes, index);
+    graph.observer?.alloc(buffer);
+    return buffer;
   }
 
   #blockOf(index: number): number {

@@ -166,7 +166,7 @@ export function bufferNode(storage: NodeStorage, shape: Shape, dtype: DType): No
  * A number as kernels take it: bigint for 64-bit integers only where a number would not be exact, so that equal values stay equal;
  * 16-bit floats rounded at once, lest they be rounded to float32 first.
  */
-function numberOf(value: number | bigint, dtype: DType): number | bigint {
+export function numberOf(value: number | bigint, dtype: DType): number | bigint {
   if (dtype === 'int64' || dtype === 'uint64') {
     const whole = normalize(dtype, value) as bigint;
     return whole > -safe && whole < safe ? Number(whole) : whole;

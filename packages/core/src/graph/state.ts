@@ -6,6 +6,7 @@
  * what is known of one object by its identity.
  */
 import { release, type Node } from './node.ts';
+import type { Observer } from './observer.ts';
 import type { RunningOnPlaceholders } from './placeholder.ts';
 import type { TrackedHandle } from './recorder.ts';
 import type { Recording, ScopedResource } from './scope.ts';
@@ -66,6 +67,8 @@ export class GraphState {
   label: string = '';
   /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
   placeholders: RunningOnPlaceholders | null = null;
+  /** Told of what a compiled function does while it is recorded (replay/). */
+  declare observer?: Observer | undefined;
 
   // What is differentiated: scope.ts.
 

@@ -21,6 +21,7 @@ import {
 import { definitionAt } from '../graph/definition.ts';
 import { LoopBody } from '../graph/loop.ts';
 import { bufferNode, makeAgain, record } from '../graph/primitives.ts';
+import { graph } from '../graph/state.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
@@ -593,6 +594,7 @@ function runLoop(state: EngineState, loop: Loop, patience: Patience | undefined)
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
+    if (plan !== null) graph.observer?.plan(plan, cone);
     cone.clear();
     steps.allocate();
     if (plan !== null) steps.steps(plan, nodes);

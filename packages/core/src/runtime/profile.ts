@@ -52,6 +52,8 @@ export interface Profile<T> {
   readonly binds: number;
   /** Milliseconds that making and binding plans took, with compiling where the engine compiles at once. */
   readonly planning: number;
+  /** Calls of functions of `compile` that ran a recording again. */
+  readonly replays: number;
   /** From the start until the device was idle, measuring included. */
   readonly milliseconds: number;
 }
@@ -127,6 +129,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
     newPlans: after.plansMade - before.plansMade,
     binds: after.binds - before.binds,
     planning: after.planning - before.planning,
+    replays: after.replays - before.replays,
     milliseconds,
   });
 }
@@ -231,12 +234,13 @@ function tableOf({ kernels, submits, newPlans, binds, planning, milliseconds }: 
 export function showProfile<T>(profile: Profile<T>): Profile<T> {
   return showAs(
     profile,
-    ({ kernels, submits, newPlans, binds, planning, milliseconds }) => ({
+    ({ kernels, submits, newPlans, binds, planning, replays, milliseconds }) => ({
       kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
       submits,
       newPlans,
       binds,
       planning,
+      replays,
       milliseconds,
     }),
     tableOf,

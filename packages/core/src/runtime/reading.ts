@@ -140,6 +140,7 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
  * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
  */
 function beginRead(): number {
+  graph.observer?.read();
   const { newest } = graph;
   if (newest !== runs.lastRead) {
     runs.readBefore = runs.lastRead;

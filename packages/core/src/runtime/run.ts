@@ -8,6 +8,7 @@ import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engin
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
@@ -37,6 +38,11 @@ export interface EngineState {
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
   kernels: number;
+  /** Calls of compiled functions that ran a recording again, and recordings that are held (replay/). */
+  replays?: number;
+  recordings?: number;
+  /** Another object each time that all plans are forgotten. */
+  forgotten?: object;
   /** Submissions since the device was last known to be idle. */
   inFlight: number;
   idling: Promise<void> | null;
@@ -223,6 +229,7 @@ export function run(
       return awaited.until;
     }
     const plan = planOf(state, cone);
+    graph.observer?.plan(plan, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
@@ -260,6 +267,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
 
 /** Forgets all plans and lets their kernels go. */
 export function forgetPlans(state: EngineState): void {
+  state.forgotten = {};
   state.plans.clear();
   state.families?.clear(optionsOf(state));
 }

@@ -39,6 +39,9 @@ export interface ScheduleStats {
   readonly planning: number;
   /** Kernels dispatched. */
   readonly kernels: number;
+  /** Calls of compiled functions that ran a recording again, and recordings that are held (`compile`). */
+  readonly replays: number;
+  readonly recordings: number;
   readonly bytes: number;
 }
 
@@ -201,7 +204,19 @@ export function deviceOf(node: Node): string {
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   checkEngine('stats', engine);
-  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning, ownPlans } = stateOf(engine);
+  const {
+    flushes,
+    planHits,
+    planMisses,
+    kernels,
+    plans,
+    pool,
+    families,
+    planning,
+    ownPlans,
+    replays = 0,
+    recordings = 0,
+  } = stateOf(engine);
   const { size = 0, binds = 0, made = 0 } = families ?? {};
   const { bytes } = pool.memory();
   const plansMade = ownPlans + made;
@@ -215,6 +230,8 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     binds,
     planning,
     kernels,
+    replays,
+    recordings,
     bytes,
   };
 }

@@ -14,7 +14,9 @@ import { engineFor } from './placement.ts';
 
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */
 export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
-  return bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
+  const leaf = bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
+  graph.observer?.upload(leaf, data);
+  return leaf;
 }
 
 /** Pending work is done, so that what it needs can go. */

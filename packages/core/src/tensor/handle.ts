@@ -147,6 +147,7 @@ export class TensorHandle implements TrackedHandle {
     }
     if (node === this.node) return;
     transactions.rehearsal?.add(this);
+    graph.observer?.assign(this);
     retain(node);
     const old = this.node;
     this.node = node;
@@ -230,6 +231,7 @@ export class TensorHandle implements TrackedHandle {
     if (this.disposed) return;
     this.disposed = true;
     graph.live--;
+    graph.observer?.disposed(this);
     unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
@@ -268,6 +270,7 @@ export function wrap(node: Node): Tensor {
   retain(node);
   graph.live++;
   const handle = new TensorHandle(node);
+  graph.observer?.made(handle);
   adopt(handle);
   return handle as unknown as Tensor;
 }
@@ -276,7 +279,10 @@ export function wrap(node: Node): Tensor {
 export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
   try {
-    if (handle?.disposed === false) return handle.node;
+    if (handle?.disposed === false) {
+      graph.observer?.used(handle);
+      return handle.node;
+    }
   } catch {
     // A proxy that was revoked, or that throws.
   }

@@ -6,8 +6,10 @@
  */
 import type { Node } from '../graph/node.ts';
 import { cast, constant, scalar } from '../graph/primitives.ts';
-import { composingDepth, opName } from '../graph/scope.ts';
+import { beginOp, composingDepth, opName } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
 import { type DType, highest, isInteger, lowest } from '../shape/dtype.ts';
+import { checkFunction, checkNames } from '../shape/options.ts';
 import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
@@ -86,4 +88,24 @@ export function given(value: TensorLike, x: Tensor): Tensor {
   if (typeof value !== 'object') return wrap(weak(value, nodeOf(x).dtype, composingDepth() <= 1));
   nodeOf(value);
   return value;
+}
+
+/**
+ * A number of JavaScript as a tensor of shape [] that a function of `compile` asks for at every call, such as a learning rate that changes.
+ * Elsewhere it is `full([], read())`.
+ *
+ * @param read asked for the number, now and at every replay
+ * @param options dtype (float32)
+ *
+ * @example
+ * let rate = 0.5;
+ * const step = compile((x: Tensor) => x.mul(hostNumber(() => rate)));
+ */
+export function hostNumber(read: () => number, options: { readonly dtype?: DType } = {}): Tensor {
+  checkNames('hostNumber', options, 'dtype%');
+  checkFunction('hostNumber', read);
+  beginOp('hostNumber');
+  const node = weak(read(), options.dtype ?? 'float32', true);
+  graph.observer?.number(node, read);
+  return wrap(node);
 }

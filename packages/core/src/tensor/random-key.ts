@@ -4,6 +4,8 @@
  * A key names a whole stream: the same key gives the same bits on every engine. Without a key, calls take keys from one
  * generator that `seed` starts, in the order of the calls.
  */
+import type { Node } from '../graph/node.ts';
+import { scalar } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { checkCount, mostParts } from '../shape/axes.ts';
@@ -75,7 +77,10 @@ export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
   checkKey('splitKey', key);
   checkCount('splitKey', 'count', count, 0, mostParts);
   const keys: RandomKey[] = Array.from({ length: count }, (_, i) => threefry(key, [i, 1]));
-  if (drawn.has(key)) for (const part of keys) drawn.add(part);
+  if (drawn.has(key)) {
+    for (const part of keys) drawn.add(part);
+    graph.observer?.split(key, keys);
+  }
   return keys;
 }
 
@@ -101,6 +106,18 @@ export function seed(value: number): void {
   graph.calls = 0;
 }
 
+/** The key of one call of the generator, counted from `seed`. */
+export function generatedKey(call: number): [number, number] {
+  return threefry(graph.root, [call >>> 0, (Math.floor(call / 2 ** 32) | 0x80000000) >>> 0]);
+}
+
+/** The words of a key as numbers that are bound at each run. */
+export function wordsOf(key: RandomKey): [Node, Node] {
+  const words: [Node, Node] = [scalar(key[0], 'uint32'), scalar(key[1], 'uint32')];
+  graph.observer?.words(words, key);
+  return words;
+}
+
 /** Key of an option: given, made of a seed, or the generator's next. */
 export function resolveKey(key: RandomKey | number | undefined): RandomKey {
   if (typeof key === 'number') return keyOfSeed(opName('key'), key);
@@ -108,8 +125,7 @@ export function resolveKey(key: RandomKey | number | undefined): RandomKey {
     checkKey(opName('key'), key);
     return key;
   }
-  const n = graph.calls++;
-  const next = threefry(graph.root, [n >>> 0, (Math.floor(n / 2 ** 32) | 0x80000000) >>> 0]);
+  const next = generatedKey(graph.calls++);
   drawn.add(next);
   return next;
 }

@@ -7,8 +7,8 @@
  * are not looked at.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { isTensor, type Tensor } from '@polygrad/core/functions';
-import { shown } from '@polygrad/core/engine';
+import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
+import { showAs, shown } from '@polygrad/core/engine';
 import { checkFits, checkOptions, NnError } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
@@ -132,8 +132,16 @@ export function checkModule(op: string, value: unknown): void {
  * }
  */
 export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Tensor> {
+  #training = true;
+
   /** True while the module is being trained: dropout drops and batch norm measures. Set by `train` and `eval`. */
-  training: boolean = true;
+  get training(): boolean {
+    return hostValue(() => this.#training);
+  }
+
+  set training(on: boolean) {
+    this.#training = on;
+  }
 
   /** The module's function of its inputs. */
   abstract forward(...inputs: Inputs): Output;
@@ -248,3 +256,4 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
 // Marks the class across copies of this package.
 Object.defineProperty(Module.prototype, MODULE, { value: true });
+showAs(Module.prototype, (module) => ({ ...module, training: module.training }));

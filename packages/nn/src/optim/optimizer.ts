@@ -8,12 +8,11 @@ import { showAs, shown } from '@polygrad/core/engine';
 import {
   type DType,
   flush,
-  full,
-  isRehearsing,
+  hostEffect,
+  hostNumber,
   isTensor,
   keep,
   noGrad,
-  onRollback,
   registerState,
   scope,
   type Tensor,
@@ -161,7 +160,11 @@ export abstract class Optimizer<Names extends string = string> {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
-    const numbers = this.#numbers(this.#steps + 1);
+    let numbers!: Record<Names, number>;
+    // At every call of a compiled step, too.
+    hostEffect(() => {
+      numbers = this.#numbers(this.#steps + 1);
+    });
     scope(() => {
       noGrad(() => {
         const changes: (readonly [target: Tensor, value: Tensor])[] = [];
@@ -171,7 +174,8 @@ export abstract class Optimizer<Names extends string = string> {
           const parameter = this.parameters[index]!;
           const state = this.#state[index]!;
           let scalars = byDType.get(parameter.dtype);
-          if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(numbers, parameter.dtype)));
+          if (scalars === undefined)
+            byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
           const next = this.update(parameter, gradient, state, scalars);
           changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
         }
@@ -185,10 +189,10 @@ export abstract class Optimizer<Names extends string = string> {
         // Only when all of it is known to be right: nothing is changed by a step that throws.
         for (const [target, value] of changes) target.assign(value);
       });
-      if (!isRehearsing()) {
-        this.#steps++;
-        onRollback(() => this.#steps--);
-      }
+      hostEffect(
+        () => void this.#steps++,
+        () => void this.#steps--,
+      );
       if (gradients === undefined) this.zeroGrad();
       else for (const gradient of gradients) gradient?.dispose();
     });
@@ -279,9 +283,9 @@ export abstract class Optimizer<Names extends string = string> {
 }
 
 /** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */
-function scalarsOf<Names extends string>(numbers: Record<Names, number>, dtype: DType): Scalars<Names> {
+function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, dtype: DType): Scalars<Names> {
   const found: Partial<Record<Names, Tensor>> = {};
-  for (const name of Object.keys(numbers) as Names[]) found[name] = full([], numbers[name], { dtype });
+  for (const name of Object.keys(numbers()) as Names[]) found[name] = hostNumber(() => numbers()[name], { dtype });
   return found as Scalars<Names>;
 }
 

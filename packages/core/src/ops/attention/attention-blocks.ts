@@ -14,7 +14,7 @@ import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { type RandomKey, splitKey } from '../../tensor/random-key.ts';
+import { type RandomKey, splitKey, wordsOf } from '../../tensor/random-key.ts';
 import type { Tensor } from '../../tensor/types.ts';
 
 // Tiles of the scores of attention: some queries against some keys. What both forms of attention share: products, masks, dropout.
@@ -159,7 +159,7 @@ export function dropped(
 ): Node {
   if (dropout === null) return weights;
   const { rate, key } = dropout;
-  const bits = makeNode('randomBits', [p.scalar(key[0], 'uint32'), p.scalar(key[1], 'uint32')], { shape: full });
+  const bits = makeNode('randomBits', wordsOf(key), { shape: full });
   const limit = p.scalar(Math.min(2 ** 32 - 1, Math.round((1 - rate) * 2 ** 32)), 'uint32');
   const keep = p.lt(bits, limit);
   const scale = p.scalar(rate === 1 ? 0 : 1 / (1 - rate), weights.dtype);

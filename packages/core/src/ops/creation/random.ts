@@ -18,7 +18,7 @@ import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';
-import { isDrawn, type RandomKey, resolveKey, splitKey, threefry } from '../../tensor/random-key.ts';
+import { isDrawn, type RandomKey, resolveKey, splitKey, threefry, wordsOf } from '../../tensor/random-key.ts';
 import { take } from '../indexing/indexing.ts';
 import { say } from '../../shape/shown.ts';
 
@@ -34,7 +34,7 @@ export function checkRandom(op: string, options: RandomOptions): void {
 /** Random uint32 of a shape. */
 export function bits(key: RandomKey, shape: Shape): Node {
   const attr = isDrawn(key) ? { shape, drawn: true } : { shape };
-  return makeNode('randomBits', [p.scalar(key[0], 'uint32'), p.scalar(key[1], 'uint32')], attr);
+  return makeNode('randomBits', wordsOf(key), attr);
 }
 
 const u32 = (value: number): Node => p.constant(value, 'uint32');

@@ -1,0 +1,721 @@
+/** compile: replays against calls of the function itself, and all that a replay cannot see. */
+import { createFaultyEngine, createNullEngine, createReferenceEngine } from '@polygrad/testing';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  bernoulli,
+  compile,
+  type Compiled,
+  checkpoint,
+  dropout,
+  DisposedError,
+  flush,
+  GradientTape,
+  getEngine,
+  grad,
+  hostEffect,
+  hostNumber,
+  hostValue,
+  idle,
+  keep,
+  memory,
+  noGrad,
+  ones,
+  permutation,
+  profile,
+  rand,
+  scan,
+  scope,
+  seed,
+  setEngine,
+  setLogger,
+  softmax,
+  stats,
+  type Tensor,
+  tensor,
+  valueAndGrad,
+  vmap,
+  warmup,
+  zeros,
+} from '../index.ts';
+import { poolOf } from '../engine/pool.ts';
+
+beforeEach(async () => {
+  await setEngine(createReferenceEngine());
+  setLogger(null);
+  seed(0);
+});
+
+const numbers = async (t: Tensor): Promise<number[]> => [...((await t.data()) as Float32Array)];
+const batch = (i: number, shape: readonly number[] = [4]): Tensor =>
+  scope(() =>
+    rand(shape, { key: i + 1 })
+      .mul(2)
+      .sub(1),
+  );
+
+/** A function, and the tensors that it changes. */
+interface Program {
+  readonly f: (x: Tensor) => Tensor | readonly Tensor[];
+  readonly state: readonly Tensor[];
+}
+
+/** What a program gives over some calls, compiled or not. */
+async function trajectory(
+  make: () => Program,
+  inputs: readonly (() => Tensor)[],
+  compiled: boolean,
+): Promise<number[][]> {
+  seed(7);
+  const { f, state } = make();
+  flush();
+  const step = compiled ? compile(f) : (x: Tensor) => scope(() => f(x));
+  const found: number[][] = [];
+  for (const input of inputs) {
+    using x = input();
+    const result = step(x);
+    flush();
+    const tensors = Array.isArray(result) ? (result as Tensor[]) : [result as Tensor];
+    for (const t of [...tensors, ...state]) found.push(await numbers(t));
+    for (const t of tensors) if (!state.includes(t) && t !== x) t.dispose();
+  }
+  if (compiled) (step as Compiled<[Tensor], unknown>).dispose();
+  for (const t of state) t.dispose();
+  return found;
+}
+
+const eight = Array.from({ length: 8 }, (_, i) => () => batch(i));
+
+/** Compares a program with itself compiled; returns how many calls were replayed. */
+async function replaysOf(make: () => Program, inputs: readonly (() => Tensor)[] = eight): Promise<number> {
+  const plain = await trajectory(make, inputs, false);
+  const { numTensors, numBuffers } = memory();
+  const { replays } = stats();
+  expect(await trajectory(make, inputs, true)).toEqual(plain);
+  expect(stats().recordings).toBe(0);
+  // The collector may have found others meanwhile.
+  expect(memory().numTensors).toBeLessThanOrEqual(numTensors);
+  expect(memory().numBuffers).toBeLessThanOrEqual(numBuffers);
+  return stats().replays - replays;
+}
+
+describe('a replay does what the function does', () => {
+  it('of arguments alone', async () => {
+    expect(await replaysOf(() => ({ f: (x) => softmax(x).mul(3), state: [] }))).toBe(4);
+  });
+
+  it('with a tensor from outside that is assigned in place, and one that is not', async () => {
+    const make = (): Program => {
+      const [w, v] = [batch(30), batch(31)];
+      return { f: (x) => [w.assign(w.mul(0.5).add(x)), w.sum(), v.mul(x)], state: [w, v] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(3);
+  });
+
+  it('with assignments that swap tensors, name an argument, or do nothing', async () => {
+    const make = (): Program => {
+      const [a, b, c] = [batch(30), batch(31), batch(32)];
+      const f = (x: Tensor): Tensor => {
+        const before = a.add(0);
+        a.assign(b);
+        b.assign(before);
+        c.assign(x);
+        return a.mul(b).add(c);
+      };
+      return { f, state: [a, b, c] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(2);
+  });
+
+  it('where results are views of arguments, and name one value twice', async () => {
+    const f = (x: Tensor): Tensor[] => {
+      const y = x.exp();
+      return [x.reshape([2, 2]).transpose(), y, y.reshape([2, 2])];
+    };
+    expect(await replaysOf(() => ({ f, state: [] }))).toBe(4);
+  });
+
+  it('where arguments are slices of other tensors', async () => {
+    const all = batch(50, [64]);
+    const slices = Array.from({ length: 8 }, (_, i) => () => all.slice([{ start: 4 * i, stop: 4 * i + 4 }]));
+    expect(await replaysOf(() => ({ f: (x) => x.mul(2).cumSum(0), state: [] }), slices)).toBeGreaterThan(3);
+    all.dispose();
+  });
+
+  it('with random numbers, which advance as without', async () => {
+    const f = (x: Tensor): Tensor[] => [
+      dropout(x, { p: 0.5, training: true }),
+      rand([3]),
+      bernoulli(0.5, [8]),
+      rand([2], { key: 5 }),
+      rand([2], { dtype: 'float64' }),
+    ];
+    expect(await replaysOf(() => ({ f, state: [] }))).toBe(4);
+    seed(3);
+    const next = await numbers(rand([2]));
+    const step = compile(() => rand([2]));
+    for (let round = 0; round < 5; round++) {
+      seed(3);
+      expect(await numbers(step())).toEqual(next);
+    }
+    step.dispose();
+  });
+
+  it('with gradients, checkpoints and loops inside', async () => {
+    const make = (): Program => {
+      const w = batch(30);
+      const cell = (h: Tensor): Tensor =>
+        checkpoint((x: Tensor) => dropout(x.mul(w).tanh(), { p: 0.25, training: true }), h);
+      const loss = (v: Tensor, x: Tensor): Tensor => {
+        const [last] = scan((c: Tensor, each: Tensor) => [c.mul(v).add(each).tanh(), null], zeros([]), x);
+        return cell(x.mul(v)).sum().add(last);
+      };
+      const f = (x: Tensor): Tensor => {
+        const [value, slope] = valueAndGrad(loss)(w.mean(), x);
+        w.assign(w.sub(slope.mul(0.1)));
+        return value;
+      };
+      return { f, state: [w] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(3);
+  });
+
+  it('with backward() and leaves', async () => {
+    const make = (): Program => {
+      const w = tensor([1, 2, 3, 4], { requiresGrad: true });
+      const f = (x: Tensor): Tensor => {
+        const loss = w.mul(x).square().sum();
+        loss.backward();
+        noGrad(() => w.assign(w.sub(w.grad!.mul(0.1))));
+        w.grad = null;
+        return loss.detach();
+      };
+      return { f, state: [w] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(3);
+  });
+
+  it('with flushes inside, and data of the host that stays the same', async () => {
+    const make = (): Program => {
+      const w = batch(30);
+      const f = (x: Tensor): Tensor => {
+        w.assign(w.add(x));
+        flush();
+        const weights = tensor([1, 2, 3, 4]);
+        return w.mul(weights).sum();
+      };
+      return { f, state: [w] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(3);
+  });
+
+  it('for a graph of thousands of nodes', async () => {
+    const f = (x: Tensor): Tensor => {
+      let y = x;
+      for (let i = 0; i < 300; i++) y = y.mul(0.99).add(i % 3);
+      return y;
+    };
+    expect(await replaysOf(() => ({ f, state: [] }))).toBe(4);
+  });
+
+  it('keeps structure: objects, lists, other values, and tensors from outside', async () => {
+    const w = ones([2]);
+    const step = compile(({ x, y }: { x: Tensor; y: readonly Tensor[] }, scale: number, name: string) => ({
+      [name]: [x.mul(scale), { sum: y[0]!.add(y[1]!) }],
+      w,
+      x,
+      scale,
+    }));
+    for (let i = 0; i < 5; i++) {
+      const [x, a, b] = [batch(i), batch(i + 1), batch(i + 2)];
+      const found = step({ x, y: [a, b] }, 2, 'both');
+      expect(Object.keys(found)).toEqual(['both', 'w', 'x', 'scale']);
+      expect(found.w).toBe(w);
+      expect(found.x).toBe(x);
+      expect(found.scale).toBe(2);
+      const [scaled, { sum }] = found.both as [Tensor, { sum: Tensor }];
+      expect(await numbers(scaled)).toEqual(await numbers(x.mul(2)));
+      expect(await numbers(sum)).toEqual(await numbers(a.add(b)));
+    }
+    expect(stats().replays).toBeGreaterThan(1);
+    step.dispose();
+  });
+});
+
+describe('other arguments', () => {
+  it('record anew, share plans of a class, and are bounded', async () => {
+    const step = compile((x: Tensor) => softmax(x.mul(2)));
+    const check = async (n: number): Promise<void> => {
+      using x = tensor(new Float32Array(4 * n).fill(n), { shape: [n, 4] });
+      using y = step(x);
+      using expected = softmax(x.mul(2));
+      expect(await numbers(y)).toEqual(await numbers(expected));
+    };
+    for (const n of [40, 40, 40, 50, 50, 50]) await check(n);
+    const { plansMade } = stats();
+    expect(stats().recordings).toBe(2);
+    for (let n = 60; n < 90; n++) await check(n);
+    expect(stats().plansMade).toBe(plansMade);
+    expect(stats().recordings).toBe(16);
+    await check(40);
+    step.dispose();
+    expect(stats().recordings).toBe(0);
+    await check(40);
+    step.dispose();
+  });
+
+  it('count by value, where they are no tensors, and by dtype and layout, where they are', async () => {
+    const step = compile((x: Tensor, by: number | string) => x.mul(Number(by)));
+    const matrix = batch(1, [2, 3]);
+    for (let round = 0; round < 4; round++) {
+      for (const by of [2, '3', -0, 0, Number.NaN])
+        expect(await numbers(step(matrix, by))).toEqual(await numbers(matrix.mul(Number(by))));
+      expect(await numbers(step(matrix.transpose(), 2))).toEqual(await numbers(matrix.transpose().mul(2)));
+      const other = matrix.cast('int32');
+      expect(step(other, 2).dtype).toBe('int32');
+    }
+    expect(stats().replays).toBeGreaterThan(5);
+    step.dispose();
+  });
+
+  it('are told apart where two are one tensor, or one is a tensor from outside', async () => {
+    const w = batch(9);
+    const step = compile((x: Tensor, y: Tensor) => x.mul(2).add(y).sub(w));
+    const check = async (x: Tensor, y: Tensor): Promise<void> => {
+      expect(await numbers(step(x, y))).toEqual(await numbers(x.mul(2).add(y).sub(w)));
+    };
+    const [a, b] = [batch(1), batch(2)];
+    for (const [x, y] of [
+      [a, a],
+      [a, a],
+      [a, a],
+      [b, b],
+      [b, b],
+      [a, b],
+      [b, a],
+      [a, b],
+      [w, w],
+      [w, w],
+      [w, w],
+      [a, w],
+      [a, w],
+      [b, w],
+      [b, a],
+      [a, a],
+    ] as const)
+      await check(x, y);
+    step.dispose();
+  });
+
+  it('that are the tensor it assigns are not written over unseen', async () => {
+    const w = batch(9);
+    const step = compile((x: Tensor) => {
+      w.assign(w.mul(2));
+      return x.add(w);
+    });
+    const check = async (x: Tensor): Promise<void> => {
+      const before = await numbers(w);
+      // What is assigned is the argument itself, or what it was a view of.
+      const given = (await numbers(x)).map((value) => (x === w ? 2 * value : value));
+      const sum = given.map((value, i) => Math.fround(value + Math.fround(2 * before[i]!)));
+      expect(await numbers(step(x))).toEqual(sum);
+    };
+    for (let i = 0; i < 4; i++) await check(batch(i));
+    await check(w);
+    await check(w);
+    using view = w.reshape([4]);
+    for (let i = 0; i < 3; i++) await check(view);
+    await check(batch(3));
+    step.dispose();
+  });
+
+  it.each([
+    ['a typed array', [new Float32Array(2)], /an argument is a Float32Array, whose contents may change/],
+    [
+      'a list that holds itself',
+      [
+        (() => {
+          const l: unknown[] = [];
+          l.push(l);
+          return l;
+        })(),
+      ],
+      /holds itself/,
+    ],
+  ])('that cannot be: %s', (_, args, message) => {
+    const step = compile((...all: unknown[]) => void all);
+    expect(() => step(...args)).toThrow(message);
+  });
+});
+
+describe('what a replay cannot see', () => {
+  it.each(['dataSync', 'itemSync', 'arraySync'] as const)('%s() inside is an error that says what to do', (name) => {
+    const step = compile((x: Tensor) => {
+      x.sum()[name]();
+      return x;
+    });
+    for (let i = 0; i < 3; i++)
+      expect(() => step(ones([2]))).toThrow(
+        /^\[compile\] a value is read inside a compiled function.*return the tensor and read it after the call/,
+      );
+  });
+
+  it('refuses promises, and reads that nobody waits for', async () => {
+    const step = compile(async (x: Tensor) => (await x.data()).length);
+    expect(() => step(ones([2]))).toThrow(/\[compile\]/);
+    const caught: unknown[] = [];
+    const other = compile((x: Tensor) => {
+      x.data().catch((error: unknown) => caught.push(error));
+      return x.mul(2);
+    });
+    expect(() => other(ones([2]))).toThrow(/a value is read inside/);
+    await idle();
+    expect(caught.length).toBe(1);
+    expect(stats().recordings).toBe(0);
+  });
+
+  it('a number that changes from call to call is recorded each time, with a hint', async () => {
+    const hints: string[] = [];
+    setLogger((text) => hints.push(text));
+    let rate = 1;
+    const step = compile((x: Tensor) => x.mul(rate));
+    for (let i = 0; i < 10; i++) {
+      rate = 1 / (i + 1);
+      expect(await numbers(step(ones([1])))).toEqual([Math.fround(rate)]);
+    }
+    expect(stats().replays).toBe(0);
+    expect(hints.length).toBe(1);
+    expect(hints[0]).toMatch(/recorded at every call.*a number in it is 0\.\d+, and was 0\.\d+/);
+    step.dispose();
+    expect(stats().recordings).toBe(0);
+  });
+
+  it('a number that changes later is found by a comparison, and is an error', () => {
+    let rate = 1;
+    const step = compile((x: Tensor) => x.mul(rate), { check: 4 });
+    const x = ones([1]);
+    for (let i = 0; i < 12; i++) step(x);
+    expect(stats().replays).toBeGreaterThan(6);
+    rate = 2;
+    expect(() => {
+      for (let i = 0; i < 5; i++) step(x);
+    }).toThrow(
+      /did not do what was recorded: a number in it is 2, and was 1\. The (\d calls|call) before .*hostNumber/,
+    );
+    step.dispose();
+  });
+
+  it('check: true compares every call, check: false none after the second', () => {
+    let rate = 1;
+    const x = ones([1]);
+    const strict = compile((y: Tensor) => y.mul(rate), { check: true });
+    for (let i = 0; i < 3; i++) strict(x);
+    expect(stats().replays).toBe(0);
+    rate = 2;
+    expect(() => strict(x)).toThrow(/a number in it is 2, and was 1/);
+    let calls = 0;
+    const loose = compile(
+      (y: Tensor) => {
+        calls++;
+        return y.mul(2);
+      },
+      { check: false },
+    );
+    for (let i = 0; i < 300; i++) loose(x).dispose();
+    expect(calls).toBe(2);
+    for (const check of [-1, Number.NaN, '3', null])
+      expect(() => compile(() => {}, { check: check as number })).toThrow(/bad check/);
+    strict.dispose();
+    loose.dispose();
+  });
+
+  it.each([
+    ['other operations', (n: number, x: Tensor) => (n < 6 ? x.mul(2) : x.add(2)), /other operations/],
+    ['another result', (n: number, x: Tensor) => [x, n < 6 ? 1 : 2], /returns something else/],
+    ['other data', (n: number, x: Tensor) => x.mul(tensor([n < 6 ? 1 : 2])), /other data/],
+    ['a tensor kept', (n: number, x: Tensor) => (n < 6 ? x : keep(x.mul(2)).mul(2)), /keeps a tensor/],
+  ])('finds %s', (_, f, message) => {
+    let n = 0;
+    let inside = 0;
+    const step = compile((x: Tensor) => f(n, x) as Tensor, { check: 1 });
+    const x = ones([1]);
+    expect(() => {
+      for (; n < 12; n++, inside++) step(x);
+    }).toThrow(message);
+    expect(inside).toBeGreaterThan(5);
+    step.dispose();
+  });
+
+  it('finds another tensor from outside', () => {
+    let w = ones([2]);
+    const step = compile((x: Tensor) => x.mul(w), { check: 1 });
+    const x = ones([2]);
+    for (let i = 0; i < 4; i++) step(x);
+    w = zeros([2]);
+    expect(() => {
+      for (let i = 0; i < 2; i++) step(x);
+    }).toThrow(/other tensors from outside/);
+    step.dispose();
+  });
+
+  it('values that graphs are made for are part of what is recorded', async () => {
+    const c = zeros([4]);
+    const step = compile((x: Tensor) => x.add(c.sum()));
+    const x = ones([2]);
+    for (let i = 0; i < 4; i++) expect(await numbers(step(x))).toEqual([1, 1]);
+    c.assign(ones([4]));
+    for (let i = 0; i < 4; i++) expect(await numbers(step(x))).toEqual([5, 5]);
+    const scale = compile((v: Tensor) => v.mul(2));
+    for (const v of [zeros([2]), zeros([2]), zeros([2]), ones([2]), tensor([3, 3]), zeros([2])])
+      expect(await numbers(scale(v))).toEqual((await numbers(v)).map((n) => 2 * n));
+    step.dispose();
+    scale.dispose();
+  });
+
+  it('hostNumber, hostValue and hostEffect are asked for at every call', async () => {
+    let rate = 0;
+    let mode = 'on';
+    let count = 0;
+    const step = compile((x: Tensor) => {
+      hostEffect(
+        () => void count++,
+        () => void count--,
+      );
+      return hostValue(() => mode) === 'on' ? x.mul(hostNumber(() => rate)) : x.neg();
+    });
+    const x = ones([1]);
+    for (let i = 0; i < 6; i++, rate++) expect(await numbers(step(x))).toEqual([rate]);
+    mode = 'off';
+    for (let i = 0; i < 4; i++) expect(await numbers(step(x))).toEqual([-1]);
+    mode = 'on';
+    expect(await numbers(step(x))).toEqual([rate]);
+    expect(count).toBe(11);
+    expect(stats().replays).toBeGreaterThan(3);
+    step.dispose();
+    expect(await numbers(hostNumber(() => 3, { dtype: 'int32' }))).toEqual([3]);
+    expect(() => hostNumber(3 as never)).toThrow(/hostNumber/);
+    expect(() => hostValue(3 as never)).toThrow(/hostValue/);
+    expect(() => hostEffect(3 as never)).toThrow(/hostEffect/);
+  });
+
+  it('a tensor that is kept, disposed inside, or drawn on the host is left to the function', async () => {
+    const kept: Tensor[] = [];
+    const programs: ((x: Tensor) => Tensor)[] = [
+      (x) => {
+        kept.push(keep(x.mul(2)));
+        return x.add(1);
+      },
+      (x) => {
+        const y = x.add(1);
+        x.dispose();
+        return y;
+      },
+      (x) => x.add(1).add(permutation(2).mul(0).cast('float32')),
+      (x) => {
+        seed(4);
+        return x.add(1).add(rand([1]).greater(2).cast('float32'));
+      },
+    ];
+    for (const f of programs) {
+      const step = compile(f);
+      for (let i = 0; i < 10; i++) expect(await numbers(step(ones([2])))).toEqual([2, 2]);
+      step.dispose();
+    }
+    expect(kept.length).toBe(10);
+    expect(await numbers(kept[9]!)).toEqual([2, 2]);
+    expect(stats().replays).toBe(0);
+  });
+
+  it('gradients that backward() leaves, and histories that a result has, are left to the function', async () => {
+    const w = tensor([2], { requiresGrad: true });
+    const leave = compile((x: Tensor) => w.mul(x).sum().backward());
+    for (let i = 0; i < 4; i++) leave(ones([1]));
+    expect(await numbers(w.grad!)).toEqual([4]);
+    w.grad = null;
+    const open = compile((x: Tensor) => w.mul(x).sum());
+    for (let i = 0; i < 4; i++) {
+      open(ones([1])).backward();
+      expect(await numbers(w.grad!)).toEqual([1]);
+      w.grad = null;
+    }
+    const detached = noGrad(() => [0, 1, 2, 3].map(() => open(ones([1])).requiresGrad));
+    expect(detached).toEqual([false, false, false, false]);
+    w.requiresGrad = false;
+    for (let i = 0; i < 4; i++) expect(open(ones([1])).requiresGrad).toBe(false);
+    expect(stats().replays).toBeGreaterThan(0);
+  });
+});
+
+describe('around and inside of it', () => {
+  it('derivatives, tapes, vmap and other compiled functions', async () => {
+    const w = batch(3);
+    const f = compile((x: Tensor) => x.mul(w).square().sum());
+    const g = (x: Tensor): Tensor => x.mul(w).square().sum();
+    const slope = compile(grad(f));
+    const rows = compile(vmap(f));
+    const outer = compile((x: Tensor) => f(x).add(slope(x).sum()));
+    for (let i = 0; i < 5; i++) {
+      const x = batch(i);
+      const y = batch(i, [3, 4]);
+      expect(await numbers(f(x))).toEqual(await numbers(g(x)));
+      expect(await numbers(grad(f)(x))).toEqual(await numbers(grad(g)(x)));
+      expect(await numbers(slope(x))).toEqual(await numbers(grad(g)(x)));
+      expect(await numbers(vmap(f)(y))).toEqual(await numbers(vmap(g)(y)));
+      expect(await numbers(rows(y))).toEqual(await numbers(vmap(g)(y)));
+      expect(await numbers(outer(x))).toEqual(await numbers(scope(() => g(x).add(grad(g)(x).sum()))));
+      using tape = new GradientTape();
+      const watched = tape.watch(x);
+      const loss = f(watched ?? x);
+      const [found] = [tape.gradient(loss, x)];
+      expect(await numbers(found)).toEqual(await numbers(grad(g)(x)));
+    }
+    expect(stats().replays).toBeGreaterThan(7);
+  });
+
+  it('scopes, pending work and warmup', async () => {
+    const step = compile((x: Tensor) => {
+      const y = x.mul(2);
+      return [y, y.add(1)];
+    });
+    const x = ones([2]);
+    flush();
+    const { flushes } = stats();
+    await warmup(() => step(x));
+    expect(stats().flushes).toBe(flushes);
+    const { numTensors } = memory();
+    for (let i = 0; i < 6; i++) {
+      let inner: readonly Tensor[] = [];
+      const kept = scope(() => {
+        const pending = x.add(i);
+        inner = step(pending);
+        return inner[1]!;
+      });
+      expect(inner[0]!.disposed).toBe(true);
+      expect(await numbers(kept)).toEqual([2 * i + 3, 2 * i + 3]);
+      kept.dispose();
+    }
+    expect(memory().numTensors).toBe(numTensors);
+    expect(stats().replays).toBeGreaterThan(2);
+    step.dispose();
+  });
+
+  it('profile and stats count replays', async () => {
+    const step = compile((x: Tensor) => x.mul(2));
+    const x = ones([2]);
+    for (let i = 0; i < 3; i++) step(x);
+    const { kernels, replays } = stats();
+    const found = await profile(() => step(x));
+    expect(found.kernels.length).toBe(1);
+    expect(found.replays).toBe(stats().replays - replays);
+    expect(stats().kernels).toBe(kernels + 1);
+    step.dispose();
+  });
+
+  it('hands as much to the engine, and holds as much memory, as the function', async () => {
+    const run = async (compiled: boolean): Promise<[number, number, number]> => {
+      const engine = createNullEngine();
+      await setEngine(engine);
+      const w = scope(() => rand([64, 64], { key: 1 }));
+      const f = (x: Tensor): Tensor => {
+        w.assign(w.sub(x.transpose().matmul(x.matmul(w))));
+        return w.sum();
+      };
+      const step = compiled ? compile(f) : (x: Tensor) => scope(() => f(x));
+      const x = scope(() => rand([32, 64], { key: 2 }));
+      for (let i = 0; i < 3; i++) step(x).dispose();
+      engine.reset();
+      const start = engine.counts();
+      for (let i = 0; i < 3; i++) step(x).dispose();
+      const { submits, dispatches, peakBytes } = engine.counts();
+      w.dispose();
+      return [submits - start.submits, dispatches - start.dispatches, peakBytes];
+    };
+    expect(await run(true)).toEqual(await run(false));
+  });
+});
+
+describe('what goes away', () => {
+  it('tensors from outside: the error of the function', () => {
+    const w = ones([2]);
+    const step = compile((x: Tensor) => x.mul(w));
+    for (let i = 0; i < 4; i++) step(ones([2]));
+    w.dispose();
+    expect(() => step(ones([2]))).toThrow(DisposedError);
+    expect(() => step(ones([2]))).toThrow(/\[mul\] tensor used after it was disposed/);
+    step.dispose();
+  });
+
+  it('plans, and the engine', async () => {
+    const w = batch(1);
+    const step = compile((x: Tensor) => w.assign(w.add(x)));
+    let x = ones([4]);
+    let expected = await numbers(w);
+    const check = async (): Promise<void> => {
+      expected = expected.map((n) => Math.fround(n + 1));
+      expect(await numbers(step(x))).toEqual(expected);
+    };
+    for (let i = 0; i < 4; i++) await check();
+    const { clearPlans } = await import('../index.ts');
+    clearPlans();
+    for (let i = 0; i < 4; i++) await check();
+    const first = getEngine();
+    await setEngine(createReferenceEngine());
+    for (let i = 0; i < 6; i++) {
+      await check();
+      await idle();
+      if (i === 1) x = tensor([1, 1, 1, 1]);
+    }
+    expect(stats().replays).toBeGreaterThan(0);
+    await setEngine(first);
+    for (let i = 0; i < 3; i++) await check();
+    step.dispose();
+    expect(stats(first).recordings).toBe(0);
+  });
+
+  it('memory and devices: nothing is half done', async () => {
+    const run = async (compiled: boolean, member: 'alloc' | 'submit'): Promise<unknown> => {
+      const engine = createFaultyEngine(createReferenceEngine());
+      await setEngine(engine);
+      const w = batch(1);
+      let steps = 0;
+      const f = (x: Tensor): Tensor => {
+        hostEffect(
+          () => void steps++,
+          () => void steps--,
+        );
+        const y = x.exp().sum().mul(x);
+        w.assign(w.add(y).mul(0.5));
+        return w.mul(y).cumSum(0);
+      };
+      const step = compiled ? compile(f) : (x: Tensor) => scope(() => f(x));
+      const found: unknown[] = [];
+      for (let i = 0; i < 8; i++) {
+        const x = batch(2);
+        poolOf(engine).trim(0);
+        if (i === 5) engine.arm({ member, at: 1, kind: 'memory', times: 1000 });
+        try {
+          found.push(await numbers(step(x)));
+        } catch (error) {
+          found.push((error as Error).message.slice(0, 60));
+        }
+        engine.arm(null);
+        found.push(steps, await numbers(w));
+      }
+      if (compiled) {
+        expect(stats().replays).toBeGreaterThan(1);
+        (step as Compiled<[Tensor], unknown>).dispose();
+      }
+      return found;
+    };
+    for (const member of ['alloc', 'submit'] as const) {
+      const plain = await run(false, member);
+      expect(String(plain)).toMatch(/out of memory/);
+      expect(await run(true, member)).toEqual(plain);
+    }
+  });
+
+  it('functions that are forgotten', () => {
+    const { recordings } = stats();
+    compile((x: Tensor) => x.mul(2))(ones([2]));
+    expect(stats().recordings).toBe(recordings + 1);
+  });
+});

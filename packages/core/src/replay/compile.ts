@@ -1,0 +1,289 @@
+/**
+ * compile: a function that is recorded at first and replayed from then on.
+ *
+ * A call is replayed where two calls before it did the same, and where nothing that can be seen has changed (run-script.ts). All other calls run the
+ * function. So do a few in between, which are compared with what a replay would have done.
+ */
+import { getEngine } from '../engine/registry.ts';
+import { graph } from '../graph/state.ts';
+import { transactions } from '../graph/transactions.ts';
+import { queue } from '../runtime/queue.ts';
+import { runs, stateOf } from '../runtime/run.ts';
+import { flush } from '../runtime/runtime.ts';
+import { ArgumentError, OperationError } from '../shape/errors.ts';
+import { checkFunction, checkNames, shown } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
+import { called, scope } from '../tensor/scope.ts';
+import { flatten, formsOf, isLike } from './arguments.ts';
+import { Observation, Watch } from './observation.ts';
+import { Runner } from './run-script.ts';
+import { type Difference, differenceOf, endScript, freeArguments, sameCommands, type Script } from './script.ts';
+
+/** Options of `compile`. */
+export interface CompileOptions {
+  /**
+   * How many replays come between two calls that run the function and compare (128 if left out). True: every call runs the function and is
+   * compared with the first one, for debugging. False: no call does once replays have begun.
+   */
+  readonly check?: number | boolean;
+}
+
+/** A function made by `compile`. */
+export interface Compiled<A extends readonly unknown[], R> {
+  (...args: A): R;
+  /** Forgets all recordings. The function can still be called. */
+  dispose(): void;
+}
+
+/** One recording and how far it is trusted. */
+interface Recorded {
+  runner: Runner;
+  /** Two calls did the same. */
+  confirmed: boolean;
+  /** Replays since the function ran. */
+  replays: number;
+  /** Replays before the next comparison. */
+  until: number;
+}
+
+/** Calls whose arguments are alike. */
+interface Calls {
+  readonly forms: readonly unknown[];
+  /** Newest first. */
+  recorded: Recorded[];
+  /** Calls in a row that did what none before did. */
+  misses: number;
+  /** Why they are not replayed, as far as is known. */
+  reason: string;
+}
+
+/** Forms of arguments that are kept, and recordings of each. */
+const mostForms = 16;
+const mostRecorded = 4;
+/** After so many calls that did other things each time, calls are no longer recorded. */
+const mostMisses = 6;
+
+const waits = 'its work waits for the device';
+
+class CompiledFunction {
+  readonly #f: (...args: unknown[]) => unknown;
+  readonly #check: number;
+  /** Newest first. */
+  calls: Calls[] = [];
+  #hinted = false;
+
+  constructor(f: (...args: unknown[]) => unknown, check: number) {
+    this.#f = f;
+    this.#check = check;
+  }
+
+  call(args: readonly unknown[]): unknown {
+    if (isInside()) return scope(() => called('compile', this.#f, ...args));
+    const flat = flatten(args);
+    settle();
+    const calls = this.#find(flat);
+    for (const recorded of calls.recorded) {
+      if (!recorded.confirmed || !isSettled() || !recorded.runner.fits(flat)) continue;
+      if (recorded.replays >= recorded.until) return this.#observed(calls, flat, args, recorded);
+      const done = recorded.runner.run(flat);
+      if (done === null) break;
+      recorded.replays++;
+      calls.misses = 0;
+      return done.value;
+    }
+    const expected = this.#check === 0 ? (calls.recorded[0] ?? null) : null;
+    return this.#observed(calls, flat, args, expected);
+  }
+
+  #find(flat: readonly unknown[]): Calls {
+    const { calls } = this;
+    for (let i = 0; i < calls.length; i++) {
+      const found = calls[i]!;
+      if (!isLike(flat, found.forms)) continue;
+      if (i > 0) calls.unshift(...calls.splice(i, 1));
+      return found;
+    }
+    const made: Calls = { forms: formsOf(flat), recorded: [], misses: 0, reason: '' };
+    calls.unshift(made);
+    for (const { recorded } of calls.splice(mostForms)) forget(recorded);
+    return made;
+  }
+
+  /** Runs the function, and learns from it. `expected`: what a replay would have done. */
+  #observed(calls: Calls, flat: readonly unknown[], args: readonly unknown[], expected: Recorded | null): unknown {
+    flush();
+    const whole = (): unknown => {
+      const value = scope(() => called('compile', this.#f, ...args));
+      flush();
+      return value;
+    };
+    if (calls.misses >= mostMisses) return watched(whole);
+    const observation = new Observation(stateOf(getEngine()), flat);
+    let value: unknown;
+    try {
+      value = observation.during(whole);
+      if (observation.refused !== null) throw observation.refused;
+    } catch (error) {
+      observation.end();
+      throw observation.refused ?? error;
+    }
+    const script = observation.finish(value);
+    const difference = this.#learn(calls, script, observation.reason, expected);
+    if (difference === null || difference.seen || expected === null) return value;
+    observation.disposeMade();
+    const { replays } = expected;
+    expected.replays = 0;
+    throw new OperationError(
+      'compile',
+      `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'No call was replayed since it was compared' : `${replays === 1 ? 'The call' : `The ${replays} calls`} before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
+    );
+  }
+
+  /** Keeps the script of a call, or what it confirms. Returns how it differs from the expected one. */
+  #learn(calls: Calls, script: Script | null, reason: string | null, expected: Recorded | null): Difference | null {
+    if (script === null) {
+      if (reason === waits) return null;
+      this.#miss(calls, reason!);
+      return expected?.confirmed === true ? { text: reason!, seen: false } : null;
+    }
+    let difference: Difference | null = null;
+    for (const recorded of calls.recorded) {
+      const found = differenceOf(recorded.runner.script, script);
+      if (recorded === (expected ?? calls.recorded[0])) difference = found;
+      if (found !== null) continue;
+      calls.misses = 0;
+      this.#confirm(recorded, script);
+      return expected === null || recorded === expected ? null : difference;
+    }
+    const first = calls.recorded.length === 0;
+    calls.recorded.unshift({ runner: new Runner(script), confirmed: false, replays: 0, until: 1 });
+    forget(calls.recorded.splice(mostRecorded));
+    if (!first) this.#miss(calls, difference!.text);
+    return difference;
+  }
+
+  #confirm(recorded: Recorded, script: Script): void {
+    const before = recorded.runner.script;
+    freeArguments(before, script);
+    recorded.until = recorded.confirmed ? Math.min(2 * recorded.until, this.#check) : Math.min(1, this.#check);
+    if (this.#check === Number.POSITIVE_INFINITY) recorded.until = this.#check;
+    recorded.confirmed = true;
+    recorded.replays = 0;
+    if (sameCommands(before, script)) {
+      endScript(script);
+      return;
+    }
+    // The same has been planned anew.
+    for (const [i, { sources }] of script.inputs.entries())
+      for (const [k, source] of sources.entries()) source.handle = before.inputs[i]!.sources[k]!.handle;
+    recorded.runner = new Runner(script);
+    endScript(before);
+  }
+
+  #miss(calls: Calls, reason: string): void {
+    calls.reason = reason;
+    if (++calls.misses < mostMisses || this.#hinted) return;
+    this.#hinted = true;
+    runs.logger?.(
+      `[compile] a compiled function is recorded at every call, as without compile: ${reason}. docs/compile.md says what can be replayed`,
+    );
+  }
+}
+
+function forget(recorded: readonly Recorded[]): void {
+  for (const { runner } of recorded) endScript(runner.script);
+}
+
+/** Functions that nobody disposed give back what their recordings hold. */
+const backstop = new FinalizationRegistry<CompiledFunction>(({ calls }) => {
+  for (const { recorded } of calls) forget(recorded);
+});
+
+/** True inside another function of the library, a tape, or a rehearsal: those need every operation. */
+function isInside(): boolean {
+  const g = graph;
+  return (
+    g.observer !== undefined ||
+    g.holding !== 0 ||
+    g.composing !== 0 ||
+    g.taken !== 0 ||
+    g.placeholders !== null ||
+    g.limits.nodes < 0 ||
+    transactions.rehearsal !== null
+  );
+}
+
+/** Computes what was recorded before: a call is a flush of its own. */
+function settle(): void {
+  for (const { disposed, node } of graph.pending) {
+    if (disposed || node.storage !== null) continue;
+    flush();
+    return;
+  }
+}
+
+/** True if nothing waits that a flush would do first. */
+function isSettled(): boolean {
+  return queue.states.length === 0 && runs.awaited === null && transactions.current.entries.size === 0;
+}
+
+/** Runs a call that is not recorded. */
+function watched(body: () => unknown): unknown {
+  const watch = new Watch();
+  graph.observer = watch;
+  try {
+    const value = body();
+    if (watch.refused !== null) throw watch.refused;
+    return value;
+  } finally {
+    graph.observer = undefined;
+  }
+}
+
+/**
+ * The same function, recorded at first and replayed from then on: a replay hands the commands of the recording to the engine, with the
+ * tensors and numbers of the call, and records nothing. Results are those of the function, bit for bit.
+ *
+ * The first call with arguments of new shapes, dtypes or other values records; when the second one did the same, calls are replayed. Tensors
+ * from outside may be used and assigned. A replay does not run the function: what it reads of JavaScript besides its arguments counts as
+ * recorded, unless `hostNumber`, `hostValue` or `hostEffect` say so; modules and optimizers of `@polygrad/nn` do. Now and then a call runs
+ * the function and compares. A function that does something else each time is recorded each time.
+ *
+ * A call is a `scope`, and a flush of its own. Inside gradient functions, tapes and `vmap` the function itself is called.
+ *
+ * @param f a synchronous function; arguments and results are tensors, other values, and arrays and plain objects of such
+ * @param options check: how often a call runs the function and compares
+ * @returns a function of the same arguments, with `dispose()`
+ * @throws OperationError if f reads a value, or does something else than was replayed; ArgumentError if it returns a promise, or is given a
+ *   typed array
+ *
+ * @example
+ * const w = tensor([4, 8]);
+ * const step = compile((x: Tensor) => w.assign(w.sub(w.mul(x))));
+ * step(tensor([0.5, 0.5]));
+ * step(tensor([0.5, 0.5]));
+ * step(tensor([0.5, 0.25])); // [0.5, 1.5]
+ */
+export function compile<A extends readonly unknown[], R>(
+  f: (...args: A) => R,
+  options: CompileOptions = {},
+): Compiled<A, R> {
+  checkNames('compile', options, 'check');
+  checkFunction('compile', f);
+  const compiled = new CompiledFunction(f as unknown as (...args: unknown[]) => unknown, replaysBetween(options.check));
+  const call = (...args: A): R => compiled.call(args) as R;
+  const dispose = (): void => {
+    for (const { recorded } of compiled.calls.splice(0)) forget(recorded);
+  };
+  backstop.register(call, compiled);
+  return Object.assign(call, { dispose });
+}
+
+function replaysBetween(check: unknown = 128): number {
+  if (typeof check === 'boolean') return check ? 0 : Number.POSITIVE_INFINITY;
+  if (typeof check === 'number' && check >= 0) return check;
+  throw new ArgumentError(
+    'compile',
+    say`bad check: ${shown(check)}; must be a number of replays, such as 128, or true or false`,
+  );
+}

@@ -1,0 +1,540 @@
+/**
+ * What one call of a compiled function did, as a script. Told by the rest of the library while the function runs (graph/observer.ts), by the
+ * planner's plans and by the engine's memory. What cannot be told that way gives a reason, and no script.
+ */
+import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
+import type { Attrs, Node, StorageBuffer } from '../graph/node.ts';
+import type { Observer } from '../graph/observer.ts';
+import { bufferNode } from '../graph/primitives.ts';
+import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
+import { isHandle } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
+import type { Cone } from '../planner/capture/cone.ts';
+import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
+import type { Plan } from '../planner/plan.ts';
+import { queue } from '../runtime/queue.ts';
+import { type EngineState, runs } from '../runtime/run.ts';
+import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
+import { OperationError } from '../shape/errors.ts';
+import { mapNested } from '../shape/nested.ts';
+import { sizeOf } from '../shape/view.ts';
+import { type TensorHandle, wrap } from '../tensor/handle.ts';
+import { generatedKey } from '../tensor/random-key.ts';
+import {
+  type Assigned,
+  type Decision,
+  type Effect,
+  type Flushed,
+  type Fresh,
+  type Input,
+  type Live,
+  type Made,
+  type Place,
+  Result,
+  type Scalar,
+  type Script,
+  type Source,
+  type Step,
+  type Storage,
+  type Upload,
+  knownValue,
+} from './script.ts';
+
+/** Told of a call that is not made a script of: it refuses reads, and nothing else. */
+export class Watch implements Observer {
+  /** What the function was refused; it may have caught it. */
+  refused: OperationError | null = null;
+  used(_: TrackedHandle): void {}
+  made(_: TrackedHandle): void {}
+  assign(_: TrackedHandle): void {}
+  disposed(_: TrackedHandle): void {}
+  upload(_: Node, _data: TypedArray): void {}
+  split(_: readonly number[], _parts: readonly (readonly number[])[]): void {}
+  words(_: readonly Node[], _key: readonly number[]): void {}
+  number(_: Node, _read: () => number): void {}
+  value(_: () => unknown, _value: unknown): void {}
+  effect(_: () => void, _undo: (() => void) | undefined): void {}
+  alloc(_: StorageBuffer): void {}
+  plan(_: unknown, _cone: unknown): void {}
+
+  read(): never {
+    this.refused = new OperationError(
+      'compile',
+      'a value is read inside a compiled function, which later calls would not do; return the tensor and read it after the call, or choose by value with where()',
+    );
+    throw this.refused;
+  }
+}
+
+/** A plan that ran, and which of its dispatches comes next. */
+interface Planned {
+  readonly plan: Plan;
+  readonly scalars: readonly (readonly Scalar[])[];
+  next: number;
+}
+
+/** Where a random key comes from: a call of the generator, counted from the beginning, and the parts it was split into since. */
+interface Draw {
+  readonly call: number;
+  readonly path: readonly number[];
+}
+
+/** Where memory is, as a slot. */
+interface Spot {
+  readonly slot: number;
+  /** Bytes before what places count from. */
+  readonly base: number;
+}
+
+/** While it is observed, nothing is free yet. */
+const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
+
+export class Observation extends Watch {
+  readonly #state: EngineState;
+  readonly #arguments: readonly unknown[];
+  readonly #newest: number = graph.newest;
+  readonly #root = graph.root;
+  readonly #calls = graph.calls;
+  readonly #tracked = graph.leaves;
+  readonly #forgotten: object | undefined;
+  readonly #flushes: number;
+  readonly #kernels: number;
+  /** Why there is no script, once there is a reason. */
+  reason: string | null = null;
+  readonly #inputs: Input[] = [];
+  readonly #byNode = new Map<Node, Input>();
+  readonly #known = new Set<TrackedHandle>();
+  readonly #made = new Set<TrackedHandle>();
+  readonly #assigned = new Set<TrackedHandle>();
+  readonly #uploads: { readonly buffer: PoolBuffer; readonly leaf: Node; readonly data: TypedArray }[] = [];
+  readonly #fresh: Fresh[] = [];
+  readonly #spots = new Map<EngineBuffer, Spot>();
+  readonly #buffers = new Map<PoolBuffer, Spot>();
+  readonly #planned: Planned[] = [];
+  readonly #batches: Step[][] = [];
+  readonly #flushed: Flushed[] = [];
+  readonly #held: KernelEntry[] = [];
+  readonly #live: Live[] = [];
+  readonly #liveOf = new Map<Node, number>();
+  readonly #draws = new Map<readonly number[], Draw>();
+  /** Calls of the generator whose bits are computed from numbers of this call. */
+  readonly #bound = new Set<number>();
+  readonly #effects: Effect[] = [];
+  readonly #decisions: Decision[] = [];
+
+  constructor(state: EngineState, args: readonly unknown[]) {
+    super();
+    this.#state = state;
+    this.#arguments = args;
+    const { forgotten, flushes, kernels } = state;
+    this.#forgotten = forgotten;
+    this.#flushes = flushes;
+    this.#kernels = kernels;
+  }
+
+  /** Listens while a function runs and what it left is flushed. */
+  during<T>(body: () => T): T {
+    const { submit } = runs;
+    graph.observer = this;
+    runs.submit = (engine, commands) => {
+      submit(engine, commands);
+      this.#submitted(engine, commands);
+    };
+    try {
+      return body();
+    } finally {
+      graph.observer = undefined;
+      runs.submit = submit;
+    }
+  }
+
+  #fail(reason: string): void {
+    this.reason ??= reason;
+  }
+
+  // What the function does.
+
+  override used(tracked: TrackedHandle): void {
+    if (this.#known.has(tracked) || this.#made.has(tracked)) return;
+    this.#known.add(tracked);
+    const handle = tracked as TensorHandle;
+    const { node } = handle;
+    const sources: Source[] = [];
+    for (const [argument, value] of this.#arguments.entries()) if (value === handle) sources.push({ handle, argument });
+    if (sources.length === 0) sources.push({ handle, argument: -1 });
+    const known = this.#byNode.get(node);
+    if (known !== undefined) {
+      known.sources.push(...sources);
+      known.names++;
+      return;
+    }
+    const { storage } = node;
+    const reason = this.#obstacle(node);
+    if (reason !== null || storage === null) {
+      this.#fail(reason ?? '');
+      return;
+    }
+    const buffer = storage.buffer as PoolBuffer;
+    const unit = this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
+    const offset = storage.view.offset * unit;
+    const slot = this.#inputs.length;
+    const first = this.#buffers.get(buffer);
+    const { shape, dtype, requiresGrad } = node;
+    const { strides } = storage.view;
+    const shift = first === undefined ? 0 : offset - first.base;
+    const beside = first === undefined ? slot : first.slot;
+    const place = { strides, unit, offset, beside, shift };
+    const input = {
+      sources,
+      names: 1,
+      shape,
+      dtype,
+      ...place,
+      node,
+      requiresGrad,
+      value: knownValue(node),
+      written: false,
+    };
+    this.#inputs.push(input);
+    this.#byNode.set(node, input);
+    if (first === undefined) this.#lies(buffer, { slot, base: offset });
+  }
+
+  /** Why a value cannot be an input of a script. */
+  #obstacle({ id, storage, requiresGrad, slot }: Node): string | null {
+    if (id > this.#newest || storage === null) return 'it uses a tensor that is not computed yet';
+    if ((storage.buffer as PoolBuffer).pool !== this.#state.pool) return 'it uses a tensor on another engine';
+    if (requiresGrad && (slot === null || slot === releasedSlot))
+      return 'it uses a tensor from outside that has a history of gradients';
+    return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
+  }
+
+  #lies(buffer: PoolBuffer, spot: Spot): void {
+    this.#buffers.set(buffer, spot);
+    this.#spots.set(buffer.memory, spot);
+  }
+
+  override made(handle: TrackedHandle): void {
+    this.#made.add(handle);
+  }
+
+  override assign(handle: TrackedHandle): void {
+    if (this.#made.has(handle)) return;
+    this.used(handle);
+    this.#assigned.add(handle);
+  }
+
+  override disposed(handle: TrackedHandle): void {
+    if (!this.#made.has(handle)) this.#fail('it disposes a tensor from outside');
+  }
+
+  override upload(leaf: Node, data: TypedArray): void {
+    const buffer = leaf.storage!.buffer as PoolBuffer;
+    if (buffer.pool !== this.#state.pool) {
+      this.#fail('it makes a tensor of data on another engine');
+      return;
+    }
+    // The data must stay as it is.
+    buffer.retain();
+    this.#uploads.push({ buffer, leaf, data: data.slice() });
+  }
+
+  /** The keys that the generator has given are known by their words. */
+  #drawOf(key: readonly number[]): Draw | null {
+    const known = this.#draws.get(key);
+    if (known !== undefined) return known;
+    for (let call = 0; call < graph.calls - this.#calls; call++) {
+      const [high, low] = generatedKey(this.#calls + call);
+      if (high === key[0] && low === key[1]) return { call, path: [] };
+    }
+    return null;
+  }
+
+  override split(key: readonly number[], parts: readonly (readonly number[])[]): void {
+    const draw = this.#drawOf(key);
+    if (draw === null) return;
+    for (const [i, part] of parts.entries()) this.#draws.set(part, { call: draw.call, path: [...draw.path, i] });
+  }
+
+  override words(nodes: readonly Node[], key: readonly number[]): void {
+    const draw = this.#drawOf(key);
+    if (draw === null) return;
+    this.#bound.add(draw.call);
+    for (const [word, node] of nodes.entries()) this.#addLive(node, { kind: 'word', ...draw, word });
+  }
+
+  override number(node: Node, read: () => number): void {
+    if (node.op !== 'scalar') this.#fail('it uses hostNumber() inside an operation of the library');
+    this.#addLive(node, { kind: 'read', read, dtype: node.dtype });
+  }
+
+  #addLive(node: Node, live: Live): void {
+    this.#liveOf.set(node, this.#live.push(live) - 1);
+  }
+
+  override value(read: () => unknown, value: unknown): void {
+    this.#decisions.push({ read, value });
+  }
+
+  override effect(run: () => void, undo: (() => void) | undefined): void {
+    this.#effects.push({ run, undo });
+  }
+
+  // What is computed for it.
+
+  override alloc(counted: StorageBuffer): void {
+    const buffer = counted as PoolBuffer;
+    if (buffer.pool !== this.#state.pool) return;
+    const { bytes, classIndex } = buffer;
+    this.#lies(buffer, { slot: -this.#fresh.push({ bytes, sizeClass: classIndex }), base: 0 });
+  }
+
+  #scalar(node: Node): Scalar {
+    const live = this.#liveOf.get(node);
+    return live === undefined ? (node.attr as Attrs['scalar']).value : { live };
+  }
+
+  override plan(found: unknown, graphOf: unknown): void {
+    const [plan, cone] = [found as Plan, graphOf as Cone];
+    const { nodes, key } = cone;
+    const scalars: Scalar[] = [];
+    const leaves: number[] = [];
+    for (let i = 0; i < cone.count; i++) {
+      const node = nodes[i]!;
+      if (node.op === 'scalar' && node.storage === null) scalars.push(this.#scalar(node));
+    }
+    for (let i = 0; i < cone.leaves.length; i++) {
+      const node = nodes[cone.leaves.data[i]!]!;
+      const { buffer, view } = cone.storageOf(node);
+      const spot = this.#buffers.get(buffer as PoolBuffer);
+      const isInput = spot !== undefined && spot.slot >= 0;
+      const bytes = view.offset * this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
+      leaves.push(isInput ? spot.slot : -1, isInput ? bytes - spot.base : 0);
+    }
+    this.#flushed.push({ key: key.data.slice(0, key.length), leaves, scalars });
+    for (const { donor } of plan.buffers) {
+      if (donor < 0) continue;
+      const spot = this.#buffers.get(nodes[donor]!.storage!.buffer as PoolBuffer);
+      if (spot !== undefined && spot.slot >= 0) this.#inputs[spot.slot]!.written = true;
+    }
+    for (const entry of plan.kernels) {
+      entry.uses++;
+      this.#held.push(entry);
+    }
+    const numbers = plan.dispatches.map((dispatch) =>
+      dispatch.scalars.map((local) => (local < 0 ? plan.size : this.#scalar(nodes[local]!))),
+    );
+    this.#planned.push({ plan, scalars: numbers, next: 0 });
+  }
+
+  #submitted(engine: IEngine, commands: readonly Command[]): void {
+    if (engine !== this.#state.engine) this.#fail('it computes on several engines');
+    else this.#batches.push(commands.map((command) => this.#step(command)));
+  }
+
+  #place({ buffer, offset, bytes }: Binding): Place {
+    const spot = this.#spots.get(buffer);
+    if (spot !== undefined) return { slot: spot.slot, offset: offset - spot.base, bytes };
+    this.#fail('it computes from memory that no tensor names');
+    return { slot: 0, offset, bytes };
+  }
+
+  #step(command: Command): Step {
+    if (command.kind === 'copy') {
+      const { kind, from, to } = command;
+      return { kind, from: this.#place(from), to: this.#place(to) };
+    }
+    if (command.kind === 'fill') return { ...command, to: this.#place(command.to) };
+    const { kind, kernel, groups } = command;
+    const bindings = command.bindings.map((binding) => this.#place(binding));
+    return { kind, kernel, bindings, scalars: this.#numbersOf(command), groups };
+  }
+
+  /** Where the numbers of a dispatch come from: its plan knows. Plans take turns where there are loops. */
+  #numbersOf({ kernel, scalars }: Extract<Command, { kind: 'dispatch' }>): readonly Scalar[] {
+    for (let i = this.#planned.length - 1; i >= 0; i--) {
+      const planned = this.#planned[i]!;
+      const { dispatches } = planned.plan;
+      if (dispatches[planned.next]?.kernel !== kernel) continue;
+      const found = planned.scalars[planned.next]!;
+      planned.next = (planned.next + 1) % dispatches.length;
+      return found;
+    }
+    if (scalars.length > 0) this.#fail('numbers of its kernels cannot be told apart');
+    return scalars;
+  }
+
+  // The script.
+
+  /** The script of a call that has returned and is flushed; null, with a reason, where there is none. Ends what the observation holds then. */
+  finish(result: unknown): Script | null {
+    const script = this.reason === null ? this.#script(result) : null;
+    if (script === null || this.reason !== null) {
+      this.end();
+      return null;
+    }
+    this.#state.recordings = (this.#state.recordings ?? 0) + 1;
+    return script;
+  }
+
+  /** Nobody gets what the call made. */
+  disposeMade(): void {
+    for (const handle of this.#made) handle.dispose();
+  }
+
+  /** Gives back what was held for a script. */
+  end(): void {
+    for (const { buffer } of this.#uploads.splice(0)) buffer.release();
+    const { kernelCache, pool } = this.#state;
+    if (pool.lost === null) kernelCache.drop(this.#held.splice(0));
+  }
+
+  #script(result: unknown): Script | null {
+    if (queue.states.length > 0) this.#fail('its work waits for the device');
+    if (graph.root !== this.#root || graph.calls < this.#calls) this.#fail('it calls seed()');
+    if (graph.calls - this.#calls > this.#bound.size) this.#fail('it draws random numbers on the host (permutation)');
+    this.#checkInputs();
+    const returned = new Map<TrackedHandle, number>();
+    const made: Made[] = [];
+    const template = this.#template(result, (handle) => {
+      const known = returned.get(handle);
+      if (known !== undefined) return known;
+      const { node, label } = handle;
+      if (node.requiresGrad && node.slot !== releasedSlot)
+        this.#fail('it returns a tensor with a history of gradients');
+      const { shape, dtype } = node;
+      const at = made.push({ ...this.#storageOf(node), shape, dtype, released: node.slot === releasedSlot, label }) - 1;
+      returned.set(handle, at);
+      return at;
+    });
+    for (const handle of this.#made)
+      if (!handle.disposed && !returned.has(handle)) this.#fail('it keeps a tensor that it does not return');
+    const assigned = this.#assignments();
+    if (this.reason !== null) return null;
+    const state = this.#state;
+    const batches = this.#renumbered();
+    const placed = made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
+    const fresh = this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
+    return {
+      state,
+      forgotten: this.#forgotten,
+      tracked: this.#tracked,
+      inputs: this.#inputs,
+      uploads: this.#takeUploads(),
+      fresh,
+      batches,
+      flushed: this.#flushed,
+      live: this.#live,
+      effects: this.#effects,
+      decisions: this.#decisions,
+      draws: graph.calls - this.#calls,
+      assigned,
+      made: placed,
+      result: template,
+      flushes: state.flushes - this.#flushes,
+      kernels: state.kernels - this.#kernels,
+      held: this.#held,
+    };
+  }
+
+  #checkInputs(): void {
+    for (const { sources, requiresGrad, node } of this.#inputs)
+      for (const handle of handlesOf(sources)) {
+        if (handle.node !== node && !this.#assigned.has(handle))
+          this.#fail('it changes what a tensor from outside names');
+        if (handle.node.requiresGrad !== requiresGrad) this.#fail('it changes requiresGrad of a tensor from outside');
+        if (handle.node.slot?.grad) this.#fail('backward() leaves gradients in tensors from outside');
+      }
+  }
+
+  /** The result with places for tensors. */
+  #template(result: unknown, made: (handle: TensorHandle) => number): unknown {
+    const leaf = (value: unknown): unknown => {
+      if (isHandle(value)) {
+        const handle = value as TensorHandle;
+        if (this.#made.has(handle)) return new Result(made(handle), -1, -1);
+        this.used(handle);
+        for (const [input, { sources }] of this.#inputs.entries()) {
+          const source = sources.findIndex((one) => one.handle === handle);
+          if (source >= 0) return new Result(-1, input, source);
+        }
+        this.#fail('it returns a tensor from outside that cannot be found');
+      } else if (typeof value === 'object' && value !== null) {
+        if (value instanceof Map) this.#fail('it returns a Map');
+      }
+      return value;
+    };
+    try {
+      return mapNested('compile', result, null, leaf, () => null);
+    } catch {
+      this.#fail('its result holds itself');
+      return null;
+    }
+  }
+
+  #storageOf(node: Node): Storage {
+    const { storage } = node;
+    const spot = storage === null ? undefined : this.#buffers.get(storage.buffer as PoolBuffer);
+    if (storage === null || spot === undefined) {
+      this.#fail('a result is not computed');
+      return { slot: 0, offset: 0, strides: [] };
+    }
+    const unit = this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
+    const { strides, offset } = storage.view;
+    return { slot: spot.slot, offset: offset - spot.base / unit, strides };
+  }
+
+  #assignments(): Assigned[] {
+    const found: Assigned[] = [];
+    for (const [at, input] of this.#inputs.entries())
+      for (const [source, handle] of handlesOf(input.sources).entries()) {
+        const { node } = handle;
+        if (!this.#assigned.has(handle) || node === input.node) continue;
+        if (input.sources.findIndex((one) => one.handle === handle) < source) continue;
+        const storage = this.#storageOf(node);
+        const inPlace = input.written && storage.slot === at && storage.offset === 0 && input.names === 1;
+        found.push({ ...storage, slot: this.#slotOf(storage.slot), input: at, source, inPlace });
+      }
+    // What is written over must be assigned, or its old value would still be named.
+    for (const { written, sources, offset, shape, unit, beside } of this.#inputs) {
+      if (!written) continue;
+      const whole = offset === 0 && this.#inputs.every((other) => other.beside !== beside || other.sources === sources);
+      if (!whole || sizeOf(shape) === 0 || unit === 0 || !handlesOf(sources).every((h) => this.#assigned.has(h)))
+        this.#fail('it overwrites a tensor in a way that cannot be repeated');
+    }
+    return found;
+  }
+
+  /** Memory of uploads was counted as fresh when it was taken. */
+  #slotOf(slot: number): number {
+    if (slot >= 0) return slot;
+    const at = this.#uploads.findIndex(({ buffer }) => this.#buffers.get(buffer)?.slot === slot);
+    return at < 0 ? slot : this.#inputs.length + at;
+  }
+
+  #renumbered(): Step[][] {
+    if (this.#uploads.length === 0) return this.#batches;
+    const place = (p: Place): Place => ({ ...p, slot: this.#slotOf(p.slot) });
+    return this.#batches.map((steps) =>
+      steps.map((step): Step => {
+        if (step.kind === 'dispatch') return { ...step, bindings: step.bindings.map(place) };
+        return step.kind === 'copy'
+          ? { ...step, from: place(step.from), to: place(step.to) }
+          : { ...step, to: place(step.to) };
+      }),
+    );
+  }
+
+  /** The data of the host that was uploaded, as tensors of the script's own. */
+  #takeUploads(): Upload[] {
+    return this.#uploads.splice(0).map(({ buffer, leaf: { shape, dtype }, data }) => {
+      const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));
+      const handle = wrap(
+        bufferNode({ buffer, view: { strides, offset: 0 } }, shape, dtype as DType),
+      ) as unknown as TensorHandle;
+      handle.kept = true;
+      return { handle, data };
+    });
+  }
+}

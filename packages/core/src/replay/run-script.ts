@@ -1,0 +1,305 @@
+/**
+ * Running a script: whether it fits what is there now, its numbers, its memory, its commands, and what tensors name afterwards.
+ *
+ * Nothing has changed where it does not fit or fails before its commands are submitted; then the function itself is called, which does what
+ * it does without `compile`.
+ */
+import type { Binding, Command } from '../engine/engine.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
+import { getEngine } from '../engine/registry.ts';
+import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
+import { bufferNode, numberOf } from '../graph/primitives.ts';
+import { finishFlush, releasedSlot } from '../graph/recorder.ts';
+import { beginOp } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
+import { download } from '../runtime/reading.ts';
+import { runs, stateOf } from '../runtime/run.ts';
+import { shadow } from '../runtime/shadow.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
+import { mapNested } from '../shape/nested.ts';
+import { type TensorHandle, wrap } from '../tensor/handle.ts';
+import { generatedKey, type RandomKey, threefry } from '../tensor/random-key.ts';
+import type { Tensor } from '../tensor/types.ts';
+import { type Input, type Live, Result, type Script, type Step, type Storage, knownValue } from './script.ts';
+
+/** A command as it was last built, and what it was built from. */
+interface Built {
+  readonly step: Step;
+  /** Slots of memory that it binds. */
+  readonly slots: readonly number[];
+  readonly hasNumbers: boolean;
+  command: Command | null;
+  /** When it was built. */
+  at: number;
+}
+
+/** A script with what its last run leaves for the next one: most of its commands are the same again. */
+export class Runner {
+  readonly script: Script;
+  readonly #batches: readonly (readonly Built[])[];
+  /** By slot, what is fresh behind the others: where memory begins, and since when that is so. */
+  readonly #buffers: (PoolBuffer | null)[];
+  readonly #memory: (PoolBuffer['memory'] | null)[];
+  readonly #bases: number[];
+  readonly #since: number[];
+  #clock = 1;
+  /** By input: the value that was checked last. */
+  readonly #nodes: (Node | null)[];
+  readonly #storages: (NodeStorage | null)[];
+  readonly #first: number;
+  readonly #numbers: (number | bigint)[];
+
+  constructor(script: Script) {
+    this.script = script;
+    const { inputs, uploads, fresh, batches, live } = script;
+    this.#first = inputs.length + uploads.length;
+    const count = this.#first + fresh.length;
+    this.#buffers = new Array<null>(count).fill(null);
+    this.#memory = new Array<null>(count).fill(null);
+    this.#bases = new Array<number>(count).fill(0);
+    this.#since = new Array<number>(count).fill(0);
+    this.#nodes = new Array<null>(inputs.length).fill(null);
+    this.#storages = new Array<null>(inputs.length).fill(null);
+    this.#numbers = new Array<number>(live.length).fill(0);
+    this.#batches = batches.map((steps) =>
+      steps.map((step): Built => {
+        const places =
+          step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
+        const slots = [...new Set(places.map(({ slot }) => this.#at(slot)))];
+        const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
+        return { step, slots, hasNumbers, command: null, at: 0 };
+      }),
+    );
+  }
+
+  #at(slot: number): number {
+    return slot >= 0 ? slot : this.#first - 1 - slot;
+  }
+
+  /** The tensor that names an input. */
+  #handle({ sources }: Input, source: number, args: readonly unknown[]): TensorHandle {
+    const { handle, argument } = sources[source]!;
+    return handle ?? (args[argument] as TensorHandle);
+  }
+
+  /** True if the script does what the function would do with these arguments, as far as that can be seen. */
+  fits(args: readonly unknown[]): boolean {
+    const { state, inputs, uploads, decisions, tracked, forgotten } = this.script;
+    if (stateOf(getEngine()) !== state) return false;
+    if (graph.leaves !== tracked || state.forgotten !== forgotten || state.pool.lost !== null) return false;
+    const mark = nextMark();
+    this.#clock++;
+    for (let i = 0; i < inputs.length; i++) if (!this.#inputFits(i, inputs[i]!, args, mark)) return false;
+    for (const { handle } of uploads) if (handle.disposed) return false;
+    for (const { read, value } of decisions) if (!Object.is(read(), value)) return false;
+    return true;
+  }
+
+  #inputFits(at: number, input: Input, args: readonly unknown[], mark: number): boolean {
+    const { sources, written } = input;
+    const { node } = this.#handle(input, 0, args);
+    for (let i = 0; i < sources.length; i++) {
+      const { handle, argument } = sources[i]!;
+      const named = handle ?? (args[argument] as TensorHandle);
+      if (named.disposed || named.node !== node || (argument >= 0 && args[argument] !== named)) return false;
+    }
+    const { storage } = node;
+    if (storage === null || node.pins !== 0 || node.requiresGrad !== input.requiresGrad) return false;
+    const { slot } = node;
+    if (slot !== null ? slot === releasedSlot || slot.grad !== null : node.requiresGrad) return false;
+    const buffer = storage.buffer as PoolBuffer;
+    if (storage !== this.#storages[at] || node !== this.#nodes[at]) {
+      if (!this.#lies(input, storage, buffer) || !Object.is(knownValue(node), input.value)) return false;
+      this.#nodes[at] = node;
+      this.#storages[at] = storage;
+    }
+    // Only what is nobody else's is written over.
+    if (written && (buffer.refs !== 1 || node.handles !== input.names || node.uses !== 0)) return false;
+    if (buffer.memory.refused != null) return false;
+    this.#keep(at, buffer, storage.view.offset * input.unit);
+    if (buffer.mark !== mark) {
+      if (input.beside !== at) return false;
+      buffer.mark = mark;
+      buffer.index = at;
+      return true;
+    }
+    return buffer.index === input.beside && this.#bases[at]! - this.#bases[buffer.index]! === input.shift;
+  }
+
+  /** True if the planner would make the same of a value that lies there. */
+  #lies({ strides, offset, unit, written }: Input, { view }: NodeStorage, buffer: PoolBuffer): boolean {
+    const { state } = this.script;
+    if (buffer.pool !== state.pool) return false;
+    for (let axis = 0; axis < strides.length; axis++) if (view.strides[axis] !== strides[axis]) return false;
+    return written ? view.offset * unit === offset : (view.offset * unit - offset) % state.engine.caps.bindAlign === 0;
+  }
+
+  #keep(at: number, buffer: PoolBuffer, base: number): void {
+    this.#buffers[at] = buffer;
+    const { memory } = buffer;
+    if (memory === this.#memory[at] && base === this.#bases[at]) return;
+    this.#since[at] = this.#clock;
+    this.#memory[at] = memory;
+    this.#bases[at] = base;
+  }
+
+  /** Runs a script that fits. False, with nothing done, where that cannot be done now. */
+  run(args: readonly unknown[]): { readonly value: unknown } | null {
+    const { state, effects, draws, uploads, inputs, fresh } = this.script;
+    const { engine, pool } = state;
+    const { calls } = graph;
+    let done = 0;
+    let taken = 0;
+    try {
+      for (; done < effects.length; done++) effects[done]!.run();
+      this.#askNumbers(calls);
+      for (let i = 0; i < uploads.length; i++)
+        this.#keep(inputs.length + i, uploads[i]!.handle.node.storage!.buffer as PoolBuffer, 0);
+      for (; taken < fresh.length; taken++) {
+        const one = fresh[taken]!;
+        if (one !== null) this.#keep(this.#first + taken, pool.alloc(one.bytes, one.sizeClass), 0);
+      }
+      if (engine.confirming?.() != null) throw notNow;
+      for (let at = 0; at < inputs.length; at++) if (inputs[at]!.written) this.#buffers[at]!.dropCopies();
+      for (const batch of this.#batches) runs.submit(engine, this.#commands(batch));
+    } catch {
+      // The function is called instead, which meets the same and says so.
+      while (done > 0) effects[--done]!.undo?.();
+      while (taken > 0) this.#giveBack(--taken);
+      return null;
+    }
+    graph.calls = calls + draws;
+    const value = this.#hand(args);
+    while (taken > 0) this.#giveBack(--taken);
+    this.#count();
+    return { value };
+  }
+
+  #giveBack(at: number): void {
+    const slot = this.#first + at;
+    if (this.script.fresh[at] !== null) this.#buffers[slot]!.release();
+    this.#buffers[slot] = null;
+  }
+
+  #count(): void {
+    const { state, flushes, kernels } = this.script;
+    state.replays = (state.replays ?? 0) + 1;
+    state.flushes += flushes;
+    state.kernels += kernels;
+    state.inFlight += flushes;
+    state.pool.age();
+    if (graph.pending.length > 0) finishFlush();
+    shadow(download);
+  }
+
+  #askNumbers(calls: number): void {
+    const { live } = this.script;
+    for (let i = 0; i < live.length; i++) this.#numbers[i] = numberFor(live[i]!, calls);
+  }
+
+  #commands(batch: readonly Built[]): Command[] {
+    const commands = new Array<Command>(batch.length);
+    for (let i = 0; i < batch.length; i++) {
+      const built = batch[i]!;
+      const { command } = built;
+      if (command === null || this.#moved(built)) {
+        built.command = this.#build(built.step);
+        built.at = this.#clock;
+      } else if (built.hasNumbers && built.step.kind === 'dispatch')
+        built.command = { ...(command as Extract<Command, { kind: 'dispatch' }>), scalars: this.#scalars(built.step) };
+      commands[i] = built.command!;
+    }
+    return commands;
+  }
+
+  #moved({ slots, at }: Built): boolean {
+    for (let i = 0; i < slots.length; i++) if (this.#since[slots[i]!]! > at) return true;
+    return false;
+  }
+
+  #bind({ slot, offset, bytes }: { slot: number; offset: number; bytes: number }): Binding {
+    const at = this.#at(slot);
+    return { buffer: this.#memory[at]!, offset: offset + this.#bases[at]!, bytes };
+  }
+
+  #scalars({ scalars }: Extract<Step, { kind: 'dispatch' }>): (number | bigint)[] {
+    const values = new Array<number | bigint>(scalars.length);
+    for (let i = 0; i < scalars.length; i++) {
+      const scalar = scalars[i]!;
+      values[i] = typeof scalar === 'object' ? this.#numbers[scalar.live]! : scalar;
+    }
+    return values;
+  }
+
+  #build(step: Step): Command {
+    if (step.kind === 'copy') return { kind: 'copy', from: this.#bind(step.from), to: this.#bind(step.to) };
+    if (step.kind === 'fill') return { kind: 'fill', to: this.#bind(step.to), pattern: step.pattern };
+    const { kind, kernel, bindings, groups } = step;
+    const bound = new Array<Binding>(bindings.length);
+    for (let i = 0; i < bindings.length; i++) bound[i] = this.#bind(bindings[i]!);
+    return { kind, kernel, bindings: bound, scalars: this.#scalars(step), groups };
+  }
+
+  /** Tensors name what was computed; returns the result. */
+  #hand(args: readonly unknown[]): unknown {
+    const { made, assigned, result, inputs } = this.script;
+    // Storages first: what tensors name no longer is given back.
+    const values = made.map(({ shape, dtype, ...storage }, i) => {
+      const node = bufferNode(this.#storage(storage, made[i]!.dtype), shape, dtype);
+      if (storage.released) {
+        node.slot = releasedSlot;
+        node.requiresGrad = true;
+      }
+      return node;
+    });
+    const changes = assigned.map((change) => {
+      if (change.inPlace) return null;
+      const { shape, dtype } = inputs[change.input]!;
+      return bufferNode(this.#storage(change, dtype), shape, dtype);
+    });
+    for (const [i, change] of assigned.entries()) {
+      const node = changes[i];
+      if (node == null) continue;
+      const handle = this.#handle(inputs[change.input]!, change.source, args);
+      handle.rebind(node, handle.node.slot);
+    }
+    const handles: Tensor[] = [];
+    const handleOf = (at: number): Tensor => {
+      if (handles[at] === undefined) {
+        beginOp(made[at]!.label);
+        handles[at] = wrap(values[at]!);
+      }
+      return handles[at];
+    };
+    const tensor = (value: unknown): unknown => {
+      if (!(value instanceof Result)) return value;
+      return value.made >= 0 ? handleOf(value.made) : this.#handle(inputs[value.input]!, value.source, args);
+    };
+    return typeof result !== 'object' || result === null || result instanceof Result
+      ? tensor(result)
+      : mapNested('compile', result, null, tensor, () => null);
+  }
+
+  /** With a count of its buffer. */
+  #storage({ slot, offset, strides }: Storage, dtype: Input['dtype']): NodeStorage {
+    const at = this.#at(slot);
+    const buffer = this.#buffers[at]!;
+    buffer.retain();
+    const unit = this.script.state.elementBytes[dtypeInfo[dtype].id]!;
+    return { buffer, view: { strides, offset: offset + this.#bases[at]! / unit } };
+  }
+}
+
+const notNow = new Error('the device has not said yet whether it has the memory');
+
+function numberFor(live: Live, calls: number): number | bigint {
+  if (live.kind === 'read') {
+    const value: unknown = live.read();
+    // The function says what is wrong with it.
+    if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint') throw notNow;
+    return numberOf(Number(value), live.dtype);
+  }
+  let key: RandomKey = generatedKey(calls + live.call);
+  for (const part of live.path) key = threefry(key, [part, 1]);
+  return key[live.word]!;
+}

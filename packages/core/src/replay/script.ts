@@ -1,0 +1,318 @@
+/**
+ * Scripts: what one call of a compiled function handed to the engine, with places in the stead of memory and of numbers; and how two of them
+ * are compared. Made by observation.ts, run by run-script.ts.
+ */
+import type { CompiledKernel, Groups } from '../engine/engine.ts';
+import { isOp, type Node } from '../graph/node.ts';
+import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
+import type { EngineState } from '../runtime/run.ts';
+import type { DType, TypedArray } from '../shape/dtype.ts';
+import type { Shape } from '../shape/view.ts';
+import type { TensorHandle } from '../tensor/handle.ts';
+
+/**
+ * Who names the value of an input: a tensor, and which argument it was, -1 for one from outside. Null for an argument that was another tensor
+ * at another call: any may be there. An argument that was always the same tensor could be one that the function knows by itself.
+ */
+export interface Source {
+  handle: TensorHandle | null;
+  readonly argument: number;
+}
+
+/** A value in memory that a call reads or assigns. */
+export interface Input {
+  /** All that name it: they named one node, so they must do so at each call. */
+  readonly sources: Source[];
+  /** How many tensors that are. */
+  names: number;
+  readonly shape: Shape;
+  readonly dtype: DType;
+  readonly strides: readonly number[];
+  /** Bytes of an element. */
+  readonly unit: number;
+  /** Bytes from the beginning of its buffer. */
+  readonly offset: number;
+  /** What it was when it was recorded. */
+  readonly node: Node;
+  readonly requiresGrad: boolean;
+  /** What it holds, where that is known without reading: graphs may be made for it. */
+  readonly value: number | bigint | null;
+  /** The first input in the same buffer, and how many bytes after that one it begins. */
+  readonly beside: number;
+  readonly shift: number;
+  /** A run writes over it. */
+  written: boolean;
+}
+
+/** Memory that a call takes: for results, and for what lives within the call. */
+export interface Fresh {
+  readonly bytes: number;
+  readonly sizeClass: number;
+}
+
+/** Data of the host that the function made a tensor of. */
+export interface Upload {
+  readonly handle: TensorHandle;
+  readonly data: TypedArray;
+}
+
+/**
+ * A place in memory. Slots count inputs first, then uploads; what is fresh is -1, -2 and so on. Of inputs the offset counts from where the
+ * input begins.
+ */
+export interface Place {
+  readonly slot: number;
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** A number of a command: the number itself, or the position among the numbers of a call. */
+export type Scalar = number | bigint | { readonly live: number };
+
+export type Step =
+  | {
+      readonly kind: 'dispatch';
+      readonly kernel: CompiledKernel;
+      readonly bindings: readonly Place[];
+      readonly scalars: readonly Scalar[];
+      readonly groups: Groups | null | undefined;
+    }
+  | { readonly kind: 'copy'; readonly from: Place; readonly to: Place }
+  | { readonly kind: 'fill'; readonly to: Place; readonly pattern: number };
+
+/** A number that each call asks for: read in JavaScript, or a word of a random key. */
+export type Live =
+  | { readonly kind: 'read'; readonly read: () => number; readonly dtype: DType }
+  | { readonly kind: 'word'; readonly call: number; readonly path: readonly number[]; readonly word: number };
+
+export interface Effect {
+  readonly run: () => void;
+  readonly undo: (() => void) | undefined;
+}
+
+/** A value that decides what is recorded. */
+export interface Decision {
+  readonly read: () => unknown;
+  readonly value: unknown;
+}
+
+/** Where a value is after a call; the elements before it count as the bytes of places do. */
+export interface Storage {
+  readonly slot: number;
+  readonly offset: number;
+  readonly strides: readonly number[];
+}
+
+/** A tensor that the call made and returned. */
+export interface Made extends Storage {
+  readonly shape: Shape;
+  readonly dtype: DType;
+  /** Its history was used up: `backward()` says so. */
+  readonly released: boolean;
+  readonly label: string;
+}
+
+/** A tensor that the call assigned. */
+export interface Assigned extends Storage {
+  readonly input: number;
+  readonly source: number;
+  /** It is where it was before. */
+  readonly inPlace: boolean;
+}
+
+/** A tensor in the result: of those made, or the source of an input. */
+export class Result {
+  readonly made: number;
+  readonly input: number;
+  readonly source: number;
+
+  constructor(made: number, input: number, source: number) {
+    this.made = made;
+    this.input = input;
+    this.source = source;
+  }
+}
+
+/** What one flush of the call computed. */
+export interface Flushed {
+  readonly key: Int32Array;
+  /** Slot and offset of each leaf, two numbers each; what is fresh is -1. */
+  readonly leaves: readonly number[];
+  readonly scalars: readonly Scalar[];
+}
+
+export interface Script {
+  readonly state: EngineState;
+  /** Which plans were known: all may have been forgotten since, and kernels be others. */
+  readonly forgotten: object | undefined;
+  /** Whether gradients flowed to leaves. */
+  readonly tracked: boolean;
+  readonly inputs: readonly Input[];
+  readonly uploads: readonly Upload[];
+  /** Null where the memory is that of an upload. */
+  readonly fresh: readonly (Fresh | null)[];
+  readonly batches: readonly (readonly Step[])[];
+  readonly flushed: readonly Flushed[];
+  readonly live: readonly Live[];
+  readonly effects: readonly Effect[];
+  readonly decisions: readonly Decision[];
+  /** Keys that were taken from the generator. */
+  readonly draws: number;
+  readonly assigned: readonly Assigned[];
+  readonly made: readonly Made[];
+  /** The result with `Result`s for tensors. */
+  readonly result: unknown;
+  readonly flushes: number;
+  readonly kernels: number;
+  /** Kernels that it holds. */
+  readonly held: readonly KernelEntry[];
+}
+
+/** The number that fills a node, where the graph knows it, in memory or not. */
+export function knownValue(node: Node): number | bigint | null {
+  return isOp(node, 'constant') || isOp(node, 'scalar') ? node.attr.value : null;
+}
+
+const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean => {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+};
+
+/** True if two lists have as many entries, which are alike. */
+function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
+  return a.length === b.length && a.every((x, i) => same(x, b[i]!));
+}
+
+const samePlace = (a: Place, b: Place): boolean => a.slot === b.slot && a.offset === b.offset && a.bytes === b.bytes;
+const sameScalar = (a: Scalar, b: Scalar): boolean =>
+  typeof a === 'object' && typeof b === 'object' ? a.live === b.live : Object.is(a, b);
+
+function sameStep(a: Step, b: Step): boolean {
+  if (a.kind === 'dispatch')
+    return (
+      b.kind === 'dispatch' &&
+      a.kernel === b.kernel &&
+      alike(a.bindings, b.bindings, samePlace) &&
+      alike(a.scalars, b.scalars, sameScalar) &&
+      sameNumbers(a.groups ?? [], b.groups ?? [])
+    );
+  if (a.kind === 'copy') return b.kind === 'copy' && samePlace(a.from, b.from) && samePlace(a.to, b.to);
+  return b.kind === 'fill' && samePlace(a.to, b.to) && a.pattern === b.pattern;
+}
+
+/** Memory that a call takes is the planner's choice; what counts is that both are such. */
+const sameStorage = (a: Storage, b: Storage): boolean =>
+  a.slot < 0 || b.slot < 0
+    ? a.slot < 0 && b.slot < 0
+    : a.slot === b.slot && a.offset === b.offset && sameNumbers(a.strides, b.strides);
+
+/** Whether a value lies as another does; a run looks at that itself. */
+const liesAlike = (a: Input, b: Input): boolean =>
+  a.dtype === b.dtype &&
+  sameNumbers(a.shape, b.shape) &&
+  sameNumbers(a.strides, b.strides) &&
+  a.requiresGrad === b.requiresGrad &&
+  Object.is(a.value, b.value) &&
+  a.beside === b.beside &&
+  a.shift === b.shift;
+
+const namedAlike = (a: Input, b: Input): boolean =>
+  alike(a.sources, b.sources, (x, y) => x.argument === y.argument && (x.argument >= 0 || x.handle === y.handle));
+
+const bytesOf = ({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength);
+
+const sameUpload = (a: Upload, b: Upload): boolean =>
+  a.handle.dtype === b.handle.dtype &&
+  sameNumbers(a.handle.shape, b.handle.shape) &&
+  sameNumbers(bytesOf(a.data), bytesOf(b.data));
+
+function sameResult(a: unknown, b: unknown): boolean {
+  if (a instanceof Result)
+    return b instanceof Result && a.made === b.made && a.input === b.input && a.source === b.source;
+  if (Array.isArray(a)) return Array.isArray(b) && alike(a, b, sameResult);
+  if (typeof a !== 'object' || a === null || Object.getPrototypeOf(a) !== Object.prototype) return Object.is(a, b);
+  if (typeof b !== 'object' || b === null || Object.getPrototypeOf(b) !== Object.prototype) return false;
+  return (
+    alike(Object.keys(a), Object.keys(b), (x, y) => x === y) && alike(Object.values(a), Object.values(b), sameResult)
+  );
+}
+
+const sameLive = (a: Live, b: Live): boolean =>
+  a.kind === 'read'
+    ? b.kind === 'read' && a.dtype === b.dtype
+    : b.kind === 'word' && a.call === b.call && a.word === b.word && sameNumbers(a.path, b.path);
+
+/** How two calls differ, as a message says it; `seen`: a run would have seen it, and not begun. */
+export interface Difference {
+  readonly text: string;
+  readonly seen: boolean;
+}
+
+/** What two calls did differently; null: nothing that counts. */
+export function differenceOf(a: Script, b: Script): Difference | null {
+  if (a.state !== b.state) return { text: 'it ran on another engine', seen: true };
+  if (!alike(a.decisions, b.decisions, (x, y) => Object.is(x.value, y.value)) || a.tracked !== b.tracked)
+    return { text: 'a value given to hostValue (such as the mode of a module) is another one', seen: true };
+  const text = unseenDifference(a, b);
+  if (text !== null) return { text, seen: false };
+  return alike(a.inputs, b.inputs, liesAlike) ? null : { text: 'its tensors lie otherwise in memory', seen: true };
+}
+
+function unseenDifference(a: Script, b: Script): string | null {
+  if (!alike(a.uploads, b.uploads, sameUpload)) return 'data of the host that it makes tensors of is other data';
+  if (!alike(a.inputs, b.inputs, namedAlike)) return 'it uses other tensors from outside';
+  if (
+    a.draws !== b.draws ||
+    !alike(a.live, b.live, sameLive) ||
+    a.effects.length !== b.effects.length ||
+    a.flushed.length !== b.flushed.length
+  )
+    return 'it records other operations';
+  if (!alike(a.inputs, b.inputs, liesAlike)) return null;
+  if (!alike(a.flushed, b.flushed, (x, y) => sameNumbers(x.key, y.key) && sameNumbers(x.leaves, y.leaves)))
+    return 'it records other operations';
+  for (const [i, { scalars }] of a.flushed.entries())
+    for (const [k, scalar] of scalars.entries()) {
+      const other = b.flushed[i]!.scalars[k]!;
+      if (!sameScalar(scalar, other)) return `a number in it is ${told(other)}, and was ${told(scalar)}`;
+    }
+  if (!alike(a.assigned, b.assigned, (x, y) => sameStorage(x, y) && x.input === y.input && x.source === y.source))
+    return 'it assigns other tensors';
+  const sameMade = (x: Made, y: Made): boolean => sameStorage(x, y) && x.released === y.released;
+  if (!alike(a.made, b.made, sameMade) || !sameResult(a.result, b.result)) return 'it returns something else';
+  return null;
+}
+
+const told = (scalar: Scalar): string => (typeof scalar === 'object' ? 'one that is asked for' : String(scalar));
+
+const sameSlot = (a: Storage, b: Storage): boolean =>
+  a.slot === b.slot && a.offset === b.offset && sameNumbers(a.strides, b.strides);
+
+/** True if both hand the same commands to the engine: what computes the same may have been planned anew. */
+export function sameCommands(a: Script, b: Script): boolean {
+  return (
+    a.forgotten === b.forgotten &&
+    alike(a.inputs, b.inputs, (x, y) => x.written === y.written) &&
+    alike(a.fresh, b.fresh, (x, y) => x?.sizeClass === y?.sizeClass) &&
+    alike(a.made, b.made, sameSlot) &&
+    alike(a.assigned, b.assigned, (x, y) => sameSlot(x, y) && x.inPlace === y.inPlace) &&
+    alike(a.batches, b.batches, (x, y) => alike(x, y, sameStep))
+  );
+}
+
+/** Arguments of which both calls had other tensors may be any tensors. */
+export function freeArguments(script: Script, other: Script): void {
+  for (const [i, { sources }] of script.inputs.entries())
+    for (const [k, source] of sources.entries())
+      if (source.handle !== other.inputs[i]!.sources[k]!.handle) source.handle = null;
+}
+
+/** Gives back what a script holds. */
+export function endScript({ uploads, state, held }: Script): void {
+  for (const { handle } of uploads) handle.dispose();
+  state.recordings = (state.recordings ?? 0) - 1;
+  // A lost engine has no kernels to give back.
+  if (state.pool.lost === null) state.kernelCache.drop(held);
+}
