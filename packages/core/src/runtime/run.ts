@@ -18,6 +18,14 @@ import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
 
+/** Plans of earlier processes (stored/). */
+export interface KeptPlans {
+  /** The plan of a cone, or null. */
+  find(options: PlanOptions, cone: Cone): Plan | null;
+  /** A plan was made for one size. Called before the cone is cleared. */
+  made(engine: IEngine, cone: Cone, plan: Plan): void;
+}
+
 /** Everything kept for one engine. */
 export interface EngineState {
   readonly engine: IEngine;
@@ -32,8 +40,9 @@ export interface EngineState {
   flushes: number;
   planHits: number;
   planMisses: number;
-  /** Plans made for one size. */
+  /** Plans made for one size, and those that an earlier process has made. */
   ownPlans: number;
+  keptPlans: number;
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
   kernels: number;
@@ -72,6 +81,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
+  /** Plans of earlier processes, where they are asked for. */
+  kept: KeptPlans | null = null;
   /** Whom hints go to. */
   logger: Logger | null = usualLogger;
 }
@@ -110,6 +121,7 @@ export function stateOf(engine: IEngine): EngineState {
       planHits: 0,
       planMisses: 0,
       ownPlans: 0,
+      keptPlans: 0,
       planning: 0,
       kernels: 0,
       inFlight: 0,
@@ -278,14 +290,19 @@ export function planOf(state: EngineState, cone: Cone): Plan {
   }
   state.planMisses++;
   const started = performance.now();
-  const { dynamicSizes, logger } = runs;
+  const { dynamicSizes, logger, kept } = runs;
   const options = optionsOf(state);
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     state.families ??= newFamilies();
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
   }
-  if (plan === undefined) state.ownPlans++;
-  plan ??= makePlan(cone, options);
+  if (plan === undefined) {
+    const known = kept?.find(options, cone);
+    if (known) state.keptPlans++;
+    else state.ownPlans++;
+    plan = known ?? makePlan(cone, options);
+    if (!known) kept?.made(state.engine, cone, plan);
+  }
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;

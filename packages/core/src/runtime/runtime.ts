@@ -30,6 +30,8 @@ export interface ScheduleStats {
   readonly planMisses: number;
   /** Plans made, for one size or a class of sizes. What misses and makes none is bound to a plan of its class. */
   readonly plansMade: number;
+  /** Plans that an earlier process has made (`usePlanCache`). */
+  readonly plansLoaded: number;
   /** Plans held now. */
   readonly plans: number;
   /** Plans made for all sizes of a class, and how often one was bound to a size that is new. */
@@ -201,7 +203,8 @@ export function deviceOf(node: Node): string {
  */
 export function stats(engine: IEngine = getEngine()): ScheduleStats {
   checkEngine('stats', engine);
-  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning, ownPlans } = stateOf(engine);
+  const { flushes, planHits, planMisses, kernels, plans, pool, families, planning, ownPlans, keptPlans } =
+    stateOf(engine);
   const { size = 0, binds = 0, made = 0 } = families ?? {};
   const { bytes } = pool.memory();
   const plansMade = ownPlans + made;
@@ -210,6 +213,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     planHits,
     planMisses,
     plansMade,
+    plansLoaded: keptPlans,
     plans: plans.size,
     families: size,
     binds,

@@ -120,7 +120,8 @@ export class KernelCache {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
-    const compiled = this.#engine.compile(programs);
+    const codes = fresh.flatMap(({ lowered, bindings }) => lowered!.codes ?? bindings.map(() => null));
+    const compiled = this.#engine.compile(programs, codes);
     let at = 0;
     for (const entry of fresh) {
       entry.compiled = compiled.slice(at, (at += entry.bindings.length));

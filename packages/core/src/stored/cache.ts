@@ -1,0 +1,267 @@
+/**
+ * Plans of earlier processes: read once, found in memory while the program runs, and written behind its back.
+ *
+ * Nothing here fails for the program: an entry that is no plan for the cone that asks is as none, and what cannot be written is told once.
+ */
+import { checkoutStamp, usualStore } from '#plan-store';
+import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
+import { CompileError } from '../engine/errors.ts';
+import type { Cone } from '../planner/capture/cone.ts';
+import type { Plan, PlanOptions } from '../planner/plan.ts';
+import { type KeptPlans, runs } from '../runtime/run.ts';
+import { PolygradError } from '../shape/errors.ts';
+import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
+import { ByteWriter } from './bytes.ts';
+import { contextOf, format } from './context.ts';
+import { type Entry, isFor, keyOf, seal, sha256, unseal } from './entries.ts';
+import { type Pause, readPlan, writePlan } from './plans.ts';
+import type { PlanLimits, PlanStore } from './store.ts';
+import { version } from './version.ts';
+
+/** Where plans are kept, and how many. */
+export interface PlanCacheOptions {
+  /** In Node: the folder; by default `polygrad/plans` in XDG_CACHE_HOME or in `.cache` of the home folder. */
+  readonly folder?: string;
+  /** In pages: the name of the database. Default `polygrad-plans`. */
+  readonly database?: string;
+  /** Another place. */
+  readonly store?: PlanStore;
+  /** Plans of one version are not used by another. It is the library's, and this besides. */
+  readonly version?: string;
+  /** Most bytes kept. Default 64 MiB. */
+  readonly mostBytes?: number;
+  /** Most plans kept. Default 512. */
+  readonly mostPlans?: number;
+}
+
+/** The plans in use. */
+export interface PlanCache {
+  /** Plans that were read and may be asked for. */
+  readonly plans: number;
+  /** Resolves when all plans made so far are written, or found impossible to write. A program that is about to end waits for it. */
+  saved(): Promise<void>;
+  /** No plan is looked up or written any more. */
+  stop(): void;
+}
+
+/** An entry in memory. */
+interface Held extends Entry {
+  readonly name: string;
+}
+
+/** A plan to be written. */
+interface Made {
+  readonly key: Omit<Entry, 'plan'>;
+  readonly plan: Plan;
+  readonly engine: IEngine;
+}
+
+/** Plans that wait to be written; more are let go. */
+const mostWaiting = 64;
+/** Milliseconds of encoding after which other work has its turn, and before the first. */
+const turn = 4;
+const delay = 20;
+
+function hex(bytes: Uint8Array, count: number): string {
+  return Array.from(bytes.subarray(0, count), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A function later; a program that has ended does not wait for it. */
+function later(f: () => void, milliseconds: number): void {
+  const timer: unknown = setTimeout(f, milliseconds);
+  (timer as { unref?: () => void }).unref?.();
+}
+
+class StoredPlans implements KeptPlans, PlanCache {
+  readonly #store: PlanStore;
+  readonly #limits: PlanLimits;
+  /** What names of this version begin with. */
+  readonly #prefix: string;
+  readonly #logger: () => Logger | null;
+  readonly #known = new Map<string, Map<number, Held[]>>();
+  readonly #waiting: Made[] = [];
+  readonly #written = new Set<string>();
+  #working: Promise<void> | null = null;
+  #told = false;
+  #stopped = false;
+  plans = 0;
+
+  constructor(store: PlanStore, limits: PlanLimits, prefix: string) {
+    this.#store = store;
+    this.#limits = limits;
+    this.#prefix = prefix;
+    const here = runs;
+    this.#logger = () => here.logger;
+  }
+
+  async load(): Promise<void> {
+    try {
+      for (const { name, bytes } of await this.#store.load(this.#prefix, this.#limits)) {
+        const entry = await unseal(bytes);
+        if (entry === null) this.#refuse(name, 'it is damaged');
+        else this.#add({ ...entry, name });
+      }
+    } catch (error) {
+      this.#tell(`plans cannot be read: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  #add(entry: Held): void {
+    const { context, hash } = entry;
+    let plans = this.#known.get(context);
+    if (plans === undefined) this.#known.set(context, (plans = new Map()));
+    const list = plans.get(hash);
+    if (list === undefined) plans.set(hash, [entry]);
+    else list.push(entry);
+    this.plans++;
+  }
+
+  find(options: PlanOptions, cone: Cone): Plan | null {
+    const context = this.#stopped ? null : contextOf(options.engine);
+    const list = context === null ? undefined : this.#known.get(context)?.get(cone.hash);
+    const entry = list?.find((each) => isFor(each, cone));
+    if (list === undefined || entry === undefined) return null;
+    try {
+      return readPlan(entry.plan, cone, options);
+    } catch (error) {
+      // A lost device, or code on its way, says nothing of the plan.
+      if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
+      list.splice(list.indexOf(entry), 1);
+      this.plans--;
+      this.#refuse(entry.name, error instanceof Error ? error.message : String(error));
+      return null;
+    }
+  }
+
+  made(engine: IEngine, cone: Cone, plan: Plan): void {
+    if (this.#stopped || plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
+    const context = contextOf(engine);
+    if (context === null) return;
+    this.#waiting.push({ key: keyOf(context, cone), plan, engine });
+    if (this.#waiting.length === 1 && this.#working === null) later(() => void this.#work(), delay);
+  }
+
+  async saved(): Promise<void> {
+    // Timers that do not keep a program alive do while somebody waits for them.
+    const hold = setInterval(() => {}, 1000);
+    try {
+      while (this.#waiting.length > 0 || this.#working !== null) await this.#work();
+    } finally {
+      clearInterval(hold);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#waiting.length = 0;
+    this.#known.clear();
+    this.plans = 0;
+    if (runs.kept === this) runs.kept = null;
+  }
+
+  #work(): Promise<void> {
+    this.#working ??= this.#writeAll().finally(() => {
+      this.#working = null;
+    });
+    return this.#working;
+  }
+
+  async #writeAll(): Promise<void> {
+    let since = performance.now();
+    const pause: Pause = () => {
+      if (performance.now() - since < turn) return null;
+      return new Promise((resolve) =>
+        later(() => {
+          since = performance.now();
+          resolve();
+        }, 0),
+      );
+    };
+    for (let made = this.#waiting.shift(); made !== undefined; made = this.#waiting.shift()) {
+      try {
+        await this.#write(made, pause);
+      } catch (error) {
+        this.#tell(`plans cannot be kept: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+  }
+
+  async #write({ key, plan, engine }: Made, pause: Pause): Promise<void> {
+    const name = await this.#nameOf(key);
+    if (this.#written.has(name)) return;
+    this.#written.add(name);
+    const isCode = engine.codeKey !== undefined && engine.codeOf !== undefined;
+    const codeOf = (kernel: CompiledKernel) => (isCode ? engine.codeOf!(kernel) : null);
+    const bytes = await writePlan(plan, codeOf, pause);
+    if (bytes !== null && !this.#stopped)
+      await this.#store.save(name, await seal({ ...key, plan: bytes }), this.#limits);
+  }
+
+  async #nameOf({ context, key, primitives }: Made['key']): Promise<string> {
+    const out = new ByteWriter();
+    out.text(context);
+    out.text(primitives.join());
+    out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
+    return this.#prefix + hex(await sha256(out.take()), 16);
+  }
+
+  /** An entry that cannot be used is no longer there. */
+  #refuse(name: string, why: string): void {
+    this.#tell(`a kept plan is not used, and is made anew: ${why}`);
+    this.#written.delete(name);
+    this.#store.remove(name).catch(() => {});
+  }
+
+  #tell(text: string): void {
+    if (this.#told) return;
+    this.#told = true;
+    // Not within planning: whoever listens may compute.
+    void Promise.resolve(`[polygrad] ${text}`).then((said) => this.#logger()?.(said));
+  }
+}
+
+const isText = [(x: unknown): boolean => typeof x === 'string' && x !== '', 'a text'] as const;
+const isStore = [
+  (x: unknown): boolean => typeof (x as PlanStore | null)?.load === 'function',
+  'a store of plans: { load, save, remove }',
+] as const;
+const rules: OptionRules<PlanCacheOptions> = {
+  folder: isText,
+  database: isText,
+  store: isStore,
+  version: isText,
+  mostBytes: numberFrom(1),
+  mostPlans: numberFrom(1, undefined, true),
+};
+
+/**
+ * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes as long as a later one,
+ * nearly. Plans come from a folder that only the user can read, in pages from IndexedDB. They are verified before they run; what is damaged, or is
+ * of another version, engine, device or number of threads, is planned anew. Results are the same, bit for bit.
+ *
+ * Call it before the first computation. Writing goes on behind the program's back, and never keeps it alive: a program that is about to end
+ * awaits `saved()`.
+ *
+ * @returns the plans in use, when all that are there are read
+ * @throws ArgumentError for options that are none
+ * @example
+ * import { setEngine, softmax, stats, tensor } from '@polygrad/core';
+ * import { usePlanCache } from '@polygrad/core/plans';
+ * const plans = await usePlanCache({ folder: 'plans', version: '1.0' });
+ * await softmax(tensor([1, 2, 3])).data();
+ * stats().plansLoaded; // 0 now, 1 in the next process
+ * await plans.saved();
+ */
+export async function usePlanCache(options: PlanCacheOptions = {}): Promise<PlanCache> {
+  checkFields('usePlanCache', options, rules);
+  const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
+  const here = runs;
+  const ofCheckout = options.version === undefined && version === '0.0.0';
+  const whole = [format, version, options.version ?? '', ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
+  const prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
+  const limits = { bytes: mostBytes, plans: mostPlans };
+  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, prefix);
+  await cache.load();
+  here.kept = cache;
+  return cache;
+}
