@@ -34,8 +34,8 @@ const ending = '.plan';
 const beside = '.part';
 /** What a process that ended has left beside its files is deleted so many milliseconds later. */
 const leftAfter = 3_600_000;
-/** How many writes there are between two looks at the size of the folder. */
-const writesBetweenLooks = 32;
+/** Most writes between two looks at the size of the folder; fewer where it is to hold few entries. */
+const mostWritesBetween = 32;
 
 const host = (): NodeProcess | undefined => (globalThis as { process?: NodeProcess }).process;
 
@@ -116,7 +116,8 @@ class PlanFolder implements PlanStore {
       await promises.rm(part, { force: true }).catch(() => {});
       throw error;
     }
-    if (this.#writes++ % writesBetweenLooks === 0) await this.#tidy(limits);
+    const between = Math.max(1, Math.min(mostWritesBetween, limits.plans >> 3));
+    if (this.#writes++ % between === 0) await this.#tidy(limits);
   }
 
   async remove(name: string): Promise<void> {
