@@ -173,10 +173,16 @@ export function writeProgram(out: ByteWriter, program: Program): void {
   out.float(cost.flops);
   out.float(cost.bytes);
   out.uint(transforms === undefined ? 0 : transforms.length + 1);
+  // Loops are numbered in this process: those of a program from 0.
+  const numbers = new Map<number, number>();
+  const numberOf = (loop: number): number => {
+    if (!numbers.has(loop)) numbers.set(loop, numbers.size);
+    return numbers.get(loop)!;
+  };
   for (const { name: step, loops, made, args } of transforms ?? []) {
     out.text(step);
-    out.ints(loops);
-    out.ints(made);
+    out.ints(loops.map(numberOf));
+    out.ints(made.map(numberOf));
     out.text(JSON.stringify(args));
   }
   writeProduct(out, product);
