@@ -257,7 +257,12 @@ export async function usePlanCache(options: PlanCacheOptions = {}): Promise<Plan
   const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
   const here = runs;
   const ofCheckout = options.version === undefined && version === '0.0.0';
-  const whole = [format, version, options.version ?? '', ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
+  const whole = [
+    format,
+    version,
+    options.version ?? '',
+    ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : '',
+  ];
   const prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
   const limits = { bytes: mostBytes, plans: mostPlans };
   const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, prefix);

@@ -70,7 +70,7 @@ describe('programs as bytes', () => {
     };
     for (let at = 0; at < bytes.length; at += 11) {
       const changed = bytes.slice();
-      changed[at]! ^= 1 << at % 8;
+      changed[at]! ^= 1 << (at % 8);
       attempt(changed);
       expect(() => readProgram(new ByteReader(bytes.subarray(0, at)))).toThrow(Damaged);
     }

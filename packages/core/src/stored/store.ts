@@ -30,5 +30,7 @@ export interface PlanStore {
 /** Those of a list, newest first, that stay within limits. */
 export function within<T extends { readonly size: number }>(newestFirst: readonly T[], limits: PlanLimits): T[] {
   let bytes = 0;
-  return newestFirst.slice(0, limits.plans).filter(({ size }) => (bytes += size) <= limits.bytes);
+  return newestFirst
+    .slice(0, limits.plans)
+    .filter(({ size }) => size <= limits.bytes && (bytes += size) <= limits.bytes);
 }
