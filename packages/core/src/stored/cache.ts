@@ -57,7 +57,7 @@ interface Made {
 }
 
 /** Plans that wait to be written; more are let go. */
-const mostWaiting = 64;
+const mostWaiting = 512;
 /** Milliseconds of encoding after which other work has its turn, and before the first. */
 const turn = 4;
 const delay = 20;
