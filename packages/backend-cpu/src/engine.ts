@@ -15,6 +15,7 @@ import {
   type EngineLostInfo,
   type EngineMemory,
   type IEngine,
+  type KeptCode,
   type KernelSource,
   showEngine,
 } from '@polygrad/core/engine';
@@ -50,6 +51,7 @@ export class CpuEngine implements IEngine {
   readonly device: string;
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;
+  readonly codeKey: string;
   readonly #state = new EngineState();
   readonly #threads: number;
   readonly #memory: WebAssembly.Memory;
@@ -70,6 +72,7 @@ export class CpuEngine implements IEngine {
     this.#memory = memory;
     this.#import = setup.memoryImport;
     this.#target = target;
+    this.codeKey = JSON.stringify(target);
     const wide = target.addressBits === 64;
     const args = new ArgsBlock(memory, wide);
     const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
@@ -137,15 +140,22 @@ export class CpuEngine implements IEngine {
     }
     if (fresh.length > 0) {
       this.#workers?.start();
-      const module = this.#load(fresh.map(({ program }) => emitFunction(checkSlots(program), this.#target)));
+      const bodies = fresh.map(
+        ({ program }) => (program.kept as FunctionBody | null) ?? emitFunction(checkSlots(program), this.#target),
+      );
+      const module = this.#load(bodies);
       module.users = fresh.length;
-      for (const [index, f] of fresh.entries()) this.#codes.add(new Code(f.packed, module, index));
+      for (const [index, f] of fresh.entries()) this.#codes.add(new Code(f.packed, module, index, bodies[index]!));
     }
     return packed.map((p, i) => {
       const code = codes[i] ?? this.#codes.find(p)!;
       code.users++;
       return new CpuKernel(p, code, this.#threads);
     });
+  }
+
+  codeOf(kernel: CompiledKernel): KeptCode {
+    return (kernel as CpuKernel).code.body as FunctionBody & KeptCode;
   }
 
   release(kernels: readonly CompiledKernel[]): void {
@@ -213,9 +223,10 @@ export class CpuEngine implements IEngine {
   #builtin(name: keyof BuiltinCodes): Code {
     if (this.#builtins === null) {
       const fill = fillProgram();
-      const module = this.#load([copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)]);
+      const bodies = [copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)] as const;
+      const module = this.#load(bodies);
       const packed = packProgram(fill);
-      this.#builtins = { copy: new Code(packed, module, 0), fill: new Code(packed, module, 1) };
+      this.#builtins = { copy: new Code(packed, module, 0, bodies[0]), fill: new Code(packed, module, 1, bodies[1]) };
     }
     return this.#builtins[name];
   }

@@ -5,7 +5,7 @@
  */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
 import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
-import { exportName } from './asm/module.ts';
+import { exportName, type FunctionBody } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Shares, Work } from './threads/work.ts';
 import type { Published } from './threads/workers.ts';
@@ -29,9 +29,11 @@ export class Code {
   readonly module: CodeModule;
   readonly index: number;
   readonly fn: KernelFunction;
+  readonly body: FunctionBody;
   users = 0;
 
-  constructor(program: PackedProgram, module: CodeModule, index: number) {
+  constructor(program: PackedProgram, module: CodeModule, index: number, body: FunctionBody) {
+    this.body = body;
     this.program = program;
     this.module = module;
     this.index = index;

@@ -7,9 +7,10 @@
  * folder of that program, or appear in it by one rename.
  */
 import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { refusalOf } from './private-folder.ts';
+import { refusalOf } from '@polygrad/core/engine/folders';
 
 /** Programs share that many files, by hash: none is ever deleted, as somebody may wait for it. */
 const files = 256;
@@ -22,7 +23,7 @@ export function poclLockFolder(): string {
 
 /** The file to lock for a program, known by what it consists of; '' where the folder cannot be used. */
 export function lockFileOf(folder: string, program: readonly string[]): string {
-  if (process.platform === 'win32' || refusalOf(folder) !== null) return '';
+  if (process.platform === 'win32' || refusalOf(fs, folder) !== null) return '';
   const hash = createHash('sha256');
   for (const part of program) hash.update(`${part}\n`);
   return join(folder, `${hash.digest().readUInt32LE(0) % files}`);

@@ -6,22 +6,11 @@
  * and renamed, so readers never see half of one. The folder must belong to the user alone: otherwise somebody else could put code into it.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
+import { linkSync, lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { refusalOf } from './private-folder.ts';
+import { readPlainFile, refusalOf } from '@polygrad/core/engine/folders';
 
 const magic = Buffer.from('PGCLBIN2');
 const hashBytes = 32;
@@ -55,16 +44,16 @@ export class ProgramCache {
 
   constructor(folder: string) {
     this.folder = folder;
-    this.refused = refusalOf(folder);
+    this.refused = refusalOf(fs, folder);
   }
 
   /** The program in which the kernel of this key lies, or null. */
   read(key: string): CachedProgram | null {
     if (this.refused !== null) return null;
     const path = join(this.folder, key + ending);
-    const file = readPlainFile(path);
+    const file = readPlainFile(fs, path, mostBytes);
     if (file === null) return null;
-    const found = file === 'no file' ? null : programIn(file, key);
+    const found = file === 'no file' ? null : programIn(Buffer.from(file.buffer, file.byteOffset, file.length), key);
     if (found === null) discard(path);
     return found;
   }
@@ -120,26 +109,6 @@ export class ProgramCache {
     } catch {
       // Somebody else is tidying up.
     }
-  }
-}
-
-/** The bytes of a plain file, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'. */
-function readPlainFile(path: string): Buffer | 'no file' | null {
-  let file: number;
-  try {
-    // Windows has neither of these flags, nor what they are against.
-    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
-  } catch (error) {
-    // A link and a socket cannot be opened so.
-    return /^(ELOOP|ENXIO)$/.test((error as NodeJS.ErrnoException).code ?? '') ? 'no file' : null;
-  }
-  try {
-    const status = fstatSync(file);
-    return status.isFile() && status.size <= mostBytes ? readFileSync(file) : 'no file';
-  } catch {
-    return null;
-  } finally {
-    closeSync(file);
   }
 }
 

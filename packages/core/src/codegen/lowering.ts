@@ -50,5 +50,7 @@ export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
 
 /** The programs of a lowered kernel as an engine takes them. */
 export function legalPrograms({ dispatches }: Lowered, caps: CodegenCaps): readonly Program[] {
-  return dispatches.map(({ program }) => caps.lowering.legalize?.(program, caps) ?? program);
+  return dispatches.map(({ program }) =>
+    program.kept === undefined ? (caps.lowering.legalize?.(program, caps) ?? program) : program,
+  );
 }

@@ -4,7 +4,7 @@
  * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
-import type { Program, LoopKernel } from '../ir/ir.ts';
+import type { KeptCode, Program, LoopKernel } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { Lowered, NestLowering } from '../codegen/lowering.ts';
 import type { Contraction, ProductLibrary, Way } from '../contraction/contraction.ts';
@@ -138,6 +138,10 @@ export interface IEngine {
   downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
   /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
   compile(programs: readonly Program[]): readonly CompiledKernel[];
+  /** Present where code is worth keeping between processes: all that decides, beside a program, what its code is. */
+  readonly codeKey?: string;
+  /** The code of a kernel, where there is a `codeKey`. An engine with that key may be given it with an equal program (`Program.kept`). */
+  codeOf?(kernel: CompiledKernel): KeptCode;
   /**
    * Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. Where the engine knows,
    * `told` hears how far it is: at once, and after every kernel.

@@ -33,8 +33,9 @@ export interface EngineState {
   flushes: number;
   planHits: number;
   planMisses: number;
-  /** Plans made for one size. */
+  /** Plans made for one size, and plans that an earlier process has made. */
   ownPlans: number;
+  keptPlans: number;
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
   kernels: number;
@@ -78,6 +79,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
+  /** Plans for one size: made, or found among those of earlier processes (stored/). */
+  makePlan: (cone: Cone, options: PlanOptions) => Plan = makePlan;
   /** Whom hints go to. */
   logger: Logger | null = usualLogger;
 }
@@ -116,6 +119,7 @@ export function stateOf(engine: IEngine): EngineState {
       planHits: 0,
       planMisses: 0,
       ownPlans: 0,
+      keptPlans: 0,
       planning: 0,
       kernels: 0,
       inFlight: 0,
@@ -293,7 +297,7 @@ export function planOf(state: EngineState, cone: Cone): Plan {
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
   }
   if (plan === undefined) state.ownPlans++;
-  plan ??= makePlan(cone, options);
+  plan ??= runs.makePlan(cone, options);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;
@@ -390,7 +394,9 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Comma
     const values =
       scalars.length === 0
         ? noScalars
-        : scalars.map((local) => (local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value));
+        : scalars.map((local) =>
+            local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value,
+          );
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;

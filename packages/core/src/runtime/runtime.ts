@@ -30,6 +30,8 @@ export interface ScheduleStats {
   readonly planMisses: number;
   /** Plans made, for one size or a class of sizes. What misses and makes none is bound to a plan of its class. */
   readonly plansMade: number;
+  /** Plans that an earlier process has made (`usePlanCache`). */
+  readonly plansLoaded: number;
   /** Plans held now. */
   readonly plans: number;
   /** Plans made for all sizes of a class, and how often one was bound to a size that is new. */
@@ -214,6 +216,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     families,
     planning,
     ownPlans,
+    keptPlans,
     replays = 0,
     recordings = 0,
   } = stateOf(engine);
@@ -225,6 +228,7 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     planHits,
     planMisses,
     plansMade,
+    plansLoaded: keptPlans,
     plans: plans.size,
     families: size,
     binds,

@@ -1,0 +1,2 @@
+/** Entry point @polygrad/core/engine/folders: what engines that keep files between processes share. */
+export { readPlainFile, refusalOf } from '../stored/private-folder.ts';

@@ -1,0 +1,329 @@
+/**
+ * Plans of earlier processes: read once, found in memory while the program runs, and written behind its back.
+ *
+ * Nothing here fails for the program: an entry that is no plan for the cone that asks is as none, and what cannot be written is told once.
+ */
+import { checkoutStamp, usualStore } from '#plan-store';
+import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
+import { CompileError } from '../engine/errors.ts';
+import type { Cone } from '../planner/capture/cone.ts';
+import { makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
+import { runs, stateOf } from '../runtime/run.ts';
+import { PolygradError } from '../shape/errors.ts';
+import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
+import { ByteWriter } from './bytes.ts';
+import { contextOf, format } from './context.ts';
+import { type Entry, isFor, keyOf, placeOf, seal, sha256, unseal, unsealNow } from './entries.ts';
+import { type Pause, readPlan, writePlan } from './plans.ts';
+import type { PlanLimits, PlanStore } from './store.ts';
+import { version } from './version.ts';
+
+/** Where plans are kept, and how many. */
+export interface PlanCacheOptions {
+  /** In Node: the folder; by default `polygrad/plans` in XDG_CACHE_HOME or in `.cache` of the home folder. */
+  readonly folder?: string;
+  /** In pages: the name of the database. Default `polygrad-plans`. */
+  readonly database?: string;
+  /** Another place. */
+  readonly store?: PlanStore;
+  /** Plans of one version are not used by another. It is the library's, and this besides. */
+  readonly version?: string;
+  /** Most bytes kept. Default 64 MiB. */
+  readonly mostBytes?: number;
+  /** Most plans kept. Default 512. */
+  readonly mostPlans?: number;
+}
+
+/** The plans in use. */
+export interface PlanCache {
+  /** Plans that were read and may be asked for. */
+  readonly plans: number;
+  /** Resolves when all plans made so far are written, or found impossible to write. A program that is about to end waits for it. */
+  saved(): Promise<void>;
+  /** No plan is looked up or written any more. */
+  stop(): void;
+}
+
+/** An entry in memory. */
+interface Held extends Entry {
+  readonly name: string;
+}
+
+/** A plan to be written. */
+interface Made {
+  readonly key: Omit<Entry, 'plan'>;
+  readonly plan: Plan;
+  readonly engine: IEngine;
+}
+
+/** Plans that wait to be written; more are let go. */
+const mostWaiting = 512;
+/** Milliseconds of encoding after which other work has its turn, and before the first. */
+const turn = 4;
+const delay = 20;
+
+/** How long the last part of a name is, which tells entries of one place apart. */
+const nameLength = 32;
+
+function hex(bytes: Uint8Array, count: number): string {
+  return Array.from(bytes.subarray(0, count), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A function later; a program that has ended does not wait for it. */
+function later(f: () => void, milliseconds: number): void {
+  const timer: unknown = setTimeout(f, milliseconds);
+  (timer as { unref?: () => void }).unref?.();
+}
+
+class StoredPlans implements PlanCache {
+  readonly #store: PlanStore;
+  readonly #limits: PlanLimits;
+  /** What names of this version begin with. */
+  #prefix = '';
+  readonly #logger: () => Logger | null;
+  /** Entries by place, and names of those that were not read yet. */
+  readonly #known = new Map<string, Held[]>();
+  readonly #names = new Map<string, string[]>();
+  readonly #waiting: Made[] = [];
+  readonly #written = new Set<string>();
+  #working: Promise<void> | null = null;
+  /** Writing will begin, or go on. */
+  #isDue = false;
+  #told = false;
+  #stopped = false;
+  plans = 0;
+
+  constructor(store: PlanStore, limits: PlanLimits) {
+    this.#store = store;
+    this.#limits = limits;
+    const here = runs;
+    this.#logger = () => here.logger;
+  }
+
+  /** Reads what is there. False where plans can be neither found nor kept. */
+  async load(own = ''): Promise<boolean> {
+    const ofCheckout = own === '' && version === '0.0.0';
+    const whole = [format, version, own, ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
+    try {
+      this.#prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
+    } catch {
+      this.#tell('plans are not kept: crypto.subtle is missing, which pages have on HTTPS and localhost');
+      return false;
+    }
+    const { atHand } = this.#store;
+    try {
+      if (atHand === undefined) {
+        for (const { name, bytes } of await this.#store.load(this.#prefix, this.#limits)) {
+          this.plans++;
+          this.#take(name, await unseal(bytes));
+        }
+        return true;
+      }
+      for (const name of await atHand.names(this.#prefix)) {
+        const place = name.slice(this.#prefix.length, -nameLength);
+        this.#names.set(place, [...(this.#names.get(place) ?? []), name]);
+        this.plans++;
+      }
+    } catch (error) {
+      this.#tell(`plans cannot be read: ${error instanceof Error ? error.message : error}`);
+    }
+    return true;
+  }
+
+  #take(name: string, entry: Entry | null): void {
+    if (entry === null) {
+      this.#refuse(name, 'it is damaged');
+      return;
+    }
+    const place = placeOf(entry.context, entry.hash);
+    this.#known.set(place, [...(this.#known.get(place) ?? []), { ...entry, name }]);
+  }
+
+  /** Reads what has the place and was not read yet. */
+  #read(place: string): void {
+    const names = this.#names.get(place);
+    const { atHand } = this.#store;
+    if (names === undefined || atHand === undefined) return;
+    this.#names.delete(place);
+    for (const name of names) {
+      try {
+        const bytes = atHand.read(name);
+        if (bytes === null) this.plans--;
+        else this.#take(name, unsealNow(bytes, atHand.sha256));
+      } catch (error) {
+        this.#refuse(name, error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+
+  /** Finds the plan of a cone, or makes it. */
+  readonly plan = (cone: Cone, options: PlanOptions): Plan => {
+    const found = this.#find(cone, options);
+    if (found === null) {
+      const made = makePlan(cone, options);
+      this.#made(options.engine, cone, made);
+      return made;
+    }
+    const state = stateOf(options.engine);
+    state.ownPlans--;
+    state.keptPlans++;
+    return found;
+  };
+
+  #find(cone: Cone, options: PlanOptions): Plan | null {
+    const context = contextOf(options.engine);
+    if (context === null) return null;
+    const place = placeOf(context, cone.hash);
+    this.#read(place);
+    const list = this.#known.get(place);
+    const entry = list?.find((each) => isFor(each, context, cone));
+    if (list === undefined || entry === undefined) return null;
+    try {
+      return readPlan(entry.plan, cone, options);
+    } catch (error) {
+      // A lost device, or code on its way, says nothing of the plan.
+      if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
+      list.splice(list.indexOf(entry), 1);
+      this.#refuse(entry.name, error instanceof Error ? error.message : String(error));
+      return null;
+    }
+  }
+
+  #made(engine: IEngine, cone: Cone, plan: Plan): void {
+    if (this.#stopped || plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
+    const context = contextOf(engine);
+    if (context === null) return;
+    this.#waiting.push({ key: keyOf(context, cone), plan, engine });
+    if (this.#isDue) return;
+    this.#isDue = true;
+    later(() => {
+      this.#isDue = false;
+      void this.#work();
+    }, delay);
+  }
+
+  async saved(): Promise<void> {
+    // Timers that do not keep a program alive do while somebody waits for them.
+    const hold = setInterval(() => {}, 1000);
+    try {
+      while (this.#waiting.length > 0 || this.#working !== null) await this.#work();
+    } finally {
+      clearInterval(hold);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#waiting.length = 0;
+    this.#known.clear();
+    this.#names.clear();
+    this.plans = 0;
+    if (runs.makePlan === this.plan) runs.makePlan = makePlan;
+  }
+
+  #work(): Promise<void> {
+    this.#working ??= this.#writeAll().finally(() => {
+      this.#working = null;
+    });
+    return this.#working;
+  }
+
+  async #writeAll(): Promise<void> {
+    let since = performance.now();
+    const pause: Pause = () => {
+      if (performance.now() - since < turn) return null;
+      return new Promise((resolve) =>
+        later(() => {
+          since = performance.now();
+          resolve();
+        }, 0),
+      );
+    };
+    for (let made = this.#waiting.shift(); made !== undefined; made = this.#waiting.shift()) {
+      try {
+        await this.#write(made, pause);
+      } catch (error) {
+        this.#tell(`plans cannot be kept: ${error instanceof Error ? error.message : error}`);
+      }
+    }
+  }
+
+  async #write({ key, plan, engine }: Made, pause: Pause): Promise<void> {
+    const name = await this.#nameOf(key);
+    if (this.#written.has(name)) return;
+    this.#written.add(name);
+    const isCode = engine.codeKey !== undefined && engine.codeOf !== undefined;
+    const codeOf = (kernel: CompiledKernel) => (isCode ? engine.codeOf!(kernel) : null);
+    const bytes = await writePlan(plan, codeOf, pause);
+    if (bytes !== null && !this.#stopped)
+      await this.#store.save(name, await seal({ ...key, plan: bytes }), this.#limits);
+  }
+
+  async #nameOf({ context, hash, key, primitives }: Made['key']): Promise<string> {
+    const out = new ByteWriter();
+    out.text(context);
+    out.text(primitives.join());
+    out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
+    return this.#prefix + placeOf(context, hash) + hex(await sha256(out.take()), nameLength / 2);
+  }
+
+  /** An entry that cannot be used is no longer there. */
+  #refuse(name: string, why: string): void {
+    this.#tell(`a kept plan is not used, and is made anew: ${why}`);
+    this.plans--;
+    this.#written.delete(name);
+    Promise.resolve()
+      .then(() => this.#store.remove(name))
+      .catch(() => {});
+  }
+
+  #tell(text: string): void {
+    if (this.#told) return;
+    this.#told = true;
+    // Not within planning: whoever listens may compute.
+    void Promise.resolve(`[polygrad] ${text}`).then((said) => this.#logger()?.(said));
+  }
+}
+
+const isText = [(x: unknown): boolean => typeof x === 'string' && x !== '', 'a text'] as const;
+const isStore = [
+  (x: unknown): boolean => typeof (x as PlanStore | null)?.load === 'function',
+  'a store of plans: { load, save, remove }',
+] as const;
+const rules: OptionRules<PlanCacheOptions> = {
+  folder: isText,
+  database: isText,
+  store: isStore,
+  version: isText,
+  mostBytes: numberFrom(1),
+  mostPlans: numberFrom(1, undefined, true),
+};
+
+/**
+ * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes as long as a later one,
+ * nearly. Plans come from a folder that only the user can read, in pages from IndexedDB. They are verified before they run; what is damaged, or is
+ * of another version, engine, device or number of threads, is planned anew. Results are the same, bit for bit.
+ *
+ * Call it before the first computation. Writing goes on behind the program's back, and never keeps it alive: a program that is about to end
+ * awaits `saved()`.
+ *
+ * @returns the plans in use, when all that are there are read
+ * @throws ArgumentError for options that are none
+ * @example
+ * import '@polygrad/backend-cpu';
+ * import { softmax, stats, tensor } from '@polygrad/core';
+ * import { usePlanCache } from '@polygrad/core/plans';
+ * const plans = await usePlanCache({ folder: 'plans', version: '1.0' });
+ * await softmax(tensor([1, 2, 3])).data();
+ * const { plansMade, plansLoaded } = stats(); // made by the first process, loaded by the second
+ * await plans.saved();
+ */
+export async function usePlanCache(options: PlanCacheOptions = {}): Promise<PlanCache> {
+  checkFields('usePlanCache', options, rules);
+  const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
+  const here = runs;
+  const limits = { bytes: mostBytes, plans: mostPlans };
+  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits);
+  if (await cache.load(options.version)) here.makePlan = cache.plan;
+  return cache;
+}

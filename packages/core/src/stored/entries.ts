@@ -1,0 +1,116 @@
+/**
+ * Entries of the cache: what a plan is for, and its bytes, with a hash of all of it.
+ *
+ * A plan is for a cone: the integers of its signature, and which primitives they number, in a context (context.ts).
+ */
+import { definitionAt } from '../graph/definition.ts';
+import type { Cone } from '../planner/capture/cone.ts';
+import { ByteReader, ByteWriter, check, Damaged } from './bytes.ts';
+
+/** A plan that was read, or is to be written. */
+export interface Entry {
+  readonly context: string;
+  readonly hash: number;
+  readonly key: Int32Array;
+  /** Numbers of primitives, which depend on what a program imports, with their names. */
+  readonly primitives: readonly (readonly [id: number, name: string])[];
+  readonly plan: Uint8Array;
+}
+
+/** What a plan of this cone is for. */
+export function keyOf(context: string, cone: Cone): Omit<Entry, 'plan'> {
+  const primitives = new Map<number, string>();
+  for (let i = 0; i < cone.count; i++) {
+    const { kind, op } = cone.nodes[i]!;
+    primitives.set(kind, op);
+  }
+  const { data, length } = cone.key;
+  return { context, hash: cone.hash, key: data.slice(0, length), primitives: [...primitives] };
+}
+
+/** True if the entry is for the cone. */
+export function isFor({ context, key, primitives }: Entry, own: string, cone: Cone): boolean {
+  if (context !== own) return false;
+  const { data, length } = cone.key;
+  if (key.length !== length) return false;
+  for (let i = 0; i < length; i++) if (key[i] !== data[i]) return false;
+  return primitives.every(([id, name]) => definitionAt(id)?.op === name);
+}
+
+/** Where entries for a context and a hash of a cone are found: what their names begin with, after the version. Others seldom share it. */
+export function placeOf(context: string, hash: number): string {
+  let a = 0x811c9dc5;
+  let b = context.length;
+  for (let i = 0; i < context.length; i++) {
+    const code = context.charCodeAt(i);
+    a = Math.imul(a ^ code, 0x01000193);
+    b = Math.imul(b ^ code, 0x85ebca6b);
+    b ^= b >>> 13;
+  }
+  return `${hex32(a)}${hex32(b)}-${hex32(hash)}-`;
+}
+
+const hex32 = (x: number): string => (x >>> 0).toString(16).padStart(8, '0');
+
+const magic = new TextEncoder().encode('PGPLAN1\n');
+const hashBytes = 32;
+const bodyAt: number = magic.length + hashBytes;
+
+/** SHA-256. */
+export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+}
+
+/** An entry as a file has it. */
+export async function seal({ context, hash, key, primitives, plan }: Entry): Promise<Uint8Array<ArrayBuffer>> {
+  const out = new ByteWriter();
+  out.text(context);
+  out.int(hash);
+  out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
+  out.uint(primitives.length);
+  for (const [id, name] of primitives) {
+    out.uint(id);
+    out.text(name);
+  }
+  out.raw(plan);
+  const body = out.take();
+  const file = new Uint8Array(bodyAt + body.length);
+  file.set(magic);
+  file.set(await sha256(body), magic.length);
+  file.set(body, bodyAt);
+  return file;
+}
+
+/** What a file has besides its hash, or null for something else. */
+function bodyOf(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
+  return file.length <= bodyAt || magic.some((byte, i) => file[i] !== byte) ? null : file.subarray(bodyAt);
+}
+
+/** The entry of a file, or null for one that is not whole, or is something else. */
+export async function unseal(file: Uint8Array<ArrayBuffer>): Promise<Entry | null> {
+  const body = bodyOf(file);
+  return body === null ? null : entryOf(file, body, await sha256(body));
+}
+
+/** The same without waiting. */
+export function unsealNow(file: Uint8Array<ArrayBuffer>, hash: (bytes: Uint8Array) => Uint8Array): Entry | null {
+  const body = bodyOf(file);
+  return body === null ? null : entryOf(file, body, hash(body));
+}
+
+function entryOf(file: Uint8Array, body: Uint8Array, found: Uint8Array): Entry | null {
+  if (found.some((byte, i) => file[magic.length + i] !== byte)) return null;
+  try {
+    const from = new ByteReader(body);
+    const context = from.text();
+    const hash = from.int();
+    const ints = from.bytes();
+    check(ints.length % 4 === 0, 'a key');
+    const key = new Int32Array(new Uint8Array(ints).buffer);
+    const primitives = from.list((): [number, string] => [from.uint(), from.text()]);
+    return { context, hash, key, primitives, plan: from.rest() };
+  } catch (error) {
+    if (error instanceof Damaged) return null;
+    throw error;
+  }
+}

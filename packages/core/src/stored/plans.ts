@@ -1,0 +1,268 @@
+/**
+ * Plans as bytes, and back, for the cone that asks: every slot, size and offset is checked against it.
+ *
+ * Plans for one size only: those of families are bound by functions of the size, and are made when a second size comes.
+ */
+import type { CompiledKernel } from '../engine/engine.ts';
+import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
+import type { Attrs } from '../graph/node.ts';
+import type { KeptCode, Program } from '../ir/ir.ts';
+import { programOf } from '../ir/program.ts';
+import { type Cone, viewBase, viewSpan } from '../planner/capture/cone.ts';
+import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
+import {
+  type BindingPlan,
+  block,
+  type BufferPlan,
+  type DispatchPlan,
+  type OutputPlan,
+  type Plan,
+  type PlanOptions,
+} from '../planner/plan.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { ByteReader, ByteWriter, check } from './bytes.ts';
+import { isLong, readProgram, writeProgram } from './programs.ts';
+
+const latin1 = new TextDecoder('latin1');
+
+// Kernels: their programs, and code where the engine has some.
+
+function writeKernel({ compiled }: KernelEntry, codes: readonly (KeptCode | null)[]): Uint8Array {
+  const out = new ByteWriter();
+  out.uint(compiled.length);
+  compiled.forEach(({ program }, i) => {
+    writeProgram(out, program);
+    writeCode(out, codes[i]!);
+  });
+  return out.take();
+}
+
+function readKernel(bytes: Uint8Array): Lowered {
+  const from = new ByteReader(bytes);
+  // What they bind stands in plans.
+  const dispatches = from.list((): LoweredDispatch => {
+    const program = readProgram(from);
+    return { program: programOf({ ...program, kept: readCode(from) }), bindings: [] };
+  });
+  check(from.done, 'the end of a kernel');
+  return { dispatches, temps: [] };
+}
+
+function writeCode(out: ByteWriter, code: KeptCode | null): void {
+  out.byte(Number(code !== null));
+  if (code === null) return;
+  const fields = Object.entries(code);
+  out.uint(fields.length);
+  for (const [name, value] of fields) {
+    out.text(name);
+    out.byte(typeof value === 'string' ? 0 : value instanceof Uint8Array ? 1 : 2);
+    if (typeof value === 'string') out.text(value);
+    else if (value instanceof Uint8Array) out.bytes(value);
+    else out.ints(value);
+  }
+}
+
+function readCode(from: ByteReader): KeptCode | null {
+  if (from.byte() === 0) return null;
+  const fields = from.list((): [string, KeptCode[string]] => {
+    const name = from.text();
+    const kind = from.byte();
+    return [name, kind === 0 ? from.text() : kind === 1 ? from.bytes() : from.ints()];
+  });
+  return Object.fromEntries(fields);
+}
+
+// Plans.
+
+/** Waits where work has gone on for some milliseconds: encoding holds nobody up for long. */
+export type Pause = () => Promise<void> | null;
+
+/** A plan as bytes, or null for one that cannot be kept. */
+export async function writePlan(
+  plan: Plan,
+  codeOf: (kernel: CompiledKernel) => KeptCode | null,
+  pause: Pause,
+): Promise<Uint8Array | null> {
+  if (plan.size !== 0) return null;
+  const out = new ByteWriter();
+  const entries = [...new Set(plan.kernels)];
+  out.uint(entries.length);
+  for (const entry of entries) {
+    if (entry.compiled.length === 0 || entry.compiled.some(({ failure }) => failure != null)) return null;
+    out.bytes(writeKernel(entry, entry.compiled.map(codeOf)));
+    await pause();
+  }
+  out.uint(plan.kernels.length);
+  for (const entry of plan.kernels) out.uint(entries.indexOf(entry));
+  for (const { bindings, scalars } of plan.dispatches) {
+    out.uint(bindings.length);
+    for (const { kind, at, unit, offset, bytes } of bindings) {
+      out.uint(2 * at + Number(kind === 'leaf'));
+      out.uint(unit);
+      out.int(offset);
+      out.uint(bytes);
+    }
+    out.uint(scalars.length);
+    for (const local of scalars) out.uint(local);
+  }
+  out.uint(plan.buffers.length);
+  for (const { bytes, donor } of plan.buffers) {
+    out.uint(bytes);
+    out.int(donor);
+  }
+  out.uint(plan.blocks.length);
+  for (const { bytes } of plan.blocks) out.uint(bytes);
+  out.uint(plan.outputs.length);
+  for (const { leaf, at, view } of plan.outputs) {
+    out.uint(2 * at + Number(leaf));
+    out.ints(view.strides);
+    out.int(view.offset);
+  }
+  return out.take();
+}
+
+/** What a plan says of memory, checked against the cone. */
+class Places {
+  readonly cone: Cone;
+  readonly options: PlanOptions;
+  readonly buffers: readonly BufferPlan[];
+  readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
+  readonly #leaves: ReadonlySet<number>;
+
+  constructor(cone: Cone, options: PlanOptions, buffers: readonly BufferPlan[], blocks: Places['blocks']) {
+    this.cone = cone;
+    this.options = options;
+    this.buffers = buffers;
+    this.blocks = blocks;
+    this.#leaves = new Set(cone.leaves.values());
+    const donatable = new Set(cone.donatable.values());
+    for (const { bytes, donor } of buffers) {
+      this.#checkBytes(bytes);
+      if (donor === -1) continue;
+      // Each gives its memory once.
+      check(donatable.delete(donor), 'a donor');
+      check(bytes <= this.#leaf(donor).end, 'the bytes of a donor');
+    }
+    for (const { bytes } of blocks) this.#checkBytes(bytes);
+  }
+
+  #checkBytes(bytes: number): void {
+    check(bytes <= this.options.engine.caps.maxBufferBytes, 'the bytes of a buffer');
+  }
+
+  elementBytes(dtype: DType): number {
+    return this.options.elementBytes[dtypeInfo[dtype].id]!;
+  }
+
+  /** The bytes of a leaf from its view's offset: where it begins, at most, and ends. */
+  #leaf(local: number): { readonly unit: number; readonly begin: number; readonly end: number } {
+    check(this.#leaves.has(local), 'a leaf');
+    const node = this.cone.nodes[local]!;
+    const { strides, offset } = this.cone.storageOf(node).view;
+    const unit = this.elementBytes(node.dtype);
+    const first = viewBase(node.shape, strides, offset);
+    const aligned = (first * unit) % this.options.engine.caps.bindAlign;
+    const begin = (first - offset) * unit;
+    return { unit, begin: begin - aligned, end: begin + viewSpan(node.shape, strides) * unit };
+  }
+
+  #taken(at: number): number {
+    const place = this.buffers[at] ?? this.blocks[at - this.buffers.length];
+    check(place !== undefined, 'a buffer');
+    return place.bytes;
+  }
+
+  checkBinding({ kind, at, unit, offset, bytes }: BindingPlan, { dtype, arg }: Program['params'][number]): void {
+    check(arg.length * this.elementBytes(dtype) <= bytes, 'the length of a binding');
+    if (kind === 'taken') {
+      check(offset >= 0 && offset % this.options.engine.caps.bindAlign === 0, 'an offset');
+      check(offset + bytes <= this.#taken(at), 'a binding');
+      return;
+    }
+    const leaf = this.#leaf(at);
+    check(arg.access === 'read' && unit === leaf.unit, 'a leaf that is bound');
+    check(-offset >= leaf.begin && bytes - offset <= leaf.end, 'a part of a leaf');
+  }
+
+  checkOutput({ leaf, at, view: { strides, offset } }: OutputPlan, local: number): void {
+    const { shape, dtype } = this.cone.nodes[local]!;
+    check(strides.length === shape.length, 'the rank of an output');
+    const span = viewSpan(shape, strides);
+    const unit = this.elementBytes(dtype);
+    const own = leaf ? this.#leaf(at) : { unit, begin: 0, end: this.#taken(at) };
+    check(leaf || at < this.buffers.length, 'the buffer of an output');
+    if (span === 0) return;
+    const first = viewBase(shape, strides, offset) * unit;
+    check(unit === own.unit && first >= own.begin && first + span * unit <= own.end, 'the place of an output');
+  }
+
+  checkScalar(local: number, dtype: DType): void {
+    const node = this.cone.nodes[local];
+    check(local < this.cone.count && node?.op === 'scalar' && node.storage === null, 'a scalar');
+    check((typeof (node.attr as Attrs['scalar']).value === 'bigint') === isLong(dtype), 'the dtype of a scalar');
+  }
+}
+
+/** The plan of a cone, whose kernels the cache holds from now on. Throws Damaged for bytes that are none. */
+export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions): Plan {
+  const from = new ByteReader(bytes);
+  const { kernels } = options;
+  const entries: KernelEntry[] = [];
+  let taken = false;
+  try {
+    from.list(() => {
+      const kernel = from.bytes();
+      entries.push(kernels.findOr(`kept ${latin1.decode(kernel)}`, () => readKernel(kernel)));
+    });
+    const used = from.list(() => from.among(entries));
+    const bound = used.map(({ bindings }) =>
+      bindings.map(() => {
+        const places = from.list((): BindingPlan => {
+          const at = from.uint();
+          const [unit, offset, size] = [from.uint(), from.int(), from.uint()];
+          const kind = at % 2 === 1 ? 'leaf' : 'taken';
+          return { kind, at: Math.floor(at / 2), unit, offset, bytes: size, bytesAt: null };
+        });
+        return { bindings: places, scalars: from.uints() };
+      }),
+    );
+    const buffers = from.list((): BufferPlan => ({ ...block(from.uint()), donor: from.int(), bytesAt: null }));
+    const blocks = from.list(() => block(from.uint()));
+    const outputs = from.list((): OutputPlan => {
+      const at = from.uint();
+      return { leaf: at % 2 === 1, at: Math.floor(at / 2), view: { strides: from.ints(), offset: from.int() } };
+    });
+    check(from.done && outputs.length === cone.outputs.length, 'the end of a plan');
+    const places = new Places(cone, options, buffers, blocks);
+    for (const [i, output] of outputs.entries()) places.checkOutput(output, cone.outputs.data[i]!);
+    for (const [u, entry] of used.entries()) {
+      for (const [i, { params, scalars }] of slotsOfKernel(entry).entries()) {
+        const { bindings, scalars: locals } = bound[u]![i]!;
+        check(params.length === bindings.length && scalars.length === locals.length, 'the slots of a kernel');
+        for (const [slot, b] of bindings.entries()) places.checkBinding(b, params[slot]!);
+        for (const [slot, local] of locals.entries()) places.checkScalar(local, scalars[slot]!);
+      }
+    }
+    kernels.take(used);
+    taken = true;
+    const dispatches = used.flatMap(({ compiled }, u) =>
+      compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
+    );
+    return { dispatches, buffers, outputs, blocks, kernels: used, size: 0 };
+  } finally {
+    // Kernels of a plan that is refused are forgotten, but for those that others have.
+    if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));
+  }
+}
+
+/** What kernels that were read bind: engines make programs again for whoever asks. */
+const slotsOf = new WeakMap<KernelEntry, readonly Pick<Program, 'params' | 'scalars'>[]>();
+
+function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 'scalars'>[] {
+  let slots = slotsOf.get(entry);
+  if (slots === undefined) {
+    slots = entry.lowered!.dispatches.map(({ program: { params, scalars } }) => ({ params, scalars }));
+    slotsOf.set(entry, slots);
+  }
+  return slots;
+}

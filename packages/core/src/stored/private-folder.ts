@@ -1,0 +1,99 @@
+/**
+ * Folders that belong to one user alone, as others could put code or links into them; and plain files in them.
+ *
+ * Node's `fs` is handed over by whoever has it: this file is in pages too.
+ */
+
+/** What is asked of a file. */
+interface Status {
+  readonly uid: number;
+  readonly mode: number;
+  readonly size: number;
+  isFile(): boolean;
+  isDirectory(): boolean;
+}
+
+/** The part of `node:fs` that is needed. */
+export interface SyncFiles {
+  readonly constants: { readonly O_RDONLY: number; readonly O_NOFOLLOW?: number; readonly O_NONBLOCK?: number };
+  existsSync(path: string): boolean;
+  lstatSync(path: string): Status;
+  mkdirSync(path: string, options: { mode: number }): unknown;
+  openSync(path: string, flags: number): number;
+  fstatSync(file: number): Status;
+  readFileSync(file: number): Uint8Array<ArrayBuffer>;
+  closeSync(file: number): void;
+}
+
+interface HostProcess {
+  readonly platform: string;
+  getuid?(): number;
+}
+
+const codeOf = (error: unknown): string => (error as { code?: string }).code ?? '';
+
+/**
+ * Makes the folder; says why it must not be used, or null.
+ *
+ * @example
+ * import * as fs from 'node:fs';
+ * import { refusalOf } from '@polygrad/core/engine/folders';
+ * console.log(refusalOf(fs, 'own')); //=> null
+ */
+export function refusalOf(fs: SyncFiles, folder: string): string | null {
+  const host = (globalThis as { process?: HostProcess }).process;
+  try {
+    makeFolder(fs, folder);
+    const status = fs.lstatSync(folder);
+    if (!status.isDirectory()) return `${folder} is not a folder`;
+    if (host?.platform === 'win32') return null;
+    if (status.uid !== host?.getuid?.()) return `${folder} belongs to another user`;
+    if ((status.mode & 0o077) !== 0)
+      return `${folder} is open to other users (mode ${(status.mode & 0o777).toString(8)}): chmod 700 makes it usable`;
+    return null;
+  } catch (error) {
+    return `${folder} cannot be used: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+/** Makes a folder and those above it. Node 20's own recursive way never ends where a file system takes no folders (/proc). */
+function makeFolder(fs: SyncFiles, folder: string): void {
+  if (fs.existsSync(folder)) return;
+  const above = folder.replace(/[\\/]+[^\\/]*[\\/]*$/, '');
+  if (above !== folder && above !== '') makeFolder(fs, above);
+  try {
+    fs.mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Somebody else may have made it meanwhile.
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/**
+ * The bytes of a plain file of at most so many, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'.
+ *
+ * @example
+ * import * as fs from 'node:fs';
+ * import { readPlainFile } from '@polygrad/core/engine/folders';
+ * fs.writeFileSync('plain', 'text');
+ * console.log(readPlainFile(fs, 'plain', 100)?.length, readPlainFile(fs, 'plain', 3)); //=> 4 no file
+ */
+export function readPlainFile(fs: SyncFiles, path: string, most: number): Uint8Array<ArrayBuffer> | 'no file' | null {
+  const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
+  let file: number;
+  try {
+    // Windows has neither of these flags, nor what they are against.
+    file = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    // A link and a socket cannot be opened so.
+    return /^(ELOOP|ENXIO)$/.test(codeOf(error)) ? 'no file' : null;
+  }
+  try {
+    const status = fs.fstatSync(file);
+    return status.isFile() && status.size <= most ? fs.readFileSync(file) : 'no file';
+  } catch {
+    return null;
+  } finally {
+    fs.closeSync(file);
+  }
+}

@@ -1,0 +1,78 @@
+/** Programs as bytes: what is read is what was written, to the last bit, and nothing else is read. */
+import { randomProgram } from '@polygrad/testing';
+import { describe, expect, it } from 'vitest';
+import { ProgramBuilder } from '../ir/builder/builder.ts';
+import type { Program } from '../ir/ir.ts';
+import { highOf, lowOf } from '../ir/node.ts';
+import { printProgram } from '../ir/print.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { ByteReader, ByteWriter, Damaged } from './bytes.ts';
+import { readProgram, writeProgram } from './programs.ts';
+
+function bytesOf(program: Program): Uint8Array {
+  const out = new ByteWriter();
+  writeProgram(out, program);
+  return out.take();
+}
+
+describe('programs as bytes', () => {
+  it('are the same programs when they are read, with what is known of their integers', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const { program } = randomProgram(seed);
+      const bytes = bytesOf(program);
+      const from = new ByteReader(bytes);
+      const again = readProgram(from);
+      expect(from.done).toBe(true);
+      expect(printProgram(again)).toBe(printProgram(program));
+      expect({ ...again, params: [], body: [] }).toEqual({ ...program, params: [], body: [] });
+      expect(again.params.map(({ arg }) => arg)).toEqual(program.params.map(({ arg }) => arg));
+      const bounds = ({ body }: Program) => body.map((n) => [lowOf(n), highOf(n)]);
+      expect(bounds(again)).toEqual(bounds(program));
+      expect(bytesOf(again)).toEqual(bytes);
+    }
+  });
+
+  it('keep the bits of constants of every dtype', () => {
+    const numbers: Partial<Record<DType, readonly (number | bigint)[]>> = {
+      int64: [0n, -1n, -(2n ** 63n), 2n ** 63n - 1n],
+      uint64: [0n, 2n ** 64n - 1n],
+      int32: [0, -1, -(2 ** 31), 2 ** 31 - 1],
+      uint32: [0, 2 ** 32 - 1],
+      bool: [0, 1],
+      int8: [-128, 127],
+      uint16: [65535],
+    };
+    const floats = [0, -0, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 1.5, 2 ** -149, 5e-324];
+    for (const dtype of Object.keys(dtypeInfo) as DType[]) {
+      const b = new ProgramBuilder();
+      const values = numbers[dtype] ?? floats;
+      const out = b.e.param(0, dtype, 'write', values.length);
+      for (const [i, value] of values.entries()) b.store(out, b.e.i32(i), b.e.constant(dtype, value));
+      const program = b.build({ name: 'constants' });
+      const again = readProgram(new ByteReader(bytesOf(program)));
+      const constants = ({ body }: Program) =>
+        body.flatMap((n) => (n.op === 'STORE' && n.src[2].op === 'CONST' ? [n.src[2].arg.value] : []));
+      const [found, wanted] = [constants(again), constants(program)];
+      expect(wanted.length).toBe(values.length);
+      for (const [i, value] of wanted.entries()) expect(found[i], `${dtype} ${value}`).toBe(value);
+    }
+  });
+
+  it('are refused, or other programs that verify, where a byte is another or the end is missing', () => {
+    const { program } = randomProgram(3);
+    const bytes = bytesOf(program);
+    const attempt = (changed: Uint8Array): void => {
+      try {
+        readProgram(new ByteReader(changed));
+      } catch (error) {
+        expect(error).toBeInstanceOf(Damaged);
+      }
+    };
+    for (let at = 0; at < bytes.length; at += 11) {
+      const changed = bytes.slice();
+      changed[at]! ^= 1 << (at % 8);
+      attempt(changed);
+      expect(() => readProgram(new ByteReader(bytes.subarray(0, at)))).toThrow(Damaged);
+    }
+  });
+});

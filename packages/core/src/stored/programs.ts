@@ -1,0 +1,379 @@
+/**
+ * Programs as bytes, and back: nodes in the order in which they run, each with the places of its sources.
+ *
+ * Everything is written out by name of operation: what is read is made of known operations, dtypes and fields alone, and verified like any program.
+ */
+import { withSources, uniqueNode } from '../ir/expr.ts';
+import type {
+  KArgs,
+  KNode,
+  KNodeOf,
+  KOp,
+  MatrixOperand,
+  MatrixProduct,
+  NestOp,
+  Program,
+  ProgramNode,
+} from '../ir/ir.ts';
+import { binaryOps, highOf, type Known, lowOf, newMark, sourcesFirst, ternaryOps, unaryOps } from '../ir/node.ts';
+import { programOf } from '../ir/program.ts';
+import { verifyProgram } from '../ir/verify/verify.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { normalize } from '../shape/host.ts';
+import { type ByteReader, type ByteWriter, check, Damaged } from './bytes.ts';
+
+/** The operations of programs that are no arithmetic, and whether they have arguments. */
+const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
+  PARAM: true,
+  SCALAR: true,
+  SHARED: true,
+  REG: true,
+  CONST: true,
+  SPECIAL: true,
+  LOAD: false,
+  STORE: false,
+  ATOMIC: true,
+  LOOP: true,
+  ENDLOOP: false,
+  IF: false,
+  ENDIF: false,
+  BARRIER: false,
+  SUBGROUP: true,
+  CAST: false,
+  BITCAST: false,
+  VEC: false,
+  LANE: true,
+  IOTA: false,
+};
+const ops = [unaryOps, binaryOps, ternaryOps, others].flatMap((table) => Object.keys(table)) as readonly KOp[];
+const opNumbers: ReadonlyMap<string, number> = new Map(ops.map((op, i) => [op, i]));
+const dtypes: readonly (DType | 'void')[] = ['void', ...(Object.keys(dtypeInfo) as DType[])];
+const statements: ReadonlySet<string> = new Set(['STORE', 'ATOMIC', 'ENDLOOP', 'IF', 'ENDIF', 'BARRIER']);
+
+const accesses = ['read', 'write', 'readwrite'] as const;
+const specials = ['group', 'local', 'subgroup', 'subgroups', 'leader'] as const;
+const axes = [0, 1, 2] as const;
+const atomics = ['add', 'max', 'min', 'or'] as const;
+const shared = ['sum', 'prod', 'max', 'min'] as const;
+
+/** In the place of an operation: a node in the body that was written before it, and that there are no more. */
+const again = 254;
+const end = 255;
+
+/** No vector has more. */
+const mostLanes = 1024;
+
+/** Beside the number of a dtype, in one byte. */
+const inBody = 16;
+const bounded = 32;
+
+/** True for dtypes whose constants are bigints. */
+export function isLong(dtype: string): boolean {
+  return dtype === 'int64' || dtype === 'uint64';
+}
+
+function writeArg(out: ByteWriter, n: KNode): void {
+  switch (n.op) {
+    case 'PARAM':
+      out.uint(n.arg.slot);
+      out.uint(accesses.indexOf(n.arg.access));
+      out.uint(n.arg.length * 2 + (n.arg.fewer ?? 0));
+      break;
+    case 'SCALAR': {
+      const { slot, low, high } = n.arg;
+      out.uint(slot);
+      const has = low !== undefined && high !== undefined;
+      out.byte(Number(has));
+      if (has) out.ints([low, high]);
+      break;
+    }
+    case 'SHARED':
+    case 'REG':
+      out.text(n.arg.name);
+      out.uint(n.arg.length);
+      break;
+    case 'CONST':
+      if (typeof n.arg.value === 'bigint') out.bigint(n.arg.value);
+      else if (n.dtype === 'int32') out.int(n.arg.value);
+      else out.float(n.arg.value);
+      break;
+    case 'SPECIAL':
+      out.uint(specials.indexOf(n.arg.kind));
+      out.uint(n.arg.axis);
+      break;
+    case 'ATOMIC':
+      out.uint(atomics.indexOf(n.arg.op));
+      break;
+    case 'LOOP':
+      out.byte(n.arg === null ? 0 : n.arg.unrollHint === undefined ? 1 : n.arg.unrollHint ? 3 : 2);
+      break;
+    case 'SUBGROUP':
+      out.uint(shared.indexOf(n.arg.op));
+      break;
+    case 'LANE':
+      out.uint(n.arg.lane);
+      break;
+  }
+}
+
+const loopArgs = [null, {}, { unrollHint: false }, { unrollHint: true }] as const;
+
+function readArg(from: ByteReader, op: KOp, dtype: DType | 'void'): object | null {
+  switch (op) {
+    case 'PARAM': {
+      const slot = from.uint();
+      const access = from.among(accesses);
+      const size = from.uint();
+      const length = Math.floor(size / 2);
+      return size % 2 === 1 ? { slot, access, length, fewer: 1 } : { slot, access, length };
+    }
+    case 'SCALAR': {
+      const slot = from.uint();
+      if (from.byte() === 0) return { slot };
+      const [low, high] = from.ints() as [number, number];
+      return { slot, low, high };
+    }
+    case 'SHARED':
+    case 'REG':
+      return { name: from.text(), length: from.uint() };
+    case 'CONST':
+      return { value: readConstant(from, dtype as DType) };
+    case 'SPECIAL':
+      return { kind: from.among(specials), axis: from.among(axes) };
+    case 'ATOMIC':
+      return { op: from.among(atomics) };
+    case 'LOOP':
+      return from.among(loopArgs);
+    case 'SUBGROUP':
+      return { op: from.among(shared) };
+    case 'LANE':
+      return { lane: from.uint() };
+    default:
+      return null;
+  }
+}
+
+function readConstant(from: ByteReader, dtype: DType): number | bigint {
+  if (isLong(dtype)) return from.bigint(dtype === 'int64');
+  const value = dtype === 'int32' ? from.int() : from.float();
+  check(Object.is(normalize(dtype, value), value), 'a constant');
+  return value;
+}
+
+const sourcesOf = (n: KNode): readonly KNode[] => n.src;
+
+/** Writes a program. Throws Damaged for one that cannot be read again: of a loop nest's operations, or bound to sizes. */
+export function writeProgram(out: ByteWriter, program: Program): void {
+  const { name, params, scalars, grid, group, groups, body, cost, transforms, product } = program;
+  check(groups === undefined, 'a program for several sizes');
+  out.text(name);
+  for (const size of [...grid, ...group]) out.uint(size);
+  out.uint(scalars.length);
+  for (const dtype of scalars) out.uint(dtypes.indexOf(dtype));
+  out.float(cost.flops);
+  out.float(cost.bytes);
+  out.uint(transforms === undefined ? 0 : transforms.length + 1);
+  // Loops are numbered in this process: those of a program from 0.
+  const numbers = new Map<number, number>();
+  const numberOf = (loop: number): number => {
+    if (!numbers.has(loop)) numbers.set(loop, numbers.size);
+    return numbers.get(loop)!;
+  };
+  for (const { name: step, loops, made, args } of transforms ?? []) {
+    out.text(step);
+    out.ints(loops.map(numberOf));
+    out.ints(made.map(numberOf));
+    out.text(JSON.stringify(args));
+  }
+  writeProduct(out, product);
+
+  const writer = new NodeWriter(out);
+  out.uint(params.length);
+  for (const n of params) writer.write(n as KNode);
+  for (const n of body) writer.writeInBody(n);
+  out.byte(end);
+}
+
+/** Nodes being written, sources first. */
+class NodeWriter {
+  readonly #out: ByteWriter;
+  /** The mark before that of the first node. Marks of nodes follow each other. */
+  readonly #before: number = newMark();
+  #count = 0;
+  readonly #isKnown = (n: KNode): boolean => (n as Known).mark > this.#before;
+  readonly #writeSource = (n: KNode): void => this.write(n);
+
+  constructor(out: ByteWriter) {
+    this.#out = out;
+  }
+
+  /** How many nodes ago a node was written. */
+  #back(n: KNode): number {
+    return this.#count - ((n as Known).mark - this.#before - 1);
+  }
+
+  writeInBody(n: KNode): void {
+    for (const s of n.src) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
+    if (this.#isKnown(n)) {
+      this.#out.byte(again);
+      this.#out.uint(this.#back(n));
+    } else this.write(n, inBody);
+  }
+
+  write(n: KNode, place = 0): void {
+    const out = this.#out;
+    const op = opNumbers.get(n.op);
+    check(op !== undefined, `${n.op} in a program`);
+    // What follows from its sources need not be said.
+    const usual = withSources(n, n.src);
+    const tells = lowOf(usual) !== lowOf(n) || highOf(usual) !== highOf(n);
+    out.byte(op);
+    out.byte(dtypes.indexOf(n.dtype) | place | (tells ? bounded : 0));
+    out.uint(n.lanes);
+    out.uint(n.src.length);
+    for (const s of n.src) out.uint(this.#back(s));
+    writeArg(out, n);
+    if (tells) {
+      out.float(lowOf(n));
+      out.float(highOf(n));
+    }
+    (n as Known).mark = newMark();
+    this.#count++;
+  }
+}
+
+/** Reads a program and verifies it. */
+export function readProgram(from: ByteReader): Program {
+  const name = from.text();
+  const sizes = [0, 0, 0, 0, 0, 0].map(() => from.uint());
+  const [x, y, z, gx, gy, gz] = sizes as [number, number, number, number, number, number];
+  const scalars = from.list(() => dtypeOf(from));
+  const cost = { flops: from.float(), bytes: from.float() };
+  const steps = from.uint();
+  const transforms =
+    steps === 0 ? undefined : Array.from({ length: Math.min(steps - 1, 1 << 16) }, () => readTransform(from));
+  const product = readProduct(from);
+  const paramCount = from.count();
+  const nodes: KNode[] = [];
+  const body: ProgramNode[] = [];
+  for (let code = from.byte(); code !== end; code = from.byte()) {
+    if (code === again) body.push(nodeBefore(nodes, from) as ProgramNode);
+    else {
+      const op = ops[code];
+      const what = from.byte();
+      const n = readNode(from, op, what, nodes);
+      nodes.push(n);
+      if ((what & inBody) !== 0) body.push(n as ProgramNode);
+    }
+  }
+  check(paramCount <= nodes.length, 'parameters');
+  const params = nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[];
+  check(
+    params.every(({ op, arg }, slot) => op === 'PARAM' && arg.slot === slot),
+    'parameters',
+  );
+  const fields = { name, params, scalars, grid: [x, y, z], group: [gx, gy, gz], body, cost } as const;
+  const program = programOf({
+    ...fields,
+    ...(transforms === undefined ? {} : { transforms }),
+    ...(product === null ? {} : { product }),
+  });
+  try {
+    verifyProgram(program);
+  } catch (error) {
+    throw new Damaged((error as Error).message.split('\n')[0]);
+  }
+  return program;
+}
+
+function nodeBefore(nodes: readonly KNode[], from: ByteReader): KNode {
+  const n = nodes[nodes.length - from.uint()];
+  check(n !== undefined, 'a node');
+  return n;
+}
+
+function readNode(from: ByteReader, op: KOp | undefined, what: number, nodes: readonly KNode[]): KNode {
+  const dtype = dtypes[what & 15];
+  check(op !== undefined && dtype !== undefined, 'an operation');
+  check((dtype === 'void') === statements.has(op), 'a dtype');
+  const lanes = from.uint();
+  check(lanes > 0 && lanes <= mostLanes, 'lanes');
+  const src: KNode[] = [];
+  const sources = from.uint();
+  check(sources >= leastSources(op) && sources <= mostLanes, 'sources');
+  for (let s = 0; s < sources; s++) src.push(nodeBefore(nodes, from));
+  const n = uniqueNode(op, dtype, lanes, src, readArg(from, op, dtype) as never) as KNode;
+  if ((what & bounded) !== 0) {
+    (n as Known).lo = from.float();
+    (n as Known).hi = from.float();
+  }
+  return n;
+}
+
+/** What a rule of bounds may look at before a node is verified. */
+function leastSources(op: KOp): number {
+  if (op in ternaryOps) return 3;
+  if (op in binaryOps) return 2;
+  if (op in unaryOps) return 1;
+  switch (op) {
+    case 'STORE':
+    case 'ATOMIC':
+      return 3;
+    case 'LOAD':
+      return 2;
+    case 'LOOP':
+    case 'IF':
+    case 'SUBGROUP':
+    case 'CAST':
+    case 'BITCAST':
+    case 'VEC':
+    case 'LANE':
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+function dtypeOf(from: ByteReader): DType {
+  const dtype = from.among(dtypes);
+  check(dtype !== 'void', 'a dtype');
+  return dtype;
+}
+
+function readTransform(from: ByteReader): NonNullable<Program['transforms']>[number] {
+  const name = from.text();
+  const [loops, made] = [from.ints(), from.ints()];
+  let args: unknown;
+  try {
+    args = JSON.parse(from.text());
+  } catch {
+    throw new Damaged('a transform');
+  }
+  check(Array.isArray(args) && args.every((x) => typeof x === 'string' || typeof x === 'number'), 'a transform');
+  return { name, loops, made, args };
+}
+
+const operands = ['a', 'b', 'c'] as const;
+
+function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void {
+  out.byte(Number(product !== undefined));
+  if (product === undefined) return;
+  out.uint(dtypes.indexOf(product.dtype));
+  for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
+  for (const name of operands) {
+    const { slot, offset, stride, distance, transposed } = product[name];
+    for (const x of [slot, offset, stride, distance]) out.int(x);
+    out.byte(Number(transposed));
+  }
+}
+
+function readProduct(from: ByteReader): MatrixProduct | null {
+  if (from.byte() === 0) return null;
+  const dtype = dtypeOf(from);
+  const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
+  const [a, b, c] = operands.map((): MatrixOperand => {
+    const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
+    return { slot, offset, stride, distance, transposed: from.byte() === 1 };
+  }) as [MatrixOperand, MatrixOperand, MatrixOperand];
+  return { dtype, m, n, k, batch, a, b, c };
+}
