@@ -152,6 +152,16 @@ case('spectralNorm', spectral_norm(nn.Linear(3, 2)), [4, 3], call=spectral)
 case('spectralNorm of axis 1', spectral_norm(nn.ConvTranspose2d(2, 3, 2), n_power_iterations=2), [1, 2, 3, 3], call=spectral)
 case('spectralNorm in evaluation', spectral_norm(nn.Linear(3, 2)).eval(), [4, 3], call=spectral)
 
+
+def ctc(lengths, labels, **options):
+    targets = ints([1, 2, 2], [3, 1, 0])
+    return lambda m, x: nn.functional.ctc_loss(x.log_softmax(2), targets, ints(*lengths), ints(*labels), **options)
+
+
+case('ctcLoss', nn.Identity(), [6, 2, 4], call=ctc((6, 4), (3, 2)))
+case('ctcLoss of each', nn.Identity(), [6, 2, 4], call=ctc((5, 6), (1, 2), reduction='none'))
+case('ctcLoss without labels', nn.Identity(), [6, 2, 4], call=ctc((5, 6), (0, 2), reduction='sum'))
+case('ctcLoss of too many labels', nn.Identity(), [6, 2, 4], call=ctc((3, 6), (3, 1), zero_infinity=True))
 header, data = {'__metadata__': names}, b''
 for name, numbers in found.items():
     raw = numbers.numpy().tobytes()

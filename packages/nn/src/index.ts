@@ -213,6 +213,7 @@ export {
   weightNorm,
   type WeightNormOptions,
 } from './layers/weight-norm.ts';
+export { ctcLoss, type CtcOptions } from './losses/ctc.ts';
 export { ModuleDict, ModuleList } from './module/containers.ts';
 export { forwardHook, forwardPreHook } from './module/hooks.ts';
 export { type AnyModule, isModule, type LoadOptions, Module } from './module/module.ts';

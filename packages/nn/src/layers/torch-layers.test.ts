@@ -3,7 +3,7 @@
  * methods, as in functions-only.test.ts.
  */
 import { readFileSync } from 'node:fs';
-import { cast, concat, flatten, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
+import { cast, concat, flatten, logSoftmax, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
 import { decodeSafetensors } from '@polygrad/data';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
@@ -57,6 +57,13 @@ function spectral<Layer extends nn.AnyModule>(layer: Layer, options: nn.Spectral
   u!.assign(value(90, u!.shape));
   v!.assign(value(91, v!.shape));
   return normed;
+}
+
+/** A loss as a layer without parameters. */
+function ctc(lengths: readonly number[], labels: readonly number[], options: nn.CtcOptions = {}): () => Case {
+  const call = (x: Tensor): Tensor =>
+    nn.ctcLoss(logSoftmax(x), int([1, 2, 2, 3, 1, 0], [2, 3]), int(lengths), labels, options);
+  return () => [new nn.Identity(), [[6, 2, 4]], call as Call];
 }
 
 const activations: Readonly<Record<string, () => nn.AnyModule>> = {
@@ -267,6 +274,10 @@ const cases: Readonly<Record<string, () => Case>> = {
       [2, 2, 4],
     ],
   ],
+  ctcLoss: ctc([6, 4], [3, 2]),
+  'ctcLoss of each': ctc([5, 6], [1, 2], { reduction: 'none' }),
+  'ctcLoss without labels': ctc([5, 6], [0, 2], { reduction: 'sum' }),
+  'ctcLoss of too many labels': ctc([3, 6], [3, 1], { zeroInfinity: true }),
   weightNorm: () => [nn.weightNorm(new nn.Linear(3, 2, { dtype })), [[4, 3]]],
   'weightNorm of axis 1': () => [nn.weightNorm(new nn.ConvTranspose1d(2, 3, 2, { dtype }), { axis: 1 }), [[1, 2, 4]]],
   'weightNorm of all': () => [nn.weightNorm(new nn.Linear(3, 2, { bias: false, dtype }), { axis: null }), [[4, 3]]],

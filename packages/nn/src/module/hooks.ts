@@ -102,7 +102,7 @@ export function forwardHook<Inputs extends unknown[], Output>(
 export function forwardPreHook<Inputs extends unknown[], Output>(
   module: Module<Inputs, Output>,
   // biome-ignore lint/suspicious/noConfusingVoidType: a hook may return nothing
-  hook: (inputs: Inputs) => Inputs | undefined | void,
+  hook: (inputs: Inputs) => readonly unknown[] | undefined | void,
 ): () => void {
   checkModule('forwardPreHook', module);
   checkFunction('forwardPreHook', 'hook', hook);

@@ -69,7 +69,7 @@ describe('hooks', () => {
     const removers = [
       forwardPreHook(layer, ([x]) => {
         order.push('before');
-        return [x.add(1)] as [x: Tensor];
+        return [x.add(1)];
       }),
       forwardHook(layer, (y, [x]) => {
         order.push('after');
