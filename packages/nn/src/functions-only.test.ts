@@ -108,6 +108,15 @@ const optimizers: Readonly<Record<string, (parameters: Iterable<Tensor>) => nn.O
   Adagrad: (p) => new nn.Adagrad(p, { weightDecay: 0.1 }),
   Adadelta: (p) => new nn.Adadelta(p, { weightDecay: 0.1 }),
   Lion: (p) => new nn.Lion(p, { weightDecay: 0.1 }),
+  AMSGrad: (p) => new nn.AMSGrad(p),
+  Adamax: (p) => new nn.Adamax(p),
+  NAdam: (p) => new nn.NAdam(p),
+  RAdam: (p) => new nn.RAdam(p),
+  Rprop: (p) => new nn.Rprop(p),
+  LAMB: (p) => new nn.LAMB(p),
+  Adafactor: (p) => new nn.Adafactor(p),
+  Muon: (p) => new nn.Muon([...p].slice(0, 1)),
+  ParameterGroups: (p) => new nn.ParameterGroups(nn.Adam, [{ parameters: p }]),
 };
 
 /** Classes that the entry exports and that derive from `base`. */
@@ -145,7 +154,7 @@ it.each(Object.keys(optimizers))('%s steps', async (name) => {
   const losses: number[] = [];
   for (let step = 0; step < 3; step++) {
     const { value, grads } = nn.lossAndGrad(layer, () => mseLoss(layer.forward(ones([2, 3])), ones([2, 1])));
-    optimizer.step(grads);
+    optimizer.step(grads.slice(0, optimizer.parameters.length));
     losses.push(await value.item());
   }
   expect(losses[2]).not.toBe(losses[0]);

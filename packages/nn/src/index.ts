@@ -198,9 +198,11 @@ export {
   type TransformerOptions,
 } from './layers/transformer.ts';
 export {
+  forwardWithIndices,
   LPPool1d,
   LPPool2d,
   type LPPoolSettings,
+  type MaxPooling,
   MaxUnpool1d,
   MaxUnpool2d,
   MaxUnpool3d,
@@ -224,16 +226,61 @@ export { type Summary, type SummaryOptions, type SummaryRow, summary } from './m
 export { torchNames } from './module/torch-names.ts';
 export { Adam, type AdamOptions, AdamW } from './optim/adam.ts';
 export {
+  Adamax,
+  type AdamaxOptions,
+  AMSGrad,
+  type AMSGradOptions,
+  NAdam,
+  type NAdamOptions,
+  RAdam,
+  type RAdamOptions,
+} from './optim/adam-variants.ts';
+export {
   Adadelta,
   type AdadeltaOptions,
   Adagrad,
   type AdagradOptions,
   RMSProp,
   type RMSPropOptions,
+  Rprop,
+  type RpropOptions,
 } from './optim/adaptive.ts';
-export { clipGradNorm, clipGradValue } from './optim/clip.ts';
+export { GradientAccumulator, WeightAverage, type WeightAverageOptions } from './optim/averages.ts';
+export { clipGradNorm, clipGradNorms, type ClipNormsOptions, clipGradValue } from './optim/clip.ts';
+export {
+  chainedRates,
+  cosineRestarts,
+  type CyclicOptions,
+  cyclicRate,
+  type HasRate,
+  heldRate,
+  type HoldOptions,
+  linearRate,
+  type PlateauOptions,
+  type RampOptions,
+  ReduceOnPlateau,
+  type RestartOptions,
+  sequentialRates,
+} from './optim/cycles.ts';
+export {
+  layerRates,
+  type LayerRatesOptions,
+  type OptimizerClass,
+  type ParameterGroup,
+  ParameterGroups,
+} from './optim/groups.ts';
+export {
+  Adafactor,
+  type AdafactorOptions,
+  LAMB,
+  type LAMBOptions,
+  Muon,
+  type MuonOptions,
+} from './optim/layerwise.ts';
+export { type Closure, LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
 export {
   type Gradients,
+  type MaximizeOptions,
   Optimizer,
   type OptimizerOptions,
   type OptimizerState,

@@ -93,11 +93,6 @@ export class AdaptiveMaxPool1d extends AdaptivePool {
   forward(x: Tensor): Tensor {
     return adaptiveMaxPool1d(x, this.size, this.options);
   }
-
-  /** The largest values, and where they lie (int32). */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return adaptiveMaxPool1d(x, this.size, { ...this.options, returnIndices: true });
-  }
 }
 
 /**
@@ -115,11 +110,6 @@ export class AdaptiveMaxPool2d extends AdaptivePool {
   forward(x: Tensor): Tensor {
     return adaptiveMaxPool2d(x, this.size, this.options);
   }
-
-  /** The largest values, and where they lie (int32). */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return adaptiveMaxPool2d(x, this.size, { ...this.options, returnIndices: true });
-  }
 }
 
 /**
@@ -136,10 +126,5 @@ export class AdaptiveMaxPool3d extends AdaptivePool {
 
   forward(x: Tensor): Tensor {
     return adaptiveMaxPool3d(x, this.size, this.options);
-  }
-
-  /** The largest values, and where they lie (int32). */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return adaptiveMaxPool3d(x, this.size, { ...this.options, returnIndices: true });
   }
 }

@@ -8,10 +8,9 @@ import {
   convTranspose2d,
   convTranspose3d,
   type ConvTransposeOptions,
-  type DType,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkFits, checkOptions, checkInteger, NnError } from '../errors.ts';
+import { checkOptions, checkInteger, NnError } from '../errors.ts';
 import { fanInUniform } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -32,9 +31,6 @@ function checkGroups(op: string, groups: number, inputs: number, outputs: number
   }
 }
 
-/** What a layer is called, its number of spatial axes, and whether its kernel has the inputs first. */
-type Kind = readonly [op: string, rank: number, isTransposed?: boolean];
-
 /** What all six have in common: the kernel and the bias. */
 abstract class Convolution<Geometry extends { readonly groups?: number }> extends Module {
   readonly weight: Tensor;
@@ -42,26 +38,28 @@ abstract class Convolution<Geometry extends { readonly groups?: number }> extend
   readonly bias: Tensor | null;
   readonly options: Geometry;
 
+  /** @param second the channels of axis 1 of the kernel: those that come in, or of a transposed one those that go out */
   constructor(
-    [op, rank, isTransposed]: Kind,
+    op: string,
+    rank: number,
     inputs: number,
     outputs: number,
     kernelSize: number | readonly number[],
     options: Geometry & WeightOptions,
+    second: number = inputs,
   ) {
     super();
     checkInteger(op, 'inputs', inputs, 1);
     checkInteger(op, 'outputs', outputs, 1);
-    const { bias = true, weightInit, biasInit, dtype = 'float32' as DType, ...geometry } = options;
+    const { bias = true, weightInit, biasInit, dtype = 'float32', ...geometry } = options;
     const groups = geometry.groups ?? 1;
     checkGroups(op, groups, inputs, outputs);
-    const sizes = Array.isArray(kernelSize) ? (kernelSize as readonly number[]) : new Array(rank).fill(kernelSize);
-    checkFits(op, 'kernelSize', kernelSize, sizes.length === rank, `a size, or ${rank} of them`);
+    const sizes = typeof kernelSize === 'number' ? new Array<number>(rank).fill(kernelSize) : kernelSize;
     for (const extent of sizes) checkInteger(op, 'kernelSize', extent, 1);
+    const shape = [inputs + outputs - second, second / groups, ...sizes];
     // PyTorch takes axis 1 for the inputs of a transposed kernel too, although it holds the outputs.
-    const [first, second] = isTransposed ? [inputs, outputs] : [outputs, inputs];
-    const standard = fanInUniform(sizes.reduce((product, extent) => product * extent, second / groups));
-    this.weight = parameter((weightInit ?? standard)([first, second / groups, ...sizes], dtype));
+    const standard = fanInUniform(shape.slice(1).reduce((product, extent) => product * extent));
+    this.weight = parameter((weightInit ?? standard)(shape, dtype));
     this.bias = bias ? parameter((biasInit ?? standard)([outputs], dtype)) : null;
     this.options = geometry as unknown as Geometry;
   }
@@ -90,7 +88,7 @@ export class Conv1d extends Convolution<Omit<ConvOptions, 'bias'>> {
    */
   constructor(inputs: number, outputs: number, kernelSize: number | readonly [number], options: Conv2dOptions = {}) {
     checkOptions('Conv1d', options, convOptions);
-    super(['Conv1d', 1], inputs, outputs, kernelSize, options);
+    super('Conv1d', 1, inputs, outputs, kernelSize, options);
   }
 
   /** @param x shape [N, inputs, L], or [N, L, inputs] with layout 'nhwc' */
@@ -117,7 +115,7 @@ export class Conv2d extends Convolution<Omit<ConvOptions, 'bias'>> {
    */
   constructor(inputs: number, outputs: number, kernelSize: KernelSize, options: Conv2dOptions = {}) {
     checkOptions('Conv2d', options, convOptions);
-    super(['Conv2d', 2], inputs, outputs, kernelSize, options);
+    super('Conv2d', 2, inputs, outputs, kernelSize, options);
   }
 
   /** @param x shape [N, inputs, H, W], or [N, H, W, inputs] with layout 'nhwc' */
@@ -144,7 +142,7 @@ export class Conv3d extends Convolution<Omit<ConvOptions, 'bias'>> {
    */
   constructor(inputs: number, outputs: number, kernelSize: VolumeSize, options: Conv2dOptions = {}) {
     checkOptions('Conv3d', options, convOptions);
-    super(['Conv3d', 3], inputs, outputs, kernelSize, options);
+    super('Conv3d', 3, inputs, outputs, kernelSize, options);
   }
 
   /** @param x shape [N, inputs, D, H, W], or [N, D, H, W, inputs] with layout 'nhwc' */
@@ -176,7 +174,7 @@ export class ConvTranspose1d extends Convolution<Omit<ConvTransposeOptions, 'bia
     options: ConvTranspose2dOptions = {},
   ) {
     checkOptions('ConvTranspose1d', options, transposeOptions);
-    super(['ConvTranspose1d', 1, true], inputs, outputs, kernelSize, options);
+    super('ConvTranspose1d', 1, inputs, outputs, kernelSize, options, outputs);
   }
 
   /** @param x shape [N, inputs, L] */
@@ -199,7 +197,7 @@ export class ConvTranspose2d extends Convolution<Omit<ConvTransposeOptions, 'bia
 
   constructor(inputs: number, outputs: number, kernelSize: KernelSize, options: ConvTranspose2dOptions = {}) {
     checkOptions('ConvTranspose2d', options, transposeOptions);
-    super(['ConvTranspose2d', 2, true], inputs, outputs, kernelSize, options);
+    super('ConvTranspose2d', 2, inputs, outputs, kernelSize, options, outputs);
   }
 
   /** @param x shape [N, inputs, H, W] */
@@ -221,7 +219,7 @@ export class ConvTranspose3d extends Convolution<Omit<ConvTransposeOptions, 'bia
 
   constructor(inputs: number, outputs: number, kernelSize: VolumeSize, options: ConvTranspose2dOptions = {}) {
     checkOptions('ConvTranspose3d', options, transposeOptions);
-    super(['ConvTranspose3d', 3, true], inputs, outputs, kernelSize, options);
+    super('ConvTranspose3d', 3, inputs, outputs, kernelSize, options, outputs);
   }
 
   /** @param x shape [N, inputs, D, H, W] */

@@ -46,11 +46,6 @@ export class MaxPool1d extends WindowPool<MaxPoolSettings> {
   forward(x: Tensor): Tensor {
     return maxPool1d(x, this.kernelSize, this.options);
   }
-
-  /** The largest values, and where they lie (int32), as MaxUnpool1d takes them. */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return maxPool1d(x, this.kernelSize, { ...this.options, returnIndices: true });
-  }
 }
 
 /**
@@ -69,11 +64,6 @@ export class MaxPool2d extends WindowPool<MaxPoolSettings> {
   forward(x: Tensor): Tensor {
     return maxPool2d(x, this.kernelSize, this.options);
   }
-
-  /** The largest values, and where they lie (int32), as MaxUnpool2d takes them. */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return maxPool2d(x, this.kernelSize, { ...this.options, returnIndices: true });
-  }
 }
 
 /**
@@ -91,11 +81,6 @@ export class MaxPool3d extends WindowPool<MaxPoolSettings> {
 
   forward(x: Tensor): Tensor {
     return maxPool3d(x, this.kernelSize, this.options);
-  }
-
-  /** The largest values, and where they lie (int32), as MaxUnpool3d takes them. */
-  forwardWithIndices(x: Tensor): [values: Tensor, indices: Tensor] {
-    return maxPool3d(x, this.kernelSize, { ...this.options, returnIndices: true });
   }
 }
 

@@ -26,10 +26,11 @@ type Call = (...inputs: Tensor[]) => Tensor | readonly Tensor[];
 type Case = readonly [layer: nn.AnyModule, inputs: readonly (readonly number[] | Tensor)[], call?: Call];
 
 const inEvaluation = <Layer extends nn.AnyModule>(layer: Layer): Layer => layer.eval();
-const withIndices = (
-  layer: nn.AnyModule & { forwardWithIndices(x: Tensor): [Tensor, Tensor] },
-  ...shape: number[]
-): Case => [layer, [shape], (x) => layer.forwardWithIndices(x!)];
+const withIndices = (layer: nn.MaxPooling, ...shape: number[]): Case => [
+  layer,
+  [shape],
+  (x) => nn.forwardWithIndices(layer, x!),
+];
 
 function bagOfSums(): Case {
   const layer = new nn.EmbeddingBag(5, 3, { mode: 'sum', dtype });

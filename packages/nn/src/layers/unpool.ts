@@ -1,7 +1,13 @@
-/** Unpooling, which puts maxima back where pooling found them, and pooling by p-norms. */
+/** Where max pooling found its values, unpooling, which puts them back there, and pooling by p-norms. */
 import {
+  adaptiveMaxPool1d,
+  adaptiveMaxPool2d,
+  adaptiveMaxPool3d,
   lpPool1d,
   lpPool2d,
+  maxPool1d,
+  maxPool2d,
+  maxPool3d,
   maxUnpool1d,
   maxUnpool2d,
   maxUnpool3d,
@@ -10,9 +16,10 @@ import {
   type Tensor,
   type UnpoolSettings,
 } from '@polygrad/core/functions';
-import { checkNumber, checkOptions } from '../errors.ts';
+import { checkNumber, checkOptions, misfit } from '../errors.ts';
 import { Module } from '../module/module.ts';
-import { WindowPool } from './pool.ts';
+import { AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d } from './adaptive-pool.ts';
+import { MaxPool1d, MaxPool2d, MaxPool3d, WindowPool } from './pool.ts';
 
 export type LPPoolSettings = Omit<PoolSettings, 'countIncludePad' | 'dilation'>;
 export type MaxUnpoolSettings = Omit<UnpoolSettings, 'outputSize'>;
@@ -67,11 +74,35 @@ export class LPPool2d extends WindowPool<LPPoolSettings> {
   }
 }
 
+/** A layer that takes largest values. */
+export type MaxPooling = MaxPool1d | MaxPool2d | MaxPool3d | AdaptiveMaxPool1d | AdaptiveMaxPool2d | AdaptiveMaxPool3d;
+
+/**
+ * The largest values that a pooling layer takes, and where they lie in each image (int32), as MaxUnpool takes them. PyTorch's `return_indices`.
+ *
+ * @param layer MaxPool or AdaptiveMaxPool
+ * @param x what the layer is for
+ * @throws NnError for other layers; ShapeError for another number of axes
+ * @example
+ * const [top, places] = forwardWithIndices(new MaxPool1d(2), tensor([[[1, 3, 4, 2]]]));
+ * places; // [[[1, 2]]]
+ */
+export function forwardWithIndices(layer: MaxPooling, x: Tensor): [values: Tensor, indices: Tensor] {
+  const options = { ...layer?.options, returnIndices: true } as const;
+  if (layer instanceof MaxPool1d) return maxPool1d(x, layer.kernelSize, options);
+  if (layer instanceof MaxPool2d) return maxPool2d(x, layer.kernelSize, options);
+  if (layer instanceof MaxPool3d) return maxPool3d(x, layer.kernelSize, options);
+  if (layer instanceof AdaptiveMaxPool1d) return adaptiveMaxPool1d(x, layer.size, options);
+  if (layer instanceof AdaptiveMaxPool2d) return adaptiveMaxPool2d(x, layer.size, options);
+  if (layer instanceof AdaptiveMaxPool3d) return adaptiveMaxPool3d(x, layer.size, options);
+  throw misfit('forwardWithIndices', 'layer', layer, 'a layer of max pooling');
+}
+
 /**
  * Maxima put back where MaxPool1d found them, zeros elsewhere. Source: PyTorch `nn.MaxUnpool1d`.
  *
  * @example
- * const [top, places] = new MaxPool1d(2).forwardWithIndices(zeros([1, 8, 28]));
+ * const [top, places] = forwardWithIndices(new MaxPool1d(2), zeros([1, 8, 28]));
  * new MaxUnpool1d(2).forward(top, places).shape; // [1, 8, 28]
  */
 export class MaxUnpool1d extends Module<[x: Tensor, indices: Tensor, outputSize?: PerAxis]> {
@@ -101,7 +132,7 @@ export class MaxUnpool1d extends Module<[x: Tensor, indices: Tensor, outputSize?
  * Maxima put back where MaxPool2d found them, zeros elsewhere. Source: PyTorch `nn.MaxUnpool2d`.
  *
  * @example
- * const [top, places] = new MaxPool2d(2).forwardWithIndices(zeros([1, 8, 28, 28]));
+ * const [top, places] = forwardWithIndices(new MaxPool2d(2), zeros([1, 8, 28, 28]));
  * new MaxUnpool2d(2).forward(top, places).shape; // [1, 8, 28, 28]
  */
 export class MaxUnpool2d extends Module<[x: Tensor, indices: Tensor, outputSize?: PerAxis]> {
@@ -131,7 +162,7 @@ export class MaxUnpool2d extends Module<[x: Tensor, indices: Tensor, outputSize?
  * Maxima put back where MaxPool3d found them, zeros elsewhere. Source: PyTorch `nn.MaxUnpool3d`.
  *
  * @example
- * const [top, places] = new MaxPool3d(2).forwardWithIndices(zeros([1, 8, 4, 6, 6]));
+ * const [top, places] = forwardWithIndices(new MaxPool3d(2), zeros([1, 8, 4, 6, 6]));
  * new MaxUnpool3d(2).forward(top, places).shape; // [1, 8, 4, 6, 6]
  */
 export class MaxUnpool3d extends Module<[x: Tensor, indices: Tensor, outputSize?: PerAxis]> {

