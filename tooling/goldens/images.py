@@ -87,7 +87,7 @@ def avg_pool(rank):
 
 
 def lp_pool(x, order, size, stride=None, ceilMode=False):
-    return F.lp_pool2d(x, float(order), size, stride, ceilMode)
+    return (F.lp_pool1d if x.ndim == 3 else F.lp_pool2d)(x, float(order), size, stride, ceilMode)
 
 
 def batch_norm(x, weight=None, bias=None, eps=1e-5, training=False, runningMean=None, runningVar=None, axis=1):
@@ -118,7 +118,8 @@ def grid_sample(x, grid, mode='bilinear', paddingMode='zeros', alignCorners=Fals
 
 
 def unpool(x, indices, size, stride=None, padding=0, outputSize=None):
-    return F.max_unpool2d(x, indices.to(torch.int64), size, stride, padding, outputSize)
+    f = {3: F.max_unpool1d, 4: F.max_unpool2d, 5: F.max_unpool3d}[x.ndim]
+    return f(x, indices.to(torch.int64), size, stride, padding, outputSize)
 
 
 def patches(x, size, stride=1, padding=0, dilation=1):
@@ -142,9 +143,13 @@ CALLS = {
     'globalAvgPool2d': lambda x, keepDims=False, layout='nchw': first(x, layout).mean([2, 3], keepdim=keepDims),
     'adaptiveAvgPool1d': F.adaptive_avg_pool1d,
     'adaptiveAvgPool2d': F.adaptive_avg_pool2d,
+    'adaptiveAvgPool3d': F.adaptive_avg_pool3d,
+    'adaptiveMaxPool1d': F.adaptive_max_pool1d,
     'adaptiveMaxPool2d': F.adaptive_max_pool2d,
+    'adaptiveMaxPool3d': F.adaptive_max_pool3d,
+    'lpPool1d': lp_pool,
     'lpPool2d': lp_pool,
-    'maxUnpool2d': unpool,
+    **{f'maxUnpool{r}d': unpool for r in (1, 2, 3)},
     'batchNorm': batch_norm,
     'layerNorm': layer_norm,
     'rmsNorm': rms_norm,
@@ -255,10 +260,18 @@ def pooling():
     for n in ([2, 3], [5, 1]):
         add('adaptiveAvgPool2d', [T([1, 2, 7, 5]), n])
         add('adaptiveMaxPool2d', [T([1, 2, 7, 5], expand=False), n])
+    for n in (1, 3):
+        add('adaptiveMaxPool1d', [T([2, 2, 7], expand=False), n])
+    for n in (2, [3, 1, 2]):
+        add('adaptiveAvgPool3d', [T([1, 2, 4, 3, 5]), n])
+        add('adaptiveMaxPool3d', [T([1, 2, 4, 3, 5], expand=False), n])
     for order in (1, 2, 3):
+        add('lpPool1d', [T([2, 2, 7], U(0.2, 2)), order, 3], {'stride': 2})
         add('lpPool2d', [T([1, 2, 5, 6], U(0.2, 2)), order, 2])
         add('lpPool2d', [T([1, 2, 5, 6], U(0.2, 2)), order, 3], {'stride': 1})
     add('lpPool2d', [T([1, 2, 4, 4]), 2, 2])
+    add('maxUnpool1d', [T([1, 2, 2]), T([1, 2, 2], LIT(0, 3, 1, 2), dtype='int32'), 2])
+    add('maxUnpool3d', [T([1, 1, 1, 2, 1]), T([1, 1, 1, 2, 1], LIT(3, 14), dtype='int32'), 2])
     add('maxUnpool2d', [T([1, 1, 2, 2]), T([1, 1, 2, 2], LIT(1, 6, 8, 15), dtype='int32'), 2])
     add('maxUnpool2d', [T([1, 2, 2, 2]), T([1, 2, 2, 2], LIT(0, 3, 12, 9, 5, 2, 13, 11), dtype='int32'), 2])
 

@@ -72,6 +72,13 @@ CALLS = {
     'cosineEmbeddingLoss': lambda a, b, y, margin=0.0, reduction='mean': F.cosine_embedding_loss(a, b, y, margin, reduction=reduction),
     'gaussianNllLoss': lambda x, y, v, full=False, eps=1e-6, reduction='mean': F.gaussian_nll_loss(x, y, v, full=full, eps=eps, reduction=reduction),
     'tripletMarginLoss': triplet,
+    'softMarginLoss': F.soft_margin_loss,
+    'hingeEmbeddingLoss': F.hinge_embedding_loss,
+    'marginRankingLoss': F.margin_ranking_loss,
+    'poissonNllLoss': lambda x, y, logInput=True, full=False, eps=1e-8, reduction='mean': F.poisson_nll_loss(x, y, logInput, full, eps=eps, reduction=reduction),
+    'multiMarginLoss': lambda x, y, p=1, margin=1.0, weight=None, reduction='mean': F.multi_margin_loss(x, long(y), p, margin, weight, reduction=reduction),
+    'multiLabelMarginLoss': lambda x, y, reduction='mean': F.multilabel_margin_loss(x, long(y), reduction=reduction),
+    'multiLabelSoftMarginLoss': F.multilabel_soft_margin_loss,
     'scaledDotProductAttention': attention,
     'embeddingBag': bag,
 }
@@ -115,6 +122,17 @@ def cases():
         add('tripletMarginLoss', three(), {**o, 'margin': 3.5})
         add('tripletMarginLoss', three(), {**o, 'margin': 4.0, 'swap': True})
         add('tripletMarginLoss', three(), {**o, 'margin': 4.0, 'p': 3.0})
+        signs = lambda: T([3, 4], OF(-1, 1), grad=False)
+        add('softMarginLoss', [T([3, 4], U(-2, 2)), signs()], o)
+        add('hingeEmbeddingLoss', [T([3, 4], U(-2, 2)), signs()], o)
+        add('marginRankingLoss', [T([3, 4], U(-2, 2)), T([3, 4], U(-2, 2)), signs()], {**o, 'margin': 0.3})
+        add('poissonNllLoss', [T([3, 4], U(-2, 2)), T([3, 4], U(0, 5), grad=False)], o)
+        add('poissonNllLoss', [T([3, 4], U(0.2, 4)), T([3, 4], U(0, 5), grad=False)], {**o, 'logInput': False, 'full': True})
+        # The second derivative of these two is not made in 1.13.
+        add('multiMarginLoss', [T([3, 4], U(-2, 2), expand=False), T([3], I(0, 3), dtype='int32')], o, second=False)
+        add('multiMarginLoss', [T([3, 4], U(-2, 2), expand=False), T([3], I(0, 3), dtype='int32')], {**o, 'p': 2, 'margin': 0.5, 'weight': T([4], U(0.5, 2), grad=False)}, second=False)
+        add('multiLabelMarginLoss', [T([2, 4], U(-2, 2), expand=False), T([2, 4], LIT(1, 3, -1, 0, 2, -1, 2, 2), dtype='int32')], o, second=False)
+        add('multiLabelSoftMarginLoss', [T([3, 4], U(-2, 2)), T([3, 4], U(0, 1), grad=False)], o)
     for s in ([2, 3, 4], [2, 2, 3, 4], [1, 1, 2]):
         q = lambda n=s[-2]: T([*s[:-2], n, s[-1]])
         add('scaledDotProductAttention', [q(), q(5), q(5)])

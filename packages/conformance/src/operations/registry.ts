@@ -19,6 +19,7 @@ import { softmaxRows } from './lines/softmax.ts';
 import { sortingRows } from './lines/sorting.ts';
 import { classLossRows } from './losses/classes.ts';
 import { gaussianRows } from './losses/gaussian.ts';
+import { marginLossRows } from './losses/margins.ts';
 import { pairLossRows } from './losses/pairs.ts';
 import { vectorLossRows } from './losses/rows-of-vectors.ts';
 import { axisRows } from './movement/axes.ts';
@@ -72,7 +73,7 @@ export const families: Readonly<Record<FamilyName, readonly OperationRow[]>> = {
   convolutions: [...convolutionRows, ...graphRows],
   images: [...poolingRows, ...adaptivePoolingRows, ...samplingRows],
   normalization: [...channelNormRows, ...layerNormRows],
-  losses: [...pairLossRows, ...gaussianRows, ...classLossRows, ...vectorLossRows],
+  losses: [...pairLossRows, ...gaussianRows, ...classLossRows, ...vectorLossRows, ...marginLossRows],
   attention: [...attentionRows, ...tableRows],
 };
 

@@ -66,6 +66,12 @@ export interface TensorMethods extends Derived {
   /** The largest of every window of a volume; with returnIndices their places too. */
   maxPool3d(window: PoolWindow, settings: PoolSettings & WithIndices): [Tensor, Tensor];
   maxPool3d(window: PoolWindow, settings?: PoolSettings): Tensor;
+  /** The largest of windows that make a line of the size; with returnIndices their places too. */
+  adaptiveMaxPool1d(size: AdaptiveSize, settings: AdaptiveSettings & WithIndices): [Tensor, Tensor];
+  adaptiveMaxPool1d(size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
+  /** The largest of windows that make a volume of the size; with returnIndices their places too. */
+  adaptiveMaxPool3d(size: AdaptiveSize, settings: AdaptiveSettings & WithIndices): [Tensor, Tensor];
+  adaptiveMaxPool3d(size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
   /** The largest of windows that make an image of the size; with returnIndices their places too. */
   adaptiveMaxPool2d(size: AdaptiveSize, settings: AdaptiveSettings & WithIndices): [Tensor, Tensor];
   adaptiveMaxPool2d(size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;

@@ -30,3 +30,4 @@ export * from './pooling/adaptive-pooling.ts';
 export * from './images/resampling.ts';
 export * from './losses/loss.ts';
 export * from './losses/class-loss.ts';
+export * from './losses/margin-loss.ts';

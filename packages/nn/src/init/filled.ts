@@ -8,5 +8,6 @@ import { type DType, type Tensor, tensor } from '@polygrad/core/functions';
 /** A tensor of one value in memory of its own. */
 export function filled(shape: readonly number[], value: number, dtype: DType = 'float32'): Tensor {
   const size = shape.reduce((product, extent) => product * extent, 1);
-  return tensor(new Float32Array(size).fill(value), { shape, dtype });
+  const List = dtype === 'float64' ? Float64Array : Float32Array;
+  return tensor(new List(size).fill(value), { shape, dtype });
 }

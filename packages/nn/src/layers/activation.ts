@@ -1,9 +1,14 @@
 /** Activation layers: element-wise functions of the core package as modules, for Sequential. */
 import {
+  celu,
   elu,
   gelu,
+  glu,
+  hardSigmoid,
   hardSwish,
+  hardTanh,
   leakyRelu,
+  logSigmoid,
   logSoftmax,
   mish,
   relu,
@@ -12,11 +17,13 @@ import {
   sigmoid,
   silu,
   softmax,
+  softmin,
   softplus,
+  softsign,
   type Tensor,
   tanh,
 } from '@polygrad/core/functions';
-import { checkOptions } from '../errors.ts';
+import { checkNumber, checkOptions, NnError } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
@@ -174,14 +181,121 @@ export class Tanh extends Module {
 }
 
 /**
- * `log(1 + exp(x))`. Source: PyTorch `nn.Softplus`.
+ * `log(1 + exp(beta x)) / beta`. Source: PyTorch `nn.Softplus`.
  *
  * @example
  * new Softplus().forward(tensor([0])); // [0.6931472]
  */
 export class Softplus extends Module {
+  readonly beta: number;
+
+  /** @param beta how sharp the bend is (default 1) */
+  constructor(beta: number = 1) {
+    super();
+    checkNumber('Softplus', 'beta', beta);
+    this.beta = beta;
+  }
+
   forward(x: Tensor): Tensor {
-    return softplus(x);
+    return this.beta === 1 ? softplus(x) : softplus(x, { beta: this.beta });
+  }
+}
+
+/**
+ * `x`, or `alpha (exp(x / alpha) - 1)` below zero (default alpha 1). Source: Barron (2017); PyTorch `nn.CELU`.
+ *
+ * @example
+ * new CELU().forward(tensor([0, 2])); // [0, 2]
+ */
+export class CELU extends Module {
+  readonly alpha: number;
+
+  constructor(alpha: number = 1) {
+    super();
+    checkNumber('CELU', 'alpha', alpha);
+    this.alpha = alpha;
+  }
+
+  forward(x: Tensor): Tensor {
+    return celu(x, { alpha: this.alpha });
+  }
+}
+
+/**
+ * `relu6(x + 3) / 6`. Source: PyTorch `nn.Hardsigmoid`.
+ *
+ * @example
+ * new HardSigmoid().forward(tensor([-3, 0, 3])); // [0, 0.5, 1]
+ */
+export class HardSigmoid extends Module {
+  forward(x: Tensor): Tensor {
+    return hardSigmoid(x);
+  }
+}
+
+/**
+ * `x` between `low` and `high` (default -1 and 1). Source: PyTorch `nn.Hardtanh`.
+ *
+ * @example
+ * new HardTanh().forward(tensor([-3, 0.5, 3])); // [-1, 0.5, 1]
+ */
+export class HardTanh extends Module {
+  readonly low: number;
+  readonly high: number;
+
+  constructor(low: number = -1, high: number = 1) {
+    super();
+    checkNumber('HardTanh', 'low', low);
+    checkNumber('HardTanh', 'high', high, low);
+    this.low = low;
+    this.high = high;
+  }
+
+  forward(x: Tensor): Tensor {
+    return hardTanh(x, { low: this.low, high: this.high });
+  }
+}
+
+/**
+ * The logarithm of the sigmoid. Source: PyTorch `nn.LogSigmoid`.
+ *
+ * @example
+ * new LogSigmoid().forward(tensor([0])); // [-0.6931472]
+ */
+export class LogSigmoid extends Module {
+  forward(x: Tensor): Tensor {
+    return logSigmoid(x);
+  }
+}
+
+/**
+ * `x / (1 + |x|)`. Source: PyTorch `nn.Softsign`.
+ *
+ * @example
+ * new Softsign().forward(tensor([-1, 3])); // [-0.5, 0.75]
+ */
+export class Softsign extends Module {
+  forward(x: Tensor): Tensor {
+    return softsign(x);
+  }
+}
+
+/**
+ * The first half of an axis (default the last) times the sigmoid of the second. Source: Dauphin et al. (2017); PyTorch `nn.GLU`.
+ *
+ * @example
+ * new GLU().forward(tensor([4, 0])); // [2]
+ */
+export class GLU extends Module {
+  readonly axis: number;
+
+  constructor(axis: number = -1) {
+    super();
+    this.axis = axis;
+  }
+
+  forward(x: Tensor): Tensor {
+    return glu(x, { axis: this.axis });
   }
 }
 
@@ -220,5 +334,41 @@ export class LogSoftmax extends Module {
 
   forward(x: Tensor): Tensor {
     return logSoftmax(x, this.axis);
+  }
+}
+
+/**
+ * Probabilities of the negated values along an axis (default the last). Source: PyTorch `nn.Softmin`.
+ *
+ * @example
+ * new Softmin().forward(tensor([0, 0])); // [0.5, 0.5]
+ */
+export class Softmin extends Module {
+  readonly axis: number;
+
+  constructor(axis: number = -1) {
+    super();
+    this.axis = axis;
+  }
+
+  forward(x: Tensor): Tensor {
+    return softmin(x, this.axis);
+  }
+}
+
+/**
+ * Probabilities over the channels at each place of an image. Source: PyTorch `nn.Softmax2d`.
+ *
+ * @example
+ * new Softmax2d().forward(zeros([1, 2, 1, 1])); // [[[[0.5]], [[0.5]]]]
+ */
+export class Softmax2d extends Module {
+  /** @param x shape [N, C, H, W] or [C, H, W] */
+  forward(x: Tensor): Tensor {
+    if (x.ndim !== 3 && x.ndim !== 4)
+      throw new NnError('Softmax2d', `x has shape [${x.shape.join(', ')}]; it must be [N, C, H, W] or [C, H, W]`, [
+        'x',
+      ]);
+    return softmax(x, x.ndim - 3);
   }
 }

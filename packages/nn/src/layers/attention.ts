@@ -1,17 +1,22 @@
 /** MultiHeadAttention and TransformerBlock: attention with learned projections, and the block that transformers repeat. */
 import {
+  arange,
   type DType,
   chunk,
   dropout,
   gelu,
+  greaterEqual,
   matmul,
+  mean,
   narrow,
   permute,
   relu,
   reshape,
   scaledDotProductAttention,
+  softmax,
   type Tensor,
   transpose,
+  where,
 } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
@@ -30,6 +35,10 @@ export interface MultiHeadAttentionOptions {
   /** Share of the attention weights that become zero in training (default 0). */
   readonly dropout?: number;
   readonly dtype?: DType;
+  /** Size of the last axis of keys (default: that of queries). PyTorch's `kdim`. */
+  readonly keyWidth?: number;
+  /** Size of the last axis of values (default: that of queries). PyTorch's `vdim`. */
+  readonly valueWidth?: number;
 }
 
 /** What one call of MultiHeadAttention says beside its operands. */
@@ -43,6 +52,20 @@ export interface AttentionCall {
   readonly cache?: KVCache | null;
 }
 
+/** What one call for weights says beside its operands. */
+export interface WeightsCall {
+  /** As in `AttentionCall`. */
+  readonly mask?: Tensor | null;
+  /** The mean over the heads (default true), or the weights of each. */
+  readonly average?: boolean;
+}
+
+/** A result of attention, and the shares the keys had in it: [N, L, S], or [N, heads, L, S] without `average`. */
+export interface AttentionWeights {
+  readonly output: Tensor;
+  readonly weights: Tensor;
+}
+
 /**
  * Attention in several heads, with learned projections before and after. Source: Vaswani et al., "Attention is all you need" (2017);
  * PyTorch `nn.MultiheadAttention` with `batch_first`, whose weights it can load.
@@ -52,12 +75,21 @@ export interface AttentionCall {
  * layer.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
  */
 export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, value?: Tensor, call?: AttentionCall]> {
-  /** Projections of queries, keys and values, one below the other: [3 width, width]. Names as in PyTorch's state dictionaries. */
-  readonly in_proj_weight: Tensor;
+  /**
+   * Projections of queries, keys and values, one below the other: [3 width, width]; null where keys or values have another width. Names as in
+   * PyTorch's state dictionaries.
+   */
+  readonly in_proj_weight: Tensor | null;
+  /** Where keys or values have another width, the projection of each: [width, width], [width, keyWidth], [width, valueWidth]. */
+  readonly q_proj_weight: Tensor | null;
+  readonly k_proj_weight: Tensor | null;
+  readonly v_proj_weight: Tensor | null;
   /** Shape [3 width], or null without biases. */
   readonly in_proj_bias: Tensor | null;
   readonly out_proj: Linear;
   readonly width: number;
+  readonly keyWidth: number;
+  readonly valueWidth: number;
   readonly heads: number;
   readonly causal: boolean;
   readonly dropout: number;
@@ -68,7 +100,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    */
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
     super();
-    checkOptions('MultiHeadAttention', options, 'bias? causal? dropout dtype');
+    checkOptions('MultiHeadAttention', options, 'bias? causal? dropout dtype keyWidth valueWidth');
     checkInteger('MultiHeadAttention', 'width', width, 1);
     checkInteger('MultiHeadAttention', 'heads', heads, 1);
     if (width % heads !== 0)
@@ -78,11 +110,21 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
         ['heads'],
       );
     const { bias = true, causal = false, dropout: share = 0, dtype = 'float32' } = options;
+    const { keyWidth = width, valueWidth = width } = options;
     checkFraction('MultiHeadAttention', 'dropout', share);
-    this.in_proj_weight = parameter(xavierUniform()([3 * width, width], dtype));
+    checkInteger('MultiHeadAttention', 'keyWidth', keyWidth, 1);
+    checkInteger('MultiHeadAttention', 'valueWidth', valueWidth, 1);
+    const apart = keyWidth !== width || valueWidth !== width;
+    const projection = (rows: number, columns: number): Tensor => parameter(xavierUniform()([rows, columns], dtype));
+    this.in_proj_weight = apart ? null : projection(3 * width, width);
+    this.q_proj_weight = apart ? projection(width, width) : null;
+    this.k_proj_weight = apart ? projection(width, keyWidth) : null;
+    this.v_proj_weight = apart ? projection(width, valueWidth) : null;
     this.in_proj_bias = bias ? parameter(filled([3 * width], 0, dtype)) : null;
     this.out_proj = new Linear(width, width, { bias, dtype, biasInit: zerosInit() });
     this.width = width;
+    this.keyWidth = keyWidth;
+    this.valueWidth = valueWidth;
     this.heads = heads;
     this.causal = causal;
     this.dropout = share;
@@ -90,15 +132,15 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
 
   /**
    * @param query shape [N, L, width]
-   * @param key shape [N, S, width] (default: the queries)
-   * @param value shape [N, S, width] (default: the keys)
+   * @param key shape [N, S, keyWidth] (default: the queries)
+   * @param value shape [N, S, valueWidth] (default: the keys)
    * @param call a mask, a cache
    * @returns shape [N, L, width]
    * @throws NnError for a cache without causal self-attention, or unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
    */
   forward(query: Tensor, key: Tensor = query, value: Tensor = key, call: AttentionCall = {}): Tensor {
     checkOptions('MultiHeadAttention', call, 'mask cache');
-    for (const [name, x] of Object.entries({ query, key, value })) this.#check(name, x);
+    this.#checkAll(query, key, value);
     const { mask = null, cache = null } = call;
     if (cache !== null) this.#checkCache(cache, query === key && key === value);
     const [q, k, v] = this.#projected(query, key, value);
@@ -111,13 +153,53 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     return this.out_proj.forward(reshape(permute(mixed, [0, 2, 1, 3]), query.shape));
   }
 
-  #check(name: string, x: Tensor): void {
+  /**
+   * The result with the attention weights, for which all scores are kept: [N, heads, L, S] numbers. A query that sees no key has weights of zero.
+   *
+   * @param query, key, value as in `forward`
+   * @param call a mask; average: the mean over the heads (default true)
+   * @example
+   * const { weights } = new MultiHeadAttention(16, 4).forwardWithWeights(zeros([2, 5, 16]));
+   * weights.shape; // [2, 5, 5]
+   */
+  forwardWithWeights(
+    query: Tensor,
+    key: Tensor = query,
+    value: Tensor = key,
+    call: WeightsCall = {},
+  ): AttentionWeights {
+    checkOptions('MultiHeadAttention', call, 'mask average?');
+    this.#checkAll(query, key, value);
+    const { mask = null, average = true } = call;
+    const [q, k, v] = this.#projected(query, key, value).map((t) => this.#apart(t)) as [Tensor, Tensor, Tensor];
+    let scores = matmul(q, transpose(k)).mul(1 / Math.sqrt(this.width / this.heads));
+    const allowed = [
+      ...(this.causal ? [causalMask(query.shape[1]!, key.shape[1]!)] : []),
+      ...(mask?.dtype === 'bool' ? [mask] : []),
+    ];
+    if (mask !== null && mask.dtype !== 'bool') scores = scores.add(mask);
+    const least = scores.dtype === 'float16' ? -65504 : -1e30;
+    for (const seen of allowed) scores = where(seen, scores, least);
+    let weights = softmax(scores);
+    for (const seen of allowed) weights = where(seen, weights, 0);
+    const kept = this.training && this.dropout > 0 ? dropout(weights, { p: this.dropout, training: true }) : weights;
+    const mixed = reshape(permute(matmul(kept, v), [0, 2, 1, 3]), query.shape);
+    return { output: this.out_proj.forward(mixed), weights: average ? mean(weights, 1) : weights };
+  }
+
+  #checkAll(query: Tensor, key: Tensor, value: Tensor): void {
+    this.#check('query', query, this.width);
+    this.#check('key', key, this.keyWidth);
+    this.#check('value', value, this.valueWidth);
+  }
+
+  #check(name: string, x: Tensor, width: number): void {
     checkTensor('MultiHeadAttention', name, x);
     const { shape } = x;
-    if (shape.length !== 3 || shape[2] !== this.width)
+    if (shape.length !== 3 || shape[2] !== width)
       throw new NnError(
         'MultiHeadAttention',
-        `${name} has shape [${shape.join(', ')}]; it must be [N, length, ${this.width}]`,
+        `${name} has shape [${shape.join(', ')}]; it must be [N, length, ${width}]`,
         [name],
       );
   }
@@ -134,6 +216,15 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
 
   /** Projections of the three operands; of one tensor, in one product. */
   #projected(query: Tensor, key: Tensor, value: Tensor): readonly [Tensor, Tensor, Tensor] {
+    const { q_proj_weight, k_proj_weight, v_proj_weight } = this;
+    if (q_proj_weight !== null) {
+      const weights = [q_proj_weight, k_proj_weight!, v_proj_weight!] as const;
+      return [query, key, value].map((x, i) => {
+        const product = matmul(x, transpose(weights[i]!));
+        const bias = this.in_proj_bias;
+        return bias === null ? product : product.add(narrow(bias, 0, i * this.width, this.width));
+      }) as [Tensor, Tensor, Tensor];
+    }
     if (query === key && key === value)
       return chunk(this.#product(query, 0, 3), 3, { axis: 2 }) as [Tensor, Tensor, Tensor];
     const q = this.#product(query, 0, 1);
@@ -144,7 +235,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   /** `x` through `count` of the three projections from `first` on. */
   #product(x: Tensor, first: number, count: number): Tensor {
     const part = (t: Tensor): Tensor => (count === 3 ? t : narrow(t, 0, first * this.width, count * this.width));
-    const product = matmul(x, transpose(part(this.in_proj_weight)));
+    const product = matmul(x, transpose(part(this.in_proj_weight!)));
     return this.in_proj_bias === null ? product : product.add(part(this.in_proj_bias));
   }
 
@@ -155,7 +246,12 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   }
 }
 
-export interface TransformerBlockOptions extends MultiHeadAttentionOptions {
+/** Which of S keys each of L queries sees: those before it and its own, [L, S]. */
+function causalMask(queries: number, keys: number): Tensor {
+  return greaterEqual(reshape(arange(queries, { dtype: 'int32' }), [queries, 1]), arange(keys, { dtype: 'int32' }));
+}
+
+export interface TransformerBlockOptions extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth'> {
   /** Width between the two linear layers (default 4 times the block's). */
   readonly hidden?: number;
   /** Function between them: 'gelu' (default), 'relu', or any other of one tensor. */
@@ -164,6 +260,16 @@ export interface TransformerBlockOptions extends MultiHeadAttentionOptions {
   readonly normFirst?: boolean;
   /** Added to variances (default 1e-5). */
   readonly eps?: number;
+}
+
+/** The function between the two linear layers. */
+export function activationOf(
+  op: string,
+  activation: NonNullable<TransformerBlockOptions['activation']>,
+): (x: Tensor) => Tensor {
+  const known = typeof activation === 'function' || activation === 'gelu' || activation === 'relu';
+  checkFits(op, 'activation', activation, known, "'gelu', 'relu' or a function of one tensor");
+  return activation === 'gelu' ? (x) => gelu(x) : activation === 'relu' ? relu : activation;
 }
 
 /**
@@ -196,14 +302,12 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
     const { hidden = 4 * width, activation = 'gelu', normFirst = true, eps = 1e-5, ...attention } = options;
     const { bias = true, dtype = 'float32', dropout: share = 0 } = attention;
     checkInteger('TransformerBlock', 'hidden', hidden, 1);
-    const known = typeof activation === 'function' || activation === 'gelu' || activation === 'relu';
-    checkFits('TransformerBlock', 'activation', activation, known, "'gelu', 'relu' or a function of one tensor");
     this.self_attn = new MultiHeadAttention(width, heads, attention);
     this.linear1 = new Linear(width, hidden, { bias, dtype });
     this.linear2 = new Linear(hidden, width, { bias, dtype });
     this.norm1 = new LayerNorm(width, { eps, dtype });
     this.norm2 = new LayerNorm(width, { eps, dtype });
-    this.activation = activation === 'gelu' ? (x) => gelu(x) : activation === 'relu' ? relu : activation;
+    this.activation = activationOf('TransformerBlock', activation);
     this.normFirst = normFirst;
     this.dropout = share;
   }

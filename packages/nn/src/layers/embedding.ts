@@ -1,5 +1,5 @@
-/** Embedding: a learned table that integers look rows up in. */
-import { type DType, embedding, type Tensor } from '@polygrad/core/functions';
+/** Embedding and EmbeddingBag: a learned table that integers look rows up in, one by one or in bags. */
+import { type DType, embedding, embeddingBag, type EmbeddingBagOptions, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkInteger } from '../errors.ts';
 import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
@@ -37,5 +37,47 @@ export class Embedding extends Module {
   /** @param indices integers of any shape; the result has one axis more */
   forward(indices: Tensor): Tensor {
     return embedding(indices, this.weight, this.paddingIndex === undefined ? {} : { paddingIndex: this.paddingIndex });
+  }
+}
+
+export interface EmbeddingBagLayerOptions extends EmbeddingLayerOptions {
+  /** What becomes of the rows of a bag: 'mean' (default), 'sum' or 'max'. */
+  readonly mode?: 'mean' | 'sum' | 'max';
+}
+
+/** What one call of EmbeddingBag says beside its indices. */
+export type BagCall = Pick<EmbeddingBagOptions, 'offsets' | 'perSampleWeights'>;
+
+/**
+ * Means, sums or maxima of rows of a table, bag by bag. Source: PyTorch `nn.EmbeddingBag`, whose weights it can load.
+ *
+ * @example
+ * const table = new EmbeddingBag(100, 16);
+ * table.forward(tensor([[3, 7, 7]], { dtype: 'int32' })).shape; // [1, 16]
+ * table.forward(tensor([3, 7, 7], { dtype: 'int32' }), { offsets: [0, 1] }).shape; // [2, 16]
+ */
+export class EmbeddingBag extends Module<[indices: Tensor, call?: BagCall]> {
+  /** Shape [rows, width]. */
+  readonly weight: Tensor;
+  readonly options: Pick<EmbeddingBagOptions, 'mode' | 'paddingIndex'>;
+
+  constructor(rows: number, width: number, options: EmbeddingBagLayerOptions = {}) {
+    super();
+    checkOptions('EmbeddingBag', options, 'paddingIndex weightInit! dtype mode');
+    checkInteger('EmbeddingBag', 'rows', rows, 1);
+    checkInteger('EmbeddingBag', 'width', width, 1);
+    const { weightInit = normalInit(), dtype = 'float32', mode = 'mean', paddingIndex } = options;
+    this.weight = parameter(weightInit([rows, width], dtype));
+    this.options = paddingIndex === undefined ? { mode } : { mode, paddingIndex };
+  }
+
+  /**
+   * @param indices integers [bags, n], or [n] with offsets
+   * @param call offsets: where each bag starts; perSampleWeights: factors of the rows, for mode 'sum'
+   * @returns shape [bags, width]
+   */
+  forward(indices: Tensor, call: BagCall = {}): Tensor {
+    checkOptions('EmbeddingBag', call, 'offsets perSampleWeights');
+    return embeddingBag(indices, this.weight, { ...this.options, ...call });
   }
 }

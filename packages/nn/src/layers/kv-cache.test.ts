@@ -82,7 +82,7 @@ describe('cached attention', () => {
     const values = async (t: Tensor | null): Promise<number[]> => [...((await t!.data()) as Float32Array)];
     const [input, weight, bias] = [
       await values(x),
-      await values(attention.in_proj_weight),
+      await values(attention.in_proj_weight!),
       await values(attention.in_proj_bias),
     ];
     const [out, shift] = [await values(attention.out_proj.weight), await values(attention.out_proj.bias)];

@@ -1,5 +1,5 @@
-/** Linear: a matrix product and a bias. */
-import { type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
+/** Linear and Bilinear: products with learned matrices and a bias. */
+import { bilinear, type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
 import { checkOptions, checkInteger } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';
@@ -49,5 +49,41 @@ export class Linear extends Module {
   forward(x: Tensor): Tensor {
     const product = matmul(x, transpose(this.weight));
     return this.bias === null ? product : product.add(this.bias);
+  }
+}
+
+/**
+ * `x1 W x2 + b` over the last axes of two operands, with a matrix for each output. Source: PyTorch `nn.Bilinear`, whose weights it can load.
+ *
+ * @example
+ * const layer = new Bilinear(3, 4, 2);
+ * layer.forward(ones([5, 3]), ones([5, 4])).shape; // [5, 2]
+ */
+export class Bilinear extends Module<[x1: Tensor, x2: Tensor]> {
+  /** Shape [outputs, inputs1, inputs2]. */
+  readonly weight: Tensor;
+  /** Shape [outputs], or null without one. */
+  readonly bias: Tensor | null;
+
+  /**
+   * @param inputs1 size of the last axis of the first operand
+   * @param inputs2 size of the last axis of the second
+   * @param outputs size of the last axis of what goes out
+   */
+  constructor(inputs1: number, inputs2: number, outputs: number, options: WeightOptions = {}) {
+    super();
+    checkOptions('Bilinear', options, 'bias? weightInit! biasInit! dtype');
+    checkInteger('Bilinear', 'inputs1', inputs1, 1);
+    checkInteger('Bilinear', 'inputs2', inputs2, 1);
+    checkInteger('Bilinear', 'outputs', outputs, 1);
+    const { bias = true, dtype = 'float32' } = options;
+    const { weightInit = fanInUniform(inputs1), biasInit = fanInUniform(inputs1) } = options;
+    this.weight = parameter(weightInit([outputs, inputs1, inputs2], dtype));
+    this.bias = bias ? parameter(biasInit([outputs], dtype)) : null;
+  }
+
+  /** @param x1, x2 shapes [..., inputs1] and [..., inputs2], with the same leading axes */
+  forward(x1: Tensor, x2: Tensor): Tensor {
+    return this.bias === null ? bilinear(x1, x2, this.weight) : bilinear(x1, x2, this.weight, this.bias);
   }
 }

@@ -15,15 +15,8 @@ export interface BatchNormLayerOptions {
   readonly dtype?: DType;
 }
 
-/**
- * Normalises every channel over the batch: by the batch's own mean and variance in training, by running ones in
- * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm2d`.
- *
- * @example
- * const layer = new BatchNorm2d(8);
- * layer.forward(ones([4, 8, 5, 5])).shape; // [4, 8, 5, 5]
- */
-export class BatchNorm2d extends Module {
+/** What the three have in common: nothing but their name depends on the number of spatial axes. */
+abstract class BatchNorm extends Module {
   /** Scale, [channels], or null when not affine. */
   readonly weight: Tensor | null;
   /** Shift, [channels], or null when not affine. */
@@ -34,13 +27,13 @@ export class BatchNorm2d extends Module {
   readonly eps: number;
   readonly momentum: number;
 
-  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+  constructor(op: string, channels: number, options: BatchNormLayerOptions) {
     super();
-    checkOptions('BatchNorm2d', options, 'eps# momentum# affine? dtype');
-    checkInteger('BatchNorm2d', 'channels', channels, 1);
+    checkOptions(op, options, 'eps# momentum# affine? dtype');
+    checkInteger(op, 'channels', channels, 1);
     const { eps = 1e-5, momentum = 0.1, affine = true, dtype = 'float32' } = options;
-    checkNumber('BatchNorm2d', 'eps', eps, 0);
-    checkNumber('BatchNorm2d', 'momentum', momentum, 0);
+    checkNumber(op, 'eps', eps, 0);
+    checkNumber(op, 'momentum', momentum, 0);
     this.weight = affine ? parameter(filled([channels], 1, dtype)) : null;
     this.bias = affine ? parameter(filled([channels], 0, dtype)) : null;
     this.running_mean = buffer(filled([channels], 0, dtype));
@@ -60,6 +53,48 @@ export class BatchNorm2d extends Module {
       eps: this.eps,
       momentum: this.momentum,
     });
+  }
+}
+
+/**
+ * Normalises every channel over the batch, [N, C] or [N, C, L]: by the batch's own mean and variance in training, by running ones in
+ * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm1d`.
+ *
+ * @example
+ * const layer = new BatchNorm1d(8);
+ * layer.forward(ones([4, 8])).shape; // [4, 8]
+ */
+export class BatchNorm1d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    super('BatchNorm1d', channels, options);
+  }
+}
+
+/**
+ * Normalises every channel over the batch: by the batch's own mean and variance in training, by running ones in
+ * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm2d`.
+ *
+ * @example
+ * const layer = new BatchNorm2d(8);
+ * layer.forward(ones([4, 8, 5, 5])).shape; // [4, 8, 5, 5]
+ */
+export class BatchNorm2d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    super('BatchNorm2d', channels, options);
+  }
+}
+
+/**
+ * Normalises every channel over the batch of volumes: by the batch's own mean and variance in training, by running ones in
+ * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm3d`.
+ *
+ * @example
+ * const layer = new BatchNorm3d(8);
+ * layer.forward(ones([2, 8, 3, 3, 3])).shape; // [2, 8, 3, 3, 3]
+ */
+export class BatchNorm3d extends BatchNorm {
+  constructor(channels: number, options: BatchNormLayerOptions = {}) {
+    super('BatchNorm3d', channels, options);
   }
 }
 

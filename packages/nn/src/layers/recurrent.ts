@@ -52,18 +52,20 @@ export interface SequenceOptions {
 }
 
 /** Parameters of one layer in one direction. */
-interface Cell {
+export interface CellWeights {
   readonly inputs: Tensor;
   readonly hidden: Tensor;
   readonly inputBias: Tensor | null;
   readonly hiddenBias: Tensor | null;
+  /** [projection, hidden], where the hidden state of an LSTM is projected. */
+  readonly projection?: Tensor | null;
 }
 
 /** What one step makes of the part that depends on its input, and of the state before it. */
-type Step = (input: Tensor, state: readonly Tensor[], cell: Cell) => readonly Tensor[];
+export type Step = (input: Tensor, state: readonly Tensor[], cell: CellWeights) => readonly Tensor[];
 
 /** `x W^T + b`. */
-function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
+export function projected(x: Tensor, weight: Tensor, bias: Tensor | null): Tensor {
   const product = matmul(x, transpose(weight));
   return bias === null ? product : product.add(bias);
 }
@@ -75,14 +77,23 @@ const mostLayers = 1024;
 abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State, options?: SequenceOptions], Result> {
   readonly inputs: number;
   readonly hidden: number;
+  /** Size of the hidden state: `hidden`, or what an LSTM projects it to. */
+  readonly width: number;
   readonly layers: number;
   readonly bidirectional: boolean;
   readonly dropout: number;
   /** Layer by layer, the backward direction after the forward one. */
-  readonly #cells: readonly Cell[];
+  readonly #cells: readonly CellWeights[];
   readonly #name: string;
 
-  constructor(name: string, gates: number, inputs: number, hidden: number, options: RecurrentOptions) {
+  constructor(
+    name: string,
+    gates: number,
+    inputs: number,
+    hidden: number,
+    options: RecurrentOptions,
+    projection: number = 0,
+  ) {
     super();
     checkOptions(name, options, 'layers bidirectional? bias? dropout dtype');
     const { layers = 1, bidirectional = false, bias = true, dropout: share = 0, dtype = 'float32' } = options;
@@ -92,6 +103,7 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     checkFraction(name, 'dropout', share);
     this.inputs = inputs;
     this.hidden = hidden;
+    this.width = projection || hidden;
     this.layers = layers;
     this.bidirectional = bidirectional;
     this.dropout = share;
@@ -105,14 +117,15 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     const directions = bidirectional ? ['', '_reverse'] : [''];
     const rows = gates * hidden;
     this.#cells = Array.from({ length: layers }, (_, layer) =>
-      directions.map((direction): Cell => {
+      directions.map((direction): CellWeights => {
         const place = `l${layer}${direction}`;
-        const width = layer === 0 ? inputs : hidden * directions.length;
+        const width = layer === 0 ? inputs : this.width * directions.length;
         return {
           inputs: make(`weight_ih_${place}`, [rows, width]),
-          hidden: make(`weight_hh_${place}`, [rows, hidden]),
+          hidden: make(`weight_hh_${place}`, [rows, this.width]),
           inputBias: bias ? make(`bias_ih_${place}`, [rows]) : null,
           hiddenBias: bias ? make(`bias_hh_${place}`, [rows]) : null,
+          projection: projection > 0 ? make(`weight_hr_${place}`, [projection, hidden]) : null,
         };
       }),
     ).flat();
@@ -140,10 +153,11 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
         `x has shape [${shape.join(', ')}]; it must be [N, steps, ${this.inputs}] with at least one step`,
         ['x'],
       );
-    const one = [shape[0] as number, this.hidden];
-    const whole = [this.#cells.length, ...one];
-    for (const given of state ?? []) {
+    // Of the hidden state, which may be projected, and of what else an LSTM has.
+    const sizeOf = (kind: number): number[] => [shape[0] as number, kind === 0 ? this.width : this.hidden];
+    for (const [kind, given] of (state ?? []).entries()) {
       checkTensor(this.#name, 'state', given);
+      const whole = [this.#cells.length, ...sizeOf(kind)];
       if (given.shape.join() === whole.join()) continue;
       throw new NnError(
         this.#name,
@@ -161,9 +175,9 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
       const results: Tensor[] = [];
       for (let direction = 0; direction < directions; direction++) {
         const at = layer * directions + direction;
-        const cell = this.#cells[at] as Cell;
+        const cell = this.#cells[at] as CellWeights;
         const start = Array.from({ length: kinds }, (_, kind) =>
-          state === null ? zeros(one, { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
+          state === null ? zeros(sizeOf(kind), { dtype: cell.hidden.dtype }) : select(state[kind] as Tensor, 0, at),
         );
         const [output, end] = through(sequence, start, cell, direction === 1, step, counts);
         results.push(output);
@@ -212,7 +226,7 @@ const mostRecorded = 4;
 function through(
   x: Tensor,
   start: readonly Tensor[],
-  cell: Cell,
+  cell: CellWeights,
   backward: boolean,
   step: Step,
   counts: Tensor | null,
@@ -240,7 +254,13 @@ function through(
   return [stack(outputs), state];
 }
 
-/** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]. */
+/** What an LSTM is made with besides. */
+export interface LSTMOptions extends RecurrentOptions {
+  /** Hidden states are projected to this many numbers (default 0: they are not). Source: Sak et al. (2014); PyTorch's `proj_size`. */
+  readonly projection?: number;
+}
+
+/** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]; a projected hidden state is as wide as that. */
 export interface LSTMState {
   readonly hidden: Tensor;
   readonly cell: Tensor;
@@ -266,9 +286,13 @@ export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   /**
    * @param inputs size of the last axis of what comes in
    * @param hidden size of the state
+   * @throws NnError for a projection that is not smaller than the state
    */
-  constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
-    super('LSTM', 4, inputs, hidden, options);
+  constructor(inputs: number, hidden: number, options: LSTMOptions = {}) {
+    checkOptions('LSTM', options, 'layers bidirectional? bias? dropout dtype projection');
+    const { projection = 0, ...rest } = options;
+    checkInteger('LSTM', 'projection', projection, 0, Math.max(0, hidden - 1));
+    super('LSTM', 4, inputs, hidden, rest, projection);
   }
 
   /**
@@ -283,7 +307,7 @@ export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   }
 }
 
-function lstmStep(input: Tensor, state: readonly Tensor[], cell: Cell): readonly Tensor[] {
+export function lstmStep(input: Tensor, state: readonly Tensor[], cell: CellWeights): readonly Tensor[] {
   const [h, c] = state as [Tensor, Tensor];
   const [i, f, g, o] = chunk(input.add(projected(h, cell.hidden, cell.hiddenBias)), 4, { axis: 1 }) as [
     Tensor,
@@ -294,7 +318,8 @@ function lstmStep(input: Tensor, state: readonly Tensor[], cell: Cell): readonly
   const next = sigmoid(f)
     .mul(c)
     .add(sigmoid(i).mul(tanh(g)));
-  return [sigmoid(o).mul(tanh(next)), next];
+  const output = sigmoid(o).mul(tanh(next));
+  return [cell.projection ? projected(output, cell.projection, null) : output, next];
 }
 
 /** Where a GRU is: its hidden state, [layers * directions, N, hidden]. */
@@ -338,7 +363,7 @@ export class GRU extends Recurrent<GRUState, GRUResult> {
   }
 }
 
-function gruStep(input: Tensor, [h]: readonly Tensor[], cell: Cell): readonly Tensor[] {
+export function gruStep(input: Tensor, [h]: readonly Tensor[], cell: CellWeights): readonly Tensor[] {
   const before = h as Tensor;
   const thirds = (t: Tensor): readonly Tensor[] => chunk(t, 3, { axis: 1 });
   const [ri, zi, ni] = thirds(input) as [Tensor, Tensor, Tensor];

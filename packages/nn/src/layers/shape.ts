@@ -1,6 +1,6 @@
 /** Layers that change only the shape. */
-import { flatten, type Tensor } from '@polygrad/core/functions';
-import { checkOptions } from '../errors.ts';
+import { flatten, type Tensor, unflatten } from '@polygrad/core/functions';
+import { checkList, checkOptions } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
@@ -23,5 +23,43 @@ export class Flatten extends Module {
 
   forward(x: Tensor): Tensor {
     return flatten(x, { start: this.start, end: this.end });
+  }
+}
+
+/**
+ * Splits one axis into several. Source: PyTorch `nn.Unflatten`.
+ *
+ * @example
+ * new Unflatten(1, [2, 4]).forward(zeros([3, 8])).shape; // [3, 2, 4]
+ */
+export class Unflatten extends Module {
+  readonly axis: number;
+  readonly sizes: readonly number[];
+
+  /**
+   * @param axis the axis to split
+   * @param sizes of the axes in its place
+   */
+  constructor(axis: number, sizes: readonly number[]) {
+    super();
+    checkList('Unflatten', 'sizes', sizes);
+    this.axis = axis;
+    this.sizes = [...sizes];
+  }
+
+  forward(x: Tensor): Tensor {
+    return unflatten(x, this.axis, this.sizes);
+  }
+}
+
+/**
+ * What comes in goes out: a place holder in networks. Source: PyTorch `nn.Identity`.
+ *
+ * @example
+ * new Identity().forward(tensor([1, 2])); // [1, 2]
+ */
+export class Identity extends Module {
+  forward(x: Tensor): Tensor {
+    return x;
   }
 }

@@ -185,6 +185,12 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
     return found;
   }
 
+  /** Calls a function for every module inside this one, from the last to the first, and then for this one. Source: PyTorch `Module.apply`. */
+  apply(visit: (module: AnyModule, name: string) => void): this {
+    for (const [name, module] of this.namedModules().reverse()) visit(module, name);
+    return this;
+  }
+
   /** How many numbers an optimizer can change. */
   parameterCount(): number {
     return this.parameters().reduce((count, { size }) => count + size, 0);

@@ -2,9 +2,9 @@
 import { sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkNumber } from '../errors.ts';
 import { checkBetas } from './betas.ts';
-import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
-export interface AdamOptions extends OptimizerOptions {
+export interface AdamOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the two running means (default 0.9 and 0.999). */
   readonly betas?: readonly [number, number];
   /** Added to the denominator (default 1e-8). */
@@ -26,12 +26,13 @@ abstract class AdamBase extends Optimizer<AdamNames> {
   readonly #decay: Decay;
 
   constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
-    checkOptions(name, options, 'lr betas eps weightDecay');
+    checkOptions(name, options, 'lr betas eps weightDecay maximize?');
     const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8 } = options;
     checkBetas(name, betas);
     checkNumber(name, 'eps', eps, 0);
     checkNumber(name, 'weightDecay', weightDecay, 0);
     super(name, parameters, lr, ['mean', 'square']);
+    this.maximize = options.maximize;
     this.#betas = [...betas];
     this.#eps = eps;
     this.#weightDecay = weightDecay;

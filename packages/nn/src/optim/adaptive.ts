@@ -1,11 +1,12 @@
-/** RMSProp, Adagrad and Adadelta: steps scaled by how large past gradients were. */
-import { sqrt, square, type Tensor } from '@polygrad/core/functions';
-import { checkOptions, checkFraction, checkNumber } from '../errors.ts';
-import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+/** RMSProp, Adagrad, Adadelta and Rprop: steps scaled by past gradients, by their size or by their signs. */
+import { clip, sign, sqrt, square, type Tensor, where, equal, greater, less } from '@polygrad/core/functions';
+import { checkFits, checkOptions, checkFraction, checkNumber } from '../errors.ts';
+import { filled } from '../init/filled.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
-export interface RMSPropOptions extends OptimizerOptions {
+export interface RMSPropOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the running mean of squares (default 0.99). */
   readonly alpha?: number;
   readonly eps?: number;
@@ -28,10 +29,10 @@ type RMSPropNames = 'rate' | 'alpha' | 'rest' | 'eps' | 'momentum' | 'decay';
  * p; // [0.8]
  */
 export class RMSProp extends Optimizer<RMSPropNames> {
-  readonly #options: Required<Omit<RMSPropOptions, 'lr'>>;
+  readonly #options: Required<Omit<RMSPropOptions, 'lr' | 'maximize'>>;
 
   constructor(parameters: Iterable<Tensor>, options: RMSPropOptions = {}) {
-    checkOptions('RMSProp', options, 'lr alpha eps momentum centered? weightDecay');
+    checkOptions('RMSProp', options, 'lr alpha eps momentum centered? weightDecay maximize?');
     const { lr = 1e-2, alpha = 0.99, eps = 1e-8, momentum = 0, centered = false, weightDecay = 0 } = options;
     checkFraction('RMSProp', 'alpha', alpha);
     checkFraction('RMSProp', 'momentum', momentum);
@@ -40,6 +41,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
     const slots = ['square', ...(centered ? ['mean'] : []), ...(momentum > 0 ? ['momentum'] : [])];
     super('RMSProp', parameters, lr, slots);
     this.#options = { alpha, eps, momentum, centered, weightDecay };
+    this.maximize = options.maximize;
   }
 
   protected scalars(_step: number, rate: number): Record<RMSPropNames, number> {
@@ -67,7 +69,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
   }
 }
 
-export interface AdagradOptions extends OptimizerOptions {
+export interface AdagradOptions extends OptimizerOptions, MaximizeOptions {
   /** Step t has the rate `lr / (1 + (t - 1) rateDecay)` (default 0). */
   readonly rateDecay?: number;
   readonly eps?: number;
@@ -87,16 +89,17 @@ type AdagradNames = 'rate' | 'eps' | 'decay';
  * p; // [0.9]
  */
 export class Adagrad extends Optimizer<AdagradNames> {
-  readonly #options: Required<Omit<AdagradOptions, 'lr'>>;
+  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdagradOptions = {}) {
-    checkOptions('Adagrad', options, 'lr rateDecay eps weightDecay');
+    checkOptions('Adagrad', options, 'lr rateDecay eps weightDecay maximize?');
     const { lr = 1e-2, rateDecay = 0, eps = 1e-10, weightDecay = 0 } = options;
     checkNumber('Adagrad', 'rateDecay', rateDecay, 0);
     checkNumber('Adagrad', 'eps', eps, 0);
     checkNumber('Adagrad', 'weightDecay', weightDecay, 0);
     super('Adagrad', parameters, lr, ['sum']);
     this.#options = { rateDecay, eps, weightDecay };
+    this.maximize = options.maximize;
   }
 
   protected scalars(step: number, rate: number): Record<AdagradNames, number> {
@@ -111,7 +114,7 @@ export class Adagrad extends Optimizer<AdagradNames> {
   }
 }
 
-export interface AdadeltaOptions extends OptimizerOptions {
+export interface AdadeltaOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of both running means (default 0.9). */
   readonly rho?: number;
   readonly eps?: number;
@@ -131,16 +134,17 @@ type AdadeltaNames = 'rate' | 'rho' | 'rest' | 'eps' | 'decay';
  * p; // about [0.7127]
  */
 export class Adadelta extends Optimizer<AdadeltaNames> {
-  readonly #options: Required<Omit<AdadeltaOptions, 'lr'>>;
+  readonly #options: Required<Omit<AdadeltaOptions, 'lr' | 'maximize'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdadeltaOptions = {}) {
-    checkOptions('Adadelta', options, 'lr rho eps weightDecay');
+    checkOptions('Adadelta', options, 'lr rho eps weightDecay maximize?');
     const { lr = 1, rho = 0.9, eps = 1e-6, weightDecay = 0 } = options;
     checkFraction('Adadelta', 'rho', rho);
     checkNumber('Adadelta', 'eps', eps, 0);
     checkNumber('Adadelta', 'weightDecay', weightDecay, 0);
     super('Adadelta', parameters, lr, ['square', 'delta']);
     this.#options = { rho, eps, weightDecay };
+    this.maximize = options.maximize;
   }
 
   protected scalars(_step: number, rate: number): Record<AdadeltaNames, number> {
@@ -157,5 +161,60 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
       .mul(g);
     const u = meanDelta.mul(s.rho).add(square(delta).mul(s.rest));
     return { parameter: p.sub(delta.mul(s.rate)), state: [v, u] };
+  }
+}
+
+export interface RpropOptions extends OptimizerOptions {
+  /** What a step's size is multiplied by where the gradient's sign changes and where it stays (default 0.5 and 1.2). */
+  readonly etas?: readonly [number, number];
+  /** Least and largest size of a step (default 1e-6 and 50). */
+  readonly stepSizes?: readonly [number, number];
+}
+
+type RpropNames = 'shrink' | 'grow';
+
+/**
+ * Rprop: each number has a step of its own, which grows while the gradient keeps its sign. For whole batches; `lr` is the size of the first step only.
+ * Source: Riedmiller and Braun (1993), without backtracking; PyTorch `Rprop`.
+ *
+ * @example
+ * const p = parameter(tensor([1]));
+ * new Rprop([p], { lr: 0.1 }).step([tensor([5])]);
+ * p; // [0.9]
+ */
+export class Rprop extends Optimizer<RpropNames> {
+  readonly #etas: readonly [number, number];
+  readonly #stepSizes: readonly [number, number];
+
+  constructor(parameters: Iterable<Tensor>, options: RpropOptions = {}) {
+    checkOptions('Rprop', options, 'lr etas stepSizes');
+    const { lr = 1e-2, etas = [0.5, 1.2], stepSizes = [1e-6, 50] } = options;
+    const isPair = (pair: unknown): boolean =>
+      Array.isArray(pair) && pair.length === 2 && pair.every((n) => Number.isFinite(n));
+    checkFits('Rprop', 'etas', etas, isPair(etas) && 0 < etas[0] && etas[0] < 1 && etas[1] > 1, 'a pair around 1');
+    checkFits('Rprop', 'stepSizes', stepSizes, isPair(stepSizes) && stepSizes[0] <= stepSizes[1], 'least and largest');
+    const start = typeof lr === 'function' ? lr(0) : lr;
+    checkNumber('Rprop', 'lr', start, 0);
+    super('Rprop', parameters, lr, ['gradient', 'size'], (slot, { shape, dtype }) =>
+      filled(shape, slot === 'size' ? start : 0, dtype),
+    );
+    this.#etas = [...etas];
+    this.#stepSizes = [...stepSizes];
+  }
+
+  protected scalars(): Record<RpropNames, number> {
+    const [shrink, grow] = this.#etas;
+    return { shrink, grow };
+  }
+
+  protected update(p: Tensor, g: Tensor, [before, size]: readonly Tensor[], s: Scalars<RpropNames>): Next {
+    const agreement = g.mul(before!);
+    const turned = less(agreement, 0);
+    const factor = where(greater(agreement, 0), s.grow, where(turned, s.shrink, 1));
+    const [least, most] = this.#stepSizes;
+    const next = where(equal(agreement, 0), size!, clip(size!.mul(factor), least, most));
+    // Where the sign changed there is no step, and the next one is as after none.
+    const kept = where(turned, 0, g);
+    return { parameter: p.sub(sign(kept).mul(next)), state: [kept, next] };
   }
 }

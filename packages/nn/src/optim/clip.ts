@@ -1,6 +1,18 @@
 /** Gradient clipping: keeps one bad batch from throwing the parameters far away. On the device, nothing is read. */
-import { clip, minimum, noGrad, reciprocal, scope, sqrt, square, sum, type Tensor } from '@polygrad/core/functions';
-import { checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
+import {
+  clip,
+  minimum,
+  noGrad,
+  norm,
+  reciprocal,
+  scope,
+  sqrt,
+  stack,
+  square,
+  sum,
+  type Tensor,
+} from '@polygrad/core/functions';
+import { checkFits, checkList, checkNumber, checkOptions, checkTensor, NnError } from '../errors.ts';
 import type { Gradients } from './optimizer.ts';
 
 /** Throws unless they are a list of tensors and nulls. */
@@ -10,7 +22,7 @@ function checkGradients(op: string, gradients: Gradients): void {
 }
 
 /**
- * Scales all gradients by one factor so that their norm, taken as one vector, is at most `limit`. Source: Pascanu,
+ * Scales all gradients by one factor so that their norm, the root of the sum of all squares, is at most `limit`; other norms: `clipGradNorms`. Source: Pascanu,
  * Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013; PyTorch `clip_grad_norm_`.
  *
  * @param gradients changed in place: each handle stands for the scaled gradient afterwards
@@ -53,6 +65,52 @@ export function clipGradValue(gradients: Gradients, limit: number): void {
   scope(() =>
     noGrad(() => {
       for (const gradient of gradients) gradient?.assign(clip(gradient, -limit, limit));
+    }),
+  );
+}
+
+export interface ClipNormsOptions {
+  /** Order of the norm: above 0, or infinity for the largest magnitude (default 2). */
+  readonly order?: number;
+}
+
+/**
+ * Scales gradients group by group, each by one factor so that its norm, of any order and taken as one vector, is at most `limit`. Source: PyTorch
+ * `clip_grad_norm_` with `norm_type`, for each group of parameters.
+ *
+ * @param groups lists of gradients, changed in place; `[gradients]` for all as one
+ * @param limit largest norm: a number, or one for each group
+ * @returns the norm of each group before clipping, [groups]; the caller disposes it, or its scope does
+ * @throws NnError for orders that are not above 0, and for groups without gradients
+ * @example
+ * const gradients = [tensor([3, -1]), tensor([4])];
+ * clipGradNorms([gradients], 2, { order: Infinity }); // [4]
+ * gradients; // about [[1.5, -0.5], [2]]
+ */
+export function clipGradNorms(
+  groups: readonly Gradients[],
+  limit: number | readonly number[],
+  options: ClipNormsOptions = {},
+): Tensor {
+  checkOptions('clipGradNorms', options, 'order#');
+  const { order = 2 } = options;
+  checkFits('clipGradNorms', 'order', order, order > 0, 'above 0');
+  checkList('clipGradNorms', 'groups', groups);
+  for (const group of groups) checkGradients('clipGradNorms', group);
+  const limits = groups.map((_, i) => (typeof limit === 'number' ? limit : limit[i]!));
+  for (const one of limits) checkNumber('clipGradNorms', 'limit', one, 0);
+  return scope(() =>
+    noGrad(() => {
+      const norms = groups.map((group, i) => {
+        const present = group.filter((gradient) => gradient !== null);
+        if (present.length === 0) throw new NnError('clipGradNorms', `group ${i} has no gradients to clip`);
+        // The norm of the norms is the norm of all.
+        const all = norm(stack(present.map((gradient) => norm(gradient, { p: order }))), { p: order });
+        const factor = minimum(reciprocal(all.add(1e-6)).mul(limits[i]!), 1);
+        for (const gradient of present) gradient.assign(gradient.mul(factor));
+        return all;
+      });
+      return stack(norms);
     }),
   );
 }

@@ -41,6 +41,12 @@ export interface OptimizerOptions {
   readonly lr?: number | Schedule;
 }
 
+/** What optimizers share that can climb instead of descend. */
+export interface MaximizeOptions {
+  /** Make the loss larger instead of smaller (default false). */
+  readonly maximize?: boolean;
+}
+
 /** The state of an optimizer in host memory: arrays by name, and the number of steps taken. */
 export interface OptimizerState {
   readonly steps: number;
@@ -78,6 +84,8 @@ export abstract class Optimizer<Names extends string = string> {
   readonly parameters: readonly Tensor[];
   /** Learning rate or its schedule. May be changed between steps. */
   learningRate: number | Schedule;
+  /** Steps go up the gradient instead of down. */
+  declare protected maximize?: boolean | undefined;
   #steps = 0;
   readonly #state: readonly Tensor[][];
   readonly #slots: readonly string[];
@@ -86,8 +94,15 @@ export abstract class Optimizer<Names extends string = string> {
    * @param name of the optimizer, for errors
    * @param parameters the tensors to optimise, for instance `model.parameters()`
    * @param slots names of the state tensors of each parameter
+   * @param first their first values, uploaded ones (default: zeros of the parameter's shape)
    */
-  constructor(name: string, parameters: Iterable<Tensor>, learningRate: number | Schedule, slots: readonly string[]) {
+  constructor(
+    name: string,
+    parameters: Iterable<Tensor>,
+    learningRate: number | Schedule,
+    slots: readonly string[],
+    first: (slot: string, parameter: Tensor) => Tensor = (_, { shape, dtype }) => filled(shape, 0, dtype),
+  ) {
     // A module in the place of its parameters is the likely mistake.
     const isList =
       typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
@@ -103,9 +118,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
     this.#slots = slots;
-    this.#state = this.parameters.map((parameter) =>
-      slots.map(() => registerState(keep(filled(parameter.shape, 0, parameter.dtype)))),
-    );
+    this.#state = this.parameters.map((parameter) => slots.map((slot) => registerState(keep(first(slot, parameter)))));
     // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
     flush();
   }
@@ -159,43 +172,47 @@ export abstract class Optimizer<Names extends string = string> {
     if (given.every((gradient) => gradient === null)) {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
+    scope(() => {
+      // Only when all of it is known to be right: nothing is changed by a step that throws.
+      noGrad(() => this.prepare(given)());
+      if (gradients === undefined) this.zeroGrad();
+      else for (const gradient of gradients) gradient?.dispose();
+    });
+  }
+
+  /** Computes a step and gives what carries it out. What makes one step of several optimizers (groups.ts) prepares all of them first. */
+  protected prepare(given: Gradients): () => void {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     let numbers!: Record<Names, number>;
     // At every call of a compiled step, too.
     hostEffect(() => {
       numbers = this.#numbers(this.#steps + 1);
     });
-    scope(() => {
-      noGrad(() => {
-        const changes: (readonly [target: Tensor, value: Tensor])[] = [];
-        const byDType = new Map<DType, Scalars<Names>>();
-        for (const [index, gradient] of given.entries()) {
-          if (gradient === null) continue;
-          const parameter = this.parameters[index]!;
-          const state = this.#state[index]!;
-          let scalars = byDType.get(parameter.dtype);
-          if (scalars === undefined)
-            byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
-          const next = this.update(parameter, gradient, state, scalars);
-          changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
-        }
-        for (const [target, value] of changes) {
-          if (target.dtype === value.dtype) continue;
-          throw new NnError(
-            'step',
-            `a gradient makes a ${target.dtype} parameter ${value.dtype}; convert the gradients with cast()`,
-          );
-        }
-        // Only when all of it is known to be right: nothing is changed by a step that throws.
-        for (const [target, value] of changes) target.assign(value);
-      });
+    const changes: (readonly [target: Tensor, value: Tensor])[] = [];
+    const byDType = new Map<DType, Scalars<Names>>();
+    for (const [index, gradient] of given.entries()) {
+      if (gradient === null) continue;
+      const parameter = this.parameters[index]!;
+      const state = this.#state[index]!;
+      let scalars = byDType.get(parameter.dtype);
+      if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
+      const next = this.update(parameter, this.maximize ? gradient.mul(-1) : gradient, state, scalars);
+      changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
+    }
+    for (const [target, value] of changes) {
+      if (target.dtype === value.dtype) continue;
+      throw new NnError(
+        'step',
+        `a gradient makes a ${target.dtype} parameter ${value.dtype}; convert the gradients with cast()`,
+      );
+    }
+    return () => {
+      for (const [target, value] of changes) target.assign(value);
       hostEffect(
         () => void this.#steps++,
         () => void this.#steps--,
       );
-      if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of gradients) gradient?.dispose();
-    });
+    };
   }
 
   /** What schedules and formulas give for a step, before anything is recorded: one NaN would be in every parameter after it. */

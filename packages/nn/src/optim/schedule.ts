@@ -2,7 +2,15 @@
  * Learning-rate schedules: functions from the number of steps taken to a learning rate. Plain numbers, no tensors;
  * an optimizer asks its schedule before every step.
  */
-import { checkFraction, checkFunction, checkInteger, checkList, checkNumber, checkRequired } from '../errors.ts';
+import {
+  checkFits,
+  checkFraction,
+  checkFunction,
+  checkInteger,
+  checkList,
+  checkNumber,
+  checkRequired,
+} from '../errors.ts';
 
 /** The learning rate of the step after `step` steps have been taken (0 for the first). */
 export type Schedule = (step: number) => number;
@@ -125,20 +133,28 @@ export function oneCycle(
     readonly startFactor?: number;
     /** The last rate is the first one over `endFactor` (default 1e4). */
     readonly endFactor?: number;
+    /** Down to the first rate in as many steps as up, and then to the last (default false). */
+    readonly threePhase?: boolean;
+    /** Along half a cosine (default) or in lines. */
+    readonly anneal?: 'cosine' | 'linear';
   },
 ): Schedule {
   checkNumber('oneCycle', 'rate', rate, 0);
-  checkRequired('oneCycle', options, 'steps up startFactor# endFactor#');
-  const { steps, up = 0.3, startFactor = 25, endFactor = 1e4 } = options;
+  checkRequired('oneCycle', options, 'steps up startFactor# endFactor# threePhase? anneal');
+  const { steps, up = 0.3, startFactor = 25, endFactor = 1e4, threePhase = false, anneal = 'cosine' } = options;
   checkInteger('oneCycle', 'steps', steps, 2);
   checkFraction('oneCycle', 'up', up);
   const first = rate / startFactor;
   const last = first / endFactor;
   const top = up * steps - 1;
+  const known = anneal === 'cosine' || anneal === 'linear';
+  checkFits('oneCycle', 'anneal', anneal, known, "'cosine' or 'linear'");
   const between = (from: number, to: number, share: number): number =>
-    to + ((from - to) * (1 + Math.cos(Math.PI * share))) / 2;
+    anneal === 'linear' ? from + (to - from) * share : to + ((from - to) * (1 + Math.cos(Math.PI * share))) / 2;
+  const back = threePhase ? 2 * up * steps - 2 : top;
   return (step) => {
     if (step <= top) return between(first, rate, step / top);
-    return between(rate, last, Math.min((step - top) / (steps - 1 - top), 1));
+    if (step <= back) return between(rate, first, (step - top) / (back - top));
+    return between(threePhase ? first : rate, last, Math.min((step - back) / (steps - 1 - back), 1));
   };
 }

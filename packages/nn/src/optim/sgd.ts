@@ -2,18 +2,20 @@
 import { sign, type Tensor } from '@polygrad/core/functions';
 import { checkFraction, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { checkBetas } from './betas.ts';
-import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
 
-export interface SGDOptions extends OptimizerOptions {
+export interface SGDOptions extends OptimizerOptions, MaximizeOptions {
   /** Share of the last step's direction that is kept (default 0). */
   readonly momentum?: number;
   /** Look ahead along the momentum (default false). */
   readonly nesterov?: boolean;
   /** Weight of the squared parameters in the loss (default 0). */
   readonly weightDecay?: number;
+  /** Share of each gradient but the first that the momentum leaves out (default 0). */
+  readonly dampening?: number;
 }
 
-type SGDNames = 'rate' | 'momentum' | 'decay';
+type SGDNames = 'rate' | 'momentum' | 'decay' | 'fresh';
 
 /**
  * Stochastic gradient descent. Source: PyTorch `SGD` (Sutskever et al., 2013, for the momentum).
@@ -30,21 +32,25 @@ type SGDNames = 'rate' | 'momentum' | 'decay';
  * p; // [0.05]
  */
 export class SGD extends Optimizer<SGDNames> {
-  readonly #options: Required<Omit<SGDOptions, 'lr'>>;
+  readonly #options: Required<Omit<SGDOptions, 'lr' | 'maximize'>>;
 
   constructor(parameters: Iterable<Tensor>, options: SGDOptions = {}) {
-    checkOptions('SGD', options, 'lr momentum nesterov? weightDecay');
-    const { lr = 1e-3, momentum = 0, nesterov = false, weightDecay = 0 } = options;
+    checkOptions('SGD', options, 'lr momentum nesterov? weightDecay dampening# maximize?');
+    const { lr = 1e-3, momentum = 0, nesterov = false, weightDecay = 0, dampening = 0, maximize } = options;
     checkFraction('SGD', 'momentum', momentum);
     checkNumber('SGD', 'weightDecay', weightDecay, 0);
-    if (nesterov && momentum === 0)
-      throw new NnError('SGD', 'nesterov needs a momentum; set momentum above 0', ['nesterov']);
+    if (nesterov && (momentum === 0 || dampening !== 0))
+      throw new NnError('SGD', 'nesterov needs a momentum without dampening; set momentum above 0, dampening to 0', [
+        'nesterov',
+      ]);
     super('SGD', parameters, lr, momentum === 0 ? [] : ['momentum']);
-    this.#options = { momentum, nesterov, weightDecay };
+    this.#options = { momentum, nesterov, weightDecay, dampening };
+    this.maximize = maximize;
   }
 
-  protected scalars(_step: number, rate: number): Record<SGDNames, number> {
-    return { rate, momentum: this.#options.momentum, decay: this.#options.weightDecay };
+  protected scalars(step: number, rate: number): Record<SGDNames, number> {
+    const { momentum, weightDecay, dampening } = this.#options;
+    return { rate, momentum, decay: weightDecay, fresh: step === 1 ? 1 : 1 - dampening };
   }
 
   protected update(
@@ -55,7 +61,7 @@ export class SGD extends Optimizer<SGDNames> {
   ): { parameter: Tensor; state: Tensor[] } {
     const g = this.#options.weightDecay === 0 ? gradient : gradient.add(p.mul(s.decay));
     if (buffer === undefined) return { parameter: p.sub(g.mul(s.rate)), state: [] };
-    const next = buffer.mul(s.momentum).add(g);
+    const next = buffer.mul(s.momentum).add(this.#options.dampening === 0 ? g : g.mul(s.fresh));
     const direction = this.#options.nesterov ? g.add(next.mul(s.momentum)) : next;
     return { parameter: p.sub(direction.mul(s.rate)), state: [next] };
   }

@@ -75,6 +75,59 @@ const lineSpec: OpSpec = {
   gradient: { of: [0], order: 2 },
 };
 
+/** Images of one or of three axes. */
+const otherRank = (rank: 1 | 3): Instance[] =>
+  (rank === 1
+    ? [
+        { x: [2, 2, 7], size: [3], layout: 'nchw' },
+        { x: [1, 5, 2], size: [2], layout: 'nhwc' },
+      ]
+    : [
+        { x: [1, 2, 4, 3, 5], size: [2, 3, 2], layout: 'nchw' },
+        { x: [1, 3, 2, 4, 2], size: [1, 2, 3], layout: 'nhwc' },
+      ]
+  ).map(({ x, ...options }) => ({
+    label: `[${x}] ${JSON.stringify(options)}`,
+    small: true,
+    options,
+    draw: (r: Random) => [sample(r, x, any)],
+  }));
+
+const volumeSpec: OpSpec = {
+  name: 'adaptiveAvgPool3d',
+  dtypes: floats,
+  instances: otherRank(3),
+  run: ([x], o) => pg.adaptiveAvgPool3d(x as Tensor, sizeOf(o), layoutOf(o)),
+  oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, mean),
+  gradient: { of: [0], order: 2 },
+};
+
+/** Maxima and where they lie, of images of one or of three axes. */
+const otherMaxSpecs = (rank: 1 | 3): OpSpec[] => {
+  const max = rank === 1 ? pg.adaptiveMaxPool1d : pg.adaptiveMaxPool3d;
+  return [
+    {
+      name: `adaptiveMaxPool${rank}d`,
+      dtypes: floats,
+      instances: otherRank(rank),
+      run: ([x], o) => max(x as Tensor, sizeOf(o), layoutOf(o)),
+      oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).value),
+      gradient: { of: [0], order: 2 },
+    },
+    {
+      name: `adaptiveMaxPool${rank}d indices`,
+      dtypes: floats,
+      instances: otherRank(rank).map((i) => ({
+        ...i,
+        draw: (r: Random) => i.draw(r).map((a) => sample(r, a.shape, tied)),
+      })),
+      run: ([x], o) => max(x as Tensor, sizeOf(o), { ...layoutOf(o), returnIndices: true })[1],
+      oracle: ([x], o) => poolAdaptive(x as NDArray, sizeOf(o), o.layout, (taps) => largest(taps).position),
+      result: 'int32',
+    },
+  ];
+};
+
 const globalSpec: OpSpec = {
   name: 'globalAvgPool2d',
   dtypes: floats,
@@ -119,6 +172,9 @@ function globalMean(pool: Pool): Made | null {
 export const adaptivePoolingRows: readonly OperationRow[] = [
   { name: 'adaptiveAvgPool1d', specs: [lineSpec], calls: smooth(adaptive('avg', 1)) },
   { name: 'adaptiveAvgPool2d', specs: [meanSpec], calls: smooth(adaptive('avg', 2)) },
+  { name: 'adaptiveAvgPool3d', specs: [volumeSpec], calls: smooth(adaptive('avg', 3)) },
+  { name: 'adaptiveMaxPool1d', specs: otherMaxSpecs(1), calls: smooth(adaptive('max', 1)) },
   { name: 'adaptiveMaxPool2d', specs: maxSpecs, calls: smooth(adaptive('max', 2)) },
+  { name: 'adaptiveMaxPool3d', specs: otherMaxSpecs(3), calls: smooth(adaptive('max', 3)) },
   { name: 'globalAvgPool2d', specs: [globalSpec], calls: smooth(globalMean) },
 ];

@@ -134,6 +134,37 @@ const maxSpecs = (rank: 1 | 3): OpSpec[] => {
 const avgSpec = (rank: 1 | 3): OpSpec =>
   windowSpec(`avgPool${rank}d`, rank === 1 ? pg.avgPool1d : pg.avgPool3d, otherRank(rank), mean);
 
+/** Maxima of images of one or of three axes put back. */
+function unpoolOtherRank(rank: 1 | 3): OpSpec {
+  const [max, unpooled] = rank === 1 ? [pg.maxPool1d, pg.maxUnpool1d] : [pg.maxPool3d, pg.maxUnpool3d];
+  return {
+    name: `maxUnpool${rank}d of maxPool${rank}d`,
+    dtypes: floats,
+    instances: otherRank(rank),
+    run: ([x], { ceilMode = false, ...o }) => {
+      const { size, ...rest } = o;
+      const pooling = { ...rest, ceilMode: ceilMode as boolean, returnIndices: true } as const;
+      const [top, places] = max(x as Tensor, size as number, pooling);
+      const { shape } = x as Tensor;
+      const outputSize = o.layout === 'nhwc' ? shape.slice(1, -1) : shape.slice(2);
+      return unpooled(top, places, size as number, { ...rest, outputSize });
+    },
+    oracle: ([x], o) => {
+      const { shape } = x as NDArray;
+      const out = o.layout === 'nhwc' ? shape.slice(1, -1) : shape.slice(2);
+      const found = (f: (t: Tap) => number): NDArray =>
+        poolWindows(x as NDArray, o.size as number, o as WindowOptions, (taps) => f(largest(taps)));
+      return unpool(
+        found((t) => t.value),
+        found((t) => t.position),
+        out,
+        o.layout,
+      );
+    },
+    gradient: { of: [0], order: 2 },
+  };
+}
+
 /** Pooled with overlapping windows, so that positions repeat, and put back. */
 function unpoolSpec(): OpSpec {
   const cases = [
@@ -245,21 +276,23 @@ const pooling =
     };
   };
 
-function maxUnpool2d(pool: Pool): Made | null {
-  const found = image(pool, 2, 200);
-  if (found === null) return null;
-  const { x, layout, spatial, written } = found;
-  const window = [pool.c.pick([2, 3]), pool.c.pick([2, 1])];
-  const out = spatial.map((n, i) => n * (window[i] as number));
-  const index = pool.indices(x.shape, 0, count(out) - 1);
-  if (index.dtype === 'uint8' && count(out) > 250) return null;
-  return {
-    args: [ref(x), ref(index), window, ...wholeOptions(written)],
-    dtype: x.dtype,
-    formula: (a, i) => unpool(a as NDArray, i as NDArray, out, layout),
-    ...sums(x.dtype),
+const maxUnpool =
+  (rank: number) =>
+  (pool: Pool): Made | null => {
+    const found = image(pool, rank, 200);
+    if (found === null) return null;
+    const { x, layout, spatial, written } = found;
+    const window = spatial.map((_, i) => pool.c.pick(i === 0 ? [2, 3] : [2, 1]));
+    const out = spatial.map((n, i) => n * (window[i] as number));
+    const index = pool.indices(x.shape, 0, count(out) - 1);
+    if (index.dtype === 'uint8' && count(out) > 250) return null;
+    return {
+      args: [ref(x), ref(index), window, ...wholeOptions(written)],
+      dtype: x.dtype,
+      formula: (a, i) => unpool(a as NDArray, i as NDArray, out, layout),
+      ...sums(x.dtype),
+    };
   };
-}
 
 const maxPool2d = (x: Tensor, window: number | number[], o: Options): Tensor => pg.maxPool2d(x, window, o);
 
@@ -293,6 +326,18 @@ export const poolingRows: readonly OperationRow[] = [
   },
   { name: 'avgPool3d', specs: [avgSpec(3)], calls: smooth(pooling('avg', 3)) },
   {
+    name: 'lpPool1d',
+    specs: [1, 2, 3].map((order) =>
+      windowSpec(
+        `lpPool1d of order ${order}`,
+        (x, window, o) => pg.lpPool1d(x, order, window, o),
+        otherRank(1),
+        norm(order),
+      ),
+    ),
+    calls: smooth(pooling('lp', 1)),
+  },
+  {
     name: 'lpPool2d',
     specs: [1, 2, 3].map((order) =>
       windowSpec(
@@ -304,5 +349,7 @@ export const poolingRows: readonly OperationRow[] = [
     ),
     calls: smooth(pooling('lp', 2)),
   },
-  { name: 'maxUnpool2d', specs: [unpoolSpec()], calls: smooth(maxUnpool2d) },
+  { name: 'maxUnpool1d', specs: [unpoolOtherRank(1)], calls: smooth(maxUnpool(1)) },
+  { name: 'maxUnpool2d', specs: [unpoolSpec()], calls: smooth(maxUnpool(2)) },
+  { name: 'maxUnpool3d', specs: [unpoolOtherRank(3)], calls: smooth(maxUnpool(3)) },
 ];

@@ -41,6 +41,7 @@ interface PairRow {
   readonly drawn: readonly PairDraw[];
   /** What the suite checks beside the cases. */
   readonly specs?: readonly OpSpec[];
+  readonly notes?: OperationRow['notes'];
 }
 
 const signs = (r: Random): number => (r() < 0.5 ? -1 : 1);
@@ -123,6 +124,52 @@ const rows: readonly PairRow[] = [
     f: (x, y, o) => Math.max(0, option(o, 'margin', 1) - x * y),
     cases: [{ options: [{}, { margin: 0.4 }], draw: pairOf([3, 4], any, signs), of: [0] }],
     drawn: [{ options: { margin: 0.5 } }],
+  },
+  {
+    name: 'softMarginLoss',
+    f: (x, y) => softplus(-x * y),
+    cases: [{ options: [{}], draw: pairOf([3, 4], any, signs), of: [0] }],
+    drawn: [{}],
+  },
+  {
+    name: 'hingeEmbeddingLoss',
+    f: (x, y, o) => (y === 1 ? 0 : Math.max(0, option(o, 'margin', 1) - x)) + (y === -1 ? 0 : x),
+    cases: [{ options: [{}, { margin: 0.4 }], draw: pairOf([3, 4], any, signs), of: [0] }],
+    drawn: [{ options: { margin: 0.3 }, chances: true }],
+  },
+  {
+    name: 'poissonNllLoss',
+    f: (x, y, o) => {
+      const losses = (o.logInput ?? true) ? Math.exp(x) - y * x : x - y * Math.log(x + option(o, 'eps', 1e-8));
+      return losses + (o.full && y > 1 ? y * Math.log(y) - y + 0.5 * Math.log(2 * Math.PI * y) : 0);
+    },
+    cases: [
+      { options: [{}, { full: true }], draw: pairOf([3, 4], any, integer(0, 5)), of: [0] },
+      {
+        name: 'poissonNllLoss of rates',
+        options: [{}, { eps: 0.01 }],
+        draw: pairOf([3, 4], uniform(0.2, 4), uniform(0, 5)),
+        always: { logInput: false },
+      },
+    ],
+    drawn: [{ domain: (x) => Math.abs(x) < 4 }, { options: { logInput: false }, domain: (x) => x > 0.05 }],
+  },
+  {
+    name: 'focalLoss',
+    f: (x, y, o) => {
+      const wrong = ((1 - y) * Math.exp(x) + y) / (1 + Math.exp(x));
+      const alpha = o.alpha === undefined ? 0.25 : (o.alpha as number | null);
+      const weight = alpha === null ? 1 : alpha * y + (1 - alpha) * (1 - y);
+      return weight * wrong ** option(o, 'gamma', 2) * (y * softplus(-x) + (1 - y) * softplus(x));
+    },
+    cases: [
+      {
+        options: [{}, { alpha: null }, { gamma: 0 }, { alpha: 0.6, gamma: 1.5 }],
+        draw: pairOf([3, 4], any, chance),
+      },
+    ],
+    drawn: [{ chances: true, domain: (x) => Math.abs(x) < 20 }],
+    notes: { goldens: 'PyTorch 1.13 has none' },
   },
   {
     name: 'binaryCrossEntropy',
@@ -208,4 +255,5 @@ export const pairLossRows: readonly OperationRow[] = rows.map((row) => ({
   name: row.name,
   specs: [...row.cases.map((given) => specOf(row, given)), ...(row.specs ?? [])],
   calls: smooth(...row.drawn.map((how) => (pool: Pool) => pairCall(row, how, pool))),
+  ...(row.notes ? { notes: row.notes } : {}),
 }));

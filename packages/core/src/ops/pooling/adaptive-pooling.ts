@@ -186,13 +186,81 @@ export function adaptiveAvgPool2d(x: Tensor, size: AdaptiveSize, settings: Adapt
 }
 
 /**
+ * Means of windows over three spatial axes, as many as asked for. Source: PyTorch `adaptive_avg_pool3d`.
+ *
+ * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param size sizes of the result: a number, or three, in which null keeps the input's
+ * @returns shape [N, C, ...size] or [N, ...size, C]
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveAvgPool3d(tensor([[[[[1, 2], [3, 4]]]]]), [1, 2, 1]); // [[[[[1.5], [3.5]]]]]
+ */
+export function adaptiveAvgPool3d(x: Tensor, size: AdaptiveSize, settings: AdaptiveSettings = {}): Tensor {
+  return adaptiveAverage('adaptiveAvgPool3d', 3, x, size, settings);
+}
+
+type MaxSettings = AdaptiveSettings & Partial<WithIndices>;
+
+function adaptiveMaximum(
+  op: string,
+  rank: number,
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: MaxSettings,
+): Tensor | [Tensor, Tensor] {
+  checkNames(op, settings, 'layout returnIndices?');
+  return compose(op, () => {
+    const node = nodeOf(x);
+    const a = adaptive(op, rank, node, size, settings);
+    const view = a.windows(Number(lowest(node.dtype)));
+    const largest = wrap(fromChannelsFirst(p.reduce(view, 'max', innerAxes(rank), 'first'), a.layout));
+    if (!settings.returnIndices) return largest;
+    // The winner's place in its window picks the position of that place.
+    const winner = p.argReduce(view, 'max', innerAxes(rank));
+    const count = sizeOf(view.shape.slice(2 + rank));
+    const taps = p.reshape(p.broadcastTo(a.positions, view.shape.slice(2)), [...a.out, count]);
+    const here = p.eq(p.insertAxes(winner, [2 + rank]), p.iota(count));
+    const found = p.reduce(p.where(here, taps, int(0)), 'sum', [2 + rank]);
+    return [largest, wrap(fromChannelsFirst(found, a.layout))];
+  });
+}
+
+/**
+ * The largest elements of windows over one spatial axis, as many as asked for; the first of equals, and NaN wins. Source: PyTorch
+ * `adaptive_max_pool1d`.
+ *
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
+ * @param size number of windows
+ * @param settings layout; returnIndices: also the positions (int32) in each image
+ * @returns the shape of adaptiveAvgPool1d
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveMaxPool1d(tensor([[[1, 3, 2]]]), 1); // [[[3]]]
+ */
+export function adaptiveMaxPool1d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: AdaptiveSettings & WithIndices,
+): [Tensor, Tensor];
+export function adaptiveMaxPool1d(x: Tensor, size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
+export function adaptiveMaxPool1d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: MaxSettings = {},
+): Tensor | [Tensor, Tensor] {
+  return adaptiveMaximum('adaptiveMaxPool1d', 1, x, size, settings);
+}
+
+/**
  * The largest elements of windows over two spatial axes, as many as asked for; the first of equals, and NaN wins. Source: PyTorch
  * `adaptive_max_pool2d`.
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param size height and width of the result: a number, or a pair, in which null keeps the input's
  * @param settings layout; returnIndices: also the positions (int32) in each image
- * @returns shape [N, C, height, width] or [N, height, width, C]
+ * @returns the shape of adaptiveAvgPool2d
  * @throws ArgumentError for sizes below 1
  *
  * @example
@@ -207,23 +275,36 @@ export function adaptiveMaxPool2d(x: Tensor, size: AdaptiveSize, settings?: Adap
 export function adaptiveMaxPool2d(
   x: Tensor,
   size: AdaptiveSize,
-  settings: AdaptiveSettings & Partial<WithIndices> = {},
+  settings: MaxSettings = {},
 ): Tensor | [Tensor, Tensor] {
-  checkNames('adaptiveMaxPool2d', settings, 'layout returnIndices?');
-  return compose('adaptiveMaxPool2d', () => {
-    const node = nodeOf(x);
-    const a = adaptive('adaptiveMaxPool2d', 2, node, size, settings);
-    const view = a.windows(Number(lowest(node.dtype)));
-    const largest = wrap(fromChannelsFirst(p.reduce(view, 'max', innerAxes(2), 'first'), a.layout));
-    if (!settings.returnIndices) return largest;
-    // The winner's place in its window picks the position of that place.
-    const winner = p.argReduce(view, 'max', innerAxes(2));
-    const [height, width] = view.shape.slice(4) as [number, number];
-    const taps = p.reshape(p.broadcastTo(a.positions, view.shape.slice(2)), [...a.out, height * width]);
-    const here = p.eq(p.insertAxes(winner, [4]), p.iota(height * width));
-    const found = p.reduce(p.where(here, taps, int(0)), 'sum', [4]);
-    return [largest, wrap(fromChannelsFirst(found, a.layout))];
-  });
+  return adaptiveMaximum('adaptiveMaxPool2d', 2, x, size, settings);
+}
+
+/**
+ * The largest elements of windows over three spatial axes, as many as asked for; the first of equals, and NaN wins. Source: PyTorch
+ * `adaptive_max_pool3d`.
+ *
+ * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param size sizes of the result: a number, or three, in which null keeps the input's
+ * @param settings layout; returnIndices: also the positions (int32) in each image
+ * @returns the shape of adaptiveAvgPool3d
+ * @throws ArgumentError for sizes below 1
+ *
+ * @example
+ * adaptiveMaxPool3d(tensor([[[[[1, 2], [3, 4]]]]]), 1); // [[[[[4]]]]]
+ */
+export function adaptiveMaxPool3d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: AdaptiveSettings & WithIndices,
+): [Tensor, Tensor];
+export function adaptiveMaxPool3d(x: Tensor, size: AdaptiveSize, settings?: AdaptiveSettings): Tensor;
+export function adaptiveMaxPool3d(
+  x: Tensor,
+  size: AdaptiveSize,
+  settings: MaxSettings = {},
+): Tensor | [Tensor, Tensor] {
+  return adaptiveMaximum('adaptiveMaxPool3d', 3, x, size, settings);
 }
 
 /**

@@ -181,6 +181,51 @@ export function avgPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings 
   return averagePool('avgPool3d', 3, x, window, settings);
 }
 
+function lpPool(
+  op: string,
+  rank: number,
+  x: Tensor,
+  order: number,
+  window: PoolWindow,
+  settings: PoolSettings,
+): Tensor {
+  return compose(op, () => {
+    const t = wrap(floatOperand(x));
+    if (typeof order !== 'number' || !(order >= 1 && order < Number.POSITIVE_INFINITY))
+      throw new ArgumentError(
+        op,
+        say`bad order: ${order}; must be a number of at least 1; use maxPool2d of abs() for infinity`,
+      );
+    const g = geometryOfMeans(op, rank, nodeOf(t), window, settings);
+    const view = wrap(windows(g.image, g, 0));
+    const exponent = given(order, t);
+    const powers = order === 1 ? abs(view) : order === 2 ? square(view) : pow(abs(view), exponent);
+    const total = p.reduce(nodeOf(powers), 'sum', windowAxes(rank));
+    // The root of zero has no slope: it is taken of 1 there, and left out.
+    const none = p.eq(total, p.like(total, 0));
+    const safe = wrap(p.where(none, p.like(total, 1), total));
+    const root = order === 1 ? safe : order === 2 ? sqrt(safe) : pow(safe, reciprocal(exponent));
+    return wrap(fromChannelsFirst(p.where(none, p.like(total, 0), nodeOf(root)), g.layout));
+  });
+}
+
+/**
+ * The p-norm of each window over one spatial axis: the p-th root of the sum of |x|^p. Source: ONNX `LpPool`; PyTorch `lp_pool1d`, which leaves
+ * the magnitude out and is NaN for odd p and negative sums.
+ *
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
+ * @param order p, at least 1
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, layout
+ * @returns the shape of avgPool1d; a window of zeros passes no gradient
+ *
+ * @example
+ * lpPool1d(tensor([[[3, -4]]]), 2, 2); // [[[5]]]
+ */
+export function lpPool1d(x: Tensor, order: number, window: PoolWindow, settings: PoolSettings = {}): Tensor {
+  return lpPool('lpPool1d', 1, x, order, window, settings);
+}
+
 /**
  * The p-norm of each window over two spatial axes: the p-th root of the sum of |x|^p. Source: ONNX `LpPool`; PyTorch `lp_pool2d`, which leaves
  * the magnitude out and is NaN for odd p and negative sums.
@@ -195,24 +240,7 @@ export function avgPool3d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * lpPool2d(tensor([[[[3, 0], [-4, 0]]]]), 2, 2); // [[[[5]]]]
  */
 export function lpPool2d(x: Tensor, order: number, window: PoolWindow, settings: PoolSettings = {}): Tensor {
-  return compose('lpPool2d', () => {
-    const t = wrap(floatOperand(x));
-    if (typeof order !== 'number' || !(order >= 1 && order < Number.POSITIVE_INFINITY))
-      throw new ArgumentError(
-        'lpPool2d',
-        say`bad order: ${order}; must be a number of at least 1; use maxPool2d of abs() for infinity`,
-      );
-    const g = geometryOfMeans('lpPool2d', 2, nodeOf(t), window, settings);
-    const view = wrap(windows(g.image, g, 0));
-    const exponent = given(order, t);
-    const powers = order === 1 ? abs(view) : order === 2 ? square(view) : pow(abs(view), exponent);
-    const total = p.reduce(nodeOf(powers), 'sum', windowAxes(2));
-    // The root of zero has no slope: it is taken of 1 there, and left out.
-    const none = p.eq(total, p.like(total, 0));
-    const safe = wrap(p.where(none, p.like(total, 1), total));
-    const root = order === 1 ? safe : order === 2 ? sqrt(safe) : pow(safe, reciprocal(exponent));
-    return wrap(fromChannelsFirst(p.where(none, p.like(total, 0), nodeOf(root)), g.layout));
-  });
+  return lpPool('lpPool2d', 2, x, order, window, settings);
 }
 
 // The largest value of sliding windows, its place, and the way back. Of equal maxima the first one counts; NaN wins.
@@ -329,37 +357,26 @@ export interface UnpoolSettings {
   /** Default 0. */
   readonly padding?: PerAxis;
   /**
-   * Height and width of the result: those of the image that was pooled. Default: what the windows cover, which is less where pooling left
+   * Spatial sizes of the result: those of the image that was pooled. Default: what the windows cover, which is less where pooling left
    * elements out and more where it had ceilMode.
    */
-  readonly outputSize?: readonly [number, number];
+  readonly outputSize?: PerAxis;
   /** Default 'nchw'. */
   readonly layout?: Layout;
 }
 
-/**
- * Maxima put back where maxPool2d found them, zeros elsewhere. Source: Zeiler et al. (2011); PyTorch `max_unpool2d`.
- *
- * Where windows overlap, one element may be the maximum of several: what arrives at the same place is averaged, so equal values stay what
- * they are and the gradient is shared.
- *
- * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
- * @param indices positions in each image, as maxPool2d returns them; of the shape of x
- * @param window size of the window
- * @param settings stride, padding, outputSize, layout
- * @returns shape [N, C, (H - 1) stride - 2 padding + size, ...], or of outputSize
- * @throws ShapeError where shapes do not fit
- *
- * @example
- * const [top, places] = maxPool2d(tensor([[[[1, 2], [4, 3]]]]), 2, { returnIndices: true });
- * maxUnpool2d(top, places, 2); // [[[[0, 0], [4, 0]]]]
- */
-export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
-  checkNames('maxUnpool2d', settings, 'stride padding outputSize layout');
-  const op = 'maxUnpool2d';
+function maxUnpool(
+  op: string,
+  rank: number,
+  x: Tensor,
+  indices: Tensor,
+  window: PerAxis,
+  settings: UnpoolSettings,
+): Tensor {
+  checkNames(op, settings, 'stride padding outputSize layout');
   return compose(op, () => {
     const [node, positions] = [nodeOf(x), nodeOf(indices)];
-    checkImage(op, node, 2);
+    checkImage(op, node, rank);
     if (positions.shape.join() !== node.shape.join())
       throw new ShapeError(
         op,
@@ -368,12 +385,12 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
       );
     const layout = readLayout(op, settings.layout);
     const image = toChannelsFirst(node, layout);
-    const [batch, channels, ...spatial] = image.shape as [number, number, number, number];
-    const size = perAxis(op, 'window', window, 2, 1);
-    const stride = perAxis(op, 'stride', settings.stride ?? size, 2, 1);
-    const padding = perAxis(op, 'padding', settings.padding ?? 0, 2, 0);
+    const [batch, channels, ...spatial] = image.shape as [number, number, ...number[]];
+    const size = perAxis(op, 'window', window, rank, 1);
+    const stride = perAxis(op, 'stride', settings.stride ?? size, rank, 1);
+    const padding = perAxis(op, 'padding', settings.padding ?? 0, rank, 0);
     const least = spatial.map((n, i) => (n - 1) * stride[i]! - 2 * padding[i]! + size[i]!);
-    const out = settings.outputSize === undefined ? least : perAxis(op, 'outputSize', settings.outputSize, 2, 1);
+    const out = settings.outputSize === undefined ? least : perAxis(op, 'outputSize', settings.outputSize, rank, 1);
     out.forEach((n, i) => {
       // Pooling leaves up to stride - 1 elements out; with ceilMode its last window reaches as far over the edge.
       const [usual, step] = [least[i]!, stride[i]!];
@@ -399,4 +416,61 @@ export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, setting
     );
     return wrap(fromChannelsFirst(p.reshape(mean, [batch, channels, ...out]), layout));
   });
+}
+
+/**
+ * Maxima put back where maxPool1d found them, zeros elsewhere; where windows overlap, as in maxUnpool2d. Source: PyTorch `max_unpool1d`.
+ *
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
+ * @param indices positions in each line, as maxPool1d returns them; of the shape of x
+ * @param window size of the window
+ * @param settings stride, padding, outputSize, layout
+ * @returns shape [N, C, (L - 1) stride - 2 padding + size], or of outputSize
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * const [top, places] = maxPool1d(tensor([[[1, 2, 4, 3]]]), 2, { returnIndices: true });
+ * maxUnpool1d(top, places, 2); // [[[0, 2, 4, 0]]]
+ */
+export function maxUnpool1d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
+  return maxUnpool('maxUnpool1d', 1, x, indices, window, settings);
+}
+
+/**
+ * Maxima put back where maxPool2d found them, zeros elsewhere. Source: Zeiler et al. (2011); PyTorch `max_unpool2d`.
+ *
+ * Where windows overlap, one element may be the maximum of several: what arrives at the same place is averaged, so equal values stay what
+ * they are and the gradient is shared.
+ *
+ * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
+ * @param indices positions in each image, as maxPool2d returns them; of the shape of x
+ * @param window size of the window
+ * @param settings stride, padding, outputSize, layout
+ * @returns shape [N, C, (H - 1) stride - 2 padding + size, ...], or of outputSize
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * const [top, places] = maxPool2d(tensor([[[[1, 2], [4, 3]]]]), 2, { returnIndices: true });
+ * maxUnpool2d(top, places, 2); // [[[[0, 0], [4, 0]]]]
+ */
+export function maxUnpool2d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
+  return maxUnpool('maxUnpool2d', 2, x, indices, window, settings);
+}
+
+/**
+ * Maxima put back where maxPool3d found them, zeros elsewhere; where windows overlap, as in maxUnpool2d. Source: PyTorch `max_unpool3d`.
+ *
+ * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param indices positions in each image, as maxPool3d returns them; of the shape of x
+ * @param window size of the window
+ * @param settings stride, padding, outputSize, layout
+ * @returns shape [N, C, (D - 1) stride - 2 padding + size, ...], or of outputSize
+ * @throws ShapeError where shapes do not fit
+ *
+ * @example
+ * const [top, places] = maxPool3d(tensor([[[[[1, 2], [4, 3]]]]]), [1, 2, 2], { returnIndices: true });
+ * maxUnpool3d(top, places, [1, 2, 2]); // [[[[[0, 0], [4, 0]]]]]
+ */
+export function maxUnpool3d(x: Tensor, indices: Tensor, window: PerAxis, settings: UnpoolSettings = {}): Tensor {
+  return maxUnpool('maxUnpool3d', 3, x, indices, window, settings);
 }

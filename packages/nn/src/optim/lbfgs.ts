@@ -1,0 +1,350 @@
+/**
+ * L-BFGS: Newton's steps, whose second derivatives are estimated from the last gradients; for whole batches and few parameters.
+ *
+ * Directions and the history are on the device. Each evaluation reads some numbers: the loss, and products that lengths of steps are decided by.
+ */
+import {
+  abs,
+  concat,
+  type DType,
+  detach,
+  dispose,
+  flatten,
+  full,
+  keep,
+  max,
+  narrow,
+  noGrad,
+  reshape,
+  scope,
+  stack,
+  sum,
+  type Tensor,
+  tensor,
+  zeros,
+} from '@polygrad/core/functions';
+import {
+  checkFits,
+  checkFunction,
+  checkInteger,
+  checkList,
+  checkNumber,
+  checkOptions,
+  checkTensor,
+  NnError,
+} from '../errors.ts';
+import { hostState, type StateArray } from '../module/state.ts';
+import type { Gradients, OptimizerState } from './optimizer.ts';
+import { strongWolfe } from './wolfe.ts';
+
+export interface LBFGSOptions {
+  /** Length of a step, of Newton's one (default 1); with a line search that of its first try. */
+  readonly lr?: number;
+  /** Most iterations per call (default 20). */
+  readonly iterations?: number;
+  /** Most evaluations per call (default 5/4 of the iterations). */
+  readonly evaluations?: number;
+  /** Stop where no number of the gradient is larger (default 1e-7). */
+  readonly gradientTolerance?: number;
+  /** Stop where steps or losses change less (default 1e-9). */
+  readonly changeTolerance?: number;
+  /** How many gradients the second derivatives are estimated from (default 100). */
+  readonly history?: number;
+  /** Search for a length that meets the strong Wolfe conditions (default 'none'). */
+  readonly lineSearch?: 'none' | 'strongWolfe';
+}
+
+/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
+export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
+
+/** A move and the change of the gradient on it. */
+interface Pair {
+  readonly move: Tensor;
+  readonly change: Tensor;
+  /** 1 / (move . change). */
+  readonly inverse: number;
+}
+
+const dot = (a: Tensor, b: Tensor): Tensor => sum(a.mul(b));
+const quietly = <Result>(body: () => Result): Result => scope(() => noGrad(body));
+
+/** Numbers from the device, in one read. */
+async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
+  const all = quietly(() => stack([...scalars()]));
+  const found = Array.from((await all.data()) as ArrayLike<number>, Number);
+  all.dispose();
+  return found;
+}
+
+/**
+ * L-BFGS. Source: Liu and Nocedal (1989); PyTorch `LBFGS`, with `strongWolfe` for its `strong_wolfe`.
+ *
+ * @example
+ * const x = parameter(tensor([3, -4]));
+ * const optimizer = new LBFGS([x], { lineSearch: 'strongWolfe' });
+ * await optimizer.step(() => {
+ *   const [value, grad] = valueAndGrad((t: Tensor) => t.mul(t).sum())(x);
+ *   return { value, grads: [grad] };
+ * });
+ * x; // about [0, 0]
+ */
+export class LBFGS {
+  readonly parameters: readonly Tensor[];
+  readonly options: Required<LBFGSOptions>;
+  readonly #dtype: DType;
+  #iterations = 0;
+  #pairs: Pair[] = [];
+  #scale = 1;
+  #length = 0;
+  #direction: Tensor | null = null;
+  #gradient: Tensor | null = null;
+
+  /** @param parameters the tensors to optimise, all of one dtype */
+  constructor(parameters: Iterable<Tensor>, options: LBFGSOptions = {}) {
+    const names = 'lr iterations evaluations gradientTolerance changeTolerance history lineSearch';
+    checkOptions('LBFGS', options, names);
+    const { lr = 1, iterations = 20, evaluations = Math.floor((iterations * 5) / 4), history = 100 } = options;
+    const { gradientTolerance = 1e-7, changeTolerance = 1e-9, lineSearch = 'none' } = options;
+    const isList = typeof parameters?.[Symbol.iterator] === 'function';
+    checkFits('LBFGS', 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
+    this.parameters = [...parameters];
+    for (const [i, parameter] of this.parameters.entries()) checkTensor('LBFGS', `parameters[${i}]`, parameter);
+    if (this.parameters.length === 0)
+      throw new NnError('LBFGS', 'there are no parameters to optimise; pass model.parameters()');
+    this.#dtype = this.parameters[0]!.dtype;
+    for (const { dtype } of this.parameters)
+      if (dtype !== this.#dtype)
+        throw new NnError('LBFGS', `parameters are ${this.#dtype} and ${dtype}; make them of one dtype`, [
+          'parameters',
+        ]);
+    checkNumber('LBFGS', 'lr', lr, 0);
+    checkInteger('LBFGS', 'iterations', iterations, 1);
+    checkInteger('LBFGS', 'evaluations', evaluations, 1);
+    checkInteger('LBFGS', 'history', history, 1);
+    checkNumber('LBFGS', 'gradientTolerance', gradientTolerance, 0);
+    checkNumber('LBFGS', 'changeTolerance', changeTolerance, 0);
+    const known = lineSearch === 'none' || lineSearch === 'strongWolfe';
+    checkFits('LBFGS', 'lineSearch', lineSearch, known, "'none' or 'strongWolfe'");
+    this.options = { lr, iterations, evaluations, gradientTolerance, changeTolerance, history, lineSearch };
+  }
+
+  /** Iterations made. */
+  get steps(): number {
+    return this.#iterations;
+  }
+
+  /**
+   * Takes up to `iterations` steps.
+   *
+   * @param closure computes the loss and its gradients at the parameters as they are then; it is called several times
+   * @returns the loss before
+   * @throws NnError for gradients that do not fit the parameters
+   */
+  async step(closure: Closure): Promise<number> {
+    checkFunction('step', 'closure', closure);
+    const { lr, iterations, evaluations, gradientTolerance, changeTolerance, lineSearch } = this.options;
+    const start = await this.#evaluate(closure);
+    let { loss, gradient } = start;
+    let count = 1;
+    let [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
+    for (let i = 1; i <= iterations && largest > gradientTolerance; i++) {
+      this.#iterations++;
+      if (this.#iterations === 1) this.#direct(quietly(() => gradient.mul(-1)));
+      else await this.#newton(gradient);
+      const before = loss;
+      this.#hold(gradient);
+      this.#length = this.#iterations === 1 ? Math.min(1, 1 / total) * lr : lr;
+      const direction = this.#direction!;
+      const [slope, reach] = (await read(() => [dot(gradient, direction), max(abs(direction))])) as [number, number];
+      if (slope > -changeTolerance) break;
+      if (lineSearch === 'strongWolfe') {
+        const from = this.#flat();
+        const found = await strongWolfe(
+          async (length) => {
+            this.#move(from, length);
+            const point = await this.#evaluate(closure);
+            const [inDirection] = await read(() => [dot(point.gradient, direction)]);
+            return { ...point, slope: inDirection! };
+          },
+          this.#length,
+          { loss, gradient, slope },
+          reach,
+          changeTolerance,
+        );
+        this.#length = found.length;
+        ({ loss, gradient } = found);
+        count += found.count;
+        this.#move(from, this.#length);
+        from.dispose();
+      } else {
+        const from = this.#flat();
+        this.#move(from, this.#length);
+        from.dispose();
+        // The last one is not looked at: the next call begins there.
+        if (i === iterations) break;
+        ({ loss, gradient } = await this.#evaluate(closure));
+        count++;
+      }
+      [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
+      if (count >= evaluations || reach * this.#length <= changeTolerance || Math.abs(loss - before) < changeTolerance)
+        break;
+    }
+    if (gradient !== this.#gradient) gradient.dispose();
+    return start.loss;
+  }
+
+  /** The loss and the gradient as one vector, which the caller disposes. */
+  async #evaluate(closure: Closure): Promise<{ readonly loss: number; readonly gradient: Tensor }> {
+    const { value, grads } = closure();
+    checkTensor('step', 'value', value);
+    checkList('step', 'grads', grads);
+    if (grads.length !== this.parameters.length)
+      throw new NnError(
+        'step',
+        `${grads.length} gradients for ${this.parameters.length} parameters; pass one for each, or null`,
+      );
+    const gradient = quietly(() =>
+      keep(
+        concat(
+          grads.map((grad, i) => {
+            const { size, shape } = this.parameters[i]!;
+            if (grad !== null && grad.shape.join() !== shape.join())
+              throw new NnError(
+                'step',
+                `gradient ${i} has shape [${grad.shape.join(', ')}] and its parameter [${shape.join(', ')}]`,
+              );
+            return grad === null ? zeros([size], { dtype: this.#dtype }) : flatten(grad);
+          }),
+          0,
+        ),
+      ),
+    );
+    const loss = Number(await value.item());
+    dispose(value);
+    for (const grad of grads) grad?.dispose();
+    return { loss, gradient };
+  }
+
+  /** The parameters as one vector, which the caller disposes. */
+  #flat(): Tensor {
+    return quietly(() =>
+      keep(
+        concat(
+          this.parameters.map((parameter) => flatten(detach(parameter))),
+          0,
+        ),
+      ),
+    );
+  }
+
+  /** Puts the parameters so far from a point in the direction. */
+  #move(from: Tensor, length: number): void {
+    quietly(() => {
+      const to = from.add(this.#direction!.mul(full([], length, { dtype: this.#dtype })));
+      let start = 0;
+      for (const parameter of this.parameters) {
+        parameter.assign(reshape(narrow(to, 0, start, parameter.size), parameter.shape));
+        start += parameter.size;
+      }
+    });
+  }
+
+  #direct(direction: Tensor): void {
+    this.#direction?.dispose();
+    this.#direction = keep(direction);
+  }
+
+  #hold(gradient: Tensor): void {
+    if (this.#gradient !== gradient) this.#gradient?.dispose();
+    this.#gradient = gradient;
+  }
+
+  /** The direction of Newton's step, by the history. */
+  async #newton(gradient: Tensor): Promise<void> {
+    const [move, change] = quietly(() => [
+      keep(this.#direction!.mul(full([], this.#length, { dtype: this.#dtype }))),
+      keep(gradient.sub(this.#gradient!)),
+    ]) as [Tensor, Tensor];
+    const [product, square] = (await read(() => [dot(change, move), dot(change, change)])) as [number, number];
+    if (product > 1e-10) {
+      if (this.#pairs.length === this.options.history) {
+        const [oldest] = this.#pairs.splice(0, 1);
+        oldest!.move.dispose();
+        oldest!.change.dispose();
+      }
+      this.#pairs.push({ move, change, inverse: 1 / product });
+      this.#scale = product / square;
+    } else {
+      move.dispose();
+      change.dispose();
+    }
+    const number = (value: number): Tensor => full([], value, { dtype: this.#dtype });
+    const direction = quietly(() => {
+      let q = gradient.mul(-1);
+      const shares: Tensor[] = [];
+      for (const pair of [...this.#pairs].reverse()) {
+        const share = dot(pair.move, q).mul(number(pair.inverse));
+        shares.unshift(share);
+        q = q.sub(pair.change.mul(share));
+      }
+      q = q.mul(number(this.#scale));
+      for (const [i, pair] of this.#pairs.entries())
+        q = q.add(pair.move.mul(shares[i]!.sub(dot(pair.change, q).mul(number(pair.inverse)))));
+      return keep(q);
+    });
+    this.#direct(direction);
+  }
+
+  /** The state in host memory, to go on from. */
+  async state(): Promise<OptimizerState> {
+    const own = this.#direction === null ? {} : { direction: this.#direction, gradient: this.#gradient! };
+    const pairs = this.#pairs.flatMap(({ move, change }, i) => [
+      [`${i}.move`, move] as const,
+      [`${i}.change`, change] as const,
+    ]);
+    const slots = await hostState({ ...own, ...Object.fromEntries(pairs) });
+    const length: StateArray = {
+      dtype: 'float64',
+      shape: [2 + this.#pairs.length],
+      data: Float64Array.of(this.#length, this.#scale, ...this.#pairs.map(({ inverse }) => inverse)),
+    };
+    return { steps: this.#iterations, slots: { ...slots, numbers: length } };
+  }
+
+  /**
+   * Goes on from a saved state.
+   *
+   * @throws NnError if the state is of other parameters; nothing is changed then
+   */
+  loadState({ steps, slots }: OptimizerState): void {
+    checkInteger('loadState', 'steps', steps, 0);
+    const size = this.parameters.reduce((count, parameter) => count + parameter.size, 0);
+    const { numbers, ...vectors } = slots;
+    const fits = Object.values(vectors).every(
+      ({ shape, dtype }) => shape.join() === String(size) && dtype === this.#dtype,
+    );
+    checkFits('loadState', 'state', slots, numbers !== undefined && fits, `vectors of ${size} numbers, ${this.#dtype}`);
+    this.dispose();
+    const vector = (name: string): Tensor => {
+      const { data, shape, dtype } = vectors[name]!;
+      return keep(tensor(data, { shape, dtype }));
+    };
+    const [length, scale, ...inverses] = Array.from(numbers!.data as ArrayLike<number>, Number);
+    this.#pairs = inverses.map((inverse, i) => ({ move: vector(`${i}.move`), change: vector(`${i}.change`), inverse }));
+    this.#direction = vectors.direction ? vector('direction') : null;
+    this.#gradient = vectors.gradient ? vector('gradient') : null;
+    [this.#iterations, this.#length, this.#scale] = [steps, length!, scale!];
+  }
+
+  /** Gives the memory of the history back, and begins anew. The parameters stay. */
+  dispose(): void {
+    for (const { move, change } of this.#pairs) {
+      move.dispose();
+      change.dispose();
+    }
+    this.#direction?.dispose();
+    this.#gradient?.dispose();
+    [this.#pairs, this.#direction, this.#gradient] = [[], null, null];
+    [this.#iterations, this.#length, this.#scale] = [0, 0, 1];
+  }
+}
