@@ -323,7 +323,7 @@ export class Observation extends Watch {
       this.#held.push(entry);
     }
     const numbers = plan.dispatches.map((dispatch) =>
-      dispatch.scalars.map((local) => (local < 0 ? plan.size : this.#scalar(nodes[local]!))),
+      dispatch.scalars.map((local) => (local < 0 ? plan.sizes[-1 - local]! : this.#scalar(nodes[local]!))),
     );
     this.#planned.push({ plan, scalars: numbers, next: 0 });
   }

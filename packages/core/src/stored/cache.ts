@@ -190,7 +190,7 @@ class StoredPlans implements PlanCache {
   }
 
   #made(engine: IEngine, cone: Cone, plan: Plan): void {
-    if (this.#stopped || plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
+    if (this.#stopped || plan.sizes.length > 0 || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
     this.#waiting.push({ key: keyOf(context, cone), plan, engine });

@@ -83,7 +83,7 @@ export async function writePlan(
   codeOf: (kernel: CompiledKernel) => KeptCode | null,
   pause: Pause,
 ): Promise<Uint8Array | null> {
-  if (plan.size !== 0) return null;
+  if (plan.sizes.length > 0) return null;
   const out = new ByteWriter();
   const entries = [...new Set(plan.kernels)];
   out.uint(entries.length);
@@ -248,7 +248,7 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions): P
     const dispatches = used.flatMap(({ compiled }, u) =>
       compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
     );
-    return { dispatches, buffers, outputs, blocks, kernels: used, size: 0 };
+    return { dispatches, buffers, outputs, blocks, kernels: used, sizes: [] };
   } finally {
     // Kernels of a plan that is refused are forgotten, but for those that others have.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));

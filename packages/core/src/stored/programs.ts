@@ -15,6 +15,7 @@ import type {
   Program,
   ProgramNode,
 } from '../ir/ir.ts';
+import type { MatrixTile } from '../ir/matrix.ts';
 import { binaryOps, highOf, type Known, lowOf, newMark, sourcesFirst, ternaryOps, unaryOps } from '../ir/node.ts';
 import { programOf } from '../ir/program.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
@@ -39,6 +40,11 @@ const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
   ENDIF: false,
   BARRIER: false,
   SUBGROUP: true,
+  MATRIX: true,
+  FRAGMENT: true,
+  COPY: false,
+  COMMIT: false,
+  WAIT: true,
   CAST: false,
   BITCAST: false,
   VEC: false,
@@ -48,12 +54,24 @@ const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
 const ops = [unaryOps, binaryOps, ternaryOps, others].flatMap((table) => Object.keys(table)) as readonly KOp[];
 const opNumbers: ReadonlyMap<string, number> = new Map(ops.map((op, i) => [op, i]));
 const dtypes: readonly (DType | 'void')[] = ['void', ...(Object.keys(dtypeInfo) as DType[])];
-const statements: ReadonlySet<string> = new Set(['STORE', 'ATOMIC', 'ENDLOOP', 'IF', 'ENDIF', 'BARRIER']);
+const statements: ReadonlySet<string> = new Set([
+  'STORE',
+  'ATOMIC',
+  'ENDLOOP',
+  'IF',
+  'ENDIF',
+  'BARRIER',
+  'COPY',
+  'COMMIT',
+  'WAIT',
+]);
 
 const accesses = ['read', 'write', 'readwrite'] as const;
 const specials = ['group', 'local', 'subgroup', 'subgroups', 'leader'] as const;
 const axes = [0, 1, 2] as const;
 const atomics = ['add', 'max', 'min', 'or'] as const;
+const tiles = ['m16n8k8', 'm16n8k16'] as const satisfies readonly MatrixTile[];
+const factors = ['a', 'b'] as const;
 const shared = ['sum', 'prod', 'max', 'min'] as const;
 
 /** In the place of an operation: a node in the body that was written before it, and that there are no more. */
@@ -113,6 +131,18 @@ function writeArg(out: ByteWriter, n: KNode): void {
     case 'LANE':
       out.uint(n.arg.lane);
       break;
+    case 'MATRIX':
+      out.uint(tiles.indexOf(n.arg.tile));
+      break;
+    case 'FRAGMENT':
+      out.uint(tiles.indexOf(n.arg.tile));
+      out.uint(factors.indexOf(n.arg.part));
+      out.int(n.arg.across);
+      out.int(n.arg.along);
+      break;
+    case 'WAIT':
+      out.uint(n.arg.pending);
+      break;
   }
 }
 
@@ -148,6 +178,12 @@ function readArg(from: ByteReader, op: KOp, dtype: DType | 'void'): object | nul
       return { op: from.among(shared) };
     case 'LANE':
       return { lane: from.uint() };
+    case 'MATRIX':
+      return { tile: from.among(tiles) };
+    case 'FRAGMENT':
+      return { tile: from.among(tiles), part: from.among(factors), across: from.int(), along: from.int() };
+    case 'WAIT':
+      return { pending: from.uint() };
     default:
       return null;
   }
@@ -316,10 +352,14 @@ function leastSources(op: KOp): number {
   if (op in binaryOps) return 2;
   if (op in unaryOps) return 1;
   switch (op) {
+    case 'COPY':
+      return 4;
     case 'STORE':
     case 'ATOMIC':
+    case 'MATRIX':
       return 3;
     case 'LOAD':
+    case 'FRAGMENT':
       return 2;
     case 'LOOP':
     case 'IF':
