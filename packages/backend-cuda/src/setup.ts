@@ -6,14 +6,13 @@ import {
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
-  type Lowering,
   numberFrom,
   oneOf,
   type OptionRules,
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { anyLowering, threadLowering } from '@polygrad/core/engine/threads';
+import { libraryLowering } from '@polygrad/core/engine/threads';
 import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
 import type { DeviceRecord, Driver } from './addon.ts';
 import { cublasLt, openCublasLt } from './cublaslt.ts';
@@ -114,15 +113,12 @@ function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): Eng
   return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
-/** As for any engine with groups of threads, but products may be a library's. */
-const lowering: Lowering = { ...threadLowering, contraction: anyLowering.contraction };
-
 function capsOf(record: DeviceRecord, target: PtxTarget): EngineCaps {
   const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
   const limits = { sharedBytes: Math.max(sharedBytes, sharedOptInBytes), maxGroup, multiprocessors };
   return showCaps({
     ...ptxCaps(target.computeCapability, limits),
-    lowering,
+    lowering: libraryLowering,
     maxBufferBytes: memoryBytes,
     // Loads and stores of vectors are of 16 bytes.
     bindAlign: 16,

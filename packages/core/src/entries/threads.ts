@@ -4,5 +4,5 @@
  * An entry of its own, because some bundlers load all that an entry names together with it: a page loads this with the engine of its GPU, later.
  */
 export { keepRounding } from '../arithmetic/rounded.ts';
-export { anyLowering } from '../targets/any.ts';
+export { anyLowering, libraryLowering } from '../targets/any.ts';
 export { threadLowering } from '../targets/threads.ts';

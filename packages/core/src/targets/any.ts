@@ -17,20 +17,28 @@ import { vectorLowering } from './vectors.ts';
 
 const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLowering : vectorLowering);
 
-/**
- * Lowers a kernel around a contraction by the engine's kind, or by a library where that was measured faster; null where the plain loop nest is
- * as good.
- */
-export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) => {
-  const c = worthwhile(kernel, e, caps);
-  if (c === null) return null;
-  const question = choices === undefined ? null : questionOf(c, caps, choices.library);
-  if (question !== null && !hasSizes(c)) choices?.note(question.key, kernel, e);
-  const chosen = question === null ? undefined : choices?.find(question.key);
-  if (chosen === byLibrary && question?.product)
-    return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
-  return caps.simt ? byThreads(c, e, caps, chosen) : lowerTiled(c, e, caps);
-};
+/** Lowers a contraction by the choice of that name, or as its shape calls for. */
+type ByChoice = typeof byThreads;
+
+/** Lowers a kernel around a contraction by a library where that was measured faster, else by `others`; null where the plain loop nest is as good. */
+const byLibraryOr =
+  (others: ByChoice): ContractionTemplate =>
+  (kernel, e, caps, choices) => {
+    const c = worthwhile(kernel, e, caps);
+    if (c === null) return null;
+    const question = choices === undefined ? null : questionOf(c, caps, choices.library);
+    if (question !== null && !hasSizes(c)) choices?.note(question.key, kernel, e);
+    const chosen = question === null ? undefined : choices?.find(question.key);
+    if (chosen === byLibrary && question?.product)
+      return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
+    return others(c, e, caps, chosen);
+  };
+
+/** By the engine's kind, or by a library. */
+export const lowerContraction: ContractionTemplate = byLibraryOr((c, e, caps, chosen) =>
+  caps.simt ? byThreads(c, e, caps, chosen) : lowerTiled(c, e, caps),
+);
+const threadsOrLibrary = byLibraryOr(byThreads);
 
 /** For engines that are one or the other by `caps.simt`, and for those with a library. */
 export const anyLowering: Lowering = {
@@ -42,4 +50,10 @@ export const anyLowering: Lowering = {
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,
+};
+
+/** As `threadLowering`, for engines whose products of matrices a library may compute. */
+export const libraryLowering: Lowering = {
+  ...threadLowering,
+  contraction: (kernel, e, engine) => threadsOrLibrary(kernel, e, engine.caps, choicesOf(engine)),
 };
