@@ -80,7 +80,7 @@ export class EngineState {
       this.#state = 'lost';
       this.#loss = loss;
       this.#first = error;
-      this.#tell({ reason: 'lost', message: error.message });
+      this.#tell({ reason: 'lost', message: error.message, error });
     }
     return error;
   }

@@ -4,6 +4,7 @@
  * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
+import type { DeviceLostError } from './errors.ts';
 import type { KeptCode, Program, LoopKernel } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { Lowered, NestLowering } from '../codegen/lowering.ts';
@@ -81,6 +82,8 @@ export interface EngineMemory {
 export interface EngineLostInfo {
   readonly reason: 'disposed' | 'lost' | 'out-of-memory';
   readonly message: string;
+  /** What the calls throw that noticed it, where the engine has such an error. */
+  readonly error?: DeviceLostError;
 }
 
 /** A compiled kernel in its device's own language, for people. */

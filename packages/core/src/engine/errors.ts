@@ -120,6 +120,7 @@ export class DeviceLostError extends PolygradError {
   readonly device: string;
   /** What the driver says. */
   readonly reason: string;
+  declare readonly driverCode?: number;
 
   constructor(engine: string, device: string, reason: string, options?: ErrorOptions) {
     super(
@@ -131,6 +132,9 @@ export class DeviceLostError extends PolygradError {
     this.engine = engine;
     this.device = device;
     this.reason = reason;
+    // What is said later of the same loss has the number too.
+    const { driverCode } = (options?.cause ?? {}) as PolygradError;
+    if (driverCode !== undefined) this.driverCode = driverCode;
   }
 }
 

@@ -118,8 +118,9 @@ export function noticed(engine: IEngine, error: unknown): unknown {
 /** Listens for the loss of an engine that the runtime in use has begun to use. */
 export function watchEngine(engine: IEngine): void {
   const told = engines;
-  void engine.lost.then(({ reason, message }) => {
-    if (reason !== 'disposed') declareLost(engine, new DeviceLostError(engine.name, engine.device, message), told);
+  void engine.lost.then(({ reason, message, error }) => {
+    if (reason !== 'disposed')
+      declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), told);
   });
 }
 
