@@ -24,13 +24,13 @@ const budget = {
     rollup: [125_600, 178_300],
     esbuild: [128_900, 179_600],
   },
-  'cnn-late': { rolldown: [80_200, 172_800], esbuild: [86_600, 182_400] },
+  'cnn-late': { rolldown: [80_200, 172_900], esbuild: [86_600, 182_400] },
 };
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
-  rolldown: { 'packages/backend-webgpu/src/engine.ts': 120_700, 'packages/backend-cpu/src/engine.ts': 123_700 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_300, 'packages/backend-cpu/src/engine.ts': 134_500 },
+  rolldown: { 'packages/backend-webgpu/src/engine.ts': 120_700, 'packages/backend-cpu/src/engine.ts': 123_800 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_300, 'packages/backend-cpu/src/engine.ts': 134_600 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */

@@ -51,10 +51,9 @@ describe.skipIf(ptxRun() === null).each(targets.slice(0, 2))('on sm_$computeCapa
     const wanted = await valuesOn(cpu, c);
     cpu.dispose();
     const most = wanted.reduce((m, v) => Math.max(m, Math.abs(v)), 0);
-    const wrong = found.findIndex(
-      (v, i) => !(Math.abs(v - wanted[i]!) <= most * (c.dtype === 'float16' ? 1e-3 : 8e-3)),
-    );
-    expect(wrong).toBe(-1);
+    const share = c.dtype === 'float16' ? 1e-3 : 8e-3;
+    const worst = found.reduce((m, v, i) => Math.max(m, Math.abs(v - wanted[i]!)), 0);
+    expect(worst / most).toBeLessThan(share);
     assembled();
   });
 
@@ -66,7 +65,7 @@ describe.skipIf(ptxRun() === null).each(targets.slice(0, 2))('on sm_$computeCapa
       return xs[Math.floor((seed / 2 ** 32) * xs.length)]!;
     };
     const size = (): number => pick([7, 8, 12, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65]);
-    for (let turn = 0; turn < 40; turn++) {
+    for (let turn = 0; turn < 20; turn++) {
       const c = product(pick(['float16', 'bfloat16']), size(), size(), size(), pick(['', 'a', 'b', 'ab']));
       expect(await valuesOn(engine, c), c.name).toEqual(await valuesOn(referenceFor(target), c));
     }
