@@ -258,11 +258,10 @@ function watched(body: () => unknown): unknown {
  *   typed array
  *
  * @example
- * const w = tensor([4, 8]);
- * const step = compile((x: Tensor) => w.assign(w.sub(w.mul(x))));
- * step(tensor([0.5, 0.5]));
- * step(tensor([0.5, 0.5]));
- * step(tensor([0.5, 0.25])); // [0.5, 1.5]
+ * const step = compile((x: Tensor, y: Tensor) => x.mul(2).add(y));
+ * step(tensor([1, 2]), tensor([3, 4])); // [5, 8]
+ * step(tensor([1, 1]), tensor([1, 1])); // [3, 3]
+ * step(tensor([5, 6]), tensor([7, 8])); // [17, 20], replayed
  */
 export function compile<A extends readonly unknown[], R>(
   f: (...args: A) => R,
