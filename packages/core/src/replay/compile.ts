@@ -60,8 +60,9 @@ interface Calls {
 /** Forms of arguments that are kept, and recordings of each. */
 const mostForms = 16;
 const mostRecorded = 4;
-/** After so many calls that did other things each time, calls are no longer recorded. */
+/** After so many calls that did other things each time, only one of so many is compared. */
 const mostMisses = 6;
+const seldom = 128;
 
 const waits = 'its work waits for the device';
 
@@ -117,7 +118,7 @@ class CompiledFunction {
       flush();
       return value;
     };
-    if (calls.misses >= mostMisses) return watched(whole);
+    if (calls.misses >= mostMisses && ++calls.misses % seldom !== 0) return watched(whole);
     const observation = new Observation(stateOf(getEngine()), flat);
     let value: unknown;
     try {
