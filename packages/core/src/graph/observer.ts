@@ -45,6 +45,7 @@ export interface Observer {
  * @example
  * let training = true;
  * const step = compile((x: Tensor) => (hostValue(() => training) ? x.mul(2) : x));
+ * step(tensor([3])); // [6]
  */
 export function hostValue<T>(read: () => T): T {
   checkFunction('hostValue', read);
@@ -68,6 +69,8 @@ export function hostValue<T>(read: () => T): T {
  *   );
  *   return x.mul(2);
  * });
+ * step(tensor([3])); // [6]
+ * steps; // 1
  */
 export function hostEffect(run: () => void, undo?: () => void): void {
   checkFunction('hostEffect', run);

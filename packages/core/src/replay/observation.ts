@@ -87,6 +87,9 @@ interface Spot {
   readonly base: number;
 }
 
+/** Most commands of a script: they are submitted together, so that they are done together or not at all. */
+const mostSteps = 8192;
+
 /** While it is observed, nothing is free yet. */
 const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
 
@@ -112,7 +115,7 @@ export class Observation extends Watch {
   readonly #spots = new Map<EngineBuffer, Spot>();
   readonly #buffers = new Map<PoolBuffer, Spot>();
   readonly #planned: Planned[] = [];
-  readonly #batches: Step[][] = [];
+  readonly #steps: Step[] = [];
   readonly #flushed: Flushed[] = [];
   readonly #held: KernelEntry[] = [];
   readonly #live: Live[] = [];
@@ -330,7 +333,8 @@ export class Observation extends Watch {
 
   #submitted(engine: IEngine, commands: readonly Command[]): void {
     if (engine !== this.#state.engine) this.#fail('it computes on several engines');
-    else this.#batches.push(commands.map((command) => this.#step(command)));
+    else if (this.#steps.length + commands.length > mostSteps) this.#fail('its loops have too many steps');
+    else for (const command of commands) this.#steps.push(this.#step(command));
   }
 
   #place({ buffer, offset, bytes }: Binding): Place {
@@ -391,6 +395,7 @@ export class Observation extends Watch {
   }
 
   #script(result: unknown): Script | null {
+    if (graph.taken !== 0) this.#fail('it leaves a tape open');
     if (queue.states.length > 0) this.#fail('its work waits for the device');
     if (graph.root !== this.#root || graph.calls < this.#calls) this.#fail('it calls seed()');
     if (graph.calls - this.#calls > this.#bound.size) this.#fail('it draws random numbers on the host (permutation)');
@@ -413,7 +418,7 @@ export class Observation extends Watch {
     const assigned = this.#assignments();
     if (this.reason !== null) return null;
     const state = this.#state;
-    const batches = this.#renumbered();
+    const steps = this.#renumbered();
     const placed = made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
     const fresh = this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
     return {
@@ -423,7 +428,7 @@ export class Observation extends Watch {
       inputs: this.#inputs,
       uploads: this.#takeUploads(),
       fresh,
-      batches,
+      steps,
       flushed: this.#flushed,
       live: this.#live,
       effects: this.#effects,
@@ -513,17 +518,14 @@ export class Observation extends Watch {
     return at < 0 ? slot : this.#inputs.length + at;
   }
 
-  #renumbered(): Step[][] {
-    if (this.#uploads.length === 0) return this.#batches;
+  #renumbered(): readonly Step[] {
+    if (this.#uploads.length === 0) return this.#steps;
     const place = (p: Place): Place => ({ ...p, slot: this.#slotOf(p.slot) });
-    return this.#batches.map((steps) =>
-      steps.map((step): Step => {
-        if (step.kind === 'dispatch') return { ...step, bindings: step.bindings.map(place) };
-        return step.kind === 'copy'
-          ? { ...step, from: place(step.from), to: place(step.to) }
-          : { ...step, to: place(step.to) };
-      }),
-    );
+    return this.#steps.map((step): Step => {
+      if (step.kind === 'dispatch') return { ...step, bindings: step.bindings.map(place) };
+      if (step.kind === 'fill') return { ...step, to: place(step.to) };
+      return { ...step, from: place(step.from), to: place(step.to) };
+    });
   }
 
   /** The data of the host that was uploaded, as tensors of the script's own. */

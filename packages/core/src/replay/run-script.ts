@@ -16,6 +16,7 @@ import { download } from '../runtime/reading.ts';
 import { runs, stateOf } from '../runtime/run.ts';
 import { shadow } from '../runtime/shadow.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
+import { checkWeak } from '../shape/promotion.ts';
 import { mapNested } from '../shape/nested.ts';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
 import { generatedKey, type RandomKey, threefry } from '../tensor/random-key.ts';
@@ -36,7 +37,7 @@ interface Built {
 /** A script with what its last run leaves for the next one: most of its commands are the same again. */
 export class Runner {
   readonly script: Script;
-  readonly #batches: readonly (readonly Built[])[];
+  readonly #steps: readonly Built[];
   /** By slot, what is fresh behind the others: where memory begins, and since when that is so. */
   readonly #buffers: (PoolBuffer | null)[];
   readonly #memory: (PoolBuffer['memory'] | null)[];
@@ -51,7 +52,7 @@ export class Runner {
 
   constructor(script: Script) {
     this.script = script;
-    const { inputs, uploads, fresh, batches, live } = script;
+    const { inputs, uploads, fresh, steps, live } = script;
     this.#first = inputs.length + uploads.length;
     const count = this.#first + fresh.length;
     this.#buffers = new Array<null>(count).fill(null);
@@ -61,15 +62,12 @@ export class Runner {
     this.#nodes = new Array<null>(inputs.length).fill(null);
     this.#storages = new Array<null>(inputs.length).fill(null);
     this.#numbers = new Array<number>(live.length).fill(0);
-    this.#batches = batches.map((steps) =>
-      steps.map((step): Built => {
-        const places =
-          step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
-        const slots = [...new Set(places.map(({ slot }) => this.#at(slot)))];
-        const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
-        return { step, slots, hasNumbers, command: null, at: 0 };
-      }),
-    );
+    this.#steps = steps.map((step): Built => {
+      const places = step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
+      const slots = [...new Set(places.map(({ slot }) => this.#at(slot)))];
+      const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
+      return { step, slots, hasNumbers, command: null, at: 0 };
+    });
   }
 
   #at(slot: number): number {
@@ -131,7 +129,9 @@ export class Runner {
     const { state } = this.script;
     if (buffer.pool !== state.pool) return false;
     for (let axis = 0; axis < strides.length; axis++) if (view.strides[axis] !== strides[axis]) return false;
-    return written ? view.offset * unit === offset : (view.offset * unit - offset) % state.engine.caps.bindAlign === 0;
+    return written
+      ? view.offset * unit === offset
+      : (view.offset * unit - offset) % Math.max(16, state.engine.caps.bindAlign) === 0;
   }
 
   #keep(at: number, buffer: PoolBuffer, base: number): void {
@@ -161,7 +161,7 @@ export class Runner {
       }
       if (engine.confirming?.() != null) throw notNow;
       for (let at = 0; at < inputs.length; at++) if (inputs[at]!.written) this.#buffers[at]!.dropCopies();
-      for (const batch of this.#batches) runs.submit(engine, this.#commands(batch));
+      if (this.#steps.length > 0) runs.submit(engine, this.#commands());
     } catch {
       // The function is called instead, which meets the same and says so.
       while (done > 0) effects[--done]!.undo?.();
@@ -197,7 +197,8 @@ export class Runner {
     for (let i = 0; i < live.length; i++) this.#numbers[i] = numberFor(live[i]!, calls);
   }
 
-  #commands(batch: readonly Built[]): Command[] {
+  #commands(): Command[] {
+    const batch = this.#steps;
     const commands = new Array<Command>(batch.length);
     for (let i = 0; i < batch.length; i++) {
       const built = batch[i]!;
@@ -296,8 +297,9 @@ function numberFor(live: Live, calls: number): number | bigint {
   if (live.kind === 'read') {
     const value: unknown = live.read();
     // The function says what is wrong with it.
-    if (typeof value !== 'number' && typeof value !== 'boolean' && typeof value !== 'bigint') throw notNow;
-    return numberOf(Number(value), live.dtype);
+    if (typeof value !== 'number' && typeof value !== 'bigint') throw notNow;
+    checkWeak('hostNumber', value, live.dtype);
+    return numberOf(value, live.dtype);
   }
   let key: RandomKey = generatedKey(calls + live.call);
   for (const part of live.path) key = threefry(key, [part, 1]);

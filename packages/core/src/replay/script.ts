@@ -151,7 +151,7 @@ export interface Script {
   readonly uploads: readonly Upload[];
   /** Null where the memory is that of an upload. */
   readonly fresh: readonly (Fresh | null)[];
-  readonly batches: readonly (readonly Step[])[];
+  readonly steps: readonly Step[];
   readonly flushed: readonly Flushed[];
   readonly live: readonly Live[];
   readonly effects: readonly Effect[];
@@ -298,7 +298,7 @@ export function sameCommands(a: Script, b: Script): boolean {
     alike(a.fresh, b.fresh, (x, y) => x?.sizeClass === y?.sizeClass) &&
     alike(a.made, b.made, sameSlot) &&
     alike(a.assigned, b.assigned, (x, y) => sameSlot(x, y) && x.inPlace === y.inPlace) &&
-    alike(a.batches, b.batches, (x, y) => alike(x, y, sameStep))
+    alike(a.steps, b.steps, sameStep)
   );
 }
 

@@ -100,6 +100,7 @@ export function given(value: TensorLike, x: Tensor): Tensor {
  * @example
  * let rate = 0.5;
  * const step = compile((x: Tensor) => x.mul(hostNumber(() => rate)));
+ * step(tensor([3])); // [1.5]
  */
 export function hostNumber(read: () => number, options: { readonly dtype?: DType } = {}): Tensor {
   checkNames('hostNumber', options, 'dtype%');
