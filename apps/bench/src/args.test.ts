@@ -41,13 +41,16 @@ describe('command line', () => {
   it.each([
     [[], '--suite is missing; give one of'],
     [['--suite', 'nothing'], "--suite is 'nothing'; give one of gemm"],
-    [['--suite', 'gemm', '--engine', 'reference', '--threads', '2'], '--threads is for the engines cpu and opencl'],
+    [
+      ['--suite', 'gemm', '--engine', 'reference', '--threads', '2'],
+      '--threads is for the engines cpu, native and opencl',
+    ],
     [['--suite', 'gemm', '--engine', 'warp'], "--engine is 'warp'"],
     [['--suite', 'gemm', '--threads', '0'], "--threads is '0'; give a whole number"],
     [['--suite', 'gemm', '--threads', '1,,2'], "--threads is '1,,2'; give names"],
     [['--suite', 'gemm', '--threads', '1.5'], "--threads is '1.5'"],
     [['--suite', 'gemm', '--rounds', 'many'], "--rounds is 'many'"],
-    [['--suite', 'gemm', '--peers', 'numpy'], "--peers is 'numpy'; give one of"],
+    [['--suite', 'gemm', '--peers', 'scipy'], "--peers is 'scipy'; give one of"],
     [['--suite', 'gemm', '--json', ''], '--json is empty'],
     [['--suite', 'gemm', '--against', ''], '--against is empty'],
     [['--suite', 'gemm', '--fast'], '--fast'],

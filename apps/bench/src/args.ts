@@ -13,6 +13,7 @@ export const suiteNames = [
   'cnn',
   'networks',
   'sizes',
+  'native',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
@@ -24,12 +25,13 @@ export const peerNames = [
   'tfjs-wasm',
   'jax-js',
   'torch',
+  'numpy',
   'clblast',
   'cpu-engine',
 ] as const;
 export type PeerName = (typeof peerNames)[number];
 
-export const engineNames = ['cpu', 'webgpu', 'opencl', 'cuda', 'reference'] as const;
+export const engineNames = ['cpu', 'native', 'webgpu', 'opencl', 'cuda', 'reference'] as const;
 export type EngineName = (typeof engineNames)[number];
 
 export interface Options {
@@ -132,8 +134,8 @@ export function readArgs(argv: readonly string[]): Options {
   const against = text('against');
   if (against === '') throw new ArgumentError('--against is empty; give the folder of a checkout');
   const engine = oneOf('engine', text('engine') ?? 'cpu', engineNames);
-  if (text('threads') !== null && engine !== 'cpu' && engine !== 'opencl')
-    throw new ArgumentError(`--threads is for the engines cpu and opencl; ${engine} has none: leave it out`);
+  if (text('threads') !== null && engine !== 'cpu' && engine !== 'native' && engine !== 'opencl')
+    throw new ArgumentError(`--threads is for the engines cpu, native and opencl; ${engine} has none: leave it out`);
   return {
     suites:
       suite === null || suite === 'all' ? suiteNames : [oneOf('suite', suite, [...suiteNames, 'all'])].filter(isSuite),

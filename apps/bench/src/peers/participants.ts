@@ -9,6 +9,7 @@ import {
   buildLoops,
   buildOrder,
   buildWasmBaseline,
+  findNumpy,
   findTorch,
   installPackages,
   type Made,
@@ -32,8 +33,17 @@ export function labelOf(participant: Participant): string {
 /** Peers that have one thread only. */
 const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm', 'cpp-native']);
 
-/** Peers that are measured beside Polygrad's OpenCL engine only. */
-export const openClPeers: ReadonlySet<PeerName> = new Set<PeerName>(['clblast', 'cpu-engine']);
+/** Peers that are measured beside some of Polygrad's engines only. */
+const besides: { readonly [P in PeerName]?: readonly EngineName[] } = {
+  clblast: ['opencl'],
+  'cpu-engine': ['opencl', 'native'],
+  numpy: ['native'],
+};
+
+/** True if a peer is measured beside an engine. */
+export function meets(peer: PeerName, engine: EngineName): boolean {
+  return besides[peer]?.includes(engine) ?? true;
+}
 
 /** Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns. */
 export function participantsOf(
@@ -108,6 +118,14 @@ export function commandOf(participant: Participant, engine: EngineName): Command
       return withPath(installPackages(), (path) => node('peers/tfjs_peer.mjs', engine, threads, path));
     case 'jax-js':
       return withPath(installPackages(), (path) => node('peers/jax_peer.mjs', engine, threads, path));
+    case 'numpy':
+      return withPath(findNumpy(), (path) => ({
+        program: path,
+        args: [join(appFolder, 'peers/numpy_peer.py')],
+        // OpenBLAS takes processors that it does not know for older ones: kernels for AVX-512 are asked for.
+        env: { OPENBLAS_CORETYPE: 'SkylakeX', OPENBLAS_NUM_THREADS: String(threads), PYTHONDONTWRITEBYTECODE: '1' },
+        encode: jsonRequest,
+      }));
     case 'torch':
       return withPath(findTorch(), (path) => ({
         program: path,

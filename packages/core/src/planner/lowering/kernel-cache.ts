@@ -10,7 +10,7 @@ import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { isSized, sizeOf } from '../../ir/free-ranges.ts';
 import { type Known, newMark, nodesOf, sourcesFirst } from '../../ir/node.ts';
 import { isFloat } from '../../shape/dtype.ts';
-import { IntWriter } from '../capture/cache.ts';
+import { IntWriter, textOf } from '../capture/cache.ts';
 import { SizesRefused } from '../capture/plan-graph.ts';
 import type { LoweredKernel } from './lower.ts';
 
@@ -64,13 +64,6 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
     pushNodes(store.src);
   }
   return textOf(out);
-}
-
-/** Integers as a key of a Map. */
-export function textOf({ data, length }: IntWriter): string {
-  let text = '';
-  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
-  return text;
 }
 
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
