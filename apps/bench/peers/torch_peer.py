@@ -38,6 +38,14 @@ def gemm(work):
     return (lambda: a @ b), (lambda: probe_of(a @ b))
 
 
+def conv(work):
+    batch, channels, side, filters = work["batch"], work["channels"], work["side"], work["filters"]
+    x = fill(1, batch * channels * side * side, -1, 1).reshape(batch, channels, side, side)
+    kernel = fill(2, filters * channels * 9, -1, 1).reshape(filters, channels, 3, 3)
+    step = lambda: F.conv2d(x, kernel, padding=1)
+    return step, (lambda: probe_of(step()))
+
+
 def elementwise(work):
     n, kind = work["n"], work["kind"]
     if kind == "sum":
@@ -196,6 +204,7 @@ def trial(work):
 
 MAKERS = {
     "gemm": gemm,
+    "conv": conv,
     "add": elementwise,
     "chain": elementwise,
     "sum": elementwise,

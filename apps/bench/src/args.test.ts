@@ -50,7 +50,7 @@ describe('command line', () => {
     [['--suite', 'gemm', '--threads', '1,,2'], "--threads is '1,,2'; give names"],
     [['--suite', 'gemm', '--threads', '1.5'], "--threads is '1.5'"],
     [['--suite', 'gemm', '--rounds', 'many'], "--rounds is 'many'"],
-    [['--suite', 'gemm', '--peers', 'numpy'], "--peers is 'numpy'; give one of"],
+    [['--suite', 'gemm', '--peers', 'scipy'], "--peers is 'scipy'; give one of"],
     [['--suite', 'gemm', '--json', ''], '--json is empty'],
     [['--suite', 'gemm', '--against', ''], '--against is empty'],
     [['--suite', 'gemm', '--fast'], '--fast'],

@@ -13,6 +13,7 @@ export const suiteNames = [
   'cnn',
   'networks',
   'sizes',
+  'native',
 ] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
@@ -24,6 +25,7 @@ export const peerNames = [
   'tfjs-wasm',
   'jax-js',
   'torch',
+  'numpy',
   'clblast',
   'cpu-engine',
 ] as const;

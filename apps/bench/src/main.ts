@@ -17,7 +17,7 @@ import {
   quickPace,
   timeOver,
 } from './harness/measure.ts';
-import { labelOf, fitsEngine, type Participant, participantsOf } from './peers/participants.ts';
+import { labelOf, meets, type Participant, participantsOf } from './peers/participants.ts';
 import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
 import type { CaseResult, Goal, Suite, SuiteResult } from './harness/suite.ts';
 import { runTrials, type Trials } from './harness/trials.ts';
@@ -26,6 +26,7 @@ import { gemm } from './suites/gemm.ts';
 import { indexing } from './suites/indexing.ts';
 import { layouts } from './suites/layouts.ts';
 import { latency } from './suites/latency.ts';
+import { native } from './suites/native.ts';
 import { networks } from './suites/networks.ts';
 import { sizes } from './suites/sizes.ts';
 import { cnn, mlp } from './suites/training.ts';
@@ -40,6 +41,7 @@ const suites: Readonly<Record<Suite['name'], Suite>> = {
   cnn,
   networks,
   sizes,
+  native,
 };
 
 /** Milliseconds of turns that a participant has in a case of a bounded suite. */
@@ -112,7 +114,7 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
   const started = performance.now();
   const before = load();
   const wanted = ({ id }: { readonly id: string }): boolean => options.filter === null || id.includes(options.filter);
-  const peers = suite.peers.filter((peer) => options.peers.includes(peer) && fitsEngine(peer, options.engine));
+  const peers = suite.peers.filter((peer) => options.peers.includes(peer) && meets(peer, options.engine));
   const participants = participantsOf(
     peers,
     suite.oneThread ? threads.slice(0, 1) : threads,

@@ -11,11 +11,12 @@ import {
   shown,
   UnsupportedError,
 } from '@polygrad/core/engine';
+import { processorLowering } from '@polygrad/core/engine/processors';
 import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel/ir';
 import type { MachineTarget } from '@polygrad/emit-machine';
 import { type Addon, loadAddon } from './addon.ts';
-import { fittingBytes } from './widths.ts';
+import { fittingBytes, processorFacts } from './widths.ts';
 import { maxThreads, type NativeEngineOptions } from './options.ts';
 
 // biome-ignore format: a list
@@ -90,7 +91,8 @@ export function setUp(options: NativeEngineOptions): Setup {
       dtypes: new Set(everyDType),
       nativeOps,
       simt: false,
-      lowering: vectorLowering,
+      // Vectors of 16 bytes are for the results of WebAssembly, so loops are those of WebAssembly.
+      lowering: vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
       vectorBytes,
       ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
       sharedBytes,

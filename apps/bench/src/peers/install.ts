@@ -111,13 +111,21 @@ function buildNative(
 }
 
 /** A Python that can import torch. */
+export function findNumpy(): Made {
+  return findPython('numpy', 'numpy');
+}
+
 export function findTorch(): Made {
-  return once('torch', () => {
+  return findPython('torch', 'torch, numpy');
+}
+
+function findPython(name: 'numpy' | 'torch', modules: string): Made {
+  return once(name, () => {
     // Debian's package is seen by Debian's Python only, which need not be the first on the path.
     for (const python of ['/usr/bin/python3', 'python3']) {
-      const found = run(python, ['-c', 'import torch, numpy'], appFolder, process.env, 60_000) === null;
+      const found = run(python, ['-c', `import ${modules}`], appFolder, process.env, 60_000) === null;
       if (found) return { path: python };
     }
-    return { missing: 'not installed (Debian: apt-get install python3-torch)' };
+    return { missing: `not installed (Debian: apt-get install python3-${name})` };
   });
 }

@@ -9,6 +9,7 @@ import {
   buildLoops,
   buildOrder,
   buildWasmBaseline,
+  findNumpy,
   findTorch,
   installPackages,
   type Made,
@@ -32,9 +33,16 @@ export function labelOf(participant: Participant): string {
 /** Peers that have one thread only. */
 const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm', 'cpp-native']);
 
-/** False for peers that say nothing beside an engine: CLBlast but for OpenCL, and the CPU engine beside itself. */
-export function fitsEngine(peer: PeerName, engine: EngineName): boolean {
-  return peer === 'clblast' ? engine === 'opencl' : peer !== 'cpu-engine' || engine === 'opencl' || engine === 'native';
+/** Peers that are measured beside some of Polygrad's engines only. */
+const besides: { readonly [P in PeerName]?: readonly EngineName[] } = {
+  clblast: ['opencl'],
+  'cpu-engine': ['opencl', 'native'],
+  numpy: ['native'],
+};
+
+/** True if a peer is measured beside an engine. */
+export function meets(peer: PeerName, engine: EngineName): boolean {
+  return besides[peer]?.includes(engine) ?? true;
 }
 
 /** Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns. */
@@ -110,6 +118,14 @@ export function commandOf(participant: Participant, engine: EngineName): Command
       return withPath(installPackages(), (path) => node('peers/tfjs_peer.mjs', engine, threads, path));
     case 'jax-js':
       return withPath(installPackages(), (path) => node('peers/jax_peer.mjs', engine, threads, path));
+    case 'numpy':
+      return withPath(findNumpy(), (path) => ({
+        program: path,
+        args: [join(appFolder, 'peers/numpy_peer.py')],
+        // OpenBLAS takes processors that it does not know for older ones: kernels for AVX-512 are asked for.
+        env: { OPENBLAS_CORETYPE: 'SkylakeX', OPENBLAS_NUM_THREADS: String(threads), PYTHONDONTWRITEBYTECODE: '1' },
+        encode: jsonRequest,
+      }));
     case 'torch':
       return withPath(findTorch(), (path) => ({
         program: path,

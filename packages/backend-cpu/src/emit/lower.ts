@@ -5,7 +5,17 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import { findRareSides, operandsOf, type RareSide } from '@polygrad/core/engine/shaping';
+import {
+  findRareSides,
+  findRuns,
+  isGather,
+  lanesOfPart,
+  operandsOf,
+  pickColumn,
+  pickWindows,
+  type RareSide,
+  type RunPlace,
+} from '@polygrad/core/engine/shaping';
 import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
@@ -17,7 +27,6 @@ import { Memory } from './memory.ts';
 import { type EmitTarget, refuse } from './target.ts';
 import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
-import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from './windows.ts';
 
 /** Lowers one program; throws Refusal for what this engine does not execute. */
 export function lowerProgram(program: Program, target: EmitTarget): Fn {

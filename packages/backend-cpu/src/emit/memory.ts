@@ -1,6 +1,7 @@
 /**
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
+import type { Column, Pick, Run, Window } from '@polygrad/core/engine/shaping';
 import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
@@ -11,7 +12,6 @@ import type { Cell, MemoryClass, Val } from './lir.ts';
 import { dtypeCode } from '#dtypes';
 import { type DType, refuse, regOf, smallBits } from './target.ts';
 import { transposeSquare } from './vectors.ts';
-import type { Column, Pick, Run, Window } from './windows.ts';
 
 const word = { bytes: 4, load: W.i32Load, store: W.i32Store, splat: S.load32Splat };
 const long = { bytes: 8, load: W.i64Load, store: W.i64Store, splat: S.load64Splat };

@@ -11,6 +11,7 @@ import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
 import type { Parts, State } from './linearize/group.ts';
 import { linearize } from './linearize/linearize.ts';
+import type { ProductCosts } from './costs/cpu.ts';
 import { optimize } from './loops/optimize.ts';
 
 /** One dispatch of a lowered kernel. Binding i of the program is the LoopKernel's PARAM slot, or a temporary. */
@@ -33,6 +34,8 @@ export interface NestLowering {
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
   /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */
   readonly columns?: typeof reduceColumns;
+  /** What contractions are weighed by. Left out: as measured in WebAssembly. */
+  readonly products?: ProductCosts;
   /** A program in the dtypes that the target computes in. Left out for targets that compute in all they hold. */
   readonly legalize?: typeof legalize;
 }

@@ -208,13 +208,4 @@ export class Operand {
   get hasWindows(): boolean {
     return this.axes.some((a) => a.members.length > 1);
   }
-
-  /** Nanoseconds for copying the domain with the axis of `innermost` last (null: the order of the original). */
-  copyCost(innermost: Range | null): number {
-    const last = this.axes[this.axes.length - 1];
-    const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
-    // What does not stay in caches is written to memory and read again.
-    const far = this.bytes > 2 ** 20 ? 0.5 : 0;
-    return this.size * (far + (this.access === null ? (same ? 0.6 : 1.4) : same ? 0.4 : 0.8));
-  }
 }

@@ -4,7 +4,6 @@
  * Decided by shapes alone, so that results do not depend on the number of threads.
  */
 import {
-  cacheBytes,
   enoughTiles,
   fewGroups,
   leastWork,
@@ -42,7 +41,7 @@ function about(extent: number, parts: number): number {
 
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
- * columns reads; `extents`: loops around the tiles. `sized`: some of those end at a size given at dispatch. Few of their capacities divide
+ * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through again and again. `sized`: some of those end at a size given at dispatch. Few of their capacities divide
  * evenly, and one group too few would have rows cut as well.
  */
 export function planGroups(
@@ -51,11 +50,13 @@ export function planGroups(
   columnTiles: number,
   tileWork: number,
   columnBytes: number,
+  cacheBytes: number,
   sized = false,
+  mostWanted: number = mostGroups,
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
-  const few = Math.min(fewGroups, Math.floor(total / leastWork));
-  const wanted = Math.max(1, few, Math.min(mostGroups, Math.floor(total / tileGroupWork)));
+  const few = Math.min(fewGroups, mostWanted, Math.floor(total / leastWork));
+  const wanted = Math.max(1, few, Math.min(mostWanted, Math.floor(total / tileGroupWork)));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
   let groups = Math.ceil(columnTiles / columns);
@@ -84,12 +85,13 @@ export function planTogether(
   blocks: readonly Block[],
   depth: number,
   bytes: number,
+  cacheBytes: number,
   sized = false,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
   if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
-  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes, sized);
+  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes, cacheBytes, sized);
 }
 
 /** A loop of the sum taken in parts, each by groups of its own. */

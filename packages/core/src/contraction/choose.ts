@@ -4,35 +4,37 @@
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
 import {
+  copyElement,
   crowdedLines,
+  dotResult,
+  dotSlowdown,
+  epilogueAccess,
+  farBytes,
+  groupCopy,
   heightCost,
+  leastVector,
+  lineBytes,
+  linesThatStay,
   lookUpPart,
   mostCopiedTiles,
-  nearBytes,
+  oneVector,
   overfullLines,
-  safeLines,
-  speed,
-  vectorRegisters,
-  worst,
+  ownCopiesFar,
+  ownCopiesNear,
+  type ProductCosts,
+  productCosts,
+  sharedSlowdown,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
-import {
-  collide,
-  type GroupCopy,
-  layoutInPlace,
-  lineBytes,
-  linesThatStay,
-  stageDomain,
-  stagePanels,
-  type TileLayout,
-} from './staging.ts';
+import { collide, type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
 
 /** One choice of roles. */
@@ -43,6 +45,8 @@ export interface Choice {
   readonly rows: Operand;
   readonly row: Range | null;
   readonly shape: TileShape;
+  /** Lanes of its vectors, of columns or of the sum. */
+  readonly lanes: number;
   /** The range of the sum that runs over vectors, columns being no vectors then; null: columns are. */
   readonly along: Range | null;
   readonly columnWay: Way;
@@ -51,9 +55,22 @@ export interface Choice {
   readonly cost: number;
 }
 
-/** All roles the ranges can take, the cheapest of them. */
-export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
-  const { sharedBytes, vectorBytes, vectorRegisters: registers = vectorRegisters } = caps;
+/** All roles the ranges can take, the cheapest of them, with the widest vectors or, where those are as good but for their lanes, narrower ones. */
+export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps): Choice | null {
+  const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
+  let best: Choice | null = null;
+  for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
+    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps);
+    if (choice !== null && (best === null || choice.cost < best.cost)) best = choice;
+  }
+  return best;
+}
+
+/** The cheapest roles with vectors of so many lanes. */
+function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
+  const { sharedBytes, vectorBytes } = caps;
+  const costs = productCosts(caps);
+  const narrower = vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes);
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
@@ -82,15 +99,15 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
           slower: number,
           rest: number,
         ): void => {
-          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? 0.7 : 0;
-          const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1));
-          const compute = computeCost(c, shape, row, column) * slower * (1 + streams + misses);
-          const cost = compute + rowWay.copy + columnWay.copy + rest;
-          if (best === null || cost < best.cost) best = { ...roles, shape, along, columnWay, rowWay, cost };
+          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
+          const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
+          const compute = computeCost(c, shape, row, column, narrower, costs) * slower * (1 + streams + misses);
+          const cost = compute + rowWay.copy * costs.copies + columnWay.copy * costs.copies + rest;
+          if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };
         };
         if (shared) {
           if (column.arg.extent < lanes || lanes === 1) continue;
-          const shape = sharedShape(height, column.arg.extent, lanes, registers, least);
+          const shape = sharedShape(height, column.arg.extent, lanes, costs.registers, least);
           const rest = epilogueCost(c, column);
           for (const rowWay of consecutiveWays(rows, row, column)) {
             for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
@@ -99,18 +116,25 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
           continue;
         }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(least, column.arg.extent, registers);
+          const shape = dotShape(least, column.arg.extent, costs);
           for (const rowWay of consecutiveWays(rows, row, k)) {
             for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-              weigh(shape, k, rowWay, columnWay, slower, resultsOf(c) * (2 + lanes / 2 + c.indices.length));
+              weigh(
+                shape,
+                k,
+                rowWay,
+                columnWay,
+                slower,
+                resultsOf(c) * (dotResult.memory + lanes * dotResult.lane + c.indices.length),
+              );
             }
           }
         }
         if (column.arg.extent < lanes) continue;
-        const shape = tileShape(least, column.arg.extent, lanes, registers);
+        const shape = tileShape(least, column.arg.extent, lanes, costs);
         const epilogue = epilogueCost(c, column);
-        const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height) : null;
+        const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
           for (const rowWay of rowWays(rows, row, shape.rows)) weigh(shape, null, rowWay, columnWay, 1, epilogue);
         }
@@ -125,38 +149,62 @@ export function choose(c: Contraction, lanes: number, caps: CodegenCaps): Choice
  * going through the results column by column. Where all is near the processor it saves more: what one thread copies for all, others fetch from
  * its cache, and it takes it back the next time, which is dearer than the copy. Then nothing is copied before.
  */
-function ownCopies(c: Contraction, rows: Operand, columns: Operand, column: Range, height: number): OwnCopies | null {
+function ownCopies(
+  c: Contraction,
+  rows: Operand,
+  columns: Operand,
+  column: Range,
+  height: number,
+  { nearBytes }: ProductCosts,
+): OwnCopies | null {
   const results = resultsOf(c);
+  const width = column.arg.extent;
   const near = rows.bytes + columns.bytes + results * columns.elementBytes <= nearBytes;
   // Fewer columns make too few groups; short sums read them in place.
-  const suits = column.arg.extent >= 96 || (column.arg.extent >= 64 && sizeOf(c.k) <= 128);
-  if (near && height >= 64 && suits && !columns.hasWindows) return { order: 1.15 * columns.size, instead: true };
-  if (height < 8 || height > 128 || column.arg.extent < 512) return null;
-  return { order: 0.4 * results * c.indices.length, instead: false };
+  const isShort = sizeOf(c.k) <= ownCopiesNear.shortSum;
+  const suits = width >= ownCopiesNear.columns || (width >= ownCopiesNear.shortColumns && isShort);
+  if (near && height >= ownCopiesNear.rows && suits && !columns.hasWindows)
+    return { order: ownCopiesNear.order * columns.size, instead: true };
+  if (height < ownCopiesFar.rows || height > ownCopiesFar.mostRows || width < ownCopiesFar.columns) return null;
+  return { order: ownCopiesFar.order * results * c.indices.length, instead: false };
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */
 function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
-  return apart.every((s) => s % lanes === 0) ? 1.05 : 1.5;
+  return apart.every((s) => s % lanes === 0) ? dotSlowdown.aligned : dotSlowdown.other;
 }
 
 /** Tiles of elementwise products load a vector for each of them. */
 function sharedCost({ rows }: TileShape): number {
-  return 1.2 + 1.2 / rows;
+  return sharedSlowdown + sharedSlowdown / rows;
 }
 
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
 
-function computeCost(c: Contraction, shape: TileShape, row: Range | null, column: Range): number {
+function computeCost(
+  c: Contraction,
+  shape: TileShape,
+  row: Range | null,
+  column: Range,
+  narrower: number,
+  { flopsPerNs, formula }: ProductCosts,
+): number {
+  const all = sizeOf(c.k) * resultsOf(c);
+  if (formula !== undefined) {
+    const { bytes } = dtypeInfo[c.reduce.dtype as DType];
+    const vectors = Math.ceil(column.arg.extent / shape.lanes);
+    const slower = formula.slower(row?.arg.extent ?? 1, vectors, [shape.rows, shape.vectors]);
+    const padding = (vectors * shape.lanes) / column.arg.extent;
+    return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
+  }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste =
     padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
-  const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? 1.3 : 1;
-  const all = sizeOf(c.k) * resultsOf(c);
-  return ((2 * all) / speed) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
+  const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
+  return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
 /** Nanoseconds of the epilogue's memory accesses: vectors only along a range of unit stride. */
@@ -165,8 +213,8 @@ function epilogueCost(c: Contraction, column: Range): number {
   for (const index of c.indices) {
     const form = linearOf(index);
     const at = form.terms.indexOf(column);
-    if (at >= 0) cost += form.coefs[at] === 1 ? 0.2 : 1.5;
-    else cost += c.free.has(index, column) ? 2 : 0.05;
+    if (at >= 0) cost += form.coefs[at] === 1 ? epilogueAccess.vectors : epilogueAccess.strides;
+    else cost += c.free.has(index, column) ? epilogueAccess.scattered : epilogueAccess.around;
   }
   return cost * resultsOf(c);
 }
@@ -185,13 +233,18 @@ export interface Walk {
 }
 
 /** The part by which a tile's time grows. */
-export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk): number {
+export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
   const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
-  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk);
+  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
   return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
 }
 
-function missPart(loops: readonly Depth[], which: 'row' | 'column', { streams, apart, elementBytes }: Walk): number {
+function missPart(
+  loops: readonly Depth[],
+  which: 'row' | 'column',
+  { streams, apart, elementBytes }: Walk,
+  { safeLines, stayingLines, worst }: ProductCosts,
+): number {
   const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;
   let lines = side;
   let touches = side;
@@ -204,8 +257,12 @@ function missPart(loops: readonly Depth[], which: 'row' | 'column', { streams, a
     // Lines one after the other are fetched ahead, best where vectors that lie close use all of them.
     const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
     touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
-    if (step >= lineBytes && d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
-    if (step >= lineBytes && collide(step, 2)) safe = crowdedLines;
+    if (step >= lineBytes && stayingLines !== undefined) {
+      if (d.extent > stayingLines(step)) safe = Math.min(safe, stayingLines(step));
+    } else if (step >= lineBytes) {
+      if (d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
+      if (collide(step, 2)) safe = crowdedLines;
+    }
     products *= d.extent;
   });
   return worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
@@ -234,6 +291,16 @@ export interface Way {
   readonly apart: number;
 }
 
+/** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
+function copyCost(x: Operand, innermost: Range | null): number {
+  const last = x.axes[x.axes.length - 1];
+  const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
+  const { computed, computedOther, other, ...element } = copyElement;
+  // What does not stay in caches is written to memory and read again.
+  const far = x.bytes > farBytes ? element.far : 0;
+  return x.size * (far + (x.access === null ? (same ? computed : computedOther) : same ? element.same : other));
+}
+
 /** Strides of the ranges of some axes stored row-major, the last axis `step` apart. */
 function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
   const strides = new Map<Range, number>();
@@ -258,7 +325,7 @@ function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
   const outside = last === null ? x.axes : [...x.axes.filter((a) => a !== last), last];
   const strides = stridesOver(outside, 1);
   const apart = along === null ? 0 : (strides.get(along) ?? 0);
-  return { kind: 'domain', outside, inside: [], copy: x.copyCost(innermost), strides, apart };
+  return { kind: 'domain', outside, inside: [], copy: copyCost(x, innermost), strides, apart };
 }
 
 /** Panels along a range that has an axis for itself: with all axes inside, or with those of the sum alone inside. */
@@ -270,7 +337,7 @@ function panels(x: Operand, along: Range | null, width: number): Way[] {
     const [outside, inside] = [others.filter((a) => !isInside(a)), others.filter(isInside)];
     const depth = inside.reduce((n, a) => n * a.extent, width);
     const strides = new Map([...stridesOver(outside, depth), ...stridesOver(inside, width)]);
-    return { kind: 'panels', outside, inside, copy: x.copyCost(along), strides, apart: 0 };
+    return { kind: 'panels', outside, inside, copy: copyCost(x, along), strides, apart: 0 };
   };
   const all = make((a) => !free(a));
   return others.some((a) => !free(a) && !x.isDeep(a)) ? [all, make((a) => x.isDeep(a))] : [all];
@@ -301,7 +368,8 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
       strides.set(r, size);
       size *= r.arg.extent;
     }
-    for (const way of unit) ways.push({ ...way, kind: 'local', copy: x.size * 0.35 + local.order, strides, apart: 0 });
+    for (const way of unit)
+      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, apart: 0 });
   }
   // Over a domain the range stays contiguous if it has the unit step of its axis.
   const axis = x.axisOf(along);

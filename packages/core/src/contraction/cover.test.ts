@@ -35,7 +35,10 @@ describe('cover', () => {
     for (let height = 29; height <= 43; height++) {
       for (let width = 4; width <= 26; width++) {
         for (const dots of [true, false]) {
-          const { whole, beside, last } = cover(height, width, tileShape(height, width, 4, 15), { ...inPlace, dots });
+          const { whole, beside, last } = cover(height, width, tileShape(height, width, 4, { registers: 15 }), {
+            ...inPlace,
+            dots,
+          });
           expect(timesKept([...whole, ...beside, ...last], height, width), `${height} x ${width}`).toEqual(
             new Set([1]),
           );
@@ -46,7 +49,7 @@ describe('cover', () => {
 
   it('takes the last one or two rows by themselves, and one column along the sum', () => {
     const of = (height: number, width: number, facts: Partial<CoverFacts> = {}) =>
-      cover(height, width, tileShape(height, width, 4, 15), { ...inPlace, ...facts });
+      cover(height, width, tileShape(height, width, 4, { registers: 15 }), { ...inPlace, ...facts });
     const { whole, beside, last } = of(65, 65);
     expect([...whole, ...beside].map(({ rows, columns, sumLanes }) => [rows.count, columns.width, sumLanes])).toEqual([
       [16, 8, 1],
@@ -72,7 +75,7 @@ describe('cover', () => {
 it('tiles fill the registers of the target and leave one', () => {
   const shapes = (registers: number): string[] =>
     [1, 2, 3, 4].map((rows) => {
-      const { rows: r, vectors } = tileShape(rows, 1000, 4, registers);
+      const { rows: r, vectors } = tileShape(rows, 1000, 4, { registers });
       return `${r}x${vectors}`;
     });
   expect(shapes(15)).toEqual(['1x6', '2x4', '3x2', '4x2']);

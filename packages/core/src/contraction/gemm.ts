@@ -5,7 +5,7 @@
  * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import { longestDot } from '../codegen/costs/cpu.ts';
+import { longestDot, productCosts } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
@@ -38,11 +38,10 @@ import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './til
 export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
   const dtype = c.reduce.dtype;
   const { bytes } = dtypeInfo[dtype];
-  const lanes = Math.max(1, Math.floor(caps.vectorBytes / bytes));
-  const choice = choose(c, lanes, caps);
+  const choice = choose(c, bytes, caps);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
-  const { columns, column, rows, row, shape, outer, along } = choice;
+  const { columns, column, rows, row, shape, lanes, outer, along } = choice;
   const copied = choice.columnWay.kind === 'local';
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
@@ -50,8 +49,9 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const shared = c.batch.includes(column);
   const { columnWay, rowWay } = choice;
   const depth = sizeOf(c.k);
+  const { cacheBytes, edgeTiles, formula } = productCosts(caps);
   const facts: CoverFacts = {
-    padded: columnWay.kind === 'panels' && !shared,
+    padded: columnWay.kind === 'panels' && !shared && formula === undefined,
     recut: rowWay.kind !== 'panels' && !copied,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
     dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
@@ -86,17 +86,18 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     bytes: rows.bytes + columns.bytes,
   });
 
-  const separate = split !== null || vectorLanes(c.kernel.stores, caps) !== lanes;
+  const separate = split !== null || vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes;
   const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
-  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, sized);
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
-    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, sized);
+    const most = i === 0 || edgeTiles === undefined ? undefined : Math.ceil(r.count / edgeTiles);
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: memory === null ? c.kernel.stores : [memory.store],
@@ -115,6 +116,11 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   assembly.add('', tileNests(e, specs, together === null ? 0 : own), step('tile', order, [], args));
   memory?.finish();
   return assembly.result();
+}
+
+/** The target if it had vectors of so many bytes only. */
+function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: number): CodegenCaps {
+  return { ...caps, vectorBytes };
 }
 
 /** How engines whose groups are one thread lower contractions. */

@@ -8,6 +8,7 @@
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Segment, tilesUntil, tileStart } from './tiles.ts';
+import { lineBytes } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../ir/ir.ts';
@@ -148,8 +149,6 @@ export function stagePanels(
  * that a handful of streams that far apart slow each other down.
  */
 const pageBytes = 4096;
-export const lineBytes = 64;
-const ways = 8;
 
 /** True if among `streams` streams this many bytes apart two fall into the same sets. */
 export function collide(bytes: number, streams: number): boolean {
@@ -158,15 +157,6 @@ export function collide(bytes: number, streams: number): boolean {
     if (Math.min(d, pageBytes - d) < lineBytes) return true;
   }
   return false;
-}
-
-/** Lines `bytes` apart that an eight-way cache holds at a time: steps of a large power of two meet few sets. */
-export function linesThatStay(bytes: number): number {
-  let step = Math.abs(bytes) / lineBytes;
-  let sets = pageBytes / lineBytes;
-  if (!Number.isInteger(step)) return sets * ways;
-  for (; step % 2 === 0 && sets > 1; step /= 2) sets /= 2;
-  return sets * ways;
 }
 
 /** The least pitch of at least `size` elements whose multiples do not collide soon; small pitches stay as they are. */

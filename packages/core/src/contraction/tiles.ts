@@ -5,6 +5,7 @@
  * code for single elements is needed. On V8 (x64, 15 vector registers, loads of a loop body come first) 4 rows x 2 vectors
  * is the largest tile that does not spill.
  */
+import type { ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 
@@ -57,10 +58,17 @@ export function widens({ rows, vectors }: TileShape, height: number): boolean {
   return rows === 4 && vectors === 2 && Math.ceil(height / widenedRows) * 1.2 < Math.ceil(height / rows) * 2;
 }
 
+/** What tiles are cut by. */
+type TileFacts = Pick<ProductCosts, 'registers' | 'formula'>;
+
 /** The tile for a contraction with `rows` x `columns` results. */
-export function tileShape(rows: number, columns: number, lanes: number, registers: number): TileShape {
-  const r = Math.min(4, rows);
+export function tileShape(rows: number, columns: number, lanes: number, { registers, formula }: TileFacts): TileShape {
   const most = Math.max(1, Math.floor(columns / lanes));
+  if (formula !== undefined) {
+    const [r, vectors] = formula.tile(rows, most);
+    return { rows: r, vectors, lanes };
+  }
+  const r = Math.min(4, rows);
   return { rows: r, vectors: Math.min(vectorsFor(r, registers), most), lanes };
 }
 
@@ -82,9 +90,8 @@ export function sharedShape(
 }
 
 /** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
-export function dotShape(rows: number, columns: number, registers: number): TileShape {
-  const r = Math.min(4, rows);
-  return { rows: r, vectors: Math.min(vectorsFor(r, registers), columns), lanes: 1 };
+export function dotShape(rows: number, columns: number, facts: TileFacts): TileShape {
+  return tileShape(rows, columns, 1, facts);
 }
 
 /** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if only dispatch says. */

@@ -39,8 +39,6 @@ export interface TargetCaps {
    * `vectorBytes` are as good but for their lanes.
    */
   readonly fittingBytes?: (run: number, bytes: number) => number;
-  /** Vector registers that a loop body fills without spilling: tiles of contractions are cut to fit. Default 15. */
-  readonly vectorRegisters?: number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */
   readonly sharedBytes: number;
   /**

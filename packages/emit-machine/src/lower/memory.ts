@@ -239,6 +239,12 @@ export class Accesses {
     return { parts: masks.select(mask, loaded.parts, otherwise.parts, n.lanes, width), width };
   }
 
+  /** So many elements of four bytes, which lie `from` elements behind what a load reads; all up to them may be read. */
+  row({ src: [mem, index] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
+    const at = this.#at(mem, index, from + lanes, null);
+    return this.#ctx.b.op('vmovups', lanes * 4, further(at, from * 4));
+  }
+
   #scalarAt(dtype: DType, at: Place): Reg {
     const { b } = this.#ctx;
     switch (dtype) {

@@ -24,6 +24,7 @@ import { type Context, type Lowered, partBytes, partCount } from './context.ts';
 import { BitMasks, LaneMasks, type Masks } from './masks.ts';
 import { Accesses, markCounter } from './memory.ts';
 import { scalarOperation } from './scalars.ts';
+import { findSquares, type FoundSquares, Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
 
 /** Lowers one program; throws MachineCodeError for what this engine does not execute. */
@@ -49,6 +50,8 @@ class Lowering implements Context {
   readonly #rare: ReturnType<typeof findRareSides>;
   readonly #registers = new Map<KNode, (readonly Reg[])[]>();
   readonly #aliases: Aliases;
+  readonly #found: FoundSquares;
+  readonly #squares: Squares;
   readonly #counter: Reg;
   readonly #to: Reg;
 
@@ -69,6 +72,8 @@ class Lowering implements Context {
     b.move(this.#counter, from);
     this.group = b.openLoop(true);
     this.#accesses = new Accesses(this, this);
+    this.#found = findSquares(program, this.#uses);
+    this.#squares = new Squares(this, (load, at, lanes) => this.#accesses.row(load, at, lanes));
   }
 
   run(): void {
@@ -166,7 +171,7 @@ class Lowering implements Context {
 
   /** Lowers a node that only gives a value. */
   #node(n: KNode, at: number): void {
-    if (this.#uses.has(n)) this.#values.set(n, this.#value(n, at));
+    if (this.#uses.has(n) && !this.#found.unread.has(n)) this.#values.set(n, this.#value(n, at));
   }
 
   #value(n: KNode, at: number): Lowered {
@@ -174,7 +179,8 @@ class Lowering implements Context {
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD')
       return n.src[0].op === 'REG' ? this.#loadRegister(n, n.src[0], at) : this.#accesses.load(n, this.#splatLanes(n));
-    const made = this.#splatted(n) ?? lowerValue(this, n);
+    const columns = this.#found.vectors.get(n);
+    const made = columns ? this.#squares.vector(n, columns) : (this.#splatted(n) ?? lowerValue(this, n));
     // A value must not change with the register that it was found in.
     if (!made.parts.some((r) => r.mutable)) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };

@@ -75,14 +75,80 @@ export const nearRows = 12;
 
 // --- contractions: roles and ways (contraction/choose.ts)
 
-/** Operations a nanosecond of a well-fed tile, as the unit of all costs here. */
-export const speed = 30;
-/** Vector registers that a loop body fills without spilling, where the target does not say: V8 leaves 15 of the 16 of x64. */
-export const vectorRegisters = 15;
-/** Bytes of both factors and the results that stay near the processor. */
-export const nearBytes: number = 768 * 1024;
-/** Slowdown of tiles with fewer than four rows, by their number. */
+/** What contractions are weighed by on one kind of processor. */
+export interface ProductCosts {
+  /** Vector registers that a loop body fills without spilling. */
+  readonly registers: number;
+  /** Operations of float32 a nanosecond of a well-fed tile. */
+  readonly flopsPerNs: number;
+  /** What copies of a factor take beside those in WebAssembly. */
+  readonly copies: number;
+  /** The time a tile takes if every product of it misses, and what rows add that share sets, as parts of the time it takes otherwise. */
+  readonly worst: number;
+  readonly collisions: number;
+  /** Bytes of both factors and the results that stay near the processor. */
+  readonly nearBytes: number;
+  /** What a group streams through again and again. */
+  readonly cacheBytes: number;
+  /** Rows of tiles for which a group takes the columns of an edge at least, which other work has driven out of caches. Left out: any. */
+  readonly edgeTiles?: number;
+  /** Lines that stay in the cache whatever else happens, and of lines a distance in bytes apart where there are more than their sets hold. */
+  readonly safeLines: number;
+  readonly stayingLines?: (bytes: number) => number;
+  /** Tiles by formula, and how much slower they are than well-fed ones without waste. Left out: tiles that were measured. */
+  readonly formula?: TileFormula;
+}
+
+/** Tiles from what a processor has (costs/processors.ts). */
+export interface TileFormula {
+  /** Rows, and vectors of each, of a tile for so many rows and vectors of results. */
+  tile(rows: number, vectors: number): readonly [rows: number, vectors: number];
+  /** Time for so many rows and vectors of results with such tiles, beside that of their multiply-adds alone. */
+  slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
+}
+
+/** WebAssembly: V8 leaves 15 of the 16 vector registers of x64; three quarters of a second-level cache of 1 MiB are near, 64 KiB well inside one. */
+const webAssembly: ProductCosts = {
+  registers: 15,
+  flopsPerNs: 30,
+  copies: 1,
+  worst: 1,
+  collisions: 0.7,
+  nearBytes: 768 * 1024,
+  cacheBytes: 64 * 1024,
+  safeLines: 32,
+};
+
+/** The costs of a target. */
+export function productCosts({ lowering }: { readonly lowering: { readonly products?: ProductCosts } }): ProductCosts {
+  return lowering.products ?? webAssembly;
+}
+
+/** Narrowest vectors, where a processor has several widths. */
+export const leastVector = 16;
+/** Slowdown of measured tiles with fewer than four rows, by their number. */
 export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
+/** Slowdown of tiles of one vector, unless rows are vectors too. */
+export const oneVector = 1.3;
+/** Slowdown of tiles whose sums run over vectors: rows that are aligned, and others. */
+export const dotSlowdown = { aligned: 1.05, other: 1.5 };
+/** What a result of such a sum takes: its memory, and for each lane that is added up. */
+export const dotResult = { memory: 2, lane: 0.5 };
+/** Slowdown of tiles of elementwise products, which load a vector for each of them: beside that of columns, shared by the rows. */
+export const sharedSlowdown = 1.2;
+/** An access of the epilogue for one result: along vectors, along strides, through other indices, along other loops only. */
+export const epilogueAccess = { vectors: 0.2, strides: 1.5, scattered: 2, around: 0.05 };
+/** Copying an element of a factor that is a tensor, or computed, in the order it lies in or another; and where it does not stay in caches. */
+export const copyElement = { same: 0.4, other: 0.8, computed: 0.6, computedOther: 1.4, far: 0.5 };
+export const farBytes: number = 2 ** 20;
+/** Copying an element by the group that needs it. */
+export const groupCopy = 0.35;
+/**
+ * Groups that copy for themselves, near the processor: columns, fewer where sums are short, and rows; what is lost by going through the
+ * results column by column, for an element. Elsewhere: rows, columns, and what is lost for a result and access.
+ */
+export const ownCopiesNear = { columns: 96, shortSum: 128, shortColumns: 64, rows: 64, order: 1.15 };
+export const ownCopiesFar = { rows: 8, mostRows: 128, columns: 512, order: 0.4 };
 
 // --- contractions: groups and parts (contraction/blocking.ts)
 
@@ -92,8 +158,6 @@ export const mostGroups = 64;
 /** Products too small for this many groups are cut finer, down to `leastWork` a group, so that threads end together. */
 export const fewGroups = 16;
 export const leastWork: number = 1 << 15;
-/** What a group streams through again and again: well inside a common second-level cache. */
-export const cacheBytes: number = 64 * 1024;
 /** Most tiles of columns that a group copies. */
 export const mostCopiedTiles = 4;
 /** Tiles enough for this many groups need no split for the sake of threads. */
@@ -104,13 +168,24 @@ export const partBytes: number = 160 * 1024;
 
 // --- contractions: caches (contraction/choose.ts)
 
-/** Lines that stay in the cache whatever else happens; fewer where they share sets. */
-export const safeLines = 32;
+export const lineBytes = 64;
+
+/**
+ * Lines `bytes` apart that a cache holds at a time, whose sets repeat after `period` bytes and have so many ways: steps of a large power of two
+ * meet few sets. As of a first-level cache where nothing else is said.
+ */
+export function linesThatStay(bytes: number, period = 4096, ways = 8): number {
+  let step = Math.abs(bytes) / lineBytes;
+  let sets = period / lineBytes;
+  if (!Number.isInteger(step)) return sets * ways;
+  for (; step % 2 === 0 && sets > 1; step /= 2) sets /= 2;
+  return sets * ways;
+}
+
+/** Lines that stay in the cache where they share sets. */
 export const crowdedLines = 8;
 /** The same where there are more lines than their sets hold. */
 export const overfullLines = 16;
-/** The time a tile takes if every product of it misses, as a part of the time it takes otherwise. */
-export const worst = 1;
 /** Time of a tile that looks up a position for every product. */
 export const lookUpPart = 0.05;
 

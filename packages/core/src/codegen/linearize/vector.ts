@@ -8,7 +8,7 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Count, greatestDivisor } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
-import type { KNode, LoopStore } from '../../ir/ir.ts';
+import type { KNode, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { highOf, lowOf } from '../../ir/node.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
@@ -151,7 +151,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
     else stack.push(...n.src);
   }
-  const vectorBytes = caps.fittingBytes?.(longestRun(indices), least) ?? caps.vectorBytes;
+  const vectorBytes = caps.fittingBytes?.(longestRun(indices, 'vector'), least) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
@@ -161,14 +161,17 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   return lanes;
 }
 
-/** Elements of the longest range along which memory is walked one by one. */
-function longestRun(indices: readonly KNode[]): number {
+/** Elements of the longest range along which memory is walked one by one; `kind`: of those, where there are any. */
+function longestRun(indices: readonly KNode[], kind?: RangeKind): number {
   let longest = 0;
+  let among = 0;
   for (const index of indices) {
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
-      if (term.op === 'RANGE' && coefs[i] === 1) longest = Math.max(longest, term.arg.extent);
+      if (term.op !== 'RANGE' || coefs[i] !== 1) return;
+      longest = Math.max(longest, term.arg.extent);
+      if (term.arg.kind === kind) among = Math.max(among, term.arg.extent);
     });
   }
-  return longest;
+  return among || longest;
 }

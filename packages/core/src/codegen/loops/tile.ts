@@ -3,7 +3,7 @@
  *
  * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of
  * one line, within those in squares of as many elements as a vector has lanes: written out, the elements of a square read along i
- * are few vectors, which the emitter transposes with shuffles (backend-cpu, windows.ts). Blocks follow each other along j, so that
+ * are few vectors, which the emitter transposes with shuffles (ir/windows.ts). Blocks follow each other along j, so that
  * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i. Which rows are read
  * may also be known at run time only: columns taken by their numbers of a transposed matrix.
  *

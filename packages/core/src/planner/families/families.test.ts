@@ -1,6 +1,6 @@
 /** Plans that sizes share, on the engine that checks every access: when they are made and bound, what breaks a guess, what is let go. */
 import { stateOf } from '../../runtime/run.ts';
-import { createReferenceEngine } from '@polygrad/testing';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
@@ -425,4 +425,19 @@ describe.each(kinds)('%s', (_, options) => {
       expect(() => setDynamicSizes('sometimes' as never)).toThrow(/setDynamicSizes.*'sometimes'/);
     });
   });
+});
+
+it('large products of a size alone have plans of their own where vectors need a loop of fixed length', async () => {
+  await setEngine(createNullEngine());
+  setDynamicSizes('automatic');
+  const compute = (...shapes: readonly (readonly [number, number])[]): void => {
+    const [a, b] = shapes.map(([m, n]) => rows(m, n)) as [Tensor, Tensor];
+    const y = pg.matmul(a, b);
+    pg.flush();
+    for (const t of [a, b, y]) t.dispose();
+  };
+  for (const n of [150, 200]) compute([n, n], [n, n]);
+  expect(stats().binds).toBe(0);
+  for (const n of [150, 200]) compute([n, n], [n, 64]);
+  expect(stats().binds).toBe(1);
 });

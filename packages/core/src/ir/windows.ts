@@ -7,8 +7,11 @@
  * as many columns of a matrix as a vector has lanes, each VEC is a column of the square that those rows are: loaded row by row and
  * transposed once for all of them.
  */
-import { blocksOf, idOf, type KNode, type KNodeOf, linearOf, type Program } from '@polygrad/core/kernel/ir';
-import { regOf } from './target.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import type { KNode, KNodeOf, Program } from './ir.ts';
+import { idOf } from './node.ts';
+import { linearOf } from './simplify/integers.ts';
+import { blocksOf } from './uses.ts';
 
 /** Elements of a window: 16 bytes of 4-byte numbers. */
 const windowSize = 4;
@@ -57,7 +60,7 @@ function isPlain(n: KNode): n is KNodeOf<'LOAD'> {
 
 /** Lanes of a 16-byte part of a vector. */
 export function lanesOfPart(n: KNode): 2 | 4 {
-  return regOf(n.dtype).width === 8 ? 2 : 4;
+  return dtypeInfo[n.dtype as DType].bytes === 8 ? 2 : 4;
 }
 
 /** True for vectors that this file may improve. */

@@ -1,0 +1,50 @@
+/** Tiles by formula: they fit the registers, and suit what sizes leave over. */
+import { describe, expect, it } from 'vitest';
+import { processorCosts, tileFormula } from './processors.ts';
+
+const machines = [
+  [32, 12],
+  [16, 12],
+] as const;
+
+describe.each(machines)('%i registers', (registers, sums) => {
+  const { tile, slower } = tileFormula({ registers, sums });
+
+  it('results, columns, a row and one more fit', () => {
+    for (let rows = 1; rows <= 40; rows++) {
+      for (let vectors = 1; vectors <= 20; vectors++) {
+        const [r, v] = tile(rows, vectors);
+        expect(r * v + v + 2).toBeLessThanOrEqual(registers);
+        expect(r).toBeLessThanOrEqual(rows);
+        expect(v).toBeLessThanOrEqual(vectors);
+      }
+    }
+  });
+
+  it('large products have sums enough, and lose little', () => {
+    for (const [rows, vectors] of [
+      [256, 16],
+      [1000, 63],
+      [2048, 128],
+    ] as const) {
+      const chosen = tile(rows, vectors);
+      expect(chosen[0] * chosen[1]).toBeGreaterThanOrEqual(sums);
+      expect(slower(rows, vectors, chosen)).toBeLessThan(1.2);
+    }
+  });
+
+  it('no tile is better than that of one result', () => {
+    expect(slower(1, 1, tile(1, 1))).toBeGreaterThan(sums);
+  });
+});
+
+it('lines that share sets of the second-level cache stay as far as these have ways', () => {
+  const { stayingLines } = processorCosts({
+    registers: 32,
+    sums: 12,
+    flopsPerNs: 224,
+    cacheBytes: 2 ** 20,
+    cacheWays: 16,
+  });
+  expect([64, 2048, 4096, 8192, 4000].map((bytes) => stayingLines!(bytes))).toEqual([16384, 512, 256, 128, 16384]);
+});

@@ -1,0 +1,78 @@
+/**
+ * Costs of contractions from facts of a processor, for engines that know them: machine code has all registers and the widest vectors.
+ *
+ * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
+ * Facts are those of a kind of processor, never of the one at hand, so that results are the same on all of a kind.
+ */
+import { lineBytes, linesThatStay, type ProductCosts, type TileFormula } from './cpu.ts';
+
+/** What a kind of processor has. */
+export interface ProcessorFacts {
+  /** Vector registers of the machine. */
+  readonly registers: number;
+  /** Sums side by side from which on no multiply-add waits for the one before. */
+  readonly sums: number;
+  /** Operations of float32 a nanosecond that a well-fed tile does. */
+  readonly flopsPerNs: number;
+  /** Bytes of the second-level cache of a core, and how many lines of one distance share a set. */
+  readonly cacheBytes: number;
+  readonly cacheWays: number;
+}
+
+/** What loads of a step add to it, for each: tiles that are nearer to squares ask less of caches. */
+const feeding = { row: 0.05, vector: 0.1 };
+/** A load for each multiply-add takes a quarter longer than multiply-adds alone. */
+const load = 1.25;
+/** Tiles of an edge beside whole ones. */
+const edge = 1.25;
+/** Rows of tiles for which the columns of an edge, once read from memory, are taken. */
+const edgeTiles = 32;
+/** Time of a copied element beside that in WebAssembly, where vectors of 16 bytes take three times as many operations. */
+const copies = 0.3;
+/** The time a tile takes if every product of it misses the second-level cache, less what it takes otherwise. */
+const worst = 2;
+/** What rows that share sets of the first cache add: eight ways and more hold those of a tile. */
+const collisions = 0.05;
+
+/** Tiles that fill registers: results, the vectors of a row of columns, a broadcast element, and one left over. */
+export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
+  const steps = (rows: number, vectors: number): number =>
+    Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors;
+  const time = (rows: number, vectors: number, [height, width]: readonly [number, number]): number => {
+    const rest = vectors % width;
+    const row = Math.floor(vectors / width) * steps(height, width) + (rest === 0 ? 0 : edge * steps(height, rest));
+    return Math.ceil(rows / height) * row;
+  };
+  return {
+    tile(rows, vectors) {
+      let best: readonly [number, number] = [1, 1];
+      let least = Number.POSITIVE_INFINITY;
+      for (let height = 1; height <= rows; height++) {
+        for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++) {
+          const cost = time(rows, vectors, [height, width]);
+          if (cost < least) [best, least] = [[height, width], cost];
+        }
+      }
+      return best;
+    },
+    slower: (rows, vectors, tile) => time(rows, vectors, tile) / (rows * vectors),
+  };
+}
+
+/** Costs of contractions on such a processor. */
+export function processorCosts(facts: ProcessorFacts): ProductCosts {
+  const { registers, flopsPerNs, cacheBytes, cacheWays } = facts;
+  return {
+    registers: registers - 1,
+    flopsPerNs,
+    copies,
+    worst,
+    collisions,
+    nearBytes: (cacheBytes * 3) / 4,
+    cacheBytes: cacheBytes / 2,
+    edgeTiles,
+    safeLines: cacheBytes / lineBytes / 2,
+    stayingLines: (bytes) => linesThatStay(bytes, cacheBytes / cacheWays, cacheWays),
+    formula: tileFormula(facts),
+  };
+}

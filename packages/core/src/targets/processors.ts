@@ -1,0 +1,9 @@
+/** What engines with machine code of their own bring along: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
+import { processorCosts, type ProcessorFacts } from '../codegen/costs/processors.ts';
+import type { Lowering } from '../engine/engine.ts';
+import { vectorLowering } from './vectors.ts';
+
+/** For engines where a group is one thread, with vectors, on a kind of processor that is known. */
+export function processorLowering(facts: ProcessorFacts): Lowering {
+  return { ...vectorLowering, products: processorCosts(facts) };
+}
