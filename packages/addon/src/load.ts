@@ -26,15 +26,24 @@ export function loadAddon<T extends object>({ name, from, variable }: AddonPlace
   const binaries = `@polygrad/backend-${name}-${platform}`;
   // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
   const own = fileURLToPath(new URL(`../native/build/${name}.node`, from));
-  const file = process.env[variable] || (existsSync(own) ? own : `${binaries}/${name}.node`);
   try {
+    const file = process.env[variable] || (existsSync(own) ? own : `${binaries}/${name}.node`);
     const path = require.resolve(file);
     if (isCutShort(path)) return `its native part ${path} is cut short or no program: install the package again`;
     return require(path) as T;
   } catch (error) {
-    const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    return `its native part for ${platform} is not there (${text}); install ${binaries}, or in the repository run npm run setup with a C++ compiler`;
+    return whyNot(error, platform, binaries);
   }
+}
+
+function whyNot(error: unknown, platform: string, binaries: string): string {
+  const { code } = error as { readonly code?: unknown };
+  if (code === 'ERR_DLOPEN_DISABLED')
+    return 'this Node loads no addons: it was started with --no-addons, or with --permission and without --allow-addons';
+  if (code === 'ERR_ACCESS_DENIED')
+    return 'this Node may not read its native part: it was started with --permission, and --allow-fs-read does not name its folder';
+  const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
+  return `its native part for ${platform} is not there (${text}); install ${binaries}, or in the repository run npm run setup with a C++ compiler`;
 }
 
 /** Where the header of an ELF file of 64 bits has the table of sections, which is the last thing in the file. */

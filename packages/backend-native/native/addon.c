@@ -65,6 +65,12 @@ static int typed(napi_env env, napi_value value, napi_typedarray_type want, void
   return napi_get_typedarray_info(env, value, &type, length, data, buffer, NULL) == napi_ok && type == want;
 }
 
+/* Memory that nobody can take away, as an ArrayBuffer can be detached: a SharedArrayBuffer. */
+static int stays(napi_env env, napi_value buffer) {
+  bool may_go = true;
+  return napi_is_arraybuffer(env, buffer, &may_go) == napi_ok && !may_go;
+}
+
 static struct engine *engine_of(napi_env env, napi_value value) {
   double id = whole(env, value, most_engines - 1);
   struct instance *all = instance_of(env);
@@ -110,7 +116,8 @@ static napi_value create(napi_env env, napi_callback_info info) {
   void *data;
   size_t length;
   napi_value buffer;
-  if (!typed(env, given[0], napi_uint8_array, &data, &length, &buffer)) return fail(env, "[native] the memory must be a Uint8Array");
+  if (!typed(env, given[0], napi_uint8_array, &data, &length, &buffer) || !stays(env, buffer))
+    return fail(env, "[native] the memory must be a Uint8Array on a SharedArrayBuffer");
   double threads = whole(env, given[1], most_threads);
   if (threads < 1) return fail(env, "[native] bad number of threads");
   struct instance *all = instance_of(env);
@@ -225,6 +232,7 @@ static int run_commands(struct engine *e, const double *cells, size_t length, in
       memcpy(&function, &c->at, sizeof function);
       *fault = run_groups(e->pool, function, e->args, c->groups, (int64_t)chunk, e->scratch);
       if (*fault != 0) return failed_check;
+      if (c->params > 0 && wanted("answers")) *(uint8_t *)(uintptr_t)e->args[c->params - 1] ^= 1;
     } else if (kind == command_copy) {
       if (at + 3 > length) return bad_command;
       double from = cells[at], to = cells[at + 1], bytes = cells[at + 2];

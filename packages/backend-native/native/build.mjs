@@ -2,7 +2,8 @@
  * Compiles the addon with whatever C compiler there is: one command, a second; nothing is downloaded. Does nothing where the sources and the command
  * are those of the last time. Where there is no compiler, or the platform is none it was written for, it says so and succeeds: the package then explains why it is unavailable.
  *
- * Options: --force compiles again. CC names the compiler.
+ * Options: --force compiles again; --faults makes build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says so.
+ * CC names the compiler.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,29 +25,30 @@ function findCompiler() {
   return [process.env.CC, 'cc', 'gcc', 'clang', 'clang-19'].filter(Boolean).find(answers) ?? null;
 }
 
-function flags() {
+function flags(faults) {
   const headers = join(dirname(require.resolve('node-api-headers/package.json')), 'include');
   const list = ['-std=c11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-s'];
   // No library: every symbol comes from the process, so one binary serves every C library of Linux.
   list.push('-nodefaultlibs', '-nostartfiles', '-fno-stack-protector', '-isystem', headers);
   list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
+  if (faults) list.push('-DPOLYGRAD_FAULTS');
   return list;
 }
 
 /** Compiles what has changed; returns an exit code. */
-export function buildAddon({ force = false } = {}) {
+export function buildAddon({ force = false, faults = false } = {}) {
   if (own !== 'linux-x64') {
     say(`not compiled on ${own}: the engine writes code for Linux on x86-64 so far`);
     return 0;
   }
-  const hash = createHash('sha256').update(flags().join(' '));
+  const hash = createHash('sha256').update(flags(faults).join(' '));
   const sources = readdirSync(here)
     .filter((file) => /\.[ch]$/.test(file))
     .sort();
   for (const file of sources) hash.update(file).update(readFileSync(join(here, file)));
   const key = hash.digest('hex');
-  const stamp = join(output, 'native.node.key');
-  const target = join(output, 'native.node');
+  const target = join(output, faults ? 'native-faults.node' : 'native.node');
+  const stamp = `${target}.key`;
   const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
   if (!fresh || force) {
     const compiler = findCompiler();
@@ -58,7 +60,7 @@ export function buildAddon({ force = false } = {}) {
     // A running program keeps the old file: the new one takes its place only when it is whole.
     const part = `${target}.${process.pid}`;
     const files = sources.filter((file) => file.endsWith('.c')).map((file) => join(here, file));
-    const { status, error } = spawnSync(compiler, [...flags(), ...files, '-o', part], {
+    const { status, error } = spawnSync(compiler, [...flags(faults), ...files, '-o', part], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     if (status !== 0) {
@@ -68,7 +70,7 @@ export function buildAddon({ force = false } = {}) {
     renameSync(part, target);
     writeFileSync(stamp, key);
   }
-  copyToPlatformPackage(target);
+  if (!faults) copyToPlatformPackage(target);
   return 0;
 }
 
@@ -81,4 +83,4 @@ function copyToPlatformPackage(target) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
-  process.exitCode = buildAddon({ force: process.argv.includes('--force') });
+  process.exitCode = buildAddon({ force: process.argv.includes('--force'), faults: process.argv.includes('--faults') });

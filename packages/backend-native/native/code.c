@@ -21,7 +21,7 @@ void *map_code(const uint8_t *bytes, size_t length) {
   void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return NULL;
   memcpy(at, bytes, length);
-  if (mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
+  if (wanted("executable") || mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
     munmap(at, size);
     return NULL;
   }
@@ -31,6 +31,7 @@ void *map_code(const uint8_t *bytes, size_t length) {
 void unmap_code(void *code, size_t length) { munmap(code, whole_pages(length)); }
 
 uint8_t *map_scratch(void) {
+  if (wanted("memory")) return NULL;
   void *at = mmap(NULL, scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return at == MAP_FAILED ? NULL : at;
 }
@@ -49,6 +50,7 @@ static uint64_t saved_states(void) {
 
 int32_t find_features(void) {
   uint32_t a, b, c, d;
+  if (wanted("processor")) return 0;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
   const uint32_t first = bit_FMA | bit_F16C | bit_AVX | bit_OSXSAVE | bit_POPCNT | bit_MOVBE;
   if ((c & first) != first) return 0;

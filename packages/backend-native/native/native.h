@@ -34,4 +34,11 @@ int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args
 uint32_t plain_arithmetic(void);
 void restore_arithmetic(uint32_t before);
 
+/* True where a test has asked for this mishap (faults.c). The addon of users has none of them. */
+#ifdef POLYGRAD_FAULTS
+int wanted(const char *fault);
+#else
+#define wanted(fault) 0
+#endif
+
 #endif

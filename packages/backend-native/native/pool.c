@@ -101,7 +101,7 @@ struct pool *start_pool(int32_t workers) {
     w->pool = pool;
     w->scratch = map_scratch();
     if (w->scratch == NULL) break;
-    if (pthread_create(&w->thread, NULL, work, w) != 0) {
+    if (wanted("threads") || pthread_create(&w->thread, NULL, work, w) != 0) {
       unmap_scratch(w->scratch);
       break;
     }

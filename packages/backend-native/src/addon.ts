@@ -1,7 +1,5 @@
 /** The native addon: finding its binary for this platform, and its interface as types. What it does is in native/. */
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { loadAddon as loadNamed } from '@polygrad/addon';
 
 /** Engines and code are numbers. Every number, offset and length is checked; machine code is trusted. */
 export interface Addon {
@@ -29,13 +27,5 @@ export function loadAddon(): Addon | string {
 function find(): Addon | string {
   const platform = `${process.platform}-${process.arch}`;
   if (platform !== 'linux-x64') return `it writes code for Linux on x86-64 alone so far, this is ${platform}`;
-  const require = createRequire(import.meta.url);
-  // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
-  const own = fileURLToPath(new URL('../native/build/native.node', import.meta.url));
-  try {
-    return require(existsSync(own) ? own : `@polygrad/backend-native-${platform}/native.node`) as Addon;
-  } catch (error) {
-    const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    return `its native part for ${platform} is not there (${text}); install @polygrad/backend-native-${platform}, or in the repository run npm run setup with a C compiler`;
-  }
+  return loadNamed<Addon>({ name: 'native', from: import.meta.url, variable: 'POLYGRAD_NATIVE_ADDON' });
 }

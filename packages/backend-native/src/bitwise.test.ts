@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { runConformance } from '@polygrad/conformance';
 import { expect, it } from 'vitest';
-import { createNativeEngine } from './engine.ts';
+import { createNativeEngine } from './create.ts';
 import { targets } from './testing/targets.ts';
 import { TwinEngine } from './testing/twins.ts';
 

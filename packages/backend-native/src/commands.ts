@@ -1,21 +1,23 @@
 /** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. */
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { Heap } from '@polygrad/core/engine/shaping';
-import type { NativeKernel } from './kernel.ts';
+import type { CodeTable, NativeKernel } from './kernel.ts';
 import { placeOf } from './memory.ts';
 
 const kinds = { dispatch: 0, copy: 1, fill: 2 } as const;
 
 export class CommandCells {
   readonly #heap: Heap;
+  readonly #codes: CodeTable;
   #f64 = new Float64Array(256);
   #f32 = new Float32Array(this.#f64.buffer);
   #i32 = new Int32Array(this.#f64.buffer);
   #i64 = new BigInt64Array(this.#f64.buffer);
   #length = 0;
 
-  constructor(heap: Heap) {
+  constructor(heap: Heap, codes: CodeTable) {
     this.#heap = heap;
+    this.#codes = codes;
   }
 
   get cells(): Float64Array {
@@ -68,6 +70,9 @@ export class CommandCells {
   }
 
   #dispatch(kernel: NativeKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
+    if (kernel.codes !== this.#codes)
+      throw new Error('[native.submit] the kernel belongs to another engine: compile it with this one');
+    const { least } = kernel;
     const { paramCount, head } = kernel.packed;
     if (kernel.released) throw new Error(`[native.submit] kernel '${kernel.name}' was released`);
     if (bindings.length !== paramCount || scalars.length !== head.scalars.length)
@@ -78,6 +83,8 @@ export class CommandCells {
     this.#push(kinds.dispatch, kernel.code.number, kernel.chunk);
     for (let i = 0; i < bindings.length; i++) {
       const b = bindings[i]!;
+      if (!(b.bytes >= least[i]!))
+        throw new Error(`[native.submit] kernel '${kernel.name}' needs ${least[i]} bytes at ${i}: got ${b.bytes}`);
       this.#f64[this.#length++] = placeOf(b, b.bytes, this.#heap);
       this.#f64[this.#length++] = b.bytes;
     }

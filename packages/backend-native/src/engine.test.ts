@@ -1,7 +1,8 @@
 /** The engine: what it says of itself, results that do not depend on threads, checked code, its switch. */
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it, vi } from 'vitest';
-import { createNativeEngine, type NativeEngine } from './engine.ts';
+import { createNativeEngine } from './create.ts';
+import type { NativeEngine } from './engine.ts';
 import { nativeProvider } from './provider.ts';
 import { selfTest } from './self-test.ts';
 import { targets } from './testing/targets.ts';
@@ -66,7 +67,10 @@ describe.skipIf(!there)('the native engine', () => {
 
   it('passes its self-test and says what it is', async () => {
     expect(selfTest()).toBeNull();
-    expect(await nativeProvider.probe()).toMatchObject({ score: 5, reason: 'machine code for x86-64' });
+    expect(await nativeProvider.probe()).toMatchObject({
+      score: 5,
+      reason: expect.stringMatching(/^machine code, AVX.*, vectors of \d\d bytes, \d+ threads?$/),
+    });
     expect(() => createNativeEngine({ vectorBytes: 64, isa: 'x64-v3' })).toThrow('vectors of 64 bytes need isa x64-v4');
     expect(() => createNativeEngine({ vectorBytes: 8 as 16 })).toThrow('vectorBytes');
     const engine = createNativeEngine();
@@ -79,6 +83,16 @@ describe.skipIf(!there)('the native engine', () => {
     const buffer = a.alloc(64);
     expect(() => b.upload({ buffer, offset: 0, bytes: 4 }, new Uint8Array(4))).toThrow('another engine');
     expect(() => a.upload({ buffer, offset: 62, bytes: 4 }, new Uint8Array(4))).toThrow('outside its buffer');
+    const [kernel] = a.compile([groupsProgram()]);
+    const dispatch = (bytes: number): void =>
+      a.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [{ buffer, offset: 0, bytes }], scalars: [] }]);
+    expect(() => dispatch(64)).toThrow("kernel 'groups' needs 20000 bytes at 0: got 64");
+    expect(() => dispatch(Number.NaN)).toThrow('needs 20000 bytes');
+    expect(() => dispatch(20000)).toThrow('outside its buffer');
+    expect(() => b.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [], scalars: [] }])).toThrow(
+      'another engine',
+    );
+    expect(() => b.release([kernel!])).toThrow('another engine');
     a.free(buffer);
     expect(() => a.upload({ buffer, offset: 0, bytes: 4 }, new Uint8Array(4))).toThrow('freed');
     a.dispose();

@@ -21,12 +21,12 @@ import { CommandCells } from './commands.ts';
 import { Code, CodeTable, NativeKernel } from './kernel.ts';
 import { NativeBuffer, ownBuffer, placeOf, SharedMemory } from './memory.ts';
 import type { NativeEngineOptions } from './options.ts';
-import { argSlots, processorName, type Setup, setUp } from './setup.ts';
+import { argSlots, factsOf, processorName, type Setup, setUp } from './setup.ts';
 
 const firstBytes = 2 * 65536;
 
 /**
- * An engine on machine code. Make one with `createNativeEngine`.
+ * An engine on machine code. Make one with `createNativeEngine`, which tries the machine first.
  *
  * @example
  * const engine: NativeEngine = createNativeEngine({ threads: 1 });
@@ -52,16 +52,15 @@ export class NativeEngine implements IEngine {
 
   constructor(options: NativeEngineOptions = {}) {
     this.#setup = setUp(options);
-    const { addon, caps, limit, target, threads } = this.#setup;
+    const { addon, caps, limit, threads } = this.#setup;
     this.#memory = new SharedMemory(firstBytes, limit);
     this.#number = addon.create(new Uint8Array(this.#memory.buffer), threads);
     this.#heap = new Heap(this.#memory, 64, limit, () =>
       addon.resize(this.#number, new Uint8Array(this.#memory.buffer)),
     );
-    this.#cells = new CommandCells(this.#heap);
+    this.#cells = new CommandCells(this.#heap, this.#codes);
     this.caps = caps;
-    const instructions = target.isa === 'x64-v4' ? 'AVX-512' : 'AVX2';
-    this.device = `${processorName()}, ${instructions}, ${threads} thread${threads === 1 ? '' : 's'}`;
+    this.device = `${processorName()}, ${factsOf(this.#setup)}`;
     this.lost = new Promise((resolve) => {
       this.#tellLost = resolve;
     });
@@ -115,7 +114,7 @@ export class NativeEngine implements IEngine {
         this.#codes.add(code);
       }
       code.users++;
-      return new NativeKernel(packed, code, this.#setup.threads);
+      return new NativeKernel(this.#codes, program, packed, code, this.#setup.threads);
     });
   }
 
@@ -146,6 +145,7 @@ export class NativeEngine implements IEngine {
   release(kernels: readonly CompiledKernel[]): void {
     if (!this.#live) return;
     for (const kernel of kernels as readonly NativeKernel[]) {
+      if (kernel.codes !== this.#codes) throw new Error('[native.release] the kernel belongs to another engine');
       if (kernel.released) continue;
       kernel.released = true;
       const { code } = kernel;
@@ -202,17 +202,3 @@ export class NativeEngine implements IEngine {
 }
 
 showEngine(NativeEngine.prototype, 'NativeEngine');
-
-/**
- * Makes a native engine.
- *
- * @throws UnsupportedError where there is none
- * @example
- * import { createNativeEngine } from '@polygrad/backend-native';
- * const engine = createNativeEngine({ threads: 1, vectorBytes: 16 });
- * engine.caps.vectorBytes; // 16
- * engine.dispose();
- */
-export function createNativeEngine(options: NativeEngineOptions = {}): NativeEngine {
-  return new NativeEngine(options);
-}

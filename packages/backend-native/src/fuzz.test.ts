@@ -1,7 +1,7 @@
 /** Random programs against the reference engine, on each set of instructions and width of vectors, with code that checks every access. */
 import { comparePrograms, randomProgram } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
-import { createNativeEngine } from './engine.ts';
+import { createNativeEngine } from './create.ts';
 import { targets } from './testing/targets.ts';
 
 describe.each(targets())('%s, vectors of %i bytes', (isa, vectorBytes) => {

@@ -2,7 +2,8 @@
 import { registerBackend } from '@polygrad/core/engine';
 import { nativeProvider } from './provider.ts';
 
-export { createNativeEngine, NativeEngine } from './engine.ts';
+export { createNativeEngine } from './create.ts';
+export { NativeEngine } from './engine.ts';
 export type { NativeEngineOptions } from './options.ts';
 export { nativeProvider } from './provider.ts';
 

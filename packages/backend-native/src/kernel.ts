@@ -58,15 +58,31 @@ export function chunkOf({ cost }: Pick<Program, 'cost'>, groups: number, threads
   return Math.ceil(groups / chunks);
 }
 
+/** Bytes of an element: the number in the name of its dtype, and a bool has one. */
+const bytesOf = (dtype: string): number => Number(/\d+$/.exec(dtype)?.[0] ?? 8) / 8;
+
+/** Bytes that each memory of a program must have at least. */
+function leastBytes({ params }: Program): readonly number[] {
+  const least: number[] = [];
+  // Where the size given at dispatch decides, fewer may be bound.
+  for (const { dtype, arg } of params) least[arg.slot] = arg.fewer === 1 ? 0 : arg.length * bytesOf(dtype);
+  return least;
+}
+
 export class NativeKernel implements CompiledKernel {
+  /** The code of the engine that compiled it. */
+  readonly codes: CodeTable;
   readonly packed: PackedProgram;
   readonly code: Code;
   readonly name: string;
   readonly chunk: number;
+  readonly least: readonly number[];
   released = false;
 
-  constructor(packed: PackedProgram, code: Code, threads: number) {
+  constructor(codes: CodeTable, program: Program, packed: PackedProgram, code: Code, threads: number) {
     const { name, grid } = packed.head;
+    this.codes = codes;
+    this.least = leastBytes(program);
     this.packed = packed;
     this.code = code;
     this.name = name;

@@ -119,3 +119,9 @@ function threadCount(asked: number | undefined): number {
 export function processorName(): string {
   return cpus()[0]?.model.trim() ?? 'CPU';
 }
+
+/** What the speed of an engine depends on besides the processor: instructions, width of vectors, threads. */
+export function factsOf({ target: { isa, vectorBytes }, threads }: Setup): string {
+  const instructions = isa === 'x64-v4' ? 'AVX-512' : 'AVX2';
+  return `${instructions}, vectors of ${vectorBytes} bytes, ${threads} thread${threads === 1 ? '' : 's'}`;
+}

@@ -11,7 +11,7 @@ import type { TypedArray } from '@polygrad/core/functions';
 import { hostArrays } from '@polygrad/core/internals';
 import { comparePrograms, type ProgramCase } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
-import { createNativeEngine } from './engine.ts';
+import { createNativeEngine } from './create.ts';
 import { targets } from './testing/targets.ts';
 
 const floats = [

@@ -1,0 +1,14 @@
+/* Mishaps that tests ask for by POLYGRAD_NATIVE_FAULT, in a binary of their own (build.mjs --faults). Others have nothing of this file. */
+#include "native.h"
+
+#ifdef POLYGRAD_FAULTS
+#include <stdlib.h>
+#include <string.h>
+
+int wanted(const char *fault) {
+  const char *given = getenv("POLYGRAD_NATIVE_FAULT");
+  return given != NULL && strcmp(given, fault) == 0;
+}
+#else
+typedef int nothing;
+#endif

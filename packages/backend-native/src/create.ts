@@ -1,0 +1,22 @@
+/** Making an engine: only where native code was seen to be right. */
+import { UnsupportedError } from '@polygrad/core/engine';
+import { NativeEngine } from './engine.ts';
+import type { NativeEngineOptions } from './options.ts';
+import { selfTest } from './self-test.ts';
+import { setUp } from './setup.ts';
+
+/**
+ * Makes a native engine.
+ *
+ * @throws UnsupportedError where there is none, or where it computes wrongly on this machine
+ * @example
+ * import { createNativeEngine } from '@polygrad/backend-native';
+ * const engine = createNativeEngine({ threads: 1, vectorBytes: 16 });
+ * engine.caps.vectorBytes; // 16
+ * engine.dispose();
+ */
+export function createNativeEngine(options: NativeEngineOptions = {}): NativeEngine {
+  const wrong = selfTest(setUp(options).target);
+  if (wrong !== null) throw new UnsupportedError('native', `its self-test failed: ${wrong}`);
+  return new NativeEngine(options);
+}
