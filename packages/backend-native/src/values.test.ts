@@ -101,14 +101,35 @@ function caseOf(
     );
   });
   const program: Program = b.build({ name, params: [...params, result] });
+  return runnable(`${name} ${inputs.join(' ')} x ${lanes}`, program, inputs, out);
+}
+
+function runnable(name: string, program: Program, inputs: readonly Tested[], out: Tested): ProgramCase {
   return {
-    name: `${name} ${inputs.join(' ')} x ${lanes}`,
+    name,
     program,
     data: [...inputs.map((d, i) => values(d, i === 1)), new hostArrays[out](count)],
     scalars: [],
   };
 }
 
+/** Loads behind a gate that is closed every other time: zeros, or what takes their place, behind constants that are no zeros. */
+function gatedCase(dtype: Tested, lanes: number, other: boolean): ProgramCase {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const params = [e.param(0, dtype, 'read', count), e.param(1, dtype, 'write', count)] as const;
+  const one = e.constant(dtype, isLong(dtype) ? 1n : 1, lanes);
+  b.loop(count / lanes, (i) => {
+    const at = e.mul(i, lanes);
+    const gate = e.eq(e.and(i, 1), 0);
+    const loaded = b.load(params[0], at, lanes, gate, other ? one : undefined);
+    b.store(params[1], at, e.where(e.eq(loaded, one), loaded, e.where(e.eq(loaded, loaded), loaded, one)));
+  });
+  const program = b.build({ name: 'gated', params });
+  return runnable(`gated load of ${dtype} x ${lanes}${other ? ' with another value' : ''}`, program, [dtype], dtype);
+}
+
+const isLong = (d: Tested): boolean => d.endsWith('int64');
 const isFloat = (d: Tested): boolean => d.startsWith('float');
 const isInteger = (d: Tested): boolean => d.includes('int');
 
@@ -149,6 +170,7 @@ function* cases(): Generator<ProgramCase> {
           );
       }
     }
+    for (const d of dtypes) for (const other of [false, true]) yield gatedCase(d, lanes, other);
     for (const [from, to] of [
       ['float32', 'int32'],
       ['int32', 'float32'],

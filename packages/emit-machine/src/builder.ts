@@ -15,6 +15,7 @@ export class Builder {
   readonly regs: Reg[] = [];
   #constants = new Uint8Array(1024);
   #constantBytes = 0;
+  #zeros: { readonly bytes: number; readonly at: Memory } | null = null;
   readonly #known = new Map<string, Reg>();
   #frameBytes = parameterBytes;
   #faults = 0;
@@ -129,13 +130,7 @@ export class Builder {
     const key = pattern.join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const offset = this.#constantBytes;
-    this.#constantBytes += 64;
-    if (this.#constantBytes > this.#constants.length) {
-      const old = this.#constants;
-      this.#constants = new Uint8Array(old.length * 2);
-      this.#constants.set(old);
-    }
+    const offset = this.#room(64);
     for (let i = 0; i < 64; i++) this.#constants[offset + i] = pattern[i % pattern.length]!;
     const made = this.in(this.root, () => {
       const r = this.reg('v');
@@ -145,6 +140,27 @@ export class Builder {
     });
     this.#known.set(key, made);
     return made;
+  }
+
+  /** Room among the constants, zeroed: where it begins. */
+  #room(bytes: number): number {
+    const offset = this.#constantBytes;
+    this.#constantBytes += bytes;
+    if (this.#constantBytes > this.#constants.length) {
+      const old = this.#constants;
+      this.#constants = new Uint8Array(Math.max(old.length * 2, this.#constantBytes));
+      this.#constants.set(old);
+    }
+    return offset;
+  }
+
+  /** At least so many zeros in memory. */
+  zeros(bytes: number): Memory {
+    if (this.#zeros === null || this.#zeros.bytes < bytes) {
+      const room = Math.ceil(bytes / 64) * 64;
+      this.#zeros = { bytes: room, at: { base: 'constants', index: null, scale: 1, offset: this.#room(room) } };
+    }
+    return this.#zeros.at;
   }
 
   /** A vector whose lanes of 4 or 8 bytes hold these bits. */

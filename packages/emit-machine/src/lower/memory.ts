@@ -94,7 +94,7 @@ export class Accesses {
         b.ins('test', 4, gate, gate);
         b.ins('cmovne', 8, at, full);
       }
-      b.ins('cmp:constant', 4, at, length - lanes + 1);
+      b.ins('cmp:constant', 4, at, Math.max(0, length - lanes + 1));
       b.fault('ae');
       return { base, index: full, scale: bytes, offset };
     }
@@ -207,7 +207,7 @@ export class Accesses {
     let at = this.#at(mem, index, n.lanes, condition);
     if (condition !== null) {
       // Where the gate is false zeros are read instead.
-      const zeros = b.op('lea', 8, b.bits(0, 4).home!);
+      const zeros = b.op('lea', 8, b.zeros(n.lanes * bytes));
       const address = b.op('lea', 8, at);
       const chosen = b.copy(zeros);
       b.ins('test', 4, condition, condition);
