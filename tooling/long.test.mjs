@@ -70,7 +70,7 @@ describe('the table', () => {
         ...{ cwd: root, encoding: 'utf8', env: { ...process.env, ...env } },
       });
       const fuzz = JSON.parse(stdout).filter(({ name }) => name.startsWith('fuzz '));
-      expect(fuzz.length).toBe(40);
+      expect(fuzz.length).toBe(48);
       return new Set(fuzz.map(({ args }) => args[args.indexOf('--seed') + 1]));
     };
     expect([...seeds({ POLYGRAD_DRAWS: 'same' })]).toEqual(['1']);

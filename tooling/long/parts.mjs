@@ -14,6 +14,7 @@ const program = (name, minutes, script, args, env = {}) => ({ name, minutes, kin
 const core = 'packages/core/src';
 const opencl = 'packages/backend-opencl/src';
 const cuda = 'packages/backend-cuda/src';
+const native = 'packages/backend-native/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
 const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
@@ -27,7 +28,9 @@ const unit = [
   vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
-  vitest('native bit for bit', 10, ['packages/backend-native/src/bitwise.long.test.ts']),
+  vitest('native bit for bit', 10, [`${native}/bitwise.long.test.ts`]),
+  vitest('native between closed pages', 5, [`${native}/guards.long.test.ts`]),
+  vitest('soak native', 8, [`${native}/soak.long.test.ts`]),
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),
   vitest('printed OpenCL C', 7, [`${opencl}/emitted.long.test.ts`]),
   vitest('emitted PTX', 4, ['packages/emit-ptx/src/emitted.long.test.ts']),
@@ -77,6 +80,8 @@ const conformance = engines.filter(isThere).flatMap((entry) => {
 /** Programs of each kind where the same are drawn every time: what takes one to three minutes on two cores. */
 const programs = {
   cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200, sizes: 400, 'size-gradients': 80 },
+  native: { programs: 2000, gradients: 300, errors: 4000, trainings: 60, sizes: 300, 'size-gradients': 60 },
+  'native-v3': { programs: 1000, gradients: 200 },
   webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30 },
   opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },

@@ -291,6 +291,18 @@ static napi_value dispose(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
+#ifdef POLYGRAD_FAULTS
+/* closePages(engine, offset, bytes, closed: 0 or 1) */
+static napi_value close_some(napi_env env, napi_callback_info info) {
+  ARGUMENTS(4);
+  struct engine *e = engine_of(env, given[0]);
+  double offset = whole(env, given[1], 9e15), bytes = whole(env, given[2], 9e15), closed = whole(env, given[3], 1);
+  if (e == NULL || closed < 0 || !inside(e, offset, bytes) || close_pages(e->base + (size_t)offset, (size_t)bytes, (int)closed) != 0)
+    return fail(env, "[native] no such pages");
+  return NULL;
+}
+#endif
+
 static napi_value start(napi_env env, napi_value exports) {
   struct instance *all = calloc(1, sizeof *all);
   if (all == NULL || napi_set_instance_data(env, all, free_instance, NULL) != napi_ok) {
@@ -301,6 +313,9 @@ static napi_value start(napi_env env, napi_value exports) {
     const char *name;
     napi_callback function;
   } functions[] = {{"features", features}, {"create", create}, {"resize", resize}, {"compile", compile},
+#ifdef POLYGRAD_FAULTS
+                   {"closePages", close_some},
+#endif
                    {"release", release},   {"submit", submit}, {"dispose", dispose}};
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     napi_value f;

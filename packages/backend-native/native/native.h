@@ -37,6 +37,8 @@ void restore_arithmetic(uint32_t before);
 /* True where a test has asked for this mishap (faults.c). The addon of users has none of them. */
 #ifdef POLYGRAD_FAULTS
 int wanted(const char *fault);
+/* Takes whole pages away, or gives them back: who touches them meanwhile ends the process. 0 where that was done. */
+int close_pages(void *at, size_t bytes, int closed);
 #else
 #define wanted(fault) 0
 #endif

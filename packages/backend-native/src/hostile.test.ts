@@ -36,8 +36,8 @@ describe.skipIf(!there)('the addon', () => {
     const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
     const code = addon.compile(engine, nothing, 1, 1, 1);
     const good: Readonly<Record<string, readonly unknown[]>> = {
-      create: [new Uint8Array(64), 1],
-      resize: [engine, new Uint8Array(64)],
+      create: [new Uint8Array(new SharedArrayBuffer(64)), 1],
+      resize: [engine, new Uint8Array(new SharedArrayBuffer(64))],
       compile: [engine, nothing, 1, 1, 1],
       release: [engine, code + 1],
       submit: [engine, new Float64Array(8), 8],
@@ -78,6 +78,84 @@ describe.skipIf(!there)('the addon', () => {
     addon.release(engine, code);
     expect(() => run(0, code, 0, 0, 64, 5)).toThrow('no such code');
     expect(() => addon.release(engine, code)).toThrow('no such code');
+    addon.dispose(engine);
+  });
+
+  it('takes no memory that can be taken away from it', () => {
+    expect(() => addon.create(new Uint8Array(64), 1)).toThrow('must be a Uint8Array on a SharedArrayBuffer');
+    expect(() => addon.create(new Uint8Array(new WebAssembly.Memory({ initial: 1 }).buffer), 1)).toThrow('Shared');
+  });
+
+  it('refuses commands and code whose memory is gone, shrunk or changed meanwhile', () => {
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
+    const cells = Float64Array.of(2, 0, 64, 0);
+    const code = new Uint8Array(nothing);
+    for (const { buffer } of [cells, code]) structuredClone(buffer, { transfer: [buffer] });
+    expect(() => addon.submit(engine, cells, 4)).toThrow('bad number of cells');
+    expect(addon.submit(engine, cells, 0)).toBe(0);
+    expect(() => addon.compile(engine, code, 0, 0, 1)).toThrow('bad engine or code');
+    const Resizable = ArrayBuffer as unknown as new (
+      bytes: number,
+      options: object,
+    ) => ArrayBuffer & { resize(n: number): void };
+    const resizable = new Resizable(64, { maxByteLength: 4096 });
+    const [fixed, following] = [new Float64Array(resizable, 0, 8), new Float64Array(resizable)];
+    resizable.resize(16);
+    expect(() => addon.submit(engine, fixed, 8)).toThrow('bad number of cells');
+    expect(() => addon.submit(engine, following, 8)).toThrow('bad number of cells');
+    addon.dispose(engine);
+  });
+
+  it('refuses random cells and numbers, and works on', () => {
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(65536)), 2);
+    const code = addon.compile(engine, nothing, 1, 0, 1000);
+    let state = 1;
+    const draw = (n: number): number => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 2 ** 32) * n);
+    };
+    const strange = [
+      0,
+      1,
+      2,
+      3,
+      -1,
+      0.5,
+      8,
+      64,
+      65536,
+      65535,
+      2 ** 31,
+      2 ** 32,
+      2 ** 53,
+      1e300,
+      -0,
+      NaN,
+      Infinity,
+      code,
+    ];
+    let refused = 0;
+    for (let i = 0; i < 20_000; i++) {
+      const cells = Float64Array.from({ length: 1 + draw(12) }, () => strange[draw(strange.length)]!);
+      try {
+        addon.submit(engine, cells, draw(4) === 0 ? strange[draw(strange.length)]! : cells.length);
+      } catch {
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(10_000);
+    expect(addon.submit(engine, Float64Array.of(0, code, 10, 0, 64), 5)).toBe(0);
+    addon.dispose(engine);
+  });
+
+  it('does not run twice at once, nor what another thread of Node has', () => {
+    // A getter or a valueOf of the arguments is never called: nothing of JavaScript runs in the middle.
+    const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
+    let called = 0;
+    const length = { valueOf: () => ++called };
+    expect(() => any.submit!(engine, Float64Array.of(2, 0, 64, 0), length)).toThrow('bad number of cells');
+    expect(() => any.submit!({ valueOf: () => ++called }, Float64Array.of(2, 0, 64, 0), 4)).toThrow('bad engine');
+    expect(called).toBe(0);
     addon.dispose(engine);
   });
 
