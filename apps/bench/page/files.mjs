@@ -38,7 +38,7 @@ export async function pageFiles(entry) {
     // Without its packages a peer is reported as missing when it is loaded. An engine for Node alone stays outside: modules that it
     // shares with others would be put into its file.
     external: (id) =>
-      ['@polygrad/backend-opencl', '@polygrad/backend-cuda'].includes(id) ||
+      ['@polygrad/backend-opencl', '@polygrad/backend-cuda', '@polygrad/backend-native'].includes(id) ||
       (/^(@tensorflow|@jax-js|@litertjs|onnxruntime-web)/.test(id) && !existsSync(modules)),
     preserveEntrySignatures: 'strict',
     onLog: () => undefined,

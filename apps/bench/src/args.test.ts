@@ -41,7 +41,10 @@ describe('command line', () => {
   it.each([
     [[], '--suite is missing; give one of'],
     [['--suite', 'nothing'], "--suite is 'nothing'; give one of gemm"],
-    [['--suite', 'gemm', '--engine', 'reference', '--threads', '2'], '--threads is for the engines cpu and opencl'],
+    [
+      ['--suite', 'gemm', '--engine', 'reference', '--threads', '2'],
+      '--threads is for the engines cpu, native, opencl',
+    ],
     [['--suite', 'gemm', '--engine', 'warp'], "--engine is 'warp'"],
     [['--suite', 'gemm', '--threads', '0'], "--threads is '0'; give a whole number"],
     [['--suite', 'gemm', '--threads', '1,,2'], "--threads is '1,,2'; give names"],

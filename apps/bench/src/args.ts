@@ -29,8 +29,11 @@ export const peerNames = [
 ] as const;
 export type PeerName = (typeof peerNames)[number];
 
-export const engineNames = ['cpu', 'webgpu', 'opencl', 'cuda', 'reference'] as const;
+export const engineNames = ['cpu', 'native', 'webgpu', 'opencl', 'cuda', 'reference'] as const;
 export type EngineName = (typeof engineNames)[number];
+
+/** Engines that compute on as many threads as they are told. */
+export const threadedEngines: ReadonlySet<EngineName> = new Set<EngineName>(['cpu', 'native', 'opencl']);
 
 export interface Options {
   readonly suites: readonly SuiteName[];
@@ -132,8 +135,10 @@ export function readArgs(argv: readonly string[]): Options {
   const against = text('against');
   if (against === '') throw new ArgumentError('--against is empty; give the folder of a checkout');
   const engine = oneOf('engine', text('engine') ?? 'cpu', engineNames);
-  if (text('threads') !== null && engine !== 'cpu' && engine !== 'opencl')
-    throw new ArgumentError(`--threads is for the engines cpu and opencl; ${engine} has none: leave it out`);
+  if (text('threads') !== null && !threadedEngines.has(engine))
+    throw new ArgumentError(
+      `--threads is for the engines ${[...threadedEngines].join(', ')}; ${engine} has none: leave it out`,
+    );
   return {
     suites:
       suite === null || suite === 'all' ? suiteNames : [oneOf('suite', suite, [...suiteNames, 'all'])].filter(isSuite),

@@ -5,7 +5,7 @@
  */
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ArgumentError, type Options, readArgs, usage } from './args.ts';
+import { ArgumentError, type Options, readArgs, usage, threadedEngines } from './args.ts';
 import { describeMachine, describeRevision, load } from './reports/machine.ts';
 import {
   type Attendance,
@@ -17,7 +17,7 @@ import {
   quickPace,
   timeOver,
 } from './harness/measure.ts';
-import { labelOf, openClPeers, type Participant, participantsOf } from './peers/participants.ts';
+import { labelOf, fitsEngine, type Participant, participantsOf } from './peers/participants.ts';
 import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
 import type { CaseResult, Goal, Suite, SuiteResult } from './harness/suite.ts';
 import { runTrials, type Trials } from './harness/trials.ts';
@@ -112,9 +112,7 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
   const started = performance.now();
   const before = load();
   const wanted = ({ id }: { readonly id: string }): boolean => options.filter === null || id.includes(options.filter);
-  const peers = suite.peers.filter(
-    (peer) => options.peers.includes(peer) && (options.engine === 'opencl' || !openClPeers.has(peer)),
-  );
+  const peers = suite.peers.filter((peer) => options.peers.includes(peer) && fitsEngine(peer, options.engine));
   const participants = participantsOf(
     peers,
     suite.oneThread ? threads.slice(0, 1) : threads,
@@ -166,7 +164,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const machine = describeMachine();
   const revision = describeRevision();
   const pace = options.quick ? quickPace : fullPace;
-  const wanted = options.engine === 'cpu' || options.engine === 'opencl' ? options.threads : [1];
+  const wanted = threadedEngines.has(options.engine) ? options.threads : [1];
   const threads = wanted.filter((count) => count <= machine.cores);
   print(
     `Polygrad, engine ${options.engine}, commit ${revision.commit?.slice(0, 10) ?? 'unknown'}${revision.modified ? ' with changes' : ''}`,

@@ -132,7 +132,7 @@ describe('complaints are one line and exit code 2', () => {
     [
       'a missing engine',
       async () => ['--engine', 'abacus'],
-      /there is no engine 'abacus'; choose one of auto, cpu, cuda, opencl, reference, webgpu/,
+      /there is no engine 'abacus'; choose one of auto, cpu, cuda, native, opencl, reference, webgpu/,
     ],
     [
       'an engine without a device here',
@@ -145,7 +145,7 @@ describe('complaints are one line and exit code 2', () => {
     [
       'threads without the CPU engine',
       async () => ['--engine', 'reference', '--threads', '2'],
-      /--threads is for the engine cpu.*'reference' has none/,
+      /--threads is for the engines cpu and native.*'reference' has none/,
     ],
     ['too many threads', async () => ['--threads', '65'], /--threads is '65'; it must be an integer from 1 to 64/],
     [

@@ -11,16 +11,16 @@ import { oneLine, UsageError } from './errors.ts';
  * @throws UsageError if it is not there, does not start, or does not take the number of threads (also that of POLYGRAD_THREADS)
  */
 export async function chooseEngine(name: string, threads: number | undefined): Promise<IEngine> {
-  if (threads !== undefined && name !== 'auto' && name !== 'cpu')
+  if (threads !== undefined && !['auto', 'cpu', 'native'].includes(name))
     throw new UsageError(
-      `--threads is for the engine cpu, which may be what 'auto' finds; '${name}' has none: leave it out`,
+      `--threads is for the engines cpu and native, which may be what 'auto' finds; '${name}' has none: leave it out`,
     );
   if (name === 'reference') return setEngine(createReferenceEngine());
   if (name !== 'auto' && !knownBackends().includes(name)) {
     const names = ['auto', ...knownBackends(), 'reference'].sort().join(', ');
     throw new UsageError(`there is no engine '${name}'; choose one of ${names}`);
   }
-  const engineOptions = threads === undefined ? {} : { cpu: { threads } };
+  const engineOptions = threads === undefined ? {} : { cpu: { threads }, native: { threads } };
   let report: DetectionReport = [];
   const onReport = (rows: DetectionReport): void => {
     report = rows;

@@ -226,7 +226,7 @@ describe('what is really here', () => {
       expect(engine.device).toBe(device);
       expect(seen).toEqual([report]);
       expect(report.filter((r) => r.chosen).map((r) => r.name)).toEqual([engine.name]);
-      expect(report.map((r) => r.name).sort()).toEqual(['cpu', 'cuda', 'opencl', 'webgpu']);
+      expect(report.map((r) => r.name).sort()).toEqual(['cpu', 'cuda', 'native', 'opencl', 'webgpu']);
       expect(report.find((r) => r.name === 'cpu')?.score).toBeGreaterThan(0);
       expect(listBackends()).toContain('cpu');
     } finally {

@@ -34,7 +34,7 @@ export interface AutoDetectOptions {
   /** Options of the engines by the backend's name, as `setEngine(name, options)` takes them. */
   readonly engineOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /**
-   * Whether a processor that is reached by another way than the CPU engine (OpenCL under PoCL, say) is measured against that engine: only
+   * Whether a processor that is reached by another way than the CPU engine (machine code, OpenCL under PoCL) is measured against that engine: only
    * where it was clearly faster is it taken first. 'automatic' (the default): once, when nothing better has started, and kept for later runs;
    * 'load': what an earlier run measured counts, nothing is measured now; 'anew': measured now; false: it never comes first.
    */
@@ -268,7 +268,7 @@ function conclude(rows: readonly Row[], candidates: readonly Row[], chosen: Row 
 /**
  * Finds the engines of this machine and makes the best one the current engine.
  *
- * Backend packages that are installed are loaded (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-cpu`; in browsers WebGPU and the
+ * Backend packages that are installed are loaded (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-native`, `-cpu`; in browsers WebGPU and the
  * CPU engine), and with everything else that is registered they are asked side by side what they found. The one with the highest score
  * starts; where it cannot, the next one. The CPU engine is always there and comes last; a software adapter is never taken for a GPU.
  * Without this call everything runs on the CPU engine.

@@ -25,7 +25,7 @@ describe('options', () => {
       [{ timeout: 'x' }, "bad timeout: 'x'"],
       [{ timeout: Number.NaN }, 'bad timeout: NaN'],
       [{ only: 5 }, 'bad only: 5'],
-      [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, opencl, webgpu"],
+      [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, native, opencl, webgpu"],
       [{ prefer: ['gpu'] }, "no backend 'gpu' in prefer"],
       [{ exclude: ['web'] }, "no backend 'web' in exclude"],
       [{ engineOptions: { cpus: {} } }, "no backend 'cpus' in engineOptions"],

@@ -26,7 +26,7 @@ function native(name: string): BackendPackage {
 }
 
 /** Backends that work on Node alone. Their names may be given anywhere, so that one program fits both. */
-const onNode: readonly string[] = ['cuda', 'opencl'];
+const onNode: readonly string[] = ['cuda', 'opencl', 'native'];
 
 /** Packages that can work here. In browsers those with native code are no candidates. */
 export const backendPackages: readonly BackendPackage[] = [

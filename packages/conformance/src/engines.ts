@@ -103,8 +103,8 @@ export async function makeEngine(
   }
 }
 
-/** True if the environment variable POLYGRAD_REQUIRE (a comma-separated list) names the engine, in whichever mode. */
+/** True if the environment variable POLYGRAD_REQUIRE (a comma-separated list) names the engine, in whichever mode or width of vectors. */
 export function isRequired(name: string): boolean {
   const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
-  return required.includes(name) || required.includes(name.replace(/-simt$/, ''));
+  return required.includes(name) || required.includes(name.replace(/-(simt|16|32|v3)$/, ''));
 }

@@ -10,6 +10,7 @@ const names = [
   '@polygrad/auto-detect',
   '@polygrad/backend-cpu',
   '@polygrad/backend-webgpu',
+  '@polygrad/backend-native',
 ];
 
 /** A report in which these packages are installed, and the CPU engine works if it is there. */
@@ -60,10 +61,19 @@ describe('advice', () => {
     // What does not work there is no backend's fault.
     const fallen = { ...report(cpu, false, '16.20.2'), trouble: 'its process ended with SIGABRT' };
     const broken = fallen.backends.map((backend) => ({ ...backend, score: 0 }));
-    const old = adviceFor({ ...fallen, backends: broken }).filter((text) => !text.startsWith('To use a GPU'));
+    const old = adviceFor({ ...fallen, backends: broken }).filter(
+      (text) => !/^To (use a GPU|compute faster)/.test(text),
+    );
     expect(old).toEqual(['Node 16.20.2 is too old: install Node 20 or newer.']);
     const mixed = adviceFor(report({ ...core, '@polygrad/backend-cpu': '0.2.0' }));
     expect(mixed[0]).toContain('@polygrad/core 0.1.0, @polygrad/backend-cpu 0.2.0');
+  });
+
+  it('names machine code where there is some', () => {
+    const on = (platform: string): string[] => adviceFor({ ...report(cpu), machine: { ...machine(), platform } });
+    const text = 'To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native';
+    expect(on('linux x64, 6.1')).toContain(text);
+    expect(on('darwin arm64, 23')).not.toContain(text);
   });
 
   it('has nothing to say where all is there', () => {

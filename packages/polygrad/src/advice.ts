@@ -6,7 +6,7 @@ import { oldestNode } from './machine.ts';
 const first: readonly string[] = ['@polygrad/core', '@polygrad/nn', '@polygrad/backend-cpu'];
 
 /** Sentences, the most important first; none where nothing is missing. */
-export function adviceFor({ node, packages, backends, trouble }: Omit<Report, 'advice'>): string[] {
+export function adviceFor({ node, machine, packages, backends, trouble }: Omit<Report, 'advice'>): string[] {
   const said: string[] = [];
   const there = new Map(packages.flatMap(({ name, version }) => (version === null ? [] : [[name, version] as const])));
   if (!node.supported) said.push(`Node ${node.version} is too old: install Node ${oldestNode} or newer.`);
@@ -35,6 +35,13 @@ export function adviceFor({ node, packages, backends, trouble }: Omit<Report, 'a
     said.push(
       'To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu (or @polygrad/backend-cuda, for NVIDIA; or @polygrad/backend-opencl)',
     );
+  }
+  if (
+    there.has('@polygrad/core') &&
+    !there.has('@polygrad/backend-native') &&
+    machine.platform.startsWith('linux x64')
+  ) {
+    said.push('To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native');
   }
   const devices = backends.filter(({ installed }) => installed).length;
   if (devices > 1 && !there.has('@polygrad/auto-detect')) {

@@ -16,6 +16,7 @@ export interface PackageInfo {
 /** Names of the backends, by their packages. */
 export const backendPackages: Readonly<Record<string, string>> = {
   '@polygrad/backend-cpu': 'cpu',
+  '@polygrad/backend-native': 'native',
   '@polygrad/backend-webgpu': 'webgpu',
   '@polygrad/backend-opencl': 'opencl',
   '@polygrad/backend-cuda': 'cuda',

@@ -32,8 +32,10 @@ export function labelOf(participant: Participant): string {
 /** Peers that have one thread only. */
 const singleThreaded: ReadonlySet<Participant['name']> = new Set<Participant['name']>(['tfjs-wasm', 'cpp-native']);
 
-/** Peers that are measured beside Polygrad's OpenCL engine only. */
-export const openClPeers: ReadonlySet<PeerName> = new Set<PeerName>(['clblast', 'cpu-engine']);
+/** False for peers that say nothing beside an engine: CLBlast but for OpenCL, and the CPU engine beside itself. */
+export function fitsEngine(peer: PeerName, engine: EngineName): boolean {
+  return peer === 'clblast' ? engine === 'opencl' : peer !== 'cpu-engine' || engine === 'opencl' || engine === 'native';
+}
 
 /** Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns. */
 export function participantsOf(

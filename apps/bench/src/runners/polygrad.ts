@@ -204,6 +204,8 @@ async function makeEngine(name: string, threads: number): Promise<IEngine> {
   switch (name) {
     case 'cpu':
       return (await import('@polygrad/backend-cpu')).createCpuEngine({ threads });
+    case 'native':
+      return (await import('@polygrad/backend-native')).createNativeEngine({ threads });
     case 'webgpu':
       return (await import('@polygrad/backend-webgpu')).createWebGpuEngine();
     case 'opencl':

@@ -18,6 +18,10 @@ export function targets(): readonly (readonly [Isa, Bytes])[] {
   const addon = loadAddon();
   const features = typeof addon === 'string' ? 0 : addon.features();
   const found = all.filter(([, , bits]) => (features & bits) !== 0);
+  if (found.length === 0 && (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('native'))
+    throw new Error(
+      `POLYGRAD_REQUIRE names native, but ${typeof addon === 'string' ? addon : 'this processor or system has no AVX2 with fused multiply-add'}`,
+    );
   if (found.length < all.length)
     console.warn(
       `the native engine is tested on ${found.length} of ${all.length} targets: ${typeof addon === 'string' ? addon : 'the processor has no more'}`,
