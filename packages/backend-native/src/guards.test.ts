@@ -1,8 +1,8 @@
 /** Machine code touches nothing outside of its memory: whoever does ends the process. A part of the programs of guards.long.test.ts. */
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { faultyAddon } from './testing/faults.ts';
-import { guardedDifferences } from './testing/guarded-programs.ts';
+import { faultyAddon } from './fixtures/faults.ts';
+import { guardedDifferences } from './fixtures/guarded-programs.ts';
 import { targets } from './testing/targets.ts';
 
 it.skipIf(targets().length === 0)('who touches a closed page ends the process', () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { faultyAddon } from './testing/faults.ts';
+import { faultyAddon } from './fixtures/faults.ts';
 import { targets } from './testing/targets.ts';
 
 const there = targets().length > 0;

@@ -6,6 +6,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { bufferNode, makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
+import { bringCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
 import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
 import { rowMajorStrides, sizeOf } from '../shape/view.ts';
@@ -141,6 +142,8 @@ export async function compareEngines(
 ): Promise<EngineComparison> {
   const { budget = 600, now = () => performance.now(), signal } = options;
   const pairs: (readonly [ComparedWork, Bench, Bench])[] = [];
+  // The program may not have made a tensor yet.
+  bringCommon();
   try {
     for (const name of names) pairs.push([name, benchOf(engine, works[name]), benchOf(other, works[name])]);
     const benches = pairs.flatMap(([, a, b]) => [a, b]);
