@@ -24,9 +24,13 @@ export interface WrittenCode {
   readonly assigned: Assigned;
 }
 
-/** Writes what a builder holds. */
-export function writeCode(builder: Builder, listing = false): WrittenCode {
-  const assigned = assign(builder);
+/**
+ * Writes what a builder holds.
+ *
+ * @param told as for `assign`
+ */
+export function writeCode(builder: Builder, listing = false, told = false): WrittenCode {
+  const assigned = assign(builder, told);
   const { items, frameBytes, general } = assigned;
   const assembler = new Assembler();
   const lines: string[] = [];

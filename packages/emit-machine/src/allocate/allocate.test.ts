@@ -29,7 +29,7 @@ describe.each(targets)('$isa, vectors of $vectorBytes bytes', (target) => {
         ...target,
         ...(registers && { registers }),
       });
-      const { assigned } = writeCode(builder);
+      const { assigned } = writeCode(builder, false, true);
       spilled += assigned.spilled;
       // Registers of programs may be read before they are written, by what does not use what it reads.
       const mutable = new Set(builder.regs.filter((r) => r.mutable).map((r) => r.id));
@@ -48,7 +48,7 @@ describe('the verifier', () => {
     const base = b.parameter('args');
     const [x, y] = [1, 2].map((slot) => b.op('mov', 8, { base, index: null, scale: 1, offset: slot * 8 }));
     b.ins('mov:store', 8, { base, index: null, scale: 1, offset: 0 }, b.two('add', 8, x!, y!));
-    return writeCode(b).assigned;
+    return writeCode(b, false, true).assigned;
   };
 
   it('accepts what is right', () => {

@@ -31,7 +31,7 @@ export interface FinalIns {
   readonly places: readonly Place[];
   readonly mask: number;
   readonly zero: boolean;
-  /** What it expects where, and what it leaves where. */
+  /** What it expects where, and what it leaves where: only where the verifier asks. */
   readonly reads: readonly Held[];
   readonly writes: readonly Held[];
   /** Registers it changes besides. */
@@ -54,6 +54,13 @@ export interface Assigned {
   readonly general: ReadonlySet<number>;
   readonly spilled: number;
 }
+
+/** Results that are stored behind the instruction. */
+type Spilled = { readonly reg: Reg; readonly number: number }[];
+
+const none: readonly Held[] = [];
+const noSpoils: readonly number[] = [];
+const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolean => temporary?.has(reg) === true;
 
 /** General registers, those that a function may change first. */
 const generalRegisters = [1, 6, 7, 8, 9, 10, 11, 0, 2, 3, 5, 12, 13, 14, 15];
@@ -83,7 +90,8 @@ function classesOf({ target }: Builder, divides: boolean): Classes {
   };
 }
 
-export function assign(builder: Builder): Assigned {
+/** @param told also tells what each instruction expects where, for the verifier */
+export function assign(builder: Builder, told = false): Assigned {
   const flat = coalesce(withoutUnread(flatten(builder.root)));
   const intervals = intervalsOf(flat);
   const classes = classesOf(
@@ -91,24 +99,31 @@ export function assign(builder: Builder): Assigned {
     flat.items.some((i) => i.kind === 'divide'),
   );
   for (const cls of ['g', 'v', 'k'] as const) {
-    if (scan(intervals.values(), cls, classes.all[cls])) continue;
+    if (scan(intervals, cls, classes.all[cls])) continue;
     // Some have to do without: now registers are needed to bring them where they are used.
     const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
-    scan(intervals.values(), cls, rest);
+    scan(intervals, cls, rest);
   }
-  return new Assigner(builder, intervals, classes.scratch).run(flat.items);
+  return new Assigner(builder, intervals, classes.scratch, told).run(flat.items);
 }
 
 class Assigner {
-  readonly #intervals: ReadonlyMap<Reg, Interval>;
+  readonly #intervals: readonly (Interval | undefined)[];
   readonly #scratch: Classes['scratch'];
   readonly #vectorBytes: number;
+  readonly #told: boolean;
   readonly #slots = new Map<Reg, number>();
   readonly #items: FinalItem[] = [];
   readonly #general = new Set<number>();
   #frameBytes: number;
 
-  constructor(builder: Builder, intervals: ReadonlyMap<Reg, Interval>, scratch: Classes['scratch']) {
+  constructor(
+    builder: Builder,
+    intervals: readonly (Interval | undefined)[],
+    scratch: Classes['scratch'],
+    told: boolean,
+  ) {
+    this.#told = told;
     this.#intervals = intervals;
     this.#scratch = scratch;
     this.#vectorBytes = builder.bytes(64);
@@ -130,7 +145,7 @@ class Assigner {
   }
 
   #placeOf(reg: Reg): number {
-    return this.#intervals.get(reg)!.place;
+    return this.#intervals[reg.id]!.place;
   }
 
   /** The slot of a spilled register. */
@@ -160,15 +175,26 @@ class Assigner {
   }
 
   #push(ins: FinalIns): void {
-    for (const { cls, number } of ins.writes) if (cls === 'g') this.#general.add(number);
     this.#items.push(ins);
+  }
+
+  /** What a place holds, where somebody asks. */
+  #held(list: Held[] | null, cls: Held['cls'], number: number, reg: Reg): void {
+    list?.push({ cls, number, reg });
+  }
+
+  /** A register of the machine is written. */
+  #written(list: Held[] | null, cls: RegClass, number: number, reg: Reg): void {
+    if (cls === 'g') this.#general.add(number);
+    this.#held(list, cls, number, reg);
   }
 
   #load(reg: Reg, number: number): void {
     const { place, held } = this.#inMemory(reg);
     const key = reg.cls === 'g' ? 'mov' : reg.cls === 'k' ? 'kmovq' : 'vmovups';
     const size = reg.cls === 'v' ? this.#vectorBytes : 8;
-    const writes: Held[] = [{ cls: reg.cls, number, reg }];
+    const writes: Held[] = [];
+    this.#written(writes, reg.cls, number, reg);
     this.#push({
       kind: 'ins',
       row: rowOf(key),
@@ -208,6 +234,7 @@ class Assigner {
       const [to, from] = [this.#placeOf(copy.to), this.#placeOf(copy.from)];
       const { cls } = copy.to;
       if (to >= 0 && to === from) {
+        if (!this.#told) return;
         this.#items.push({
           kind: 'same',
           from: { cls, number: from, reg: copy.from },
@@ -219,27 +246,32 @@ class Assigner {
     // What can be had again need not be kept.
     const [first] = args;
     if (first instanceof Reg && first.home !== null && first.home === args[1] && this.#placeOf(first) < 0) return;
-    const temporary = new Map<Reg, number>();
-    const left = { g: [...this.#scratch.g], v: [...this.#scratch.v], k: [...this.#scratch.k] };
-    const reads: Held[] = [];
-    const writes: Held[] = [];
+    let temporary: Map<Reg, number> | null = null;
+    const taken = { g: 0, v: 0, k: 0 };
+    const reads: Held[] | null = this.#told ? [] : null;
+    const writes: Held[] | null = this.#told ? [] : null;
     const used = (reg: Reg): number => {
-      const place = this.#placeOf(reg);
-      let number = place >= 0 ? place : temporary.get(reg);
-      if (number === undefined) {
-        number = left[reg.cls].shift();
-        if (number === undefined) throw new Error(`[emit-machine] no register left for ${row.name}`);
-        temporary.set(reg, number);
-        this.#load(reg, number);
+      let number = this.#placeOf(reg);
+      if (number < 0) {
+        temporary ??= new Map();
+        const known = temporary.get(reg);
+        number = known ?? this.#scratch[reg.cls][taken[reg.cls]++] ?? -1;
+        if (number < 0) throw new Error(`[emit-machine] no register left for ${row.name}`);
+        if (known === undefined) {
+          temporary.set(reg, number);
+          this.#load(reg, number);
+        }
       }
-      reads.push({ cls: reg.cls, number, reg });
+      this.#held(reads, reg.cls, number, reg);
       return number;
     };
-    let hasMemory = args.some((a) => isMemory(a));
+    let hasMemory = false;
+    for (let i = 0; i < args.length; i++) if (isMemory(args[i]!)) hasMemory = true;
     const places: Place[] = new Array(args.length);
-    const later: number[] = [];
+    let later = 0;
     const keeps = keepsLanes(item);
-    args.forEach((a: Arg, i) => {
+    for (let i = 0; i < args.length; i++) {
+      const a: Arg = args[i]!;
       const o = row.operands[i]!;
       if (typeof a === 'number') places[i] = a;
       else if (isMemory(a)) {
@@ -248,38 +280,49 @@ class Assigner {
           places[i] = { base: used(base), index: index === null ? -1 : used(index), scale, offset };
         else if (index === null) places[i] = this.#fixed(a);
         else places[i] = { base: stackPointer, index: used(index), scale, offset };
-      } else if (o.writes && !o.reads && !keeps) later.push(i);
+      } else if (o.writes && !o.reads && !keeps) later |= 1 << i;
       else if (
         !o.writes &&
         o.field === 'M' &&
         o.only !== 'register' &&
         !hasMemory &&
         this.#placeOf(a) < 0 &&
-        !temporary.has(a)
+        !isBrought(temporary, a)
       ) {
         hasMemory = true;
         const { place, held } = this.#inMemory(a);
         places[i] = place;
-        reads.push(...held);
+        reads?.push(...held);
       } else places[i] = used(a);
-    });
-    const maskPlace = mask === null ? 0 : used(mask);
-    const spilled: { readonly reg: Reg; readonly number: number }[] = [];
-    for (const [i, a] of args.entries()) {
-      if (!(a instanceof Reg) || !row.operands[i]!.writes) continue;
-      const place = this.#placeOf(a);
-      let number = place;
-      if (place < 0) {
-        // A result may take the place of what was brought for an operand.
-        const taken = [...temporary].find(([r]) => r.cls === a.cls)?.[1];
-        number = temporary.get(a) ?? left[a.cls][0] ?? taken!;
-        spilled.push({ reg: a, number });
-      }
-      if (later.includes(i)) places[i] = number;
-      writes.push({ cls: a.cls, number, reg: a });
     }
-    this.#push({ kind: 'ins', row, size, places, mask: maskPlace, zero, reads, writes, spoils: [] });
-    for (const { reg, number } of spilled) this.#store(reg, number);
+    const maskPlace = mask === null ? 0 : used(mask);
+    let spilled: Spilled | null = null;
+    for (let i = 0; i < args.length; i++) {
+      const a: Arg = args[i]!;
+      if (!(a instanceof Reg) || !row.operands[i]!.writes) continue;
+      let number = this.#placeOf(a);
+      if (number < 0) {
+        // A result may take the place of what was brought for an operand.
+        const brought: readonly (readonly [Reg, number])[] = temporary === null ? [] : [...temporary];
+        const own = brought.find(([r]) => r === a) ?? brought.find(([r]) => r.cls === a.cls);
+        number = (own?.[0] === a ? own[1] : (this.#scratch[a.cls][taken[a.cls]] ?? own?.[1]))!;
+        (spilled ??= []).push({ reg: a, number });
+      }
+      if ((later & (1 << i)) !== 0) places[i] = number;
+      this.#written(writes, a.cls, number, a);
+    }
+    this.#push({
+      kind: 'ins',
+      row,
+      size,
+      places,
+      mask: maskPlace,
+      zero,
+      reads: reads ?? none,
+      writes: writes ?? none,
+      spoils: noSpoils,
+    });
+    if (spilled !== null) for (const { reg, number } of spilled as Spilled) this.#store(reg, number);
   }
 
   #divide({ signed, rest, size, args }: Item & { readonly kind: 'divide' }): void {
@@ -304,7 +347,10 @@ class Assigner {
     add(signed ? 'idiv' : 'div', [y.place], y.held, [], [quotient, remainder]);
     const result = rest ? remainder : quotient;
     const to = this.#placeOf(d);
-    if (to >= 0) add('mov', [to, result], [], [{ cls: 'g', number: to, reg: d }], [], 8);
-    else add('mov:store', [this.#inMemory(d).place, result], [], this.#inMemory(d).held, [], 8);
+    if (to >= 0) {
+      const writes: Held[] = [];
+      this.#written(writes, 'g', to, d);
+      add('mov', [to, result], [], writes, [], 8);
+    } else add('mov:store', [this.#inMemory(d).place, result], [], this.#inMemory(d).held, [], 8);
   }
 }

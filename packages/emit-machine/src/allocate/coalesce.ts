@@ -4,7 +4,7 @@
  * That changes nothing where what is copied has no other user, and nobody looks at the register in between.
  */
 import { type Arg, isMemory, type Item, Reg } from '../code.ts';
-import { accessesOf, copyOf, type Flat, keepOnly } from './flat.ts';
+import { copyOf, eachUse, type Flat, keepOnly, type Use } from './flat.ts';
 
 /** Items that are looked at for one copy. */
 const most = 400;
@@ -12,28 +12,27 @@ const most = 400;
 /** Rewrites the list, which gets shorter. */
 export function coalesce(flat: Flat): Flat {
   const { items, blocks } = flat;
-  const places = new Map<Reg, number[]>();
-  for (const [at, item] of items.entries()) {
-    for (const { reg } of accessesOf(item)) {
-      const list = places.get(reg);
-      if (list === undefined) places.set(reg, [at]);
-      else if (list[list.length - 1] !== at) list.push(at);
-    }
-  }
+  if (!items.some(isCandidate)) return flat;
+  const places: number[][] = [];
+  let now = 0;
+  const note: Use = ({ id }) => {
+    const list = places[id];
+    if (list === undefined) places[id] = [now];
+    else if (list[list.length - 1] !== now) list.push(now);
+  };
+  for (; now < items.length; now++) eachUse(items[now]!, note);
   const gone = new Set<number>();
   for (const [at, item] of items.entries()) {
-    const copy = copyOf(item);
-    if (copy === null || copy.to === copy.from || !copy.to.mutable || copy.from.mutable || copy.from.home !== null)
-      continue;
-    const { to, from } = copy;
-    const own = places.get(from)!;
+    if (!isCandidate(item)) continue;
+    const { to, from } = copyOf(item)!;
+    const own = places[from.id]!;
     const first = own[0]!;
     if (own[own.length - 1] !== at || at - first > most) continue;
     if (!straight(items, blocks, first, at)) continue;
     if (!startsHere(items[first]!, from)) continue;
-    if (places.get(to)!.some((p) => p > first && p < at)) continue;
+    if (places[to.id]!.some((p) => p > first && p < at)) continue;
     for (const p of own) replace(items[p]!, from, to);
-    const list = places.get(to)!;
+    const list = places[to.id]!;
     list.push(...own.filter((p) => !list.includes(p)));
     list.sort((a, b) => a - b);
     gone.add(at);
@@ -42,6 +41,12 @@ export function coalesce(flat: Flat): Flat {
   }
   if (gone.size === 0) return flat;
   return keepOnly(flat, (i) => !gone.has(i));
+}
+
+/** True for a copy into a register that is written more than once. */
+function isCandidate(item: Item): boolean {
+  const copy = copyOf(item);
+  return copy !== null && copy.to !== copy.from && copy.to.mutable && !copy.from.mutable && copy.from.home === null;
 }
 
 /** True where control goes from one item to the other, and nowhere else. */
@@ -55,8 +60,14 @@ function straight(items: readonly Item[], blocks: Flat['blocks'], from: number, 
 
 /** True where an item gives a register its first value. */
 function startsHere(item: Item, reg: Reg): boolean {
-  const own = accessesOf(item).filter((a) => a.reg === reg);
-  return own.length === 1 && own[0]!.writes && !own[0]!.reads;
+  let uses = 0;
+  let only = false;
+  eachUse(item, (r, reads, writes) => {
+    if (r !== reg) return;
+    uses++;
+    only = writes && !reads;
+  });
+  return uses === 1 && only;
 }
 
 function replace(item: Item, from: Reg, to: Reg): void {

@@ -1,5 +1,5 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
-import { type Arg, Block, isMemory, type Item, Reg } from '../code.ts';
+import { Block, isMemory, type Item, Reg } from '../code.ts';
 import { rowOf } from '../x64/rows.ts';
 
 /** A loop: from the item that starts it to its jump back. */
@@ -44,11 +44,14 @@ export function flatten(root: Block): Flat {
 
 /** The list without numbers that nobody reads: some instructions hold them themselves. */
 export function withoutUnread(flat: Flat): Flat {
-  const read = new Set<Reg>();
-  for (const item of flat.items) for (const a of accessesOf(item)) if (a.reads) read.add(a.reg);
+  const read: boolean[] = [];
+  const note: Use = (reg, reads) => {
+    if (reads) read[reg.id] = true;
+  };
+  for (const item of flat.items) eachUse(item, note);
   const gone = (item: Item): boolean =>
-    item.kind === 'ins' && item.row === constantMove && item.args[0] instanceof Reg && !read.has(item.args[0]);
-  return keepOnly(flat, (i) => !gone(flat.items[i]!));
+    item.kind === 'ins' && item.row === constantMove && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
+  return flat.items.some(gone) ? keepOnly(flat, (i) => !gone(flat.items[i]!)) : flat;
 }
 
 const constantMove = rowOf('mov:constant');
@@ -69,37 +72,34 @@ export function keepOnly({ items, blocks, loops }: Flat, keeps: (at: number) => 
   };
 }
 
-/** How an item uses a register. */
-export interface Access {
-  readonly reg: Reg;
-  readonly reads: boolean;
-  readonly writes: boolean;
-}
-
 /** True where lanes outside of the mask keep what they hold. Blends take them from an operand. */
 export function keepsLanes({ mask, zero, row }: Item & { readonly kind: 'ins' }): boolean {
   return mask !== null && !zero && !row.name.startsWith('vblendm');
 }
 
-/** The registers of an item. */
-export function accessesOf(item: Item): readonly Access[] {
-  const list: Access[] = [];
-  const address = (a: Arg): void => {
-    if (typeof a === 'number' || !isMemory(a)) return;
-    if (a.base instanceof Reg) list.push({ reg: a.base, reads: true, writes: false });
-    if (a.index !== null) list.push({ reg: a.index, reads: true, writes: false });
-  };
+/** Called for each use of a register. */
+export type Use = (reg: Reg, reads: boolean, writes: boolean) => void;
+
+/** Tells every use of a register by an item, in order. */
+export function eachUse(item: Item, use: Use): void {
   if (item.kind === 'divide') {
-    for (const [i, a] of item.args.entries()) list.push({ reg: a as Reg, reads: i > 0, writes: i === 0 });
-  } else if (item.kind === 'ins') {
-    item.args.forEach((a, i) => {
-      address(a);
-      const { reads, writes } = item.row.operands[i]!;
-      if (a instanceof Reg) list.push({ reg: a, reads: reads || (writes && keepsLanes(item)), writes });
-    });
-    if (item.mask !== null) list.push({ reg: item.mask, reads: true, writes: false });
+    for (let i = 0; i < item.args.length; i++) use(item.args[i] as Reg, i > 0, i === 0);
+    return;
   }
-  return list;
+  if (item.kind !== 'ins') return;
+  const { args, row, mask } = item;
+  for (let i = 0; i < args.length; i++) {
+    const a = args[i]!;
+    if (typeof a === 'number') continue;
+    if (isMemory(a)) {
+      if (a.base instanceof Reg) use(a.base, true, false);
+      if (a.index !== null) use(a.index, true, false);
+      continue;
+    }
+    const { reads, writes } = row.operands[i]!;
+    use(a, reads || (writes && keepsLanes(item)), writes);
+  }
+  if (mask !== null) use(mask, true, false);
 }
 
 /** The registers that an item copies one to the other, or null. */

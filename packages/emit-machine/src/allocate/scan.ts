@@ -5,7 +5,7 @@
  * cheapest is, counted by how often it is used, inner loops most.
  */
 import type { Block, Reg, RegClass } from '../code.ts';
-import { accessesOf, type Flat } from './flat.ts';
+import { eachUse, type Flat, type Use } from './flat.ts';
 
 /** When a register is needed: reads are at even, writes at odd places. */
 export interface Interval {
@@ -18,39 +18,50 @@ export interface Interval {
   place: number;
 }
 
+/** Where a register is used, in order. */
 interface Places {
   readonly at: number[];
-  readonly first: { reads: boolean }[];
+  readonly reads: boolean[];
 }
 
 /** The intervals by number of register; those that are never used have none. */
-export function intervalsOf(flat: Flat): Map<Reg, Interval> {
+export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
   const { items, blocks, loops } = flat;
-  const found = new Map<Reg, Interval>();
-  const places = new Map<Reg, Places>();
-  for (const [at, item] of items.entries()) {
-    const often = 8 ** Math.min(6, loopsAround(blocks[at]!));
-    for (const { reg, reads, writes } of accessesOf(item)) {
-      let i = found.get(reg);
-      if (i === undefined) {
-        i = { reg, start: reads ? 2 * at : 2 * at + 1, end: 0, weight: 0, place: -1 };
-        found.set(reg, i);
-        places.set(reg, { at: [], first: [] });
-      }
-      i.end = Math.max(i.end, writes ? 2 * at + 1 : 2 * at);
-      i.weight += often;
-      const p = places.get(reg)!;
-      p.at.push(at);
-      p.first.push({ reads });
+  const found: (Interval | undefined)[] = [];
+  const places: Places[] = [];
+  const order: Interval[] = [];
+  const often = new Map<Block, number>();
+  let at = 0;
+  let weight = 0;
+  const note: Use = (reg, reads, writes) => {
+    let i = found[reg.id];
+    if (i === undefined) {
+      i = { reg, start: reads ? 2 * at : 2 * at + 1, end: 0, weight: 0, place: -1 };
+      found[reg.id] = i;
+      places[reg.id] = { at: [], reads: [] };
+      order.push(i);
     }
+    const until = writes ? 2 * at + 1 : 2 * at;
+    if (until > i.end) i.end = until;
+    i.weight += weight;
+    const p = places[reg.id]!;
+    p.at.push(at);
+    p.reads.push(reads);
+  };
+  for (; at < items.length; at++) {
+    const block = blocks[at]!;
+    let known = often.get(block);
+    if (known === undefined) often.set(block, (known = 8 ** Math.min(6, loopsAround(block))));
+    weight = known;
+    eachUse(items[at]!, note);
   }
-  for (const i of found.values()) {
-    const { at, first } = places.get(i.reg)!;
+  for (const i of order) {
+    const { at: used, reads } = places[i.reg.id]!;
     for (const { start, end, block } of loops) {
-      const k = at.findIndex((p) => p >= start && p <= end);
-      if (k < 0) continue;
+      const k = firstFrom(used, start);
+      if (k === used.length || used[k]! > end) continue;
       if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
-      else if (i.reg.mutable && (first[k]!.reads || !certain(blocks[at[k]!]!, block))) {
+      else if (i.reg.mutable && (reads[k]! || !certain(blocks[used[k]!]!, block))) {
         // What one iteration leaves, the next one may find.
         i.start = Math.min(i.start, 2 * start);
         i.end = Math.max(i.end, 2 * end + 1);
@@ -58,6 +69,18 @@ export function intervalsOf(flat: Flat): Map<Reg, Interval> {
     }
   }
   return found;
+}
+
+/** The first of ascending places that is not before a place; their number where all are. */
+function firstFrom(places: readonly number[], start: number): number {
+  let low = 0;
+  let high = places.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle]! < start) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function loopsAround(block: Block): number {
@@ -73,11 +96,12 @@ function certain(inner: Block, loop: Block): boolean {
 }
 
 /** Gives places to the intervals of one class; returns whether all have one. */
-export function scan(intervals: Iterable<Interval>, cls: RegClass, free: readonly number[]): boolean {
-  const order = [...intervals].filter((i) => i.reg.cls === cls).sort((a, b) => a.start - b.start);
+export function scan(intervals: readonly (Interval | undefined)[], cls: RegClass, free: readonly number[]): boolean {
+  const order: Interval[] = [];
+  for (const i of intervals) if (i !== undefined && i.reg.cls === cls) order.push(i);
+  order.sort((a, b) => a.start - b.start);
   const available = [...free].reverse();
   const active: Interval[] = [];
-  const byReg = new Map(order.map((i) => [i.reg, i]));
   let whole = true;
   for (const i of order) {
     i.place = -1;
@@ -88,7 +112,7 @@ export function scan(intervals: Iterable<Interval>, cls: RegClass, free: readonl
       active.splice(k, 1);
     }
     if (available.length > 0) {
-      const hint = i.reg.hint === null ? undefined : byReg.get(i.reg.hint);
+      const hint = i.reg.hint?.cls === cls ? intervals[i.reg.hint.id] : undefined;
       const at = hint === undefined ? -1 : available.indexOf(hint.place);
       i.place = at < 0 ? available.pop()! : available.splice(at, 1)[0]!;
       active.push(i);
