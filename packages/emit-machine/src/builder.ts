@@ -17,6 +17,8 @@ export class Builder {
   #constantBytes = 0;
   #zeros: { readonly bytes: number; readonly at: Memory } | null = null;
   readonly #known = new Map<string, Reg>();
+  readonly #bits = { 4: new Map<number | bigint, Reg>(), 8: new Map<number | bigint, Reg>() } as const;
+  readonly #floats = { 4: new Map<number, Reg>(), 8: new Map<number, Reg>() } as const;
   #frameBytes = parameterBytes;
   #faults = 0;
 
@@ -165,6 +167,14 @@ export class Builder {
 
   /** A vector whose lanes of 4 or 8 bytes hold these bits. */
   bits(value: number | bigint, width: 4 | 8): Reg {
+    const known = this.#bits[width].get(value);
+    if (known !== undefined) return known;
+    const made = this.#bitsAnew(value, width);
+    this.#bits[width].set(value, made);
+    return made;
+  }
+
+  #bitsAnew(value: number | bigint, width: 4 | 8): Reg {
     const pattern = new Uint8Array(width);
     const view = new DataView(pattern.buffer);
     if (width === 4) view.setUint32(0, Number(BigInt.asUintN(32, BigInt(value))), true);
@@ -173,6 +183,16 @@ export class Builder {
   }
 
   float(value: number, width: 4 | 8): Reg {
+    // A map takes both zeros for one, and every NaN.
+    if (value === 0 || Number.isNaN(value)) return this.#floatAnew(value, width);
+    const known = this.#floats[width].get(value);
+    if (known !== undefined) return known;
+    const made = this.#floatAnew(value, width);
+    this.#floats[width].set(value, made);
+    return made;
+  }
+
+  #floatAnew(value: number, width: 4 | 8): Reg {
     const pattern = new Uint8Array(width);
     const view = new DataView(pattern.buffer);
     if (width === 4) view.setFloat32(0, value, true);
