@@ -58,9 +58,8 @@ static double whole(napi_env env, napi_value value, double most) {
   return x;
 }
 
+/* A typed array of this type; its buffer too, where somebody asks (which takes time). */
 static int typed(napi_env env, napi_value value, napi_typedarray_type want, void **data, size_t *length, napi_value *buffer) {
-  bool is = false;
-  if (napi_is_typedarray(env, value, &is) != napi_ok || !is) return 0;
   napi_typedarray_type type;
   return napi_get_typedarray_info(env, value, &type, length, data, buffer, NULL) == napi_ok && type == want;
 }
@@ -161,8 +160,7 @@ static napi_value compile(napi_env env, napi_callback_info info) {
   struct engine *e = engine_of(env, given[0]);
   void *bytes;
   size_t length;
-  napi_value ignored;
-  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, &ignored) || length == 0)
+  if (e == NULL || !typed(env, given[1], napi_uint8_array, &bytes, &length, NULL) || length == 0)
     return fail(env, "[native] bad engine or code");
   double params = whole(env, given[2], arg_slots);
   double scalars = whole(env, given[3], arg_slots);
@@ -258,8 +256,7 @@ static napi_value submit(napi_env env, napi_callback_info info) {
   struct engine *e = engine_of(env, given[0]);
   void *cells;
   size_t room;
-  napi_value ignored;
-  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &ignored)) return fail(env, "[native] bad engine or commands");
+  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, NULL)) return fail(env, "[native] bad engine or commands");
   double length = whole(env, given[2], (double)room);
   if (length < 0) return fail(env, "[native] bad number of cells");
   if ((size_t)length > e->cell_room) {
