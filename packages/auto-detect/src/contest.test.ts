@@ -96,6 +96,29 @@ describe('a processor by another way', () => {
     expect(made.filter(({ disposed }) => !disposed).map(({ name }) => name)).toEqual(['cpu']);
   });
 
+  it.each([
+    [1.2, 'native', 'measured 1.2 times opencl ('],
+    [0.9, 'opencl', 'measured 0.9 of opencl ('],
+  ])('is measured against another one that is faster, too: %f', async (ratio, chosen, words) => {
+    const native = backend('native', { score: 5, reason: 'native', processor: 'AVX2' });
+    const compare = vi.fn<Compare>(async (engine, other) =>
+      other.name === 'opencl'
+        ? measured(ratio, ratio, ratio)
+        : engine.name === 'opencl'
+          ? measured(2, 2, 2)
+          : measured(1.5, 1.5, 1.5),
+    );
+    registry.clear();
+    const { engine, report } = await detect({ measureStore: memoryStore() }, [cpu, pocl, native], compare);
+    expect(engine.name).toBe(chosen);
+    expect(report.find(({ name }) => name === 'native')?.reason).toContain(words);
+    expect(compare.mock.calls.map(([a, b]) => `${a.name} ${b.name}`)).toEqual([
+      'opencl cpu',
+      'native cpu',
+      'native opencl',
+    ]);
+  });
+
   it('never comes first by its own score', async () => {
     const boastful = backend('opencl', { score: 99, processor: 'x' });
     expect((await find(comparing(measured(0.5, 0.5, 0.5)), {}, [cpu, boastful])).chosen).toBe('cpu');

@@ -7,10 +7,12 @@
 import {
   type BackendProvider,
   compareEngines,
+  defaultStore,
   type EngineComparison,
   type IEngine,
   type TuningStore,
 } from '@polygrad/core/engine';
+import type { AutoDetectOptions, Row } from './detect.ts';
 import { isMistake, oneLine, within } from './limit.ts';
 
 /** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
@@ -51,13 +53,13 @@ export function wins(found: EngineComparison): boolean {
   return found.ratio >= margin.overall && works.every((work) => found.works[work] >= margin.each);
 }
 
-/** A measurement in words. */
-export function describe(found: EngineComparison): string {
+/** A measurement in words, against the CPU engine unless told. */
+export function describe(found: EngineComparison, other = 'the CPU engine'): string {
   const of = (x: number): string => x.toFixed(x < 10 ? 1 : 0);
   const each = works.map((work) => `${words[work]} ${of(found.works[work])}`).join(', ');
   // 0.96 is no '1.0 of'.
   const ratio = found.ratio < 1 ? `${Math.floor(found.ratio * 100) / 100} of` : `${of(found.ratio)} times`;
-  return `measured ${ratio} the CPU engine (${each})`;
+  return `measured ${ratio} ${other} (${each})`;
 }
 
 function keyOf(challenger: Side, defender: Side): string {
@@ -125,4 +127,45 @@ async function measure(
   } finally {
     for (const engine of made) engine.dispose();
   }
+}
+
+/** The score of what is so many times as fast as another one. */
+function scoreOf({ score }: Row, ratio: number): number {
+  return Math.round(100 * Math.max(score, 1) * ratio) / 100;
+}
+
+/** Measures processors by another way against the CPU engine, and the two fastest against each other: scores, and what is told of each. */
+export async function judgeProcessors(
+  cpu: Row,
+  processors: readonly Row[],
+  options: AutoDetectOptions,
+  explain: (row: Row, what: string) => void,
+  compare: Compare | undefined,
+): Promise<void> {
+  const { timeout = 5000, measure = 'automatic', measureStore, engineOptions = {} } = options;
+  const how: ContestOptions = { measure, timeout, store: measureStore ?? defaultStore(), compare };
+  const side = (r: Row): Side => ({
+    provider: r.provider as BackendProvider,
+    options: engineOptions[r.name],
+    facts: r === cpu ? `${r.device} ${r.reason}` : (r.processor as string),
+  });
+  const defender = side(cpu);
+  for (const r of processors) {
+    const found = await contest(side(r), defender, how);
+    if (typeof found === 'string') {
+      explain(r, `not measured: ${found}`);
+      continue;
+    }
+    explain(r, describe(found));
+    if (!wins(found)) continue;
+    r.faster = true;
+    r.score = scoreOf(cpu, found.ratio);
+  }
+  // Each had its own moment, and the machine may have been busier then: the two best take turns with each other.
+  const [best, second] = processors.filter((r) => r.faster).sort((a, b) => b.score - a.score);
+  if (best === undefined || second === undefined) return;
+  const found = await contest(side(second), side(best), how);
+  if (typeof found === 'string') return;
+  explain(second, describe(found, best.name));
+  if (found.ratio > 1) second.score = Math.max(best.score + 0.01, scoreOf(best, found.ratio));
 }

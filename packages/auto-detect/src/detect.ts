@@ -6,7 +6,6 @@
  */
 import {
   type BackendProvider,
-  defaultStore,
   EngineMissingError,
   getBackend,
   type IEngine,
@@ -15,7 +14,7 @@ import {
   setEngine,
   type TuningStore,
 } from '@polygrad/core/engine';
-import type { Compare, Measuring, Side } from './contest.ts';
+import type { Compare, Measuring } from './contest.ts';
 import { isMistake, oneLine, whyNotLoaded, within } from './limit.ts';
 import { checkDetectOptions, namesOfList } from './options.ts';
 import { type BackendPackage, backendPackages, isMissing } from './packages.ts';
@@ -55,7 +54,7 @@ export interface Detected {
   readonly report: DetectionReport;
 }
 
-interface Row {
+export interface Row {
   readonly name: string;
   readonly provider: BackendProvider | null;
   readonly device: string | null;
@@ -203,30 +202,11 @@ function explain(r: Row, what: string): void {
 
 /** The CPU engine is next: what is the processor by another way is measured against it, and comes first where it is faster. */
 async function judge(waiting: Row[], options: AutoDetectOptions, compare?: Compare): Promise<void> {
-  const { timeout = 5000, measure = 'automatic', measureStore, engineOptions = {} } = options;
   const processors = waiting.filter(isProcessor);
   if (processors.length === 0) return;
   // Pages never come here.
-  const { contest, describe, wins } = await import('./contest.ts');
-  const side = (r: Row, facts: string): Side => ({
-    provider: r.provider as BackendProvider,
-    options: engineOptions[r.name],
-    facts,
-  });
-  const [cpu] = waiting as [Row];
-  const defender = side(cpu, `${cpu.device} ${cpu.reason}`);
-  const store = measureStore ?? defaultStore();
-  for (const r of processors) {
-    const found = await contest(side(r, r.processor as string), defender, { measure, timeout, store, compare });
-    if (typeof found === 'string') {
-      explain(r, `not measured: ${found}`);
-      continue;
-    }
-    explain(r, describe(found));
-    if (!wins(found)) continue;
-    r.faster = true;
-    r.score = Math.round(100 * Math.max(cpu.score, 1) * found.ratio) / 100;
-  }
+  const { judgeProcessors } = await import('./contest.ts');
+  await judgeProcessors(waiting[0] as Row, processors, options, explain, compare);
   waiting.splice(0, waiting.length, ...order(waiting, options));
 }
 
