@@ -20,15 +20,8 @@ export class SharedMemory implements GrowingMemory {
       try {
         this.buffer = new Shared(bytes, { maxByteLength: most });
         return;
-      } catch (error) {
-        if (most === bytes)
-          throw new OutOfMemoryError('native', {
-            requested: bytes,
-            live: 0,
-            reserved: 0,
-            limit,
-            cause: error,
-          } as never);
+      } catch {
+        if (most === bytes) throw new OutOfMemoryError('native', { requested: bytes, live: 0, reserved: 0, limit });
       }
     }
   }
