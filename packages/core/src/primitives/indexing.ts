@@ -138,10 +138,12 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
     const { axis } = node.attr;
     const base = movedFrom(x);
     if (base.op === 'scalar') return part(demand, 1);
-    let index: Index = [...demand.index.slice(0, axis), part(demand), ...demand.index.slice(axis + which.shape.length)];
+    const { size } = demand.kernel.context;
+    const chosen = size?.positionOf(c.e, x.shape[axis]!, part(demand)) ?? part(demand);
+    let index: Index = [...demand.index.slice(0, axis), chosen, ...demand.index.slice(axis + which.shape.length)];
     index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
     for (let at = x; at !== base; at = at.src[0]!)
-      index = definitionOf(at.op).move?.(c.e, at, index, demand.kernel.context.size) ?? index;
+      index = definitionOf(at.op).move?.(c.e, at, index, size) ?? index;
     return c.load(demand, base, index, demand.gate);
   },
 });
@@ -210,7 +212,9 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
   value: ({ e }, demand, node) => {
     const [base, which, update] = [part(demand, 0), part(demand, 1), part(demand, 2)];
     const wide = widened(node.dtype);
-    const here = e.eq(which, demand.index[node.attr.axis]!);
+    const { axis } = node.attr;
+    const at = demand.index[axis]!;
+    const here = e.eq(which, demand.kernel.context.size?.numberOf(e, node.shape[axis]!, at) ?? at);
     const added = e.where(here, e.cast(update, wide), e.constant(wide, 0));
     return e.cast(e.add(e.cast(base, wide), sum(e, demand, added)), node.dtype);
   },

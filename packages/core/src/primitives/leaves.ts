@@ -83,7 +83,10 @@ export const leaves: Family<'buffer' | 'scalar' | 'constant' | 'iota' | 'randomB
     work: 1,
     encode: (a, out) => out.push(a.length),
     sources: nothing,
-    value: (_, demand) => demand.index[0]!,
+    value: (c, demand, node) => {
+      const [at] = demand.index as [KNode];
+      return demand.kernel.context.size?.numberOf(c.e, node.shape[0]!, at) ?? at;
+    },
   },
   randomBits: {
     infer: {

@@ -67,6 +67,10 @@ export interface PlanSize {
    * they do not depend on that.
    */
   placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
+  /** The number of an element along an axis, as long as the size that is bound, of its position at capacity. */
+  numberOf(e: Exprs, extent: number, position: KNode): KNode;
+  /** The position at capacity of the element with a number. */
+  positionOf(e: Exprs, extent: number, number: KNode): KNode;
   /** Sources of an operation: where it has programs, in fixed places, and filled up to the capacity if they go through all of that. */
   forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }

@@ -77,14 +77,15 @@ export function placeIn(
   let flat: KNode = e.i32(leaf?.shift ?? 0);
   shape.forEach((extent, axis) => {
     if (extent === 1 || strides[axis] === 0) return;
-    const position = placeAlong(e, size, size.stretches.get(extent) ?? [extent], index[axis]!);
+    const position = numberOf(e, size, extent, index[axis]!);
     flat = e.add(flat, e.mul(position, bound(e, size, strides[axis]!)));
   });
   return flat;
 }
 
-/** A position along an axis of stretches, as long as the sizes that are bound. */
-function placeAlong(e: Exprs, size: PlanSize, stretches: readonly number[], position: KNode): KNode {
+/** `PlanSize.numberOf`. */
+export function numberOf(e: Exprs, size: PlanSize, extent: number, position: KNode): KNode {
+  const stretches = size.stretches.get(extent) ?? [extent];
   let [place, rest, behind]: [KNode | null, KNode, number] = [null, position, 1];
   for (let i = stretches.length - 1; i > 0; i--) {
     const within = e.mul(e.irem(rest, stretches[i]!), bound(e, size, behind));
@@ -93,6 +94,19 @@ function placeAlong(e: Exprs, size: PlanSize, stretches: readonly number[], posi
     behind *= stretches[i]!;
   }
   return place === null ? position : e.add(e.mul(rest, bound(e, size, behind)), place);
+}
+
+/** `PlanSize.positionOf`. */
+export function positionOf(e: Exprs, size: PlanSize, extent: number, number: KNode): KNode {
+  const [, ...inner] = size.stretches.get(extent) ?? [extent];
+  let [position, rest, behind]: [KNode, KNode, number] = [e.i32(0), number, 1];
+  for (const stretch of inner.reverse()) {
+    const length = bound(e, size, stretch);
+    position = e.add(e.mul(e.irem(rest, length), behind), position);
+    rest = e.idiv(rest, length);
+    behind *= stretch;
+  }
+  return e.add(e.mul(rest, behind), position);
 }
 
 /**

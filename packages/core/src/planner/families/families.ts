@@ -12,13 +12,13 @@
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
-import type { Node, PrimitiveName } from '../../graph/node.ts';
+import type { Attrs, Node } from '../../graph/node.ts';
 import { showShape } from '../../shape/errors.ts';
 import type { Shape } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { bytesAt, forPrograms, placeIn, sized } from './bound.ts';
+import { bytesAt, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
@@ -210,18 +210,6 @@ function formOf(cone: Cone): number {
   return hash;
 }
 
-/** Primitives that take or give positions along axes, of themselves or of their source. */
-const positionsIn: { readonly [P in PrimitiveName]?: 'own' | 'source' } = {
-  iota: 'own',
-  randomBits: 'own',
-  argReduce: 'source',
-  gather: 'source',
-  scatterAdd: 'own',
-  // What counts from the end.
-  slice: 'source',
-  pad: 'own',
-};
-
 /**
  * Sizes of which there are more than any form has that was met: two flushes of a form differed in one, and this one differs from them in another
  * as well. Null where it differs otherwise.
@@ -266,13 +254,16 @@ function uniformStretches(
   }
   const stretches = stretchesOf(isSize, reshapes);
   if (stretches === null) return null;
-  // Where positions are given as numbers, or become numbers, they must be those of one stretch.
+  // What counts along an axis counts along one stretch.
   for (const [i, { shape }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
     if (storage !== null) continue;
-    const from = (op === 'slice' || op === 'pad') && !sizes.ends.has(i) ? undefined : positionsIn[op];
-    const positions = from === undefined ? [] : from === 'source' ? shapes[src[0]!.index]!.shape : shape;
-    if (positions.some((n) => stretches.has(n))) return null;
+    const along = op === 'pad' ? shape : src[0] && shapes[src[0].index]!.shape;
+    const axes =
+      op === 'argReduce'
+        ? (sizes.sample.attrs[i] as Attrs['argReduce']).axes
+        : (sizes.ends.get(i) ?? []).flatMap((left, axis) => (left > 0 ? [axis] : []));
+    if (axes.some((axis) => stretches.has(along![axis]!))) return null;
   }
   return stretches;
 }
@@ -378,6 +369,8 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesAt: (node, elementBytes, start) => bytesAt(size, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
+    numberOf: (e, extent, position) => numberOf(e, size, extent, position),
+    positionOf: (e, extent, number) => positionOf(e, size, extent, number),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
   };
   return {

@@ -73,7 +73,7 @@ const cases: Readonly<Record<string, (n: number, m: number) => Tensor>> = {
   'both as one axis, and apart again': (n, m) =>
     pg.reshape(pg.matmul(pg.reshape(pg.tanh(of(n, m, 3)), [n * m, 3]), of(3, 4)), [n, m, 4]).add(of(n, m, 1)),
   'both in one row': (n, m) => pg.add(pg.reshape(pg.exp(of(n, 2, m)), [2 * n * m]), 1),
-  'an axis that is taken apart': (n, m) => pg.sum(pg.reshape(pg.exp(of(n * m)), [n, m]), 1).add(of(n)),
+  'an axis that is taken apart': (n, m) => pg.sum(pg.reshape(pg.tanh(of(n * m)), [n, m]), 1).add(of(n)),
   transposed: (n, m) => pg.add(pg.permute(pg.square(of(n, m, 2)), [2, 1, 0]), 1),
   product: (n, m) => pg.matmul(of(n, 5), of(5, m)),
   'product over a size': (n, m) => pg.matmul(of(n, m), pg.square(of(m, 3))),
@@ -81,7 +81,7 @@ const cases: Readonly<Record<string, (n: number, m: number) => Tensor>> = {
   softmax: (n, m) => pg.softmax(pg.mul(of(n, m), 0.3), -1),
   'attention of queries to keys': (n, m) => attention(of(1, 2, n, 4), of(1, 2, m, 4)),
   'attention of a batch': (n, m) => attention(of(n, 2, m, 4), of(n, 2, m, 4)),
-  'layer norm': (n, m) => pg.layerNorm(of(n, m, 6), 6),
+  'layer norm': (n, m) => pg.layerNorm(of(n, m, 6)),
   embedding: (n, m) =>
     pg.take(
       of(9, 4),
@@ -122,6 +122,11 @@ const cases: Readonly<Record<string, (n: number, m: number) => Tensor>> = {
       );
       return pg.mean(pg.takeAlongAxis(pg.logSoftmax(logits, 1), labels, 1));
     })(of(3, 5)),
+  'rows of both, chosen': (n, m) => {
+    const rows = pg.reshape(pg.square(of(n, m, 3)), [n * m, 3]);
+    const chosen = pg.sub(n * m - 1, pg.arange(n * m, { dtype: 'int32' }));
+    return pg.grad((x: Tensor) => pg.sum(pg.mul(pg.take(pg.square(x), chosen, 0), of(n * m, 3))))(rows);
+  },
   'the last of each row': (n, m) => pg.select(pg.exp(of(n, m, 3)), 1, -1).add(pg.sum(of(n, m, 3), 1)),
   'masks of random numbers': (n, m) => pg.rand([n, m, 3], { key: [1, 2] }).add(of(n, m, 1)),
   'random numbers of a later size': (n, m) => pg.rand([2, n, m], { key: [1, 2] }).add(of(n, m)),
