@@ -110,8 +110,8 @@ export function positionOf(e: Exprs, size: PlanSize, extent: number, number: KNo
 }
 
 /**
- * `PlanSize.forPrograms`: what is held with strides that depend on the size is copied, for programs are written for strides that are fixed. Of a
- * sum of updates, updates beyond the size add nothing to the first element.
+ * `PlanSize.forPrograms`: what is held with strides that depend on sizes is copied, for programs are written for strides that are fixed. Of a
+ * scatter, updates beyond the sizes change nothing: they add nothing to the first element, or are the last update again.
  */
 export function forPrograms(
   size: PlanSize,
@@ -127,15 +127,27 @@ export function forPrograms(
     const isBound = leaf?.strides.some((stride, axis) => shape[axis]! > 1 && sizeFactor(size, stride) > 0);
     return isBound ? graph.exactly('contiguous', null, [x], shape, dtype) : x;
   });
-  if (op !== 'scatterAdd') return fixed;
-  const [base] = fixed as [PlanNode];
+  if (op !== 'scatterAdd' && op !== 'scatter') return fixed;
+  const [base, ...given] = fixed as [PlanNode, ...PlanNode[]];
   // A program goes through all elements of a capacity.
-  if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`sums into shape [${base.shape}]`);
-  return fixed.map((x, i) => {
-    const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
-    if (i === 0 || !high.includes(1)) return x;
-    if (x.shape.some((n) => size.stretches.has(n))) throw new SizesRefused(`updates of shape [${x.shape}]`);
-    const filled = x.shape.map((n, axis) => n + high[axis]!);
-    return graph.make('pad', { low: high.map(() => 0), high, value: 0 }, [x], filled, x.dtype);
-  });
+  if (base.shape.some((n) => sizeFactor(size, n) > 0)) throw new SizesRefused(`updates of shape [${base.shape}]`);
+  const by = op === 'scatterAdd' ? 'add' : (attr as Attrs['scatter']).op;
+  return [base, ...given.map((x, i) => filled(size, graph, x, by === 'add' ? 0 : by === 'prod' ? i : null))];
+}
+
+/** Elements and more behind the sizes: numbers, or the last element again. */
+function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | null): PlanNode {
+  const { dtype } = x;
+  const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));
+  if (!high.includes(1)) return x;
+  if (x.shape.some((n) => size.stretches.has(n))) throw new SizesRefused(`updates of shape [${x.shape}]`);
+  const shape = x.shape.map((n, axis) => n + high[axis]!);
+  const padded = (y: PlanNode, by: number): PlanNode =>
+    graph.make('pad', { low: high.map(() => 0), high, value: by }, [y], shape, y.dtype);
+  if (value !== null) return padded(x, value);
+  const start = x.shape.map((n, axis) => (high[axis] === 1 ? n - 1 : 0));
+  const length = x.shape.map((n, axis) => (high[axis] === 1 ? 1 : n));
+  const last = graph.make('slice', { start, length, step: high.map(() => 1) }, [x], length, dtype);
+  const isThere = padded(graph.constant(1, x.shape, 'bool'), 0);
+  return graph.make('where', null, [isThere, padded(x, 0), graph.make('expand', { shape }, [last], shape, dtype)], shape, dtype);
 }

@@ -234,6 +234,42 @@ describe.each(kinds)('%s', (_, options) => {
       await sameAtSizes(f, [4, 7, 5, 6]);
     });
 
+    it.each(['set', 'max', 'min', 'prod', 'add'] as const)('updates of places: %s', async (op) => {
+      const at = (n: number, most: number): Tensor =>
+        tensor(
+          Array.from({ length: n }, (_, i) => (i * 5 + 2) % most),
+          { dtype: 'int32' },
+        );
+      const updated = (x: Tensor, index: Tensor, updates: Tensor): Tensor => {
+        if (op === 'set') return pg.indexCopy(x, index, updates, 1);
+        const wide = pg.broadcastTo(pg.reshape(index, [1, index.shape[0]!, 1]), updates.shape);
+        return pg.scatterReduce(x, wide, updates, op === 'add' ? 'sum' : op, { axis: 1 });
+      };
+      // Places are met several times; the last one is met before.
+      const f = (n: number) => updated(rows(2, 7, 3), at(n, 6), pg.add(rows(2, n, 3), 1)).add(1);
+      const bound = await sameAtSizes(f, [9, 13, 8, 15, 11, 17, 31, 9, 35]);
+      if (op === 'set') expect(bound).toBe(7);
+      await sameAtSizes(f, [4, 7, 5, 6]);
+      // In the memory of what is updated.
+      const inPlace = async (n: number): Promise<number[]> => {
+        const x = rows(2, 7, 3);
+        pg.flush();
+        pg.scope(() => x.assign(updated(x, at(n, 7), pg.square(rows(2, n, 3)))));
+        const values = Array.from((await x.data()) as ArrayLike<number>);
+        x.dispose();
+        return values;
+      };
+      const sizes = [3, 2, 5, 7, 6, 4];
+      setDynamicSizes('never');
+      const alone: number[][] = [];
+      for (const n of sizes) alone.push(await inPlace(n));
+      setDynamicSizes('automatic');
+      clearPlans();
+      const { binds } = stats();
+      for (const [i, n] of sizes.entries()) expect(await inPlace(n)).toEqual(alone[i]);
+      if (op === 'set') expect(stats().binds - binds).toBe(5);
+    });
+
     it('sums of extents that equal a capacity', async () => {
       // 19 + 12 is 31, the capacity of sizes of 8 .. 31.
       const f = (n: number) =>

@@ -76,8 +76,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
-  // Updates beyond the size are filled up where a program adds them (bound.ts).
+  // Updates beyond the size are filled up where a program goes through them (bound.ts).
   scatterAdd: yes,
+  scatter: (_, node) => all(node).every((axis) => !isSized(node, axis)),
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,
