@@ -6,7 +6,7 @@
  * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
  * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
- * sizes are programs of which one extent changes from run to run, so that sizes share plans; size-gradients the same of derivatives;
+ * sizes are programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients the same of derivatives;
  * with --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes): sizes and size-gradients are
  * compared with plans of their own, and of trainings the rows change; errors put every setting back, this one too;
  * with --all every different failure is printed as it is found, unshrunk;

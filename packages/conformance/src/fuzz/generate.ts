@@ -46,6 +46,8 @@ export interface Settings {
 export interface SizeSettings {
   readonly n: number;
   readonly most: number;
+  /** A second one, which changes on its own. */
+  readonly also?: SizeSettings;
 }
 
 export const everyDType: readonly DType[] = [
@@ -117,14 +119,17 @@ function dataOf(c: Choices, dtype: DType, size: number, smooth: boolean): number
 }
 
 /** A shape with the size in it: in front more often than elsewhere. */
-function sizedShapeOf(c: Choices, { n, most }: SizeSettings): number[] {
+function sizedShapeOf(c: Choices, { n, most, also }: SizeSettings): number[] {
   const rank = c.pick([2, 1, 3, 2, 4, 3]);
   const axes = c.pick([[0], [0], [0], [0], [c.nat(rank)], [0, c.nat(rank)]]);
   const shape = Array.from({ length: rank }, () => c.pick(extents));
-  const atMost = (): number => shape.reduce((p, m, i) => p * (axes.includes(i) ? most : m), 1);
+  const second = also === undefined || c.nat(4) === 0 ? -1 : (axes[0]! + 1 + c.nat(Math.max(1, rank - 1))) % rank;
+  const lengths = (one: number, other: number | undefined): number[] =>
+    shape.map((m, i) => (i === second && i !== axes[0] ? other! : axes.includes(i) ? one : m));
+  const atMost = (): number => lengths(most, also?.most).reduce((p, m) => p * m, 1);
   for (let i = rank - 1; i >= 0 && atMost() > 800; i--) if (!axes.includes(i)) shape[i] = 2;
   if (atMost() > 1500) axes.length = 1;
-  return shape.map((m, i) => (axes.includes(i) ? n : m));
+  return lengths(n, also?.n);
 }
 
 class Builder {
@@ -257,7 +262,9 @@ export function generate(rows: readonly (readonly number[])[], { dtypes, smooth 
     }
     const isSized = size !== undefined && c.nat(2) === 0;
     const family = isSized
-      ? sizedCalls(size.n).filter((call) => !smooth || call.smooth)
+      ? sizedCalls(size.also !== undefined && c.nat(2) === 0 ? size.also.n : size.n).filter(
+          (call) => !smooth || call.smooth,
+        )
       : callsOf(turns[what % turns.length] as FamilyName, smooth);
     if (family.length === 0) continue;
     const value = builder.call(c.pick(family), c);

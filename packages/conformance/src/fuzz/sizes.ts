@@ -1,5 +1,5 @@
 /**
- * Random programs at several sizes: one extent is drawn anew, everything else as before. Plans that sizes share must give what the formulas
+ * Random programs at several sizes: one extent, or two, are drawn anew, everything else as before. Plans that sizes share must give what the formulas
  * say, and the bits of plans made for one size where the order of sums is not open.
  */
 import * as pg from '@polygrad/core';
@@ -31,16 +31,41 @@ export function drawSizes(c: Choices): number[] {
   return [...sizes, within(), sizes[0] as number];
 }
 
+/** Sizes of a second extent, for every size of the first. */
+function drawSecond(c: Choices, count: number): number[] {
+  const [low, high] = c.pick([
+    [2, 7],
+    [8, 31],
+    [3, 12],
+  ] as const);
+  const seldom = c.nat(3);
+  const first = low + c.nat(high - low + 1);
+  // Now and then it is as before, so that sizes are met one by one.
+  return Array.from({ length: count }, () => (c.nat(4) < seldom ? first : low + c.nat(high - low + 1)));
+}
+
+/** A program, and its sizes. */
+export interface SizedProgram {
+  readonly n: readonly number[];
+  readonly program: Program;
+}
+
 /** What the rows mean at each of their sizes, which the last row gives. */
-export function programsOf(rows: Rows, settings: Settings): { n: number; program: Program }[] {
-  const sizes = drawSizes(new Choices(rows.at(-1) ?? []));
+export function programsOf(rows: Rows, settings: Settings): SizedProgram[] {
+  const c = new Choices(rows.at(-1) ?? []);
+  const sizes = drawSizes(c);
+  const others = c.nat(2) === 0 ? null : drawSecond(c, sizes.length);
   const most = Math.max(...sizes);
-  return sizes.map((n) => ({ n, program: generate(rows.slice(0, -1), { ...settings, size: { n, most } }) }));
+  return sizes.map((n, i) => {
+    const also = others === null ? {} : { also: { n: others[i]!, most: Math.max(...others) } };
+    const program = generate(rows.slice(0, -1), { ...settings, size: { n, most, ...also } });
+    return { n: others === null ? [n] : [n, others[i]!], program };
+  });
 }
 
 /** The programs as TypeScript, as they are run. */
-export function printSizes(programs: readonly { n: number; program: Program }[]): string {
-  return programs.map(({ n, program }) => `// size ${n}\n${printProgram(program)}`).join('\n');
+export function printSizes(programs: readonly SizedProgram[]): string {
+  return programs.map(({ n, program }) => `// size ${n.join(', ')}\n${printProgram(program)}`).join('\n');
 }
 
 /** Has sizes share plans from the first on: what makes them is loaded when it is missed. */
@@ -149,7 +174,7 @@ export class SizesFuzz {
     this.bound += await this.#counted(async () => {
       for (const [i, program] of programs.entries()) {
         const shared = await this.#compared(() => gradients(program));
-        at(i, i, () => same(shared, alone[i]!));
+        at([], i, () => same(shared, alone[i]!));
       }
     });
     // What the formulas say, of sizes whose plans are made by then.
@@ -217,7 +242,7 @@ function same(actual: readonly NDArray[], expected: readonly NDArray[]): void {
   }
 }
 
-function at<T>(n: number, i: number, f: () => T): T {
+function at<T>(n: readonly number[], i: number, f: () => T): T {
   try {
     return f();
   } catch (error) {
