@@ -2,16 +2,21 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   allClose,
   arange,
+  clearPlans,
+  dispose,
   concat,
   type DType,
   flush,
   grad,
+  idle,
   memory,
   narrow,
   noGrad,
   ones,
+  OutOfMemoryError,
   randn,
   scope,
+  setDynamicSizes,
   setEngine,
   stats,
   sum,
@@ -20,7 +25,7 @@ import {
   warmup,
   zeros,
 } from '@polygrad/core';
-import { createReferenceEngine } from '@polygrad/testing';
+import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { KVCache, type KVCacheOptions, MultiHeadAttention, NnError, TransformerBlock } from '../index.ts';
 
 const [N, width, heads] = [2, 12, 3];
@@ -249,6 +254,103 @@ describe('plans and memory', () => {
       numBuffers: before.numBuffers,
       numTensors: before.numTensors,
     });
+  });
+});
+
+describe('prompts of many lengths', () => {
+  const block = (): TransformerBlock => new TransformerBlock(width, heads, { causal: true }).eval();
+  const prompt = (layer: TransformerBlock, cache: KVCache, batch: number, length: number): Tensor =>
+    noGrad(() => scope(() => layer.forward(randn([batch, length, width], { key: [batch, length] }), { cache })));
+
+  it('share plans, and give what each gives by itself', async () => {
+    using layer = block();
+    const lengths = [9, 13, 8, 21, 30, 17, 11];
+    const alone: Tensor[] = [];
+    setDynamicSizes('never');
+    for (const length of lengths) {
+      using cache = new KVCache({ capacity: 32 });
+      alone.push(prompt(layer, cache, 1, length));
+      flush();
+    }
+    setDynamicSizes('automatic');
+    clearPlans();
+    const made: number[] = [];
+    for (const [i, length] of lengths.entries()) {
+      using cache = new KVCache({ capacity: 32 });
+      const { plansMade } = stats();
+      using found = prompt(layer, cache, 1, length);
+      expect(await allClose(found, alone[i]!, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
+      made.push(stats().plansMade - plansMade);
+      expect(cache.length).toBe(length);
+      // What follows sees what is kept.
+      if (i % 3 !== 0) continue;
+      using next = prompt(layer, cache, 1, 1);
+      using whole = new KVCache({ capacity: 32 });
+      using _ = prompt(layer, whole, 1, length);
+      using again = prompt(layer, whole, 1, 1);
+      expect(await allClose(next, again, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
+    }
+    for (const x of alone) x.dispose();
+    expect(made.slice(2)).toEqual([0, 0, 0, 0, 0]);
+  });
+
+  it('more tokens at once, after others', async () => {
+    using layer = block();
+    const made: number[] = [];
+    const run = (): Tensor[] =>
+      [3, 5, 2, 6, 7, 4, 5].map((length) => {
+        const { plansMade } = stats();
+        using cache = new KVCache({ capacity: 16 });
+        prompt(layer, cache, 1, 4).dispose();
+        const found = prompt(layer, cache, 1, length);
+        flush();
+        made.push(stats().plansMade - plansMade);
+        return found;
+      });
+    setDynamicSizes('never');
+    const alone = run();
+    setDynamicSizes('automatic');
+    clearPlans();
+    made.length = 0;
+    for (const [i, found] of run().entries()) {
+      expect(await allClose(found, alone[i]!, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
+      dispose([found, alone[i]!]);
+    }
+    expect(made.slice(2)).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('a flush that fails', () => {
+  it('leaves the length as it was, and what is kept', async () => {
+    const engine = createFaultyEngine(createReferenceEngine());
+    await setEngine(engine);
+    using layer = new TransformerBlock(width, heads, { causal: true }).eval();
+    using cache = new KVCache({ capacity: 8 });
+    using prompt = randn([1, 3, width], { key: 1 });
+    using token = randn([1, 1, width], { key: 2 });
+    const next = (x: Tensor): Tensor => noGrad(() => scope(() => layer.forward(x, { cache })));
+    next(prompt).dispose();
+    using _ = next(token);
+    await idle();
+    expect(cache.length).toBe(4);
+    const { numBuffers } = memory();
+    for (let i = 0; i < 2; i++) {
+      clearPlans();
+      engine.arm({ member: 'compile', at: 1 + i, kind: 'memory', times: 1000 });
+      expect(() => next(token)).toThrow(OutOfMemoryError);
+      engine.arm(null);
+      expect(cache.length).toBe(4);
+      expect(memory().numBuffers).toBeLessThanOrEqual(numBuffers);
+    }
+    using found = next(token);
+    expect(cache.length).toBe(5);
+    // As many tokens, where nothing fails.
+    using other = new KVCache({ capacity: 8 });
+    const plain = (x: Tensor): Tensor => noGrad(() => scope(() => layer.forward(x, { cache: other })));
+    plain(prompt).dispose();
+    plain(token).dispose();
+    using expected = plain(token);
+    expect(await allClose(found, expected, { rtol: 1e-5, atol: 1e-6 })).toBe(true);
   });
 });
 

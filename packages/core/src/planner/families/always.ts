@@ -146,7 +146,9 @@ function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknow
     case 'iota':
       return { length: other(node.shape[0]!, n, to) };
     case 'expand':
-      return { shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n, to) : x!.shape[axis]!)) };
+      return {
+        shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n, to) : x!.shape[axis]!)),
+      };
     case 'slice': {
       const { start, length, step } = attr as unknown as Attrs['slice'];
       const whole = (axis: number): boolean =>

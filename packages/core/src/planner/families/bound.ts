@@ -149,5 +149,11 @@ function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | n
   const length = x.shape.map((n, axis) => (high[axis] === 1 ? 1 : n));
   const last = graph.make('slice', { start, length, step: high.map(() => 1) }, [x], length, dtype);
   const isThere = padded(graph.constant(1, x.shape, 'bool'), 0);
-  return graph.make('where', null, [isThere, padded(x, 0), graph.make('expand', { shape }, [last], shape, dtype)], shape, dtype);
+  return graph.make(
+    'where',
+    null,
+    [isThere, padded(x, 0), graph.make('expand', { shape }, [last], shape, dtype)],
+    shape,
+    dtype,
+  );
 }

@@ -113,20 +113,24 @@ const two = (b: number, l: number): Node => {
 describe('two sizes', () => {
   it('are found, and matched on their own', () => {
     fc.assert(
-      fc.property(fc.uniqueArray(size, { minLength: 3, maxLength: 3 }), fc.array(size, { minLength: 3, maxLength: 3 }), (b, l) => {
-        const factor = l[1]! / b[1]!;
-        fc.pre(l[0] !== l[1] && !(l[0] === b[0]! * factor && Number.isInteger(factor)));
-        fc.pre(!(b[1]! / l[1]! === b[0]! / l[0]! && Number.isInteger(b[1]! / l[1]!)));
-        const sizes = found(two(b[0]!, l[0]!), two(b[1]!, l[1]!));
-        // The length of one may be a product that happens to fit.
-        fc.pre(sizes !== null && sizes.n.length === 2);
-        const is = sizes!.n[0] === b[1] ? [0, 1] : [1, 0];
-        const named = (x: number, y: number): number[] => is.map((k) => [x, y][k]!);
-        expect(matches(sizes!, collected([two(b[1]!, l[1]!)]))).toEqual(named(b[1]!, l[1]!));
-        const third = matches(sizes!, collected([two(b[2]!, l[2]!)]));
-        if (third !== null) expect(third).toEqual(named(b[2]!, l[2]!));
-        expect(matches(sizes!, collected([two(b[2]!, l[2]! + 1)]))).not.toEqual(named(b[2]!, l[2]!));
-      }),
+      fc.property(
+        fc.uniqueArray(size, { minLength: 3, maxLength: 3 }),
+        fc.array(size, { minLength: 3, maxLength: 3 }),
+        (b, l) => {
+          const factor = l[1]! / b[1]!;
+          fc.pre(l[0] !== l[1] && !(l[0] === b[0]! * factor && Number.isInteger(factor)));
+          fc.pre(!(b[1]! / l[1]! === b[0]! / l[0]! && Number.isInteger(b[1]! / l[1]!)));
+          const sizes = found(two(b[0]!, l[0]!), two(b[1]!, l[1]!));
+          // The length of one may be a product that happens to fit.
+          fc.pre(sizes !== null && sizes.n.length === 2);
+          const is = sizes!.n[0] === b[1] ? [0, 1] : [1, 0];
+          const named = (x: number, y: number): number[] => is.map((k) => [x, y][k]!);
+          expect(matches(sizes!, collected([two(b[1]!, l[1]!)]))).toEqual(named(b[1]!, l[1]!));
+          const third = matches(sizes!, collected([two(b[2]!, l[2]!)]));
+          if (third !== null) expect(third).toEqual(named(b[2]!, l[2]!));
+          expect(matches(sizes!, collected([two(b[2]!, l[2]! + 1)]))).not.toEqual(named(b[2]!, l[2]!));
+        },
+      ),
       { ...draws, numRuns: 100 },
     );
   });
@@ -134,12 +138,11 @@ describe('two sizes', () => {
   it('are told from multiples, and from products', () => {
     const sizes = found(two(4, 6), two(10, 7))!;
     expect(sizes.n).toEqual([10, 7]);
-    expect(sizes.axes.map((axes) => axes?.map((m) => m && [m.factor, ...sizes.terms[m.term]!].join('.')).join(' ')).slice(0, 4)).toEqual([
-      '1.0 1.1 ',
-      '1.0 1.1 ',
-      '1.0 1.1 ',
-      '1.0.1 ',
-    ]);
+    expect(
+      sizes.axes
+        .map((axes) => axes?.map((m) => m && [m.factor, ...sizes.terms[m.term]!].join('.')).join(' '))
+        .slice(0, 4),
+    ).toEqual(['1.0 1.1 ', '1.0 1.1 ', '1.0 1.1 ', '1.0.1 ']);
     const four = (a: number, b: number, c: number, d: number): Node => p.neg(leaf(a, b, c, d));
     expect(found(four(4, 5, 6, 7), four(5, 7, 11, 13))).toBeNull();
     expect(found(four(4, 5, 6, 1), four(5, 7, 11, 1))!.n).toEqual([5, 7, 11]);

@@ -212,9 +212,25 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   }
   // Outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
-  const leads = changed.n.map((_, size) => holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]));
+  const leads = changed.n.map((_, size) =>
+    holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]),
+  );
   if (leads.includes(-1)) return null;
-  return { sample: now, earlier: before, ...changed, terms, holes, factors, of, less, leads, axes, strides, ends, bound };
+  return {
+    sample: now,
+    earlier: before,
+    ...changed,
+    terms,
+    holes,
+    factors,
+    of,
+    less,
+    leads,
+    axes,
+    strides,
+    ends,
+    bound,
+  };
 }
 
 /** Where a slice or a padding begins on an axis in two samples, and how far from the end; NaN where that differs too, 0 where it begins at the same place. */
@@ -326,7 +342,9 @@ export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape,
       if (lengths.has(name))
         return [
           name,
-          typeof x === 'number' ? length(a as number, x) : (x as number[]).map((b, k) => length((a as number[])[k]!, b)),
+          typeof x === 'number'
+            ? length(a as number, x)
+            : (x as number[]).map((b, k) => length((a as number[])[k]!, b)),
         ];
       if (name !== places[op] || ends === undefined) return [name, x];
       return [name, (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at))];

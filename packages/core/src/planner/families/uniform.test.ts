@@ -119,14 +119,37 @@ describe('stretches', () => {
         [2, 3 * n, 4],
       ]),
     ).toEqual({ [3 * n]: [3, n] });
-    expect(found([[3, n], [3 * n]], [[3 * n, 5], [3, n, 5]])).toEqual({ [3 * n]: [3, n] });
+    expect(
+      found(
+        [[3, n], [3 * n]],
+        [
+          [3 * n, 5],
+          [3, n, 5],
+        ],
+      ),
+    ).toEqual({ [3 * n]: [3, n] });
     expect(found([[5, 4], [20]])).toEqual({});
-    expect(found([[n, 0, 2], [0, n]])).toEqual({});
-    expect(found([[4, n], [2, 2 * n]])).toEqual({ [2 * n]: [2, n] });
+    expect(
+      found([
+        [n, 0, 2],
+        [0, n],
+      ]),
+    ).toEqual({});
+    expect(
+      found([
+        [4, n],
+        [2, 2 * n],
+      ]),
+    ).toEqual({ [2 * n]: [2, n] });
   });
 
   it('of an axis that is there from the beginning are as many as it is taken apart into', () => {
-    expect(found([[3 * n, 2], [3, n, 2]])).toEqual({ [3 * n]: [3, n] });
+    expect(
+      found([
+        [3 * n, 2],
+        [3, n, 2],
+      ]),
+    ).toEqual({ [3 * n]: [3, n] });
     expect(found([[7, 6 * n], [42 * n]], [[6 * n], [2, 3 * n]], [[3 * n], [3, n]])).toEqual({
       [6 * n]: [2, 3, n],
       [3 * n]: [3, n],
@@ -150,9 +173,24 @@ describe('stretches', () => {
   });
 
   it('are refused where they would be cut', () => {
-    expect(found([[2, 3 * n], [n, 6]])).toBeNull();
-    expect(found([[n, m], [m, n]])).toBeNull();
-    expect(found([[n, m], [n, 2 * m]])).toBeNull();
+    expect(
+      found([
+        [2, 3 * n],
+        [n, 6],
+      ]),
+    ).toBeNull();
+    expect(
+      found([
+        [n, m],
+        [m, n],
+      ]),
+    ).toBeNull();
+    expect(
+      found([
+        [n, m],
+        [n, 2 * m],
+      ]),
+    ).toBeNull();
   });
 
   it('of axes of one extent are alike', () => {
