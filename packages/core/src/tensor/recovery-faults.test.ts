@@ -13,6 +13,7 @@ import {
   scope,
   setEngine,
   setRecovery,
+  stats,
   type Tensor,
   tensor,
   throttle,
@@ -147,4 +148,49 @@ describe('a memory that is full from some call on', () => {
       }
     },
   );
+});
+
+describe('plans that sizes share', () => {
+  const sums = (n: number): Tensor => scope(() => w!.mul(tensor(Array.from({ length: n }, (_, i) => i))).sum());
+  let w: Tensor | null = null;
+
+  it.each(['lost', 'silent', 'memory'] as const)('%s: are made again where they were lost', async (kind) => {
+    await start(true);
+    w = tensor([0.5]);
+    protect([w]);
+    flush();
+    await shadowed();
+    const right = (n: number): number => (n * (n - 1)) / 4;
+    for (const n of [9, 13, 11]) {
+      using sum = sums(n);
+      expect(await numbers(sum)).toEqual([right(n)]);
+    }
+    const { binds } = stats();
+    expect(binds).toBeGreaterThan(0);
+    gpu.arm({ member: kind === 'memory' ? 'alloc' : 'submit', at: 1, kind, times: 1000 });
+    try {
+      using sum = sums(15);
+      await numbers(sum);
+    } catch (error) {
+      if (!isExpected(error)) throw error;
+    }
+    gpu.arm(null);
+    for (const n of [8, 30, 17, 12]) {
+      let found: number[] = [];
+      for (let tries = 0; found.length === 0 && tries < 3; tries++) {
+        try {
+          using sum = sums(n);
+          found = await numbers(sum);
+        } catch (error) {
+          if (!isExpected(error)) throw error;
+        }
+      }
+      expect(found).toEqual([right(n)]);
+    }
+    expect(stats().binds).toBeGreaterThan(0);
+    await shadowed();
+    w.dispose();
+    flush();
+    await idle();
+  });
 });
