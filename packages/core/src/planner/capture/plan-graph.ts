@@ -58,6 +58,10 @@ export interface PlanSize {
    * each stretch has the length of the capacity, so positions along such an axis are (stretch, place in it), or have more such digits.
    */
   readonly stretches: ReadonlyMap<number, readonly number[]>;
+  /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
+  factorOf(n: number): number;
+  /** A number in which capacities are the sizes that are bound. */
+  bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
   /** Bytes of a node in memory at sizes, those before `start` left out; null where they do not depend on them. */
@@ -90,10 +94,7 @@ export class SizesRefused extends Error {}
 
 /** What is left of a number without the sizes of a plan; 0 for numbers that do not depend on them. */
 export function sizeFactor(size: PlanSize | null, n: number): number {
-  if (size === null || n === 0) return 0;
-  let left = n;
-  for (const capacity of size.capacities) while (left % capacity === 0) left /= capacity;
-  return left === n ? 0 : left;
+  return size?.factorOf(n) ?? 0;
 }
 
 /** True if the node is of this primitive; narrows `attr`. */

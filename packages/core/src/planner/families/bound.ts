@@ -9,7 +9,6 @@ import type { Exprs } from '../../ir/expr.ts';
 import { groupsAt } from '../../ir/groups.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type PlanGraph, type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
-import { bound } from '../fusion/draft.ts';
 import type { Index } from '../lowering/index-map.ts';
 import { block, type BufferPlan, type Plan } from '../plan.ts';
 
@@ -21,6 +20,28 @@ function atSizes(n: number, capacities: readonly number[], sizes: readonly numbe
     for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * sizes[i]!;
   }
   return value;
+}
+
+/** `PlanSize.factorOf`. */
+export function factorOf(capacities: readonly number[], n: number): number {
+  if (n === 0) return 0;
+  const left = atSizes(
+    n,
+    capacities,
+    capacities.map(() => 1),
+  );
+  return left === n ? 0 : left;
+}
+
+/** `PlanSize.bound`: sizes are the first scalars of every kernel. */
+export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
+  let left = n;
+  let product: KNode = e.i32(1);
+  capacities.forEach((capacity, i) => {
+    for (; left !== 0 && left % capacity === 0; left /= capacity)
+      product = e.mul(product, e.scalar(i, 'int32', low[i]!, high[i]!));
+  });
+  return e.mul(product, left);
 }
 
 /** The plan of a class of sizes, bound to some of them. `isThreads`: groups are of several threads, and as many as the sizes ask for. */

@@ -18,7 +18,7 @@ import type { Shape } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { bytesAt, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
+import { bound, bytesAt, factorOf, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
@@ -348,7 +348,7 @@ function capacitiesFor(classes: readonly SizeClass[], { sample, holes, factors, 
 
 /** The cone at the capacities of classes; null where elements do not follow from others alike for every size. */
 function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
-  const { sample, axes, bound } = sizes;
+  const { sample, axes } = sizes;
   const capacities = capacitiesFor(classes, sizes);
   const values = valuesOf(sizes.terms, capacities);
   const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
@@ -366,6 +366,8 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     low: classes.map(({ low }) => low),
     high: classes.map(({ high }) => high),
     stretches,
+    factorOf: (n) => factorOf(capacities, n),
+    bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesAt: (node, elementBytes, start) => bytesAt(size, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
@@ -378,7 +380,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
     shapeOf,
     attrOf,
-    isBound: (i) => bound.has(i),
+    isBound: (i) => sizes.bound.has(i),
   };
 }
 

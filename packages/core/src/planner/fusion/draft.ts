@@ -155,20 +155,9 @@ export function loop(context: DraftContext, n: number, kind: RangeKind = 'loop')
   return context.e.range(n, kind, isSized ? lengthOf(context, n) : undefined);
 }
 
-/** A number in which the capacities of a plan become its sizes. */
-export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
-  let left = n;
-  let product: KNode = e.i32(1);
-  capacities.forEach((capacity, i) => {
-    for (; left !== 0 && left % capacity === 0; left /= capacity)
-      product = e.mul(product, e.scalar(i, 'int32', low[i]!, high[i]!));
-  });
-  return e.mul(product, left);
-}
-
 /** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
 export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: number): KNode {
-  return size === null ? e.i32(n) : bound(e, size, n);
+  return size?.bound(e, n) ?? e.i32(n);
 }
 
 /** Where along an axis something begins: on a sized one, as far from the end as at capacity, if not at its beginning. */
@@ -181,10 +170,11 @@ export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, st
 function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
   const { e, size } = context;
   if (n === 1) return e.i32(0);
-  const loops = (size?.stretches.get(n) ?? [n]).map((length) => ({ length, range: loop(context, length, kind) }));
-  axes.push(...loops.map(({ range }) => range));
-  const [first, ...inner] = loops as [(typeof loops)[0]];
-  return inner.reduce((at: KNode, { length, range }) => e.add(e.mul(at, length), range), first.range);
+  return (size?.stretches.get(n) ?? [n]).reduce((at: KNode, length) => {
+    const range = loop(context, length, kind);
+    axes.push(range);
+    return e.add(e.mul(at, length), range);
+  }, e.i32(0));
 }
 
 /**
