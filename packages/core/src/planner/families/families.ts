@@ -19,7 +19,7 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
 import { bound, bytesAt, factorOf, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
-import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
+import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizeSpan, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 /** Forms kept per engine, those used last. */
@@ -328,11 +328,16 @@ function isPrime(x: number): boolean {
 /**
  * Primes of at least the greatest sizes that divide nothing of the sample but sizes, nor how often they are in a number, nor what follows another.
  */
-function capacitiesFor(classes: readonly SizeClass[], { sample, holes, factors, axes }: Sizes): readonly number[] {
+function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone: Cone): readonly number[] {
+  const { sample, holes, factors, axes } = sizes;
   const { key, shapes } = sample;
   const fixed = new Set<number>();
   let hole = 0;
-  for (let at = 0; at < key.length; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
+  for (let i = 0; i < shapes.length; i++) {
+    // Which nodes are sources is no number of the plan.
+    const [from, to] = sizeSpan(cone, sample, i);
+    for (let at = from; at < to; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
+  }
   for (const [i, shape] of shapes.entries())
     for (const [axis, x] of shape.entries()) fixed.add(axes[i]?.[axis]?.factor ?? x);
   fixed.delete(0);
@@ -349,7 +354,7 @@ function capacitiesFor(classes: readonly SizeClass[], { sample, holes, factors, 
 /** The cone at the capacities of classes; null where elements do not follow from others alike for every size. */
 function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
   const { sample, axes } = sizes;
-  const capacities = capacitiesFor(classes, sizes);
+  const capacities = capacitiesFor(classes, sizes, cone);
   const values = valuesOf(sizes.terms, capacities);
   const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
   const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));

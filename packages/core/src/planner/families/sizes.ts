@@ -136,7 +136,7 @@ export function sampleOf(cone: Cone): Sample {
 }
 
 /** Where in the key a node's integers may be sizes: from, and up to. */
-function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
+export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
   const node = cone.nodes[i]!;
   const start = starts[i]!;
   // A leaf: what it is, its shape with the length before, strides, buffer, alignment.
