@@ -156,8 +156,10 @@ export const movements: Family<Movement> = {
       let gate: KNode | null = null;
       const inner = index.map((at, axis) => {
         const n = x.shape[axis]!;
+        const whole = node.shape[axis]!;
+        if (n === whole) return at;
         const { context } = c.demand.kernel;
-        const moved = e.sub(at, startAt(context, node.shape[axis]!, node.attr.low[axis]!));
+        const moved = e.sub(at, startAt(context, whole, node.attr.low[axis]!));
         gate = bothGates(e, gate, e.and(e.le(e.i32(0), moved), e.lt(moved, lengthOf(context, n))));
         return n === 1 ? e.i32(0) : moved;
       });

@@ -205,6 +205,11 @@ describe.each(kinds)('%s', (_, options) => {
             [0, 0],
           ])
           .add(rows(n, 3)),
+      'padding beside stretches': (n) =>
+        pg.pad(pg.reshape(pg.square(rows(3, n, 2)), [3 * n, 2]), [
+          [0, 0],
+          [n - 2, 0],
+        ]),
       'the gradient of the last row': (n) =>
         pg.grad((x: Tensor) => pg.sum(pg.exp(pg.mul(pg.select(pg.tanh(x), 0, -1), 0.5))))(rows(n, 3)),
       'the second derivative of the last rows': (n) =>
@@ -394,6 +399,19 @@ describe.each(kinds)('%s', (_, options) => {
       const square = (salt: number): Tensor => tensor(numbers(64, salt), { shape: [8, 8] });
       const f = (n: number): Tensor => pg.sum(pg.matmul(pg.matmul(rows(n, 8), square(1)), square(2)));
       expect(await sameAtSizes(f, [99, 100, 97])).toBe(0);
+      expect(await sameAtSizes(f, [9, 12, 11])).toBe(2);
+    });
+
+    it('keeps not much more than the greatest size of a class takes, however many operations there are', async () => {
+      const engine = createReferenceEngine(options);
+      Object.defineProperty(engine, 'caps', { value: { ...engine.caps, maxBufferBytes: 4000 } });
+      await setEngine(engine);
+      const square = (salt: number): Tensor => tensor(numbers(64, salt), { shape: [8, 8] });
+      const f = (n: number): Tensor => {
+        let x = rows(n, 8);
+        for (let i = 0; i < 60; i++) x = pg.sub(pg.mul(x, 1), 0);
+        return pg.sum(pg.matmul(pg.matmul(x, square(1)), square(2)));
+      };
       expect(await sameAtSizes(f, [9, 12, 11])).toBe(2);
     });
 

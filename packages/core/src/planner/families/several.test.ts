@@ -53,9 +53,7 @@ const byTurns: readonly Pair[] = [
   [5, 12],
   [2, 11],
   [7, 31],
-  [5, 12],
   [4, 8],
-  [6, 30],
 ];
 
 const attention = (q: Tensor, kv: Tensor): Tensor => {
@@ -154,20 +152,26 @@ const cases: Readonly<Record<string, (n: number, m: number) => Tensor>> = {
 /** Cases that get plans of their own. */
 const refused = new Set(['sorted', 'running', 'flipped', 'joined', 'positions of the greatest of both']);
 
+/** Cases that groups of threads compute in another way than vectors. */
+const onThreads = /^(sums over|both as one|product|softmax|attention of a|gradients of|rows of both|random)/;
+
 describe.each([
   ['vectors', {}],
   ['threads', { simt: true, maxGroup: 32 }],
   ['subgroups', { simt: true, maxGroup: 64, subgroup: 8 }],
-] as const)('%s', (_, options) => {
+] as const)('%s', (kind, options) => {
   beforeEach(async () => {
     await setEngine(createReferenceEngine(options));
   });
 
-  it.each(Object.entries(cases))('%s', async (name, f) => {
-    const { plansMade, binds } = await sameAtSizes(f, byTurns);
-    if (!refused.has(name)) expect({ plansMade, binds }).toEqual({ plansMade: 2, binds: 5 });
-    await sameAtSizes(f, byTurns.slice(0, 4), 'always');
-  });
+  it.each(Object.entries(cases).filter(([name]) => kind === 'vectors' || onThreads.test(name)))(
+    '%s',
+    async (name, f) => {
+      const { plansMade, binds } = await sameAtSizes(f, byTurns);
+      if (!refused.has(name)) expect({ plansMade, binds }).toEqual({ plansMade: 2, binds: 4 });
+      if (kind === 'vectors') await sameAtSizes(f, byTurns.slice(0, 2), 'always');
+    },
+  );
 });
 
 describe('sharing', () => {
@@ -215,9 +219,9 @@ describe('sharing', () => {
   });
 
   it('has plans for classes of each', async () => {
-    const sizes = [2, 9, 33, 70];
+    const sizes = [2, 9, 33];
     const pairs = sizes.flatMap((n) => sizes.map((m): Pair => [n, m]));
     const { plansMade } = await sameAtSizes(f, [[3, 10], ...pairs, ...pairs.map(([n, m]): Pair => [n + 1, m + 2])]);
-    expect(plansMade).toBe(1 + 16);
+    expect(plansMade).toBe(1 + 9);
   });
 });
