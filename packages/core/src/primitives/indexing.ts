@@ -142,8 +142,7 @@ export const gatherPrimitive: Definition<'gather'> = /* @__PURE__ */ define('gat
     const chosen = size?.positionOf(c.e, x.shape[axis]!, part(demand)) ?? part(demand);
     let index: Index = [...demand.index.slice(0, axis), chosen, ...demand.index.slice(axis + which.shape.length)];
     index = index.map((at, i) => (x.shape[i] === 1 ? c.e.i32(0) : at));
-    for (let at = x; at !== base; at = at.src[0]!)
-      index = definitionOf(at.op).move?.(c.e, at, index, size) ?? index;
+    for (let at = x; at !== base; at = at.src[0]!) index = definitionOf(at.op).move?.(c.e, at, index, size) ?? index;
     return c.load(demand, base, index, demand.gate);
   },
 });

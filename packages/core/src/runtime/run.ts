@@ -382,7 +382,9 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Comma
     const values =
       scalars.length === 0
         ? noScalars
-        : scalars.map((local) => (local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value));
+        : scalars.map((local) =>
+            local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value,
+          );
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
