@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { floats, put } from '@polygrad/addon/fixtures';
+import { floats, put } from '@polygrad/addon/fixtures/bindings';
 import type { Binding, Command, CompiledKernel } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
