@@ -78,6 +78,8 @@ void Driver::Close() {
   leaving_.clear();
   stage_ = nullptr;
   marks_.clear();
+  // Before the modules of their kernels.
+  graphs_ = nullptr;
   kernels_.Clear([](Kernel& k) { k.module = nullptr; });
   modules_.Clear([](std::shared_ptr<Compiling>& m) { m = nullptr; });
   buffers_.Clear([this](Memory& m) {
@@ -85,7 +87,6 @@ void Driver::Close() {
     else cu.MemFree(m.at);
     m = Memory();
   });
-  graphs_ = nullptr;
   products_ = nullptr;
   if (productWorkspace_ != 0) {
     if (pool_ != nullptr) cu.MemFreeAsync(productWorkspace_, compute_);

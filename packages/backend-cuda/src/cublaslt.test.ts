@@ -2,7 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { forms, problemsOfForms, watched } from '@polygrad/addon/fixtures';
+import { forms, problemsOfForms } from '@polygrad/addon/fixtures/forms';
+import { watched } from '@polygrad/addon/fixtures/watched';
 import { setEngine } from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
 import { cublasLtPlaces, cublasLtVariable } from './cublaslt.ts';

@@ -189,7 +189,7 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
   });
 
   it('compiles nothing more where a program goes on as before', () => {
-    const [first, last] = ask<{ compiled: number; commands: number }[]>(
+    const [first, last] = ask<{ compiled: number; commands: number; batches: number }[]>(
       `const engine = cuda.createCudaEngine();
        await core.setEngine(engine);
        let w = core.tensor([1, 2, 3]);
@@ -202,6 +202,8 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
     );
     expect(last!.compiled).toBe(first!.compiled);
     expect(last!.commands).toBe(first!.commands + 50);
+    // One native call a step.
+    expect(last!.batches).toBe(first!.batches + 50);
   });
 
   it('that has no memory is trimmed and asked again before anybody is told', () => {

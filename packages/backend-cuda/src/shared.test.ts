@@ -1,14 +1,12 @@
 /** The tests that every engine with an addon passes, on the CUDA engine. */
-import {
-  emittedSuite,
-  engineSuite,
-  errorsSuite,
-  hostileSuite,
-  productsSuite,
-  readingSuite,
-  transfersSuite,
-  workersSuite,
-} from '@polygrad/addon/fixtures';
+import { emittedSuite } from '@polygrad/addon/fixtures/emitted';
+import { engineSuite } from '@polygrad/addon/fixtures/engine';
+import { errorsSuite } from '@polygrad/addon/fixtures/errors';
+import { hostileSuite } from '@polygrad/addon/fixtures/hostile';
+import { productsSuite } from '@polygrad/addon/fixtures/products';
+import { readingSuite } from '@polygrad/addon/fixtures/reading';
+import { transfersSuite } from '@polygrad/addon/fixtures/transfers';
+import { workersSuite } from '@polygrad/addon/fixtures/workers';
 import { createCudaEngine } from './engine.ts';
 import { kit } from './fixtures/kit.ts';
 

@@ -1,5 +1,5 @@
 /** The programs of ../soak and of the addon package, which run on the built packages, some under AddressSanitizer. */
-import { hasGcc, sanitized, soak } from '@polygrad/addon/fixtures';
+import { hasGcc, sanitized, soak } from '@polygrad/addon/fixtures/soak';
 import { describe, expect, it } from 'vitest';
 import { hasDevice } from './fixtures/device.ts';
 

@@ -1,5 +1,6 @@
 /** Products of every form by CLBlast itself, on both kinds of kernels. */
-import { forms, problemsOfForms, watched } from '@polygrad/addon/fixtures';
+import { forms, problemsOfForms } from '@polygrad/addon/fixtures/forms';
+import { watched } from '@polygrad/addon/fixtures/watched';
 import { flush, setEngine } from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
 import { clblastMissing } from './fixtures/clblast.ts';

@@ -1,6 +1,8 @@
 /** CLBlast itself, and what is said where it is not there; all of its forms are in clblast.long.test.ts. */
 import { flush, matmul, setEngine, tensor } from '@polygrad/core';
-import { listOf, numbers, problemsOfForms, productProgram, sizes, watched } from '@polygrad/addon/fixtures';
+import { listOf, numbers, problemsOfForms, sizes } from '@polygrad/addon/fixtures/forms';
+import { productProgram } from '@polygrad/addon/fixtures/products';
+import { watched } from '@polygrad/addon/fixtures/watched';
 import { describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
 import { clblast, clblastOf } from './clblast.ts';

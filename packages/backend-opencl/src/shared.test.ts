@@ -1,14 +1,12 @@
 /** The tests that every engine with an addon passes, on the OpenCL engine. */
-import {
-  emittedSuite,
-  engineSuite,
-  errorsSuite,
-  hostileSuite,
-  productsSuite,
-  readingSuite,
-  type TestedEngine,
-  transfersSuite,
-} from '@polygrad/addon/fixtures';
+import { emittedSuite } from '@polygrad/addon/fixtures/emitted';
+import { engineSuite } from '@polygrad/addon/fixtures/engine';
+import { errorsSuite } from '@polygrad/addon/fixtures/errors';
+import { hostileSuite } from '@polygrad/addon/fixtures/hostile';
+import type { TestedEngine } from '@polygrad/addon/fixtures/kit';
+import { productsSuite } from '@polygrad/addon/fixtures/products';
+import { readingSuite } from '@polygrad/addon/fixtures/reading';
+import { transfersSuite } from '@polygrad/addon/fixtures/transfers';
 import { chooseDevice } from './devices.ts';
 import { OpenClEngine } from './engine.ts';
 import { kit } from './fixtures/kit.ts';
