@@ -140,7 +140,9 @@ function blocksFor(problem: Problem, form: MatrixForm, caps: CodegenCaps): Matri
   const first = blockFor(problem, form, caps);
   if (first === null) return [];
   const sizes: readonly (readonly [number, number])[] = [[128, 128], [128, 64], [64, 128], [64, 64], [64, 32], [32, 64], [32, 32]]; // biome-ignore format: pairs
-  const useful = sizes.filter(([r, c]) => r < 2 * Math.max(16, problem.rows.extent) && c < 2 * Math.max(16, problem.columns.extent));
+  const useful = sizes.filter(
+    ([r, c]) => r < 2 * Math.max(16, problem.rows.extent) && c < 2 * Math.max(16, problem.columns.extent),
+  );
   const others = useful.flatMap(([r, c]) => {
     const block = blockOf(problem, form, caps, r, c);
     if (block === null) return [];
@@ -188,7 +190,8 @@ export const matrixContraction: ContractionTemplate = (kernel, e, caps, choices)
   const chosen = choices?.find(key);
   // Measured with other extents of the same class: it need not fit.
   const block = found.blocks.find((b) => nameOfBlock(b) === chosen);
-  if (block === undefined && chosen !== undefined && !chosen.startsWith(matrixName)) return byThreads(c, e, caps, chosen);
+  if (block === undefined && chosen !== undefined && !chosen.startsWith(matrixName))
+    return byThreads(c, e, caps, chosen);
   return lowerBlock(c, e, caps, found, block ?? found.blocks[0]!);
 };
 
