@@ -37,12 +37,7 @@ export function fragmentLanes(part: MatrixPart, tile: MatrixTile): number {
   return (stepsOf(tile) * (part === 'a' ? 16 : 8)) / matrixThreads;
 }
 
-/**
- * Row and column in the part of what a thread holds in a lane; of b the row is the step of the sum.
- *
- * @example
- * elementOf('c', 'float16', 5, 2); // [9, 2]
- */
+/** Row and column in the part of what a thread holds in a lane; of b the row is the step of the sum. Lane 2 of c of thread 5 is at [9, 2]. */
 export function elementOf(
   part: MatrixPart,
   dtype: DType | 'void',
