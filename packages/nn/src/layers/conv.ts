@@ -54,7 +54,7 @@ abstract class Convolution<Geometry extends { readonly groups?: number }> extend
     const { bias = true, weightInit, biasInit, dtype = 'float32', ...geometry } = options;
     const groups = geometry.groups ?? 1;
     checkGroups(op, groups, inputs, outputs);
-    const sizes = typeof kernelSize === 'number' ? new Array<number>(rank).fill(kernelSize) : kernelSize;
+    const sizes: readonly number[] = Array.isArray(kernelSize) ? kernelSize : new Array(rank).fill(kernelSize);
     for (const extent of sizes) checkInteger(op, 'kernelSize', extent, 1);
     const shape = [inputs + outputs - second, second / groups, ...sizes];
     // PyTorch takes axis 1 for the inputs of a transposed kernel too, although it holds the outputs.

@@ -291,7 +291,8 @@ export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   constructor(inputs: number, hidden: number, options: LSTMOptions = {}) {
     checkOptions('LSTM', options, 'layers bidirectional? bias? dropout dtype projection');
     const { projection = 0, ...rest } = options;
-    checkInteger('LSTM', 'projection', projection, 0, Math.max(0, hidden - 1));
+    checkInteger('LSTM', 'hidden', hidden, 1);
+    checkInteger('LSTM', 'projection', projection, 0, hidden - 1);
     super('LSTM', 4, inputs, hidden, rest, projection);
   }
 

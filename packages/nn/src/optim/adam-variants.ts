@@ -147,7 +147,7 @@ type NAdamNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'correction' | 'eps' |
 export class NAdam extends Optimizer<NAdamNames> {
   readonly #settings: Settings;
   readonly #momentumDecay: number;
-  /** The product of the momenta of the first steps, by their number: [1, m1, m1 m2, ...]. */
+  /** The product of the momenta of the first steps, by their number: [1, m1, m1 m2, ...], until it is too small for a number. */
   readonly #products: number[] = [1];
 
   constructor(parameters: Iterable<Tensor>, options: NAdamOptions = {}) {
@@ -167,8 +167,10 @@ export class NAdam extends Optimizer<NAdamNames> {
   protected scalars(step: number, rate: number): Record<NAdamNames, number> {
     const { betas, eps, weightDecay } = this.#settings;
     const [beta1, beta2] = betas;
-    for (let i = this.#products.length; i <= step; i++) this.#products.push(this.#products[i - 1]! * this.#momentum(i));
-    const [momentum, next, product] = [this.#momentum(step), this.#momentum(step + 1), this.#products[step]!];
+    const products = this.#products;
+    while (products.length <= step && products.at(-1)! > 0)
+      products.push(products.at(-1)! * this.#momentum(products.length));
+    const [momentum, next, product] = [this.#momentum(step), this.#momentum(step + 1), products[step] ?? 0];
     return {
       beta1,
       rest1: 1 - beta1,

@@ -118,8 +118,9 @@ export function cosineRestarts(rate: number, options: RestartOptions): Schedule 
   return (step) => {
     let [at, length] = [step, steps];
     if (factor === 1) at = step % steps;
+    // Infinity never ends; its rate is no number, which the optimizer says.
     else
-      while (at >= length) {
+      while (at >= length && at < Number.POSITIVE_INFINITY) {
         at -= length;
         length *= factor;
       }
