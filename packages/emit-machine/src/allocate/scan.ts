@@ -65,7 +65,7 @@ export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
         // What one iteration leaves, the next one may find.
         i.start = Math.min(i.start, 2 * start);
         i.end = Math.max(i.end, 2 * end + 1);
-      } else if (at.at(-1)! <= end) {
+      } else if (used.at(-1)! <= end) {
         // Every iteration sets it before it is read, and nothing outside reads it: nor do loops around.
         break;
       }
