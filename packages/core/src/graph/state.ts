@@ -68,7 +68,7 @@ export class GraphState {
   /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
   placeholders: RunningOnPlaceholders | null = null;
   /** Told of what a compiled function does while it is recorded (replay/). */
-  declare observer?: Observer | undefined;
+  observer: Observer | undefined = undefined;
 
   // What is differentiated: scope.ts.
 

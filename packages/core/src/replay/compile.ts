@@ -53,8 +53,6 @@ interface Calls {
   recorded: Recorded[];
   /** Calls in a row that did what none before did. */
   misses: number;
-  /** Why they are not replayed, as far as is known. */
-  reason: string;
 }
 
 /** Forms of arguments that are kept, and recordings of each. */
@@ -104,7 +102,7 @@ class CompiledFunction {
       if (i > 0) calls.unshift(...calls.splice(i, 1));
       return found;
     }
-    const made: Calls = { forms: formsOf(flat), recorded: [], misses: 0, reason: '' };
+    const made: Calls = { forms: formsOf(flat), recorded: [], misses: 0 };
     calls.unshift(made);
     for (const { recorded } of calls.splice(mostForms)) forget(recorded);
     return made;
@@ -182,7 +180,6 @@ class CompiledFunction {
   }
 
   #miss(calls: Calls, reason: string): void {
-    calls.reason = reason;
     if (++calls.misses < mostMisses || this.#hinted) return;
     this.#hinted = true;
     runs.logger?.(
