@@ -129,19 +129,19 @@ export class CpuEngine implements IEngine {
     return into;
   }
 
-  compile(programs: readonly Program[], kept: readonly (KeptCode | null)[] = []): readonly CompiledKernel[] {
+  compile(programs: readonly Program[]): readonly CompiledKernel[] {
     this.#state.check('compile');
     const packed = programs.map(packProgram);
     const codes = packed.map((p) => this.#codes.find(p));
-    const fresh: { readonly program: Program; readonly packed: PackedProgram; readonly kept: KeptCode | null }[] = [];
+    const fresh: { readonly program: Program; readonly packed: PackedProgram }[] = [];
     for (const [i, p] of packed.entries()) {
       if (codes[i] === undefined && !fresh.some((f) => sameCode(f.packed, p)))
-        fresh.push({ program: programs[i]!, packed: p, kept: kept[i] ?? null });
+        fresh.push({ program: programs[i]!, packed: p });
     }
     if (fresh.length > 0) {
       this.#workers?.start();
       const bodies = fresh.map(
-        (f) => (f.kept as FunctionBody | null) ?? emitFunction(checkSlots(f.program), this.#target),
+        ({ program }) => (program.kept as FunctionBody | null) ?? emitFunction(checkSlots(program), this.#target),
       );
       const module = this.#load(bodies);
       module.users = fresh.length;
@@ -155,7 +155,7 @@ export class CpuEngine implements IEngine {
   }
 
   codeOf(kernel: CompiledKernel): KeptCode {
-    return { ...(kernel as CpuKernel).code.body };
+    return (kernel as CpuKernel).code.body as FunctionBody & KeptCode;
   }
 
   release(kernels: readonly CompiledKernel[]): void {

@@ -14,7 +14,7 @@ function program(value: number): Program {
 }
 
 function run(engine: CpuEngine, value: number, code: KeptCode | null): number {
-  const [kernel] = engine.compile([program(value)], [code]);
+  const [kernel] = engine.compile([{ ...program(value), kept: code }]);
   const buffer = engine.alloc(4);
   const binding = { buffer, offset: 0, bytes: 4 };
   engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [binding], scalars: [] }]);
@@ -43,7 +43,7 @@ describe('code of a kernel', () => {
     const [kernel] = engine.compile([program(3)]);
     const code = engine.codeOf(kernel!);
     for (const bad of [{}, { ...code, code: Uint8Array.of(0xff) }, { ...code, params: [1] }])
-      expect(() => engine.compile([program(5)], [bad as KeptCode])).toThrow();
+      expect(() => engine.compile([{ ...program(5), kept: bad as KeptCode }])).toThrow();
     expect(run(engine, 5, null)).toBe(5);
     engine.dispose();
   });

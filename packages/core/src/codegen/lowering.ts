@@ -7,7 +7,7 @@ import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { LoopKernel, Program } from '../ir/ir.ts';
-import type { KeptCode, TargetCaps } from '../ir/target.ts';
+import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
 import type { Parts, State } from './linearize/group.ts';
 import { linearize } from './linearize/linearize.ts';
@@ -23,8 +23,6 @@ export interface LoweredDispatch {
 export interface Lowered {
   readonly dispatches: readonly LoweredDispatch[];
   readonly temps: readonly number[];
-  /** Of dispatches kept by an earlier process, whose programs are as engines take them: what the engine made of each, or null. */
-  readonly codes?: readonly (KeptCode | null)[];
 }
 
 /** What one kind of target needs to have loop nests shaped for it. */
@@ -51,6 +49,8 @@ export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
 }
 
 /** The programs of a lowered kernel as an engine takes them. */
-export function legalPrograms({ dispatches, codes }: Lowered, caps: CodegenCaps): readonly Program[] {
-  return dispatches.map(({ program }) => (codes ? program : (caps.lowering.legalize?.(program, caps) ?? program)));
+export function legalPrograms({ dispatches }: Lowered, caps: CodegenCaps): readonly Program[] {
+  return dispatches.map(({ program }) =>
+    program.kept === undefined ? (caps.lowering.legalize?.(program, caps) ?? program) : program,
+  );
 }

@@ -4,8 +4,8 @@
  * An engine stores bytes, compiles kernel programs and runs batches of commands in order. It knows no tensor, no shape
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
-import type { Program, LoopKernel } from '../ir/ir.ts';
-import type { KeptCode, TargetCaps } from '../ir/target.ts';
+import type { KeptCode, Program, LoopKernel } from '../ir/ir.ts';
+import type { TargetCaps } from '../ir/target.ts';
 import type { Lowered, NestLowering } from '../codegen/lowering.ts';
 import type { Contraction, ProductLibrary, Way } from '../contraction/contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -136,14 +136,11 @@ export interface IEngine {
   download(from: Binding, into: Uint8Array): Promise<Uint8Array>;
   /** The same without waiting for a task turn, where the device can. */
   downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
-  /**
-   * Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. `codes`: of programs that are equal to those of
-   * an earlier process, what `codeOf` gave there, where `codeKey` was the same.
-   */
-  compile(programs: readonly Program[], codes?: readonly (KeptCode | null)[]): readonly CompiledKernel[];
+  /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
+  compile(programs: readonly Program[]): readonly CompiledKernel[];
   /** Present where code is worth keeping between processes: all that decides, beside a program, what its code is. */
   readonly codeKey?: string;
-  /** The code of a kernel, where there is a `codeKey`. */
+  /** The code of a kernel, where there is a `codeKey`. An engine with that key may be given it with an equal program (`Program.kept`). */
   codeOf?(kernel: CompiledKernel): KeptCode;
   /**
    * Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. Where the engine knows,

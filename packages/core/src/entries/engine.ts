@@ -13,7 +13,7 @@ export type {
   ReadyProgress,
   KernelSource,
 } from '../engine/engine.ts';
-export type { KeptCode } from '../ir/target.ts';
+export type { KeptCode } from '../ir/ir.ts';
 export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from '../contraction/contraction.ts';
 export { DeviceFaultError } from '../engine/device-fault.ts';

@@ -237,9 +237,14 @@ export interface Program {
   readonly cost: { readonly flops: number; readonly bytes: number };
   /** How the loops of its nest were shaped. */
   readonly transforms?: readonly Transform[] | undefined;
+  /** Of a program that an earlier process has compiled, and which is as engines take it: its code, where the engine had some to keep. */
+  readonly kept?: KeptCode | null;
   /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contraction.ts). */
   readonly product?: MatrixProduct;
 }
+
+/** What an engine made of a program, as plain data: an equal engine of another process takes it with an equal program. */
+export type KeptCode = Readonly<Record<string, string | readonly number[] | Uint8Array>>;
 
 // What a program computes, where that is a product of matrices and nothing else: enough for a library of the device to run in its
 // place. The program stays the definition, and is what runs where there is no such library.

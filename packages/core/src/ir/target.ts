@@ -6,9 +6,6 @@ import type { KNode, KOp, Program } from './ir.ts';
 /** The node, its sources ROUNDED where needed (arithmetic/rounded.ts). */
 export type KeepRounding = (e: Exprs, n: KNode) => KNode;
 
-/** What an engine made of a program, as plain data: an equal engine of another process takes it with an equal program. */
-export type KeptCode = Readonly<Record<string, string | readonly number[] | Uint8Array>>;
-
 /** Static facts about a target. What else is known of an engine extends them (engine/engine.ts). */
 export interface TargetCaps {
   /** Dtypes that tensors may have on this engine. */

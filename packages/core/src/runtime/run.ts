@@ -18,14 +18,6 @@ import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import type { UnsupportedError } from '../engine/errors.ts';
 
-/** Plans of earlier processes (stored/). */
-export interface KeptPlans {
-  /** The plan of a cone, or null. */
-  find(options: PlanOptions, cone: Cone): Plan | null;
-  /** A plan was made for one size. Called before the cone is cleared. */
-  made(engine: IEngine, cone: Cone, plan: Plan): void;
-}
-
 /** Everything kept for one engine. */
 export interface EngineState {
   readonly engine: IEngine;
@@ -40,7 +32,7 @@ export interface EngineState {
   flushes: number;
   planHits: number;
   planMisses: number;
-  /** Plans made for one size, and those that an earlier process has made. */
+  /** Plans made for one size, and plans that an earlier process has made. */
   ownPlans: number;
   keptPlans: number;
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
@@ -81,8 +73,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
-  /** Plans of earlier processes, where they are asked for. */
-  kept: KeptPlans | null = null;
+  /** Plans for one size: made, or found among those of earlier processes (stored/). */
+  makePlan: (cone: Cone, options: PlanOptions) => Plan = makePlan;
   /** Whom hints go to. */
   logger: Logger | null = usualLogger;
 }
@@ -290,19 +282,14 @@ export function planOf(state: EngineState, cone: Cone): Plan {
   }
   state.planMisses++;
   const started = performance.now();
-  const { dynamicSizes, logger, kept } = runs;
+  const { dynamicSizes, logger } = runs;
   const options = optionsOf(state);
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     state.families ??= newFamilies();
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
   }
-  if (plan === undefined) {
-    const known = kept?.find(options, cone);
-    if (known) state.keptPlans++;
-    else state.ownPlans++;
-    plan = known ?? makePlan(cone, options);
-    if (!known) kept?.made(state.engine, cone, plan);
-  }
+  if (plan === undefined) state.ownPlans++;
+  plan ??= runs.makePlan(cone, options);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;

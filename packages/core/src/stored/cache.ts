@@ -7,8 +7,8 @@ import { checkoutStamp, usualStore } from '#plan-store';
 import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import type { Cone } from '../planner/capture/cone.ts';
-import type { Plan, PlanOptions } from '../planner/plan.ts';
-import { type KeptPlans, runs } from '../runtime/run.ts';
+import { makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
+import { runs, stateOf } from '../runtime/run.ts';
 import { PolygradError } from '../shape/errors.ts';
 import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
 import { ByteWriter } from './bytes.ts';
@@ -72,7 +72,7 @@ function later(f: () => void, milliseconds: number): void {
   (timer as { unref?: () => void }).unref?.();
 }
 
-class StoredPlans implements KeptPlans, PlanCache {
+class StoredPlans implements PlanCache {
   readonly #store: PlanStore;
   readonly #limits: PlanLimits;
   /** What names of this version begin with. */
@@ -116,8 +116,22 @@ class StoredPlans implements KeptPlans, PlanCache {
     this.plans++;
   }
 
-  find(options: PlanOptions, cone: Cone): Plan | null {
-    const context = this.#stopped ? null : contextOf(options.engine);
+  /** Finds the plan of a cone, or makes it. */
+  readonly plan = (cone: Cone, options: PlanOptions): Plan => {
+    const found = this.#find(cone, options);
+    if (found === null) {
+      const made = makePlan(cone, options);
+      this.#made(options.engine, cone, made);
+      return made;
+    }
+    const state = stateOf(options.engine);
+    state.ownPlans--;
+    state.keptPlans++;
+    return found;
+  };
+
+  #find(cone: Cone, options: PlanOptions): Plan | null {
+    const context = contextOf(options.engine);
     const list = context === null ? undefined : this.#known.get(context)?.get(cone.hash);
     const entry = list?.find((each) => isFor(each, cone));
     if (list === undefined || entry === undefined) return null;
@@ -133,8 +147,8 @@ class StoredPlans implements KeptPlans, PlanCache {
     }
   }
 
-  made(engine: IEngine, cone: Cone, plan: Plan): void {
-    if (this.#stopped || plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
+  #made(engine: IEngine, cone: Cone, plan: Plan): void {
+    if (plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
     this.#waiting.push({ key: keyOf(context, cone), plan, engine });
@@ -156,7 +170,7 @@ class StoredPlans implements KeptPlans, PlanCache {
     this.#waiting.length = 0;
     this.#known.clear();
     this.plans = 0;
-    if (runs.kept === this) runs.kept = null;
+    if (runs.makePlan === this.plan) runs.makePlan = makePlan;
   }
 
   #work(): Promise<void> {
@@ -267,6 +281,6 @@ export async function usePlanCache(options: PlanCacheOptions = {}): Promise<Plan
   const limits = { bytes: mostBytes, plans: mostPlans };
   const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, prefix);
   await cache.load();
-  here.kept = cache;
+  here.makePlan = cache.plan;
   return cache;
 }

@@ -6,8 +6,8 @@
 import type { CompiledKernel } from '../engine/engine.ts';
 import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import type { Attrs } from '../graph/node.ts';
-import type { Program } from '../ir/ir.ts';
-import type { KeptCode } from '../ir/target.ts';
+import type { KeptCode, Program } from '../ir/ir.ts';
+import { programOf } from '../ir/program.ts';
 import { type Cone, viewBase, viewSpan } from '../planner/capture/cone.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import {
@@ -39,15 +39,13 @@ function writeKernel({ compiled }: KernelEntry, codes: readonly (KeptCode | null
 
 function readKernel(bytes: Uint8Array): Lowered {
   const from = new ByteReader(bytes);
-  const codes: (KeptCode | null)[] = [];
   // What they bind stands in plans.
   const dispatches = from.list((): LoweredDispatch => {
     const program = readProgram(from);
-    codes.push(readCode(from));
-    return { program, bindings: [] };
+    return { program: programOf({ ...program, kept: readCode(from) }), bindings: [] };
   });
   check(from.done, 'the end of a kernel');
-  return { dispatches, temps: [], codes };
+  return { dispatches, temps: [] };
 }
 
 function writeCode(out: ByteWriter, code: KeptCode | null): void {

@@ -120,8 +120,7 @@ export class KernelCache {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
-    const codes = fresh.flatMap(({ lowered, bindings }) => lowered!.codes ?? bindings.map(() => null));
-    const compiled = this.#engine.compile(programs, codes);
+    const compiled = this.#engine.compile(programs);
     let at = 0;
     for (const entry of fresh) {
       entry.compiled = compiled.slice(at, (at += entry.bindings.length));
