@@ -259,11 +259,12 @@ const rules: OptionRules<PlanCacheOptions> = {
  * @returns the plans in use, when all that are there are read
  * @throws ArgumentError for options that are none
  * @example
- * import { setEngine, softmax, stats, tensor } from '@polygrad/core';
+ * import '@polygrad/backend-cpu';
+ * import { softmax, stats, tensor } from '@polygrad/core';
  * import { usePlanCache } from '@polygrad/core/plans';
  * const plans = await usePlanCache({ folder: 'plans', version: '1.0' });
  * await softmax(tensor([1, 2, 3])).data();
- * stats().plansLoaded; // 0 now, 1 in the next process
+ * const { plansMade, plansLoaded } = stats(); // made by the first process, loaded by the second
  * await plans.saved();
  */
 export async function usePlanCache(options: PlanCacheOptions = {}): Promise<PlanCache> {

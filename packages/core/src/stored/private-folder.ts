@@ -32,7 +32,14 @@ interface HostProcess {
 
 const codeOf = (error: unknown): string => (error as { code?: string }).code ?? '';
 
-/** Makes the folder; says why it must not be used, or null. */
+/**
+ * Makes the folder; says why it must not be used, or null.
+ *
+ * @example
+ * import * as fs from 'node:fs';
+ * import { refusalOf } from '@polygrad/core/engine/folders';
+ * console.log(refusalOf(fs, 'own')); //=> null
+ */
 export function refusalOf(fs: SyncFiles, folder: string): string | null {
   const host = (globalThis as { process?: HostProcess }).process;
   try {
@@ -62,7 +69,15 @@ function makeFolder(fs: SyncFiles, folder: string): void {
   }
 }
 
-/** The bytes of a plain file of at most so many, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'. */
+/**
+ * The bytes of a plain file of at most so many, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'.
+ *
+ * @example
+ * import * as fs from 'node:fs';
+ * import { readPlainFile } from '@polygrad/core/engine/folders';
+ * fs.writeFileSync('plain', 'text');
+ * console.log(readPlainFile(fs, 'plain', 100)?.length, readPlainFile(fs, 'plain', 3)); //=> 4 no file
+ */
 export function readPlainFile(fs: SyncFiles, path: string, most: number): Uint8Array<ArrayBuffer> | 'no file' | null {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
   let file: number;
