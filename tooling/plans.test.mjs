@@ -57,7 +57,7 @@ describe('processes', () => {
     const files = readdirSync(folder);
     expect(files.length).toBe(one.plansMade);
     for (const name of files) {
-      expect(name).toMatch(/^[0-9a-f]{12}-[0-9a-f]{32}\.plan$/);
+      expect(name).toMatch(/^[0-9a-f]{12}-[0-9a-f]{16}-[0-9a-f]{8}-[0-9a-f]{32}\.plan$/);
       if (process.platform !== 'win32') expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
     }
     expect(await start(folder).report).toEqual({ ...one, plansMade: 0, plansLoaded: one.plansMade });

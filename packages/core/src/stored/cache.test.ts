@@ -178,6 +178,34 @@ describe('stores that fail', () => {
     expect(told[0]).toMatch(/^\[polygrad\] plans cannot be (read|kept): no space left on device$/);
   });
 
+  it('without hashes are none', async () => {
+    const { subtle } = globalThis.crypto;
+    Object.defineProperty(globalThis.crypto, 'subtle', { value: undefined, configurable: true });
+    try {
+      const store = new MemoryPlans();
+      const { plansLoaded, told } = await visit(store);
+      expect(plansLoaded).toBe(0);
+      expect(told).toEqual([expect.stringMatching(/crypto.subtle is missing/)]);
+    } finally {
+      Object.defineProperty(globalThis.crypto, 'subtle', { value: subtle, configurable: true });
+    }
+  });
+
+  it('are written to by all plans, whenever they are made', async () => {
+    const store = new MemoryPlans();
+    await asProcess(reference(), { store }, async () => {
+      for (let n = 1; n < 6; n++) {
+        const y = pg.scope(() => Array.from({ length: n }).reduce((t: pg.Tensor) => t.exp(), pg.zeros([2])));
+        await y.data();
+        y.dispose();
+        // Writing goes on by itself, and may have just ended.
+        await new Promise((resolve) => setTimeout(resolve, n % 2 === 0 ? 60 : 1));
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(store.files.size).toBe(pg.stats().plansMade);
+    });
+  });
+
   it('that cannot remove what is damaged do no harm', async () => {
     const store = failing('remove');
     const { values } = await visit(store);

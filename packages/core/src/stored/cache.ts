@@ -13,7 +13,7 @@ import { PolygradError } from '../shape/errors.ts';
 import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
 import { ByteWriter } from './bytes.ts';
 import { contextOf, format } from './context.ts';
-import { type Entry, isFor, keyOf, seal, sha256, unseal } from './entries.ts';
+import { type Entry, isFor, keyOf, placeOf, seal, sha256, unseal, unsealNow } from './entries.ts';
 import { type Pause, readPlan, writePlan } from './plans.ts';
 import type { PlanLimits, PlanStore } from './store.ts';
 import { version } from './version.ts';
@@ -62,6 +62,9 @@ const mostWaiting = 512;
 const turn = 4;
 const delay = 20;
 
+/** How long the last part of a name is, which tells entries of one place apart. */
+const nameLength = 32;
+
 function hex(bytes: Uint8Array, count: number): string {
   return Array.from(bytes.subarray(0, count), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
@@ -76,44 +79,81 @@ class StoredPlans implements PlanCache {
   readonly #store: PlanStore;
   readonly #limits: PlanLimits;
   /** What names of this version begin with. */
-  readonly #prefix: string;
+  #prefix = '';
   readonly #logger: () => Logger | null;
-  readonly #known = new Map<string, Map<number, Held[]>>();
+  /** Entries by place, and names of those that were not read yet. */
+  readonly #known = new Map<string, Held[]>();
+  readonly #names = new Map<string, string[]>();
   readonly #waiting: Made[] = [];
   readonly #written = new Set<string>();
   #working: Promise<void> | null = null;
+  /** Writing will begin, or go on. */
+  #isDue = false;
   #told = false;
   #stopped = false;
   plans = 0;
 
-  constructor(store: PlanStore, limits: PlanLimits, prefix: string) {
+  constructor(store: PlanStore, limits: PlanLimits) {
     this.#store = store;
     this.#limits = limits;
-    this.#prefix = prefix;
     const here = runs;
     this.#logger = () => here.logger;
   }
 
-  async load(): Promise<void> {
+  /** Reads what is there. False where plans can be neither found nor kept. */
+  async load(own = ''): Promise<boolean> {
+    const ofCheckout = own === '' && version === '0.0.0';
+    const whole = [format, version, own, ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
     try {
-      for (const { name, bytes } of await this.#store.load(this.#prefix, this.#limits)) {
-        const entry = await unseal(bytes);
-        if (entry === null) this.#refuse(name, 'it is damaged');
-        else this.#add({ ...entry, name });
+      this.#prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
+    } catch {
+      this.#tell('plans are not kept: crypto.subtle is missing, which pages have on HTTPS and localhost');
+      return false;
+    }
+    const { atHand } = this.#store;
+    try {
+      if (atHand === undefined) {
+        for (const { name, bytes } of await this.#store.load(this.#prefix, this.#limits)) {
+          this.plans++;
+          this.#take(name, await unseal(bytes));
+        }
+        return true;
+      }
+      for (const name of await atHand.names(this.#prefix)) {
+        const place = name.slice(this.#prefix.length, -nameLength);
+        this.#names.set(place, [...(this.#names.get(place) ?? []), name]);
+        this.plans++;
       }
     } catch (error) {
       this.#tell(`plans cannot be read: ${error instanceof Error ? error.message : error}`);
     }
+    return true;
   }
 
-  #add(entry: Held): void {
-    const { context, hash } = entry;
-    let plans = this.#known.get(context);
-    if (plans === undefined) this.#known.set(context, (plans = new Map()));
-    const list = plans.get(hash);
-    if (list === undefined) plans.set(hash, [entry]);
-    else list.push(entry);
-    this.plans++;
+  #take(name: string, entry: Entry | null): void {
+    if (entry === null) {
+      this.#refuse(name, 'it is damaged');
+      return;
+    }
+    const place = placeOf(entry.context, entry.hash);
+    this.#known.set(place, [...(this.#known.get(place) ?? []), { ...entry, name }]);
+  }
+
+  /** Reads what has the place and was not read yet. */
+  #read(place: string): void {
+    const names = this.#names.get(place);
+    const { atHand } = this.#store;
+    if (names === undefined || atHand === undefined) return;
+    this.#names.delete(place);
+    for (const name of names) {
+      try {
+        const bytes = atHand.read(name);
+        if (bytes === null) this.plans--;
+        else this.#take(name, unsealNow(bytes, atHand.sha256));
+      } catch (error) {
+        this.#refuse(name, error instanceof Error ? error.message : String(error));
+      }
+    }
   }
 
   /** Finds the plan of a cone, or makes it. */
@@ -132,8 +172,11 @@ class StoredPlans implements PlanCache {
 
   #find(cone: Cone, options: PlanOptions): Plan | null {
     const context = contextOf(options.engine);
-    const list = context === null ? undefined : this.#known.get(context)?.get(cone.hash);
-    const entry = list?.find((each) => isFor(each, cone));
+    if (context === null) return null;
+    const place = placeOf(context, cone.hash);
+    this.#read(place);
+    const list = this.#known.get(place);
+    const entry = list?.find((each) => isFor(each, context, cone));
     if (list === undefined || entry === undefined) return null;
     try {
       return readPlan(entry.plan, cone, options);
@@ -141,18 +184,22 @@ class StoredPlans implements PlanCache {
       // A lost device, or code on its way, says nothing of the plan.
       if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
       list.splice(list.indexOf(entry), 1);
-      this.plans--;
       this.#refuse(entry.name, error instanceof Error ? error.message : String(error));
       return null;
     }
   }
 
   #made(engine: IEngine, cone: Cone, plan: Plan): void {
-    if (plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
+    if (this.#stopped || plan.size !== 0 || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
     this.#waiting.push({ key: keyOf(context, cone), plan, engine });
-    if (this.#waiting.length === 1 && this.#working === null) later(() => void this.#work(), delay);
+    if (this.#isDue) return;
+    this.#isDue = true;
+    later(() => {
+      this.#isDue = false;
+      void this.#work();
+    }, delay);
   }
 
   async saved(): Promise<void> {
@@ -169,6 +216,7 @@ class StoredPlans implements PlanCache {
     this.#stopped = true;
     this.#waiting.length = 0;
     this.#known.clear();
+    this.#names.clear();
     this.plans = 0;
     if (runs.makePlan === this.plan) runs.makePlan = makePlan;
   }
@@ -211,19 +259,22 @@ class StoredPlans implements PlanCache {
       await this.#store.save(name, await seal({ ...key, plan: bytes }), this.#limits);
   }
 
-  async #nameOf({ context, key, primitives }: Made['key']): Promise<string> {
+  async #nameOf({ context, hash, key, primitives }: Made['key']): Promise<string> {
     const out = new ByteWriter();
     out.text(context);
     out.text(primitives.join());
     out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
-    return this.#prefix + hex(await sha256(out.take()), 16);
+    return this.#prefix + placeOf(context, hash) + hex(await sha256(out.take()), nameLength / 2);
   }
 
   /** An entry that cannot be used is no longer there. */
   #refuse(name: string, why: string): void {
     this.#tell(`a kept plan is not used, and is made anew: ${why}`);
+    this.plans--;
     this.#written.delete(name);
-    this.#store.remove(name).catch(() => {});
+    Promise.resolve()
+      .then(() => this.#store.remove(name))
+      .catch(() => {});
   }
 
   #tell(text: string): void {
@@ -271,17 +322,8 @@ export async function usePlanCache(options: PlanCacheOptions = {}): Promise<Plan
   checkFields('usePlanCache', options, rules);
   const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
   const here = runs;
-  const ofCheckout = options.version === undefined && version === '0.0.0';
-  const whole = [
-    format,
-    version,
-    options.version ?? '',
-    ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : '',
-  ];
-  const prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
   const limits = { bytes: mostBytes, plans: mostPlans };
-  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, prefix);
-  await cache.load();
-  here.makePlan = cache.plan;
+  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits);
+  if (await cache.load(options.version)) here.makePlan = cache.plan;
   return cache;
 }

@@ -28,13 +28,29 @@ export function keyOf(context: string, cone: Cone): Omit<Entry, 'plan'> {
   return { context, hash: cone.hash, key: data.slice(0, length), primitives: [...primitives] };
 }
 
-/** True if the entry, of this context and hash, is for the cone. */
-export function isFor({ key, primitives }: Entry, cone: Cone): boolean {
+/** True if the entry is for the cone. */
+export function isFor({ context, key, primitives }: Entry, own: string, cone: Cone): boolean {
+  if (context !== own) return false;
   const { data, length } = cone.key;
   if (key.length !== length) return false;
   for (let i = 0; i < length; i++) if (key[i] !== data[i]) return false;
   return primitives.every(([id, name]) => definitionAt(id)?.op === name);
 }
+
+/** Where entries for a context and a hash of a cone are found: what their names begin with, after the version. Others seldom share it. */
+export function placeOf(context: string, hash: number): string {
+  let a = 0x811c9dc5;
+  let b = context.length;
+  for (let i = 0; i < context.length; i++) {
+    const code = context.charCodeAt(i);
+    a = Math.imul(a ^ code, 0x01000193);
+    b = Math.imul(b ^ code, 0x85ebca6b);
+    b ^= b >>> 13;
+  }
+  return `${hex32(a)}${hex32(b)}-${hex32(hash)}-`;
+}
+
+const hex32 = (x: number): string => (x >>> 0).toString(16).padStart(8, '0');
 
 const magic = new TextEncoder().encode('PGPLAN1\n');
 const hashBytes = 32;
@@ -65,11 +81,24 @@ export async function seal({ context, hash, key, primitives, plan }: Entry): Pro
   return file;
 }
 
+/** What a file has besides its hash, or null for something else. */
+function bodyOf(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
+  return file.length <= bodyAt || magic.some((byte, i) => file[i] !== byte) ? null : file.subarray(bodyAt);
+}
+
 /** The entry of a file, or null for one that is not whole, or is something else. */
 export async function unseal(file: Uint8Array<ArrayBuffer>): Promise<Entry | null> {
-  if (file.length <= bodyAt || magic.some((byte, i) => file[i] !== byte)) return null;
-  const body = file.subarray(bodyAt);
-  const found = await sha256(body);
+  const body = bodyOf(file);
+  return body === null ? null : entryOf(file, body, await sha256(body));
+}
+
+/** The same without waiting. */
+export function unsealNow(file: Uint8Array<ArrayBuffer>, hash: (bytes: Uint8Array) => Uint8Array): Entry | null {
+  const body = bodyOf(file);
+  return body === null ? null : entryOf(file, body, hash(body));
+}
+
+function entryOf(file: Uint8Array, body: Uint8Array, found: Uint8Array): Entry | null {
   if (found.some((byte, i) => file[magic.length + i] !== byte)) return null;
   try {
     const from = new ByteReader(body);

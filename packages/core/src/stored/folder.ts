@@ -4,7 +4,7 @@
  * Only the user may read the folder and its files. Files are written under another name and renamed, so readers never see half of one.
  */
 import { readPlainFile, refusalOf, type SyncFiles } from './private-folder.ts';
-import { type PlanLimits, type PlanStore, type StoredEntry, within } from './store.ts';
+import { type PlanLimits, type PlansAtHand, type PlanStore, type StoredEntry, within } from './store.ts';
 
 interface FileStatus {
   readonly size: number;
@@ -23,6 +23,9 @@ interface NodeFiles extends SyncFiles {
     stat(path: string): Promise<FileStatus>;
   };
 }
+interface NodeCrypto {
+  createHash(name: 'sha256'): { update(bytes: Uint8Array): { digest(): Uint8Array } };
+}
 interface NodeProcess {
   readonly pid: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -32,6 +35,8 @@ interface NodeProcess {
 
 const ending = '.plan';
 const beside = '.part';
+/** No entry is larger. */
+const mostBytes = 2 ** 28;
 /** What a process that ended has left beside its files is deleted so many milliseconds later. */
 const leftAfter = 3_600_000;
 /** Most writes between two looks at the size of the folder; fewer where it is to hold few entries. */
@@ -39,11 +44,12 @@ const mostWritesBetween = 32;
 
 const host = (): NodeProcess | undefined => (globalThis as { process?: NodeProcess }).process;
 
-function filesOf(): NodeFiles {
-  const fs = host()?.getBuiltinModule?.('node:fs') as NodeFiles | undefined;
-  if (fs === undefined) throw new Error('folders of plans need Node 20.16');
-  return fs;
+function moduleOf<T>(name: string): T {
+  const found = host()?.getBuiltinModule?.(name);
+  if (found === undefined) throw new Error('folders of plans need Node 20.16');
+  return found as T;
 }
+const filesOf = (): NodeFiles => moduleOf('node:fs');
 
 /** The folder used where none is named. */
 function usualFolder(): string {
@@ -93,14 +99,29 @@ class PlanFolder implements PlanStore {
     return found.sort((a, b) => b.time - a.time);
   }
 
+  readonly atHand: PlansAtHand = {
+    names: async (prefix) => {
+      this.#check();
+      return (await this.#fs.promises.readdir(this.#folder)).flatMap((name) =>
+        name.startsWith(prefix) && name.endsWith(ending) ? [name.slice(0, -ending.length)] : [],
+      );
+    },
+    read: (name) => {
+      const bytes = readPlainFile(this.#fs, this.#path(name + ending), mostBytes);
+      if (bytes === null || bytes === 'no file') return null;
+      const { buffer, byteOffset, length } = bytes;
+      return new Uint8Array(buffer, byteOffset, length);
+    },
+    sha256: (bytes) => moduleOf<NodeCrypto>('node:crypto').createHash('sha256').update(bytes).digest(),
+  };
+
   async load(prefix: string, limits: PlanLimits): Promise<readonly StoredEntry[]> {
     this.#check();
     const files = (await this.#files()).filter(({ name }) => name.startsWith(prefix) && name.endsWith(ending));
-    return within(files, limits).flatMap(({ name }) => {
-      const bytes = readPlainFile(this.#fs, this.#path(name), limits.bytes);
-      if (bytes === null || bytes === 'no file') return [];
-      const { buffer, byteOffset, length } = bytes;
-      return [{ name: name.slice(0, -ending.length), bytes: new Uint8Array(buffer, byteOffset, length) }];
+    return within(files, limits).flatMap(({ name: file }) => {
+      const name = file.slice(0, -ending.length);
+      const bytes = this.atHand.read(name);
+      return bytes === null ? [] : [{ name, bytes }];
     });
   }
 
