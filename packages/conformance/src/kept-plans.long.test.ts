@@ -1,0 +1,74 @@
+/** The suite with plans of an earlier engine: all that is read is the same bits. */
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import { getEngine, setEngine, stats } from '@polygrad/core';
+import type { Binding, IEngine } from '@polygrad/core/engine';
+import { type PlanStore, type StoredEntry, usePlanCache } from '@polygrad/core/plans';
+import { createReferenceEngine } from '@polygrad/testing';
+import { expect, it } from 'vitest';
+import { runConformance } from './run.ts';
+
+/** Entries in memory. */
+class MemoryPlans implements PlanStore {
+  readonly files = new Map<string, Uint8Array<ArrayBuffer>>();
+  removed = 0;
+  async load(prefix: string): Promise<readonly StoredEntry[]> {
+    return [...this.files].flatMap(([name, bytes]) => (name.startsWith(prefix) ? [{ name, bytes }] : []));
+  }
+  async save(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.files.set(name, bytes);
+  }
+  async remove(name: string): Promise<void> {
+    this.files.delete(name);
+    this.removed++;
+  }
+}
+
+/** The suite on an engine with these plans: what each case read, and how many plans were made and found. */
+async function pass(engine: IEngine, store: PlanStore, sample: number) {
+  const reads: Buffer[] = [];
+  const cases = new Map<string, { outcome: string; reads: Buffer[] }>();
+  const listening = new Proxy(engine, {
+    get(target, key) {
+      if (key === 'download')
+        return async (from: Binding, into: Uint8Array): Promise<Uint8Array> => {
+          const bytes = await target.download(from, into);
+          reads.push(Buffer.from(bytes.slice(0, from.bytes)));
+          return bytes;
+        };
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  await setEngine(listening);
+  const plans = await usePlanCache({ store, version: 'suite', mostBytes: 2 ** 32, mostPlans: 1_000_000 });
+  const onResult = ({ name, outcome }: { name: string; outcome: string }): void => {
+    cases.set(name, { outcome, reads: reads.splice(0) });
+  };
+  const report = await runConformance({ engine: listening, sample, goldens: null, onResult });
+  const { plansMade, plansLoaded } = stats(getEngine());
+  await plans.saved();
+  plans.stop();
+  engine.dispose();
+  expect(report.failed).toBe(0);
+  return { cases, plansMade, plansLoaded };
+}
+
+const engines: readonly [string, number, () => IEngine | Promise<IEngine>][] = [
+  ['CPU engine', 31, () => createCpuEngine({ threads: 1 })],
+  ['CPU engine, threads', 47, () => createCpuEngine({ threads: 2 })],
+  ['reference engine', 61, () => createReferenceEngine()],
+  ['reference engine with groups', 61, () => createReferenceEngine({ simt: true })],
+];
+
+it.each(engines)('%s', async (_, sample, make) => {
+  const store = new MemoryPlans();
+  const fresh = await pass(await make(), store, sample);
+  expect(fresh.plansLoaded).toBe(0);
+  // Plans that wait to be written are let go while there are too many: a second pass writes the others.
+  await pass(await make(), store, sample);
+  const kept = await pass(await make(), store, sample);
+  expect(kept.plansLoaded).toBeGreaterThan(0.5 * fresh.plansMade);
+  expect(store.removed).toBe(0);
+  expect([...kept.cases.keys()]).toEqual([...fresh.cases.keys()]);
+  for (const [name, one] of fresh.cases) expect(kept.cases.get(name), name).toEqual(one);
+});
