@@ -309,7 +309,7 @@ const rules: OptionRules<PlanCacheOptions> = {
  *
  * @returns the plans in use, when all that are there are read
  * @throws ArgumentError for options that are none
- * @example
+ * @example no-run: it would find what it wrote; docs/plan-cache.md has one that runs
  * import '@polygrad/backend-cpu';
  * import { softmax, stats, tensor } from '@polygrad/core';
  * import { usePlanCache } from '@polygrad/core/plans';

@@ -5,7 +5,6 @@
  */
 import type { CompiledKernel } from '../engine/engine.ts';
 import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
-import type { Attrs } from '../graph/node.ts';
 import type { KeptCode, Program } from '../ir/ir.ts';
 import { programOf } from '../ir/program.ts';
 import { type Cone, viewBase, viewSpan } from '../planner/capture/cone.ts';
@@ -199,7 +198,7 @@ class Places {
   checkScalar(local: number, dtype: DType): void {
     const node = this.cone.nodes[local];
     check(local < this.cone.count && node?.op === 'scalar' && node.storage === null, 'a scalar');
-    check((typeof (node.attr as Attrs['scalar']).value === 'bigint') === isLong(dtype), 'the dtype of a scalar');
+    check(isLong(node.dtype) === isLong(dtype), 'the dtype of a scalar');
   }
 }
 

@@ -35,7 +35,7 @@ const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 
 /**
  * Makes the folder; says why it must not be used, or null.
  *
- * @example
+ * @example no-run: makes a folder
  * import * as fs from 'node:fs';
  * import { refusalOf } from '@polygrad/core/engine/folders';
  * console.log(refusalOf(fs, 'own')); //=> null
@@ -75,8 +75,7 @@ function makeFolder(fs: SyncFiles, folder: string): void {
  * @example
  * import * as fs from 'node:fs';
  * import { readPlainFile } from '@polygrad/core/engine/folders';
- * fs.writeFileSync('plain', 'text');
- * console.log(readPlainFile(fs, 'plain', 100)?.length, readPlainFile(fs, 'plain', 3)); //=> 4 no file
+ * console.log(readPlainFile(fs, 'nowhere', 100), readPlainFile(fs, '.', 100)); //=> null no file
  */
 export function readPlainFile(fs: SyncFiles, path: string, most: number): Uint8Array<ArrayBuffer> | 'no file' | null {
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
