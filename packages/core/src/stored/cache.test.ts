@@ -1,4 +1,5 @@
 /** Plans of another process: found where all that decides them is the same, and as good as none where anything is wrong with them. */
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import { readNode } from '../runtime/reading.ts';
 import { uploadNode } from '../runtime/upload.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { unseal } from './entries.ts';
+import { version } from './version.ts';
 import { asProcess, type Inside, MemoryPlans } from './fixtures/processes.ts';
 
 const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => ((i * 7) % 11) - 5);
@@ -157,6 +159,11 @@ describe('plans of another process', () => {
       expect(pg.memory().numBuffers).toBe(0);
     });
   });
+});
+
+it('plans know the version of the packages', () => {
+  const { version: packaged } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  expect(version).toBe(packaged);
 });
 
 describe('stores that fail', () => {
