@@ -9,7 +9,7 @@ import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
 import { uploadNode } from '../../runtime/upload.ts';
 import { collected } from '../capture/fixtures/collected.ts';
-import { guesses } from './always.ts';
+import { guesses, severalOf } from './always.ts';
 import { matches, sampleOf, type Sizes } from './sizes.ts';
 
 beforeEach(async () => {
@@ -66,6 +66,23 @@ describe('guesses', () => {
     // What has no elements has no groups of axes.
     const nothing = p.reshape(p.neg(p.expand(leaf(1, 0), [3, 0])), [0, 3]);
     expect([...guessed(p.concat([nothing, p.neg(leaf(4, 3))], 0)).keys()]).toEqual([4]);
+  });
+
+  it('takes two that change on their own, joined and apart', () => {
+    const several = (node: Node): Sizes | null => {
+      const cone = collected([node]);
+      const now = sampleOf(cone);
+      return severalOf([...guesses(cone, now, 0)], cone, now);
+    };
+    const graph = (n: number, m: number): Node => {
+      const x = p.mul(leaf(n, m), p.constant(1 / (n * m), 'float32', [n, m]));
+      return p.add(p.reduce(p.reshape(x, [n * m]), 'sum', [0]), p.reduce(x, 'sum', [0, 1]));
+    };
+    const sizes = several(graph(5, 14))!;
+    expect([...sizes.n].sort((a, b) => a - b)).toEqual([5, 14]);
+    expect(matches(sizes, collected([graph(7, 9)]))).toEqual(sizes.n[0] === 5 ? [7, 9] : [9, 7]);
+    // One of two that are joined is none.
+    expect(several(p.concat([p.neg(leaf(4)), p.neg(leaf(6))], 0))).toBeNull();
   });
 
   it('takes nothing that the rules of shapes do not allow', () => {

@@ -1,8 +1,8 @@
 /**
- * Sizes at the first sight of a form, for tests (`setDynamicSizes('always')`): which of its extents may be a size, guessed.
+ * Sizes at the first sight of a form, for tests (`setDynamicSizes('always')`): which of its extents may be sizes, guessed.
  *
  * What is guessed is a flush before this one, at another size: every extent that equals one number is that size, and what is computed from it
- * follows by the rules of shapes. The comparison with it (sizes.ts) is that of two flushes that were. A wrong guess costs a plan.
+ * follows by the rules of shapes. Where two numbers may change on their own, both are sizes. The comparison with it (sizes.ts) is that of two flushes that were. A wrong guess costs a plan.
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -58,9 +58,9 @@ export function severalOf(all: readonly Sizes[], cone: Cone, now: Sample): Sizes
 
 /** A sample in which two sizes are others, of samples in which one is. */
 function together(now: Sample, a: Sample, b: Sample): Sample {
-  const key = Int32Array.from(now.key, (x, at) => other2(x, a.key[at]!, b.key[at]!));
+  const key = Int32Array.from(now.key, (x, at) => bothChanged(x, a.key[at]!, b.key[at]!));
   const merge = (x: unknown, y: unknown, z: unknown): unknown => {
-    if (typeof x === 'number' && typeof y === 'number' && typeof z === 'number') return other2(x, y, z);
+    if (typeof x === 'number' && typeof y === 'number' && typeof z === 'number') return bothChanged(x, y, z);
     if (x === null || typeof x !== 'object') return Object.is(x, y) ? z : y;
     const entries = Object.entries(x).map(([name, value]): [string, unknown] => [
       name,
@@ -74,7 +74,7 @@ function together(now: Sample, a: Sample, b: Sample): Sample {
 }
 
 /** A number in which one size became another, and in which a second one did. */
-const other2 = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
+const bothChanged = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
 
 /** Extents of two and more of what a cone begins with, ascending. */
 function extentsOf(cone: Cone): number[] {
