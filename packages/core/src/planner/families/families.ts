@@ -134,7 +134,7 @@ export class PlanFamilies {
     const { stretches } = sizes!;
     if (stretches === null) return null;
     try {
-      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range));
+      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range, options.engine.caps.simt));
       this.made++;
       return plan;
     } catch (error) {
@@ -284,7 +284,13 @@ function capacityFor(high: number, { sample, holes, factors, axes }: Sizes): num
 }
 
 /** The cone at the capacity of a class. */
-function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, range: SizeClass): SizedCone {
+function sizedCone(
+  sizes: Sizes,
+  counts: ReadonlyMap<number, number>,
+  before: Sample,
+  range: SizeClass,
+  simt: boolean,
+): SizedCone {
   const { sample, n, axes, bound } = sizes;
   const { low, high } = range;
   const capacity = capacityFor(high, sizes);
@@ -296,7 +302,7 @@ function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sa
     low,
     high,
     stretches,
-    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
+    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape, simt),
     bytesAt: (node, elementBytes, start) => bytesAt(capacity, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
