@@ -11,7 +11,8 @@
  */
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
-import type { PrimitiveName } from '../../graph/node.ts';
+import type { Node, PrimitiveName } from '../../graph/node.ts';
+import { isFloat } from '../../shape/dtype.ts';
 import { showShape } from '../../shape/errors.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
@@ -132,9 +133,9 @@ export class PlanFamilies {
 
   #make({ sizes, sample }: Form, cone: Cone, range: SizeClass, options: PlanOptions): Plan | null {
     const { stretches } = sizes!;
-    if (stretches === null) return null;
+    if (stretches === null || (!options.engine.caps.simt && lacksFixed(sizes!, cone, range))) return null;
     try {
-      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range, options.engine.caps.simt));
+      const plan = makePlan(cone, options, sizedCone(sizes!, stretches, sample, range));
       this.made++;
       return plan;
     } catch (error) {
@@ -265,6 +266,17 @@ function classOf(n: number): SizeClass {
   return { low, high: (n < wideBelow ? 4 : 2) * low - 1 };
 }
 
+/** Products of matrices from which on a plan for each size takes less than tiles save. */
+const manyProducts: number = 2 ** 23;
+
+/** True for a large product of which no loop has a fixed length: vectors of processors run along such loops, and tiles with them. */
+function lacksFixed({ axes }: Sizes, { count, nodes }: Cone, { high }: SizeClass): boolean {
+  const isSized = ({ index, shape }: Node): boolean =>
+    axes[index]?.every((factor, axis) => factor > 0 || shape[axis] === 1) ?? false;
+  const many = high ** 3 < manyProducts ? [] : (nodes.slice(0, count) as Node[]);
+  return many.some((n) => n.op === 'dotGeneral' && !n.storage && isFloat(n.dtype) && [n, ...n.src].every(isSized));
+}
+
 function isPrime(x: number): boolean {
   for (let d = 2; d * d <= x; d++) if (x % d === 0) return false;
   return true;
@@ -284,13 +296,7 @@ function capacityFor(high: number, { sample, holes, factors, axes }: Sizes): num
 }
 
 /** The cone at the capacity of a class. */
-function sizedCone(
-  sizes: Sizes,
-  counts: ReadonlyMap<number, number>,
-  before: Sample,
-  range: SizeClass,
-  simt: boolean,
-): SizedCone {
+function sizedCone(sizes: Sizes, counts: ReadonlyMap<number, number>, before: Sample, range: SizeClass): SizedCone {
   const { sample, n, axes, bound } = sizes;
   const { low, high } = range;
   const capacity = capacityFor(high, sizes);
@@ -302,7 +308,7 @@ function sizedCone(
     low,
     high,
     stretches,
-    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape, simt),
+    check: (op, attr, src, shape) => checkExtents(capacity, op, attr, src, shape),
     bytesAt: (node, elementBytes, start) => bytesAt(capacity, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),

@@ -7,8 +7,7 @@
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import { isFloat } from '../../shape/dtype.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import type { Shape } from '../../shape/view.ts';
 import { type PlanNode, SizesRefused } from '../capture/plan-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 
@@ -142,32 +141,13 @@ export function checkExtents(
   attr: unknown,
   src: readonly PlanNode[],
   shape: Shape,
-  simt: boolean,
 ): void {
-  if (op === 'dotGeneral' && !simt && !hasFixed(capacity, attr as Attrs['dotGeneral'], src, shape))
-    throw new SizesRefused(`${op} of shape [${shape}]`);
   if (op === 'reshape' || op === 'expand' || src.length === 0) return;
   shape.forEach((n, axis) => {
     if (n === 0 || n % capacity !== 0) return;
     if (!src.some((s) => s.shape.includes(n)) || isSum(op, attr, src[0]!.shape, shape, axis))
       throw new SizesRefused(`${op} of shape [${shape}]`);
   });
-}
-
-/** Products from which on a plan for each size takes less than tiles save. */
-const manyProducts: number = 2 ** 24;
-
-/** True if a product of matrices has a loop of fixed length, along which vectors of processors run, or is too small for that to count. */
-function hasFixed(
-  capacity: number,
-  { lhsContract }: Attrs['dotGeneral'],
-  src: readonly PlanNode[],
-  shape: Shape,
-): boolean {
-  const [x] = src as [PlanNode];
-  const depth = lhsContract.reduce((n, axis) => n * x.shape[axis]!, 1);
-  if (sizeOf(shape) * depth < manyProducts || !isFloat(x.dtype)) return true;
-  return src.some((s) => s.shape.some((n) => n > 1 && n % capacity !== 0));
 }
 
 /** True if the length of an axis is a sum, or begins with one. */
