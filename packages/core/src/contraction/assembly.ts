@@ -42,10 +42,10 @@ export class Assembly {
   }
 
   /**
-   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by this; null: the default choices are made. `product`: what it computes,
+   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by these; null: the default choices are made. `product`: what it computes,
    * with slots of the PARAMs that `stores` have.
    */
-  add(suffix: string, stores: readonly LoopStore[], shaped: Transform | null, product?: MatrixProduct): void {
+  add(suffix: string, stores: readonly LoopStore[], shaped: readonly Transform[] | null, product?: MatrixProduct): void {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
@@ -60,7 +60,7 @@ export class Assembly {
       stores: stores.map((s) => rewriter.store(s)),
     };
     const linear = linearize(
-      shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: [shaped] },
+      shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: shaped },
       this.#caps,
     );
     const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };

@@ -69,7 +69,7 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
   assembly.add(
     '',
     simtNest(e, { problem, tile, stores, reduce: c.reduce, part }),
-    step('tile', order, [], [nameOf(tile)]),
+    [step('tile', order, [], [nameOf(tile)])],
   );
   memory?.finish();
   return assembly.result();
