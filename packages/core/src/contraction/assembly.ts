@@ -45,7 +45,12 @@ export class Assembly {
    * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by these; null: the default choices are made. `product`: what it computes,
    * with slots of the PARAMs that `stores` have.
    */
-  add(suffix: string, stores: readonly LoopStore[], shaped: readonly Transform[] | null, product?: MatrixProduct): void {
+  add(
+    suffix: string,
+    stores: readonly LoopStore[],
+    shaped: readonly Transform[] | null,
+    product?: MatrixProduct,
+  ): void {
     const used = paramsOf(stores);
     const rewriter = new Rewriter(this.#e, new Map());
     const params = used.map((p, slot) => {
