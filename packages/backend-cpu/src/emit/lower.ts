@@ -5,18 +5,9 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import {
-  findRareSides,
-  findRuns,
-  isGather,
-  lanesOfPart,
-  operandsOf,
-  pickColumn,
-  pickWindows,
-  type RareSide,
-  type RunPlace,
-} from '@polygrad/core/engine/shaping';
+import { findRareSides, operandsOf, type RareSide } from '@polygrad/core/engine/shaping';
 import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
+import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from '@polygrad/core/kernel/windows';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
 import { Addresses, type LoopVar } from './address.ts';

@@ -1,8 +1,8 @@
 /**
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
-import type { Column, Pick, Run, Window } from '@polygrad/core/engine/shaping';
 import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
+import type { Column, Pick, Run, Window } from '@polygrad/core/kernel/windows';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';

@@ -42,13 +42,13 @@ export class Assembly {
   }
 
   /**
-   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by this; null: the default choices are made. `product`: what it computes,
+   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by these; null: the default choices are made. `product`: what it computes,
    * with slots of the PARAMs that `stores` have. `inside`: what is written in place of the loops, with no other PARAMs than the stores.
    */
   add(
     suffix: string,
     stores: readonly LoopStore[],
-    shaped: Transform | null,
+    shaped: readonly Transform[] | null,
     product?: MatrixProduct,
     inside?: Inside,
   ): void {
@@ -66,7 +66,7 @@ export class Assembly {
       stores: stores.map((s) => rewriter.store(s)),
     };
     const linear = linearize(
-      shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: [shaped] },
+      shaped === null ? optimize(kernel, this.#caps) : { ...kernel, transforms: shaped },
       this.#caps,
       inside && { ...inside, values: inside.values.map((v) => rewriter.node(v)) },
     );

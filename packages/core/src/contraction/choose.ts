@@ -3,24 +3,39 @@
  *
  * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
  */
+import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import {
-  copyElement,
+  accessAround,
+  accessScattered,
+  accessStrides,
+  accessVectors,
+  copyComputed,
+  copyComputedOther,
+  copyFar,
+  copyOther,
+  copySame,
   crowdedLines,
-  dotResult,
-  dotSlowdown,
-  epilogueAccess,
+  dotAligned,
+  dotLane,
+  dotMemory,
+  dotOther,
   farBytes,
+  farColumns,
+  farMostRows,
+  farOrder,
+  farRows,
   groupCopy,
   heightCost,
   leastVector,
-  lineBytes,
-  linesThatStay,
   lookUpPart,
   mostCopiedTiles,
   oneVector,
   overfullLines,
-  ownCopiesFar,
-  ownCopiesNear,
+  ownColumns,
+  ownOrder,
+  ownRows,
+  ownShortColumns,
+  ownShortSum,
   type ProductCosts,
   productCosts,
   sharedSlowdown,
@@ -126,7 +141,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
                 rowWay,
                 columnWay,
                 slower,
-                resultsOf(c) * (dotResult.memory + lanes * dotResult.lane + c.indices.length),
+                resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length),
               );
             }
           }
@@ -161,18 +176,18 @@ function ownCopies(
   const width = column.arg.extent;
   const near = rows.bytes + columns.bytes + results * columns.elementBytes <= nearBytes;
   // Fewer columns make too few groups; short sums read them in place.
-  const isShort = sizeOf(c.k) <= ownCopiesNear.shortSum;
-  const suits = width >= ownCopiesNear.columns || (width >= ownCopiesNear.shortColumns && isShort);
-  if (near && height >= ownCopiesNear.rows && suits && !columns.hasWindows)
-    return { order: ownCopiesNear.order * columns.size, instead: true };
-  if (height < ownCopiesFar.rows || height > ownCopiesFar.mostRows || width < ownCopiesFar.columns) return null;
-  return { order: ownCopiesFar.order * results * c.indices.length, instead: false };
+  const isShort = sizeOf(c.k) <= ownShortSum;
+  const suits = width >= ownColumns || (width >= ownShortColumns && isShort);
+  if (near && height >= ownRows && suits && !columns.hasWindows)
+    return { order: ownOrder * columns.size, instead: true };
+  if (height < farRows || height > farMostRows || width < farColumns) return null;
+  return { order: farOrder * results * c.indices.length, instead: false };
 }
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */
 function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
-  return apart.every((s) => s % lanes === 0) ? dotSlowdown.aligned : dotSlowdown.other;
+  return apart.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
 /** Tiles of elementwise products load a vector for each of them. */
@@ -213,8 +228,8 @@ function epilogueCost(c: Contraction, column: Range): number {
   for (const index of c.indices) {
     const form = linearOf(index);
     const at = form.terms.indexOf(column);
-    if (at >= 0) cost += form.coefs[at] === 1 ? epilogueAccess.vectors : epilogueAccess.strides;
-    else cost += c.free.has(index, column) ? epilogueAccess.scattered : epilogueAccess.around;
+    if (at >= 0) cost += form.coefs[at] === 1 ? accessVectors : accessStrides;
+    else cost += c.free.has(index, column) ? accessScattered : accessAround;
   }
   return cost * resultsOf(c);
 }
@@ -295,10 +310,9 @@ export interface Way {
 function copyCost(x: Operand, innermost: Range | null): number {
   const last = x.axes[x.axes.length - 1];
   const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
-  const { computed, computedOther, other, ...element } = copyElement;
   // What does not stay in caches is written to memory and read again.
-  const far = x.bytes > farBytes ? element.far : 0;
-  return x.size * (far + (x.access === null ? (same ? computed : computedOther) : same ? element.same : other));
+  const far = x.bytes > farBytes ? copyFar : 0;
+  return x.size * (far + (x.access === null ? (same ? copyComputed : copyComputedOther) : same ? copySame : copyOther));
 }
 
 /** Strides of the ranges of some axes stored row-major, the last axis `step` apart. */

@@ -11,7 +11,7 @@ import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
-import type { KNode, LoopStore, RangeKind } from '../ir/ir.ts';
+import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
@@ -113,7 +113,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     };
   });
   const args = [first.rows.width, first.columns.width, rowWay.kind, columnWay.kind];
-  assembly.add('', tileNests(e, specs, together === null ? 0 : own), step('tile', order, [], args));
+  const { stores, done } = tileNests(e, specs, together === null ? 0 : own);
+  assembly.add('', stores, [step('tile', order, [], args), ...done]);
   memory?.finish();
   return assembly.result();
 }
@@ -167,12 +168,17 @@ export interface NestSpec {
 }
 
 /**
- * The stores of some nests. A group computes its part of each of the first `together` nests, which are cut into the same groups; the
+ * The stores of some nests, and what was done to their loops. A group computes its part of each of the first `together` nests, which are cut into the same groups; the
  * others have groups of their own.
  */
-export function tileNests(e: Exprs, specs: readonly NestSpec[], together: number): LoopStore[] {
+export function tileNests(
+  e: Exprs,
+  specs: readonly NestSpec[],
+  together: number,
+): { readonly stores: LoopStore[]; readonly done: Transform[] } {
   const grid: Range[] = [];
-  return specs.flatMap((spec, i) => new Nest(e, spec, i < together ? grid : []).stores());
+  const nests = specs.map((spec, i) => new Nest(e, spec, i < together ? grid : []));
+  return { stores: nests.flatMap((n) => n.stores()), done: nests.flatMap((n) => n.done) };
 }
 
 class Nest {
@@ -189,6 +195,8 @@ class Nest {
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
   readonly #columnLayout: TileLayout;
+  /** What was done to the loops, in the words of codegen/loops/transforms.ts. */
+  readonly done: Transform[] = [];
   /** First tile of columns in the group's own copy. */
   #firstCopied: KNode;
 
@@ -197,23 +205,29 @@ class Nest {
     this.#e = e;
     this.#grid = grid;
     this.#spec = spec;
-    const { split, groups, rows, columns } = spec;
+    const { split, groups, rows, columns, lanes } = spec;
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
+    for (const { range, segment } of [rows, columns])
+      if (range !== null) this.done.push(step('split', [range], [], [segment.width, 'serial', 'unroll']));
+    if (lanes > 1) this.done.push(step('vector', columns.range === null ? [] : [columns.range], [], [lanes]));
     let opened = 0;
-    const open = (extent: number, chunk: number, end?: KNode): Cut => {
+    const open = (r: Range | null, extent: number, chunk: number, end?: KNode): Cut => {
       const c = cut(e, extent, chunk, grid[opened], end);
-      if (c.grid !== null) grid[opened++] = c.grid;
+      if (c.grid !== null) {
+        grid[opened++] = c.grid;
+        if (r !== null) this.done.push(step('split', [r], [c.grid], [chunk, 'grid', 'serial']));
+      }
       this.#cuts.push(c);
       return c;
     };
     outer.forEach((r, i) => {
-      const { value, ranges } = run(e, open(r.arg.extent, groups.outer[i]!, r.src[0]));
+      const { value, ranges } = run(e, open(r, r.arg.extent, groups.outer[i]!, r.src[0]));
       this.#around.push(...ranges);
       this.#outer.set(r, value);
     });
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
-    this.#columnTiles = open(columns.segment.count, groups.columns);
-    this.#rowTiles = open(rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
+    this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
+    this.#rowTiles = open(rows.range, rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
     this.#firstCopied = e.i32(0);
     this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;
   }
@@ -229,6 +243,7 @@ class Nest {
     const sum = this.#sum(spot);
 
     const loops = [...this.#grid, ...this.#around, ...rowRun.ranges, ...columnRun.ranges];
+    if (to !== width) this.done.push(step('stage', tile.ranges));
     if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
     const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
@@ -285,6 +300,7 @@ class Nest {
       size *= from.arg.extent;
     }
     const own = [...loops, ...tiles.ranges, ...tile.ranges];
+    this.done.push(step('stage', k, loops));
     const memory = e.stage('shared', new Rewriter(e, changes).node(value), own);
     const { grid } = this.#columnTiles;
     if (grid !== null) this.#firstCopied = e.mul(grid, chunk);

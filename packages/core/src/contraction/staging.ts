@@ -8,7 +8,7 @@
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Segment, tilesUntil, tileStart } from './tiles.ts';
-import { lineBytes } from '../codegen/costs/cpu.ts';
+import { lineBytes } from '../codegen/costs/caches.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../ir/ir.ts';

@@ -6,15 +6,3 @@ export { vectorShaping } from '../targets/vector-shaping.ts';
 export { type Block, type GrowingMemory, Heap } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
 export { operandsOf } from '../ir/operands.ts';
-export {
-  type Column,
-  findRuns,
-  isGather,
-  lanesOfPart,
-  type Pick,
-  pickColumn,
-  pickWindows,
-  type Run,
-  type RunPlace,
-  type Window,
-} from '../ir/windows.ts';

@@ -131,15 +131,24 @@ export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
 /** Slowdown of tiles of one vector, unless rows are vectors too. */
 export const oneVector = 1.3;
 /** Slowdown of tiles whose sums run over vectors: rows that are aligned, and others. */
-export const dotSlowdown = { aligned: 1.05, other: 1.5 };
+export const dotAligned = 1.05;
+export const dotOther = 1.5;
 /** What a result of such a sum takes: its memory, and for each lane that is added up. */
-export const dotResult = { memory: 2, lane: 0.5 };
+export const dotMemory = 2;
+export const dotLane = 0.5;
 /** Slowdown of tiles of elementwise products, which load a vector for each of them: beside that of columns, shared by the rows. */
 export const sharedSlowdown = 1.2;
 /** An access of the epilogue for one result: along vectors, along strides, through other indices, along other loops only. */
-export const epilogueAccess = { vectors: 0.2, strides: 1.5, scattered: 2, around: 0.05 };
+export const accessVectors = 0.2;
+export const accessStrides = 1.5;
+export const accessScattered = 2;
+export const accessAround = 0.05;
 /** Copying an element of a factor that is a tensor, or computed, in the order it lies in or another; and where it does not stay in caches. */
-export const copyElement = { same: 0.4, other: 0.8, computed: 0.6, computedOther: 1.4, far: 0.5 };
+export const copySame = 0.4;
+export const copyOther = 0.8;
+export const copyComputed = 0.6;
+export const copyComputedOther = 1.4;
+export const copyFar = 0.5;
 export const farBytes: number = 2 ** 20;
 /** Copying an element by the group that needs it. */
 export const groupCopy = 0.35;
@@ -147,8 +156,15 @@ export const groupCopy = 0.35;
  * Groups that copy for themselves, near the processor: columns, fewer where sums are short, and rows; what is lost by going through the
  * results column by column, for an element. Elsewhere: rows, columns, and what is lost for a result and access.
  */
-export const ownCopiesNear = { columns: 96, shortSum: 128, shortColumns: 64, rows: 64, order: 1.15 };
-export const ownCopiesFar = { rows: 8, mostRows: 128, columns: 512, order: 0.4 };
+export const ownColumns = 96;
+export const ownShortSum = 128;
+export const ownShortColumns = 64;
+export const ownRows = 64;
+export const ownOrder = 1.15;
+export const farRows = 8;
+export const farMostRows = 128;
+export const farColumns = 512;
+export const farOrder = 0.4;
 
 // --- contractions: groups and parts (contraction/blocking.ts)
 
@@ -167,20 +183,6 @@ export const stripBytes: number = 128 * 1024;
 export const partBytes: number = 160 * 1024;
 
 // --- contractions: caches (contraction/choose.ts)
-
-export const lineBytes = 64;
-
-/**
- * Lines `bytes` apart that a cache holds at a time, whose sets repeat after `period` bytes and have so many ways: steps of a large power of two
- * meet few sets. As of a first-level cache where nothing else is said.
- */
-export function linesThatStay(bytes: number, period = 4096, ways = 8): number {
-  let step = Math.abs(bytes) / lineBytes;
-  let sets = period / lineBytes;
-  if (!Number.isInteger(step)) return sets * ways;
-  for (; step % 2 === 0 && sets > 1; step /= 2) sets /= 2;
-  return sets * ways;
-}
 
 /** Lines that stay in the cache where they share sets. */
 export const crowdedLines = 8;

@@ -4,7 +4,8 @@
  * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
  * Facts are those of a kind of processor, never of the one at hand, so that results are the same on all of a kind.
  */
-import { lineBytes, linesThatStay, type ProductCosts, type TileFormula } from './cpu.ts';
+import { lineBytes, linesThatStay } from './caches.ts';
+import type { ProductCosts, TileFormula } from './cpu.ts';
 
 /** What a kind of processor has. */
 export interface ProcessorFacts {

@@ -66,11 +66,9 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
   const memory = part === null ? null : viaMemory(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
-  assembly.add(
-    '',
-    simtNest(e, { problem, tile, stores, reduce: c.reduce, part }),
+  assembly.add('', simtNest(e, { problem, tile, stores, reduce: c.reduce, part }), [
     step('tile', order, [], [nameOf(tile)]),
-  );
+  ]);
   memory?.finish();
   return assembly.result();
 }

@@ -244,7 +244,7 @@ function lowerBlock(
   const stores = memory === null ? c.kernel.stores : [memory.store];
   const tiles = new MatrixTiles(e, problem, block, values, part, caps);
   const name = `${nameOfBlock(block)}${block.parts > 1 ? `/${block.parts}` : ''}`;
-  assembly.add('', tiles.stores(c, stores), step('tile', order, [], [name]), undefined, byMatrices(tiles.nest));
+  assembly.add('', tiles.stores(c, stores), [step('tile', order, [], [name])], undefined, byMatrices(tiles.nest));
   memory?.finish();
   const { dispatches, temps } = assembly.result();
   const [first, ...rest] = dispatches as [LoweredDispatch, ...LoweredDispatch[]];

@@ -10,7 +10,8 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
-import { encodeAttr, IntWriter, textOf } from './cache.ts';
+import { encodeAttr, IntWriter } from './cache.ts';
+import { textOf } from '../lowering/kernel-cache.ts';
 
 /** Where a leaf's elements are, up to the offset that is bound at each run. */
 export interface LeafInfo {

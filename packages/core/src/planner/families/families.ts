@@ -13,6 +13,7 @@ import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
+import { isFloat } from '../../shape/dtype.ts';
 import { showShape } from '../../shape/errors.ts';
 import type { Shape } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
@@ -134,6 +135,7 @@ export class PlanFamilies {
   }
 
   #make(sizes: Sizes, classes: readonly SizeClass[], cone: Cone, options: PlanOptions): Plan | null {
+    if (!options.engine.caps.simt && lacksFixed(sizes, cone, classes)) return null;
     try {
       const sized = sizedCone(sizes, classes, cone);
       if (sized === null) return null;
@@ -319,6 +321,18 @@ function classAmong(sizes: readonly number[]): (n: number) => SizeClass {
 
 /** The classes of sizes, as text. */
 const nameOf = (n: readonly number[]): string => n.map((x) => classAmong(n)(x).low).join();
+
+/** Products of matrices from which on a plan for each size takes less than tiles save. */
+const manyProducts: number = 2 ** 23;
+
+/** True for a large product of which no loop has a fixed length: vectors of processors run along such loops, and tiles with them. */
+function lacksFixed({ axes }: Sizes, { count, nodes }: Cone, classes: readonly SizeClass[]): boolean {
+  const high = Math.max(...classes.map((c) => c.high));
+  const isSized = ({ index, shape }: Node): boolean =>
+    axes[index]?.every((size, axis) => size !== null || shape[axis] === 1) ?? false;
+  const many = high ** 3 < manyProducts ? [] : (nodes.slice(0, count) as Node[]);
+  return many.some((n) => n.op === 'dotGeneral' && !n.storage && isFloat(n.dtype) && [n, ...n.src].every(isSized));
+}
 
 function isPrime(x: number): boolean {
   for (let d = 2; d * d <= x; d++) if (x % d === 0) return false;

@@ -7,11 +7,8 @@
 import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '../../codegen/lowering.ts';
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import type { KNode, LoopKernel } from '../../ir/ir.ts';
-import { isSized, sizeOf } from '../../ir/free-ranges.ts';
-import { type Known, newMark, nodesOf, sourcesFirst } from '../../ir/node.ts';
-import { isFloat } from '../../shape/dtype.ts';
-import { IntWriter, textOf } from '../capture/cache.ts';
-import { SizesRefused } from '../capture/plan-graph.ts';
+import { type Known, newMark, sourcesFirst } from '../../ir/node.ts';
+import { IntWriter } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 
 // Loop nests as integers: equal for nests that are lowered to the same programs. Names are for people and do not count.
@@ -66,6 +63,13 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
   return textOf(out);
 }
 
+/** Integers as a key of a Map. */
+export function textOf({ data, length }: IntWriter): string {
+  let text = '';
+  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
+  return text;
+}
+
 /** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
 export interface KernelEntry {
   readonly key: string;
@@ -77,17 +81,6 @@ export interface KernelEntry {
   compiled: readonly CompiledKernel[];
   /** Plans that hold it. */
   uses: number;
-}
-
-/** Products from which on a plan for each size takes less than tiles save. */
-const manyProducts: number = 2 ** 24;
-
-/** True for a large contraction of floats whose loops all end at a size: vectors run along loops of fixed length, so tiles need plans for one size. */
-function wantsOwnPlans({ stores }: LoopKernel): boolean {
-  const nodes = [...nodesOf(stores.map(({ store }) => store))];
-  const ranges = nodes.filter((n) => n.op === 'RANGE');
-  if (!ranges.every(isSized) || sizeOf(ranges) < manyProducts) return false;
-  return nodes.some((n) => n.op === 'REDUCE' && isFloat(n.dtype));
 }
 
 export class KernelCache {
@@ -107,9 +100,7 @@ export class KernelCache {
   find({ loop, isContraction, e }: LoweredKernel): KernelEntry {
     return this.findOr(nestKey(loop, isContraction ? 'contraction' : 'loops'), () => {
       const { caps } = this.#engine;
-      const tiled = isContraction ? caps.lowering.contraction(loop, e, this.#engine) : null;
-      if (tiled === null && isContraction && wantsOwnPlans(loop)) throw new SizesRefused(loop.name);
-      return tiled ?? lowerPlain(loop, caps);
+      return (isContraction ? caps.lowering.contraction(loop, e, this.#engine) : null) ?? lowerPlain(loop, caps);
     });
   }
 
