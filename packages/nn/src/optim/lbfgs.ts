@@ -3,6 +3,7 @@
  *
  * Directions and the history are on the device. Each evaluation reads some numbers: the loss, and products that lengths of steps are decided by.
  */
+import { showAs } from '@polygrad/core/engine';
 import {
   abs,
   concat,
@@ -349,3 +350,5 @@ export class LBFGS {
     [this.#iterations, this.#length, this.#scale] = [0, 0, 1];
   }
 }
+
+showAs(LBFGS.prototype, ({ steps, options, parameters }) => ({ steps, options, parameters: parameters.length }));
