@@ -1,5 +1,5 @@
 /** ctcLoss where labels do not fit, and what it refuses; its values and gradients are in layers/torch-layers.test.ts. */
-import { logSoftmax, setEngine, tensor, zeros } from '@polygrad/core';
+import { flush, logSoftmax, setEngine, tensor, zeros } from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
 import { ctcLoss } from './ctc.ts';
@@ -14,6 +14,13 @@ it('sums over all alignments of one label', async () => {
   // A frame alone is the label.
   const one = await ctcLoss(logSoftmax(zeros([1, 1, 3])), targets, [1], [1]).item();
   expect(one).toBeCloseTo(Math.log(3), 5);
+});
+
+it('of several batches is computed in one flush', async () => {
+  const targets = tensor([[1]], { dtype: 'int32' });
+  const losses = [4, 4].map((frames) => ctcLoss(logSoftmax(zeros([frames, 1, 3])), targets, [3], [1]));
+  flush();
+  for (const loss of losses) expect(await loss.item()).toBeCloseTo(-Math.log(6 / 27), 5);
 });
 
 it('is infinite for more labels than frames, without a gradient', async () => {

@@ -135,13 +135,12 @@ export function ctcLoss(
   const wide = maximum(cast(logs, dtype), never);
   const chances = takeAlongAxis(wide, broadcastTo(reshape(classOf, [1, batch, places]), [frames, batch, places]), 2);
   const place = arange(places, { dtype: 'int32' });
-  const none = full([], never, { dtype });
-  const first = where(less(place, 2), select(chances, 0, 0), none);
+  const first = where(less(place, 2), select(chances, 0, 0), never);
   let alphas = first;
   if (frames > 1) {
     const step = ([before]: readonly Tensor[], [chance, isRunning]: readonly Tensor[]): [Tensor[], Tensor[]] => {
       const alpha = before!;
-      const ways = [alpha, later(alpha, 1, never), where(skips, later(alpha, 2, never), none)];
+      const ways = [alpha, later(alpha, 1, never), where(skips, later(alpha, 2, never), never)];
       const next = maximum(logSumExp(stack(ways), 0).add(chance!), never);
       return [[where(isRunning!, next, alpha)], []];
     };
@@ -153,7 +152,7 @@ export function ctcLoss(
   // The last label, or the blank behind it.
   const last = reshape(counts.mul(2), [batch, 1]);
   const isEnd = logicalOr(equal(place, last), equal(place, last.sub(1)));
-  const total = logSumExp(where(isEnd, alphas, none), 1);
+  const total = logSumExp(where(isEnd, alphas, never), 1);
   const impossible = less(total, never / 2);
   const losses = where(impossible, zeroInfinity ? 0 : Number.POSITIVE_INFINITY, total.mul(-1));
   if (reduction === 'none') return losses;

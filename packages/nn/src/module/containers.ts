@@ -22,6 +22,8 @@ export class ModuleList<Layer extends AnyModule = AnyModule> extends Module<neve
 
   constructor(layers: Iterable<Layer> = []) {
     super();
+    const isList = typeof layers?.[Symbol.iterator] === 'function' && typeof layers !== 'string';
+    checkFits('ModuleList', 'layers', layers, isList, 'a list of modules');
     for (const layer of layers) this.append(layer);
   }
 
@@ -69,6 +71,7 @@ export class ModuleDict<Layer extends AnyModule = AnyModule>
 
   constructor(layers: Readonly<Record<string, Layer>> = {}) {
     super();
+    checkFits('ModuleDict', 'layers', layers, typeof layers === 'object' && layers !== null, 'modules by name');
     for (const [name, layer] of Object.entries(layers)) this.set(name, layer);
   }
 

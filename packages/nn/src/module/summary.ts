@@ -96,7 +96,10 @@ export function summary(
   checkList('summary', 'shape', shape);
   checkOptions('summary', options, 'dtype');
   const shapes = (typeof shape[0] === 'number' || shape.length === 0 ? [shape] : shape) as readonly number[][];
-  for (const one of shapes) for (const extent of one) checkInteger('summary', 'shape', extent, 0);
+  for (const one of shapes) {
+    checkList('summary', 'shape', one);
+    for (const extent of one) checkInteger('summary', 'shape', extent, 0);
+  }
   const { dtype = 'float32' } = options;
   const modules = new Map<AnyModule, string>();
   for (const [name, module] of model.namedModules()) if (!modules.has(module)) modules.set(module, name);

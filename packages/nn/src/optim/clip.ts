@@ -97,7 +97,7 @@ export function clipGradNorms(
   checkFits('clipGradNorms', 'order', order, order > 0, 'above 0');
   checkList('clipGradNorms', 'groups', groups);
   for (const group of groups) checkGradients('clipGradNorms', group);
-  const limits = groups.map((_, i) => (typeof limit === 'number' ? limit : limit[i]!));
+  const limits = groups.map((_, i) => (Array.isArray(limit) ? (limit as readonly number[])[i]! : (limit as number)));
   for (const one of limits) checkNumber('clipGradNorms', 'limit', one, 0);
   return scope(() =>
     noGrad(() => {

@@ -221,7 +221,8 @@ export class ReduceOnPlateau {
     checkFits('ReduceOnPlateau', 'thresholdMode', thresholdMode, known, "'relative' or 'absolute'");
     checkInteger('ReduceOnPlateau', 'cooldown', cooldown, 0);
     checkNumber('ReduceOnPlateau', 'floor', floor, 0);
-    checkFits('ReduceOnPlateau', 'optimizer', optimizer, 'learningRate' in optimizer, 'an optimizer');
+    const isOptimizer = typeof optimizer === 'object' && optimizer !== null && 'learningRate' in optimizer;
+    checkFits('ReduceOnPlateau', 'optimizer', optimizer, isOptimizer, 'an optimizer');
     this.#targets = optimizer.groups ?? [optimizer];
     this.#options = { mode, factor, patience, threshold, thresholdMode, cooldown, floor };
     this.#best = mode === 'min' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /** Parameters in groups, each with options of its own: one step for all of them, and rates that fall from layer to layer. */
 import type { Tensor } from '@polygrad/core/functions';
-import { checkFits, checkFraction, checkFunction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
+import { checkFits, checkFraction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import type { StateArray, StateValues } from '../module/state.ts';
 import { type Gradients, Optimizer, type OptimizerState } from './optimizer.ts';
@@ -39,7 +39,8 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
     groups: readonly ParameterGroup<Options>[],
     options: Partial<Options> = {},
   ) {
-    checkFunction('ParameterGroups', 'kind', kind);
+    const isClass = typeof kind === 'function' && kind.prototype instanceof Optimizer;
+    checkFits('ParameterGroups', 'kind', kind, isClass, 'the class of an optimizer');
     checkList('ParameterGroups', 'groups', groups);
     const lists = groups.map((group, i) => {
       const list = group?.parameters;

@@ -3,6 +3,7 @@
  *
  * Directions and the history are on the device. Each evaluation reads some numbers: the loss, and products that lengths of steps are decided by.
  */
+import { showAs } from '@polygrad/core/engine';
 import {
   abs,
   concat,
@@ -103,7 +104,9 @@ export class LBFGS {
   constructor(parameters: Iterable<Tensor>, options: LBFGSOptions = {}) {
     const names = 'lr iterations evaluations gradientTolerance changeTolerance history lineSearch';
     checkOptions('LBFGS', options, names);
-    const { lr = 1, iterations = 20, evaluations = Math.floor((iterations * 5) / 4), history = 100 } = options;
+    const { lr = 1, iterations = 20, history = 100 } = options;
+    checkInteger('LBFGS', 'iterations', iterations, 1);
+    const { evaluations = Math.floor((iterations * 5) / 4) } = options;
     const { gradientTolerance = 1e-7, changeTolerance = 1e-9, lineSearch = 'none' } = options;
     const isList = typeof parameters?.[Symbol.iterator] === 'function';
     checkFits('LBFGS', 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
@@ -118,7 +121,6 @@ export class LBFGS {
           'parameters',
         ]);
     checkNumber('LBFGS', 'lr', lr, 0);
-    checkInteger('LBFGS', 'iterations', iterations, 1);
     checkInteger('LBFGS', 'evaluations', evaluations, 1);
     checkInteger('LBFGS', 'history', history, 1);
     checkNumber('LBFGS', 'gradientTolerance', gradientTolerance, 0);
@@ -348,3 +350,5 @@ export class LBFGS {
     [this.#iterations, this.#length, this.#scale] = [0, 0, 1];
   }
 }
+
+showAs(LBFGS.prototype, ({ steps, options, parameters }) => ({ steps, options, parameters: parameters.length }));
