@@ -3,6 +3,7 @@ import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
   flush,
+  full,
   grad,
   memory,
   printGraph,
@@ -107,5 +108,20 @@ describe('scan', () => {
     };
     expect((await run(6)) - (await run(2))).toBe(4);
     x.dispose();
+  });
+
+  it('reads a number that somebody else asked for in the same flush', async () => {
+    const run = (x: number): readonly Tensor[] => {
+      const two = full([], 2);
+      const [carry] = scan(
+        (c: Tensor, y: Tensor): [Tensor, Tensor] => [c.mul(two).add(y), y],
+        tensor(x),
+        tensor([1, 2]),
+      );
+      return [two, carry];
+    };
+    const [a, b] = [run(3), run(5)];
+    flush();
+    expect(await Promise.all([...a, ...b].map((t) => t.item()))).toEqual([2, 16, 2, 24]);
   });
 });

@@ -337,6 +337,17 @@ class LoopRun {
     });
   }
 
+  /** Numbers of the body that are in memory, because somebody else asked for them, stay where they are. */
+  bindNumbers(nodes: readonly Node[]): void {
+    for (const node of nodes) {
+      if (node.storage === null || this.places.has(node)) continue;
+      const { buffer, view } = node.storage as { readonly buffer: PoolBuffer; readonly view: View };
+      buffer.retain();
+      const spot = { buffer: this.#hold(buffer), offset: view.offset * this.#element(node) };
+      this.places.set(node, () => spot);
+    }
+  }
+
   /** What steps are given: a slice each. Where the engine cannot bind every slice, they are copied apart. */
   bindItems(): void {
     const align = this.state.engine.caps.bindAlign;
@@ -597,6 +608,7 @@ function runLoop(state: EngineState, loop: Loop, patience: Patience | undefined)
     if (plan !== null) graph.observer?.plan(plan, cone);
     cone.clear();
     steps.allocate();
+    steps.bindNumbers(nodes);
     if (plan !== null) steps.steps(plan, nodes);
     else steps.stepsInRuns(nodes);
     const storages = outputs.map((output) => steps.storageOf(output));
