@@ -31,10 +31,13 @@ export function showAs<T extends object>(
   define('toJSON', function (this: T) {
     return outline(this);
   });
-  define(inspectedBy, function (this: T, _depth: number, options: object, inspect: Inspect) {
+  define(inspectedBy, function (this: T, depth: number | null, options: object, inspect: Inspect) {
     if (typeof seen === 'function') return seen(this);
     const shown = outline(this);
-    return typeof shown === 'string' ? shown : `${seen ?? this.constructor.name} ${inspect(shown, options)}`;
+    if (typeof shown === 'string') return shown;
+    const name = seen ?? this.constructor.name;
+    // What is left of the depth that was asked for.
+    return depth !== null && depth < 0 ? `[${name}]` : `${name} ${inspect(shown, { ...options, depth })}`;
   });
   return target;
 }
