@@ -59,12 +59,13 @@ describe('the program', () => {
     const args = ['--data', data, '--out', out, '--epochs', '12', '--batch', '16', '--seed', '7', '--threads', '1'];
     const { code, out: text, error } = await call(...args);
     expect([code, error]).toEqual([0, '']);
-    expect(text).toMatch(/^96 training and 30 test images of 8 x 8, 10 classes\n1898 parameters, engine (cpu|native)b/);
+    expect(text).toMatch(/^96 training and 30 test images of 8 x 8, 10 classes\n1898 parameters, engine (cpu|native)\b/);
     expect(text.match(/^epoch \d+\/12 {2}loss \d\.\d{4} {2}test accuracy .* % {2}\d+\.\d s$/gm)?.length).toBe(12);
 
     const summary = JSON.parse(await readFile(join(out, 'summary.json'), 'utf8')) as Summary;
     expect(Object.keys(summary)).toEqual(['engine', 'device', 'seed', 'parameters', 'epochs']);
-    expect([summary.engine, summary.seed, summary.parameters, summary.epochs.length]).toEqual(['cpu', 7, 1898, 12]);
+    expect(['cpu', 'native']).toContain(summary.engine);
+    expect([summary.seed, summary.parameters, summary.epochs.length]).toEqual([7, 1898, 12]);
     expect(Object.keys(summary.epochs[0]!)).toEqual(['loss', 'testAccuracy', 'seconds']);
     expect(summary.epochs.at(-1)!.testAccuracy).toBe(1);
 
