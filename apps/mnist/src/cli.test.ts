@@ -59,7 +59,9 @@ describe('the program', () => {
     const args = ['--data', data, '--out', out, '--epochs', '12', '--batch', '16', '--seed', '7', '--threads', '1'];
     const { code, out: text, error } = await call(...args);
     expect([code, error]).toEqual([0, '']);
-    expect(text).toMatch(/^96 training and 30 test images of 8 x 8, 10 classes\n1898 parameters, engine (cpu|native)\b/);
+    expect(text).toMatch(
+      /^96 training and 30 test images of 8 x 8, 10 classes\n1898 parameters, engine (cpu|native)\b/,
+    );
     expect(text.match(/^epoch \d+\/12 {2}loss \d\.\d{4} {2}test accuracy .* % {2}\d+\.\d s$/gm)?.length).toBe(12);
 
     const summary = JSON.parse(await readFile(join(out, 'summary.json'), 'utf8')) as Summary;

@@ -309,7 +309,7 @@ export {
   randomAffine,
   randomCrop,
   randomFlip,
-  type Transform,
+  type BatchTransform,
 } from './train/augment.ts';
 export type { BatchSequence, BatchSource, TrainBatch } from './train/batch.ts';
 export { type Callback, type EpochReport, earlyStopping, type LoopControl, type StepReport } from './train/callback.ts';

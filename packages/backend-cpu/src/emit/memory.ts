@@ -2,7 +2,7 @@
  * LOAD, STORE and ATOMIC: pointers of memory objects, storage forms of dtypes, registers of the IR, gates.
  */
 import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
-import type { Column, Pick, Run, Window } from '@polygrad/core/kernel/windows';
+import type { SquareColumn, Pick, Run, Window } from '@polygrad/core/kernel/windows';
 import * as S from '../asm/simd.ts';
 import * as W from '../asm/plain.ts';
 import * as T from '../asm/types.ts';
@@ -122,7 +122,7 @@ export class Memory {
   }
 
   /** One column of a square of rows, which is transposed once per block. */
-  column({ rows, column }: Column): Val {
+  column({ rows, column }: SquareColumn): Val {
     const loaded = rows.map(({ run, at }) => this.#window(run, { at, size: 4 }));
     const key = loaded.map((v) => v.id).join(' ');
     let columns = this.#squares.get(key);

@@ -10,7 +10,15 @@ import { definitions } from '../primitives/all.ts';
 export * from './ir.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
 export { operandsOf } from '../ir/operands.ts';
-export { type Column, findRuns, isGather, lanesOfPart, pickColumn, type Run, type RunPlace } from '../ir/windows.ts';
+export {
+  type SquareColumn,
+  findRuns,
+  isGather,
+  lanesOfPart,
+  pickColumn,
+  type Run,
+  type RunPlace,
+} from '../ir/windows.ts';
 export { optimize } from '../codegen/loops/optimize.ts';
 export { legalize } from '../arithmetic/legalize.ts';
 export { verifyLoopKernel } from '../ir/verify/verify.ts';

@@ -1,6 +1,6 @@
 /** Entry point @polygrad/core/kernel/windows: how emitters of vectors read neighbouring elements. Pages load it with the emitter of the CPU engine. */
 export {
-  type Column,
+  type SquareColumn,
   findRuns,
   isGather,
   lanesOfPart,

@@ -46,7 +46,7 @@ export interface Pick {
 }
 
 /** One column of a square of rows: where each row starts, and which. */
-export interface Column {
+export interface SquareColumn {
   readonly rows: readonly { readonly run: Run; readonly at: number }[];
   readonly column: number;
 }
@@ -107,7 +107,7 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): vo
 }
 
 /** The square that has these lanes as a column, or null: as many elements of each row are read as there are rows. */
-export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Column | null {
+export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): SquareColumn | null {
   const column = (places.get(lanes[0]!)?.position ?? 0) % lanes.length;
   const rows: { readonly run: Run; readonly at: number }[] = [];
   for (const lane of lanes) {

@@ -1,6 +1,6 @@
 /** Vectors whose elements lie in neighbouring places of several rows: rows are loaded whole, and a square of them is turned in registers. */
 import {
-  type Column,
+  type SquareColumn,
   findRuns,
   idOf,
   isGather,
@@ -20,19 +20,19 @@ const side = 4;
 /** What of a program is read by squares. */
 export interface FoundSquares {
   /** Vectors by their parts of four lanes. */
-  readonly vectors: ReadonlyMap<KNode, readonly Column[]>;
+  readonly vectors: ReadonlyMap<KNode, readonly SquareColumn[]>;
   /** Loads that only such vectors read. */
   readonly unread: ReadonlySet<KNode>;
 }
 
 /** Finds vectors of a program that are columns of squares. */
 export function findSquares(program: Program, uses: Uses): FoundSquares {
-  const vectors = new Map<KNode, readonly Column[]>();
+  const vectors = new Map<KNode, readonly SquareColumn[]>();
   const readers = new Map<KNode, number>();
   const places = findRuns(program);
   for (const n of places.size === 0 ? [] : program.body) {
     if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
-    const columns: Column[] = [];
+    const columns: SquareColumn[] = [];
     for (let at = 0; at < n.src.length; at += side) {
       const column = pickColumn(n.src.slice(at, at + side), places);
       if (column !== null) columns.push(column);
@@ -67,7 +67,7 @@ export class Squares {
   }
 
   /** A vector made of columns. */
-  vector(n: KNode, columns: readonly Column[]): Lowered {
+  vector(n: KNode, columns: readonly SquareColumn[]): Lowered {
     const used = usedBytes(this.#ctx, n.lanes, 4);
     const make = (at: number, bytes: number): Reg =>
       bytes === 16
@@ -76,7 +76,7 @@ export class Squares {
     return makeParts(this.#ctx, n.lanes, 4, (p) => make((p * used) / 16, used));
   }
 
-  #column({ rows, column }: Column): Reg {
+  #column({ rows, column }: SquareColumn): Reg {
     const { b } = this.#ctx;
     const key = rows.map(({ run, at }) => `${idOf(run.first)}+${at}`).join(' ');
     let made = this.#made.get(b.current);

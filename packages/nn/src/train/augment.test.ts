@@ -6,7 +6,7 @@ import { NnError } from '../errors.ts';
 import { crossEntropy } from '../index.ts';
 import { Linear } from '../layers/linear.ts';
 import { SGD } from '../optim/sgd.ts';
-import { cutout, mixup, randomAffine, randomCrop, randomFlip, type Transform } from './augment.ts';
+import { cutout, mixup, randomAffine, randomCrop, randomFlip, type BatchTransform } from './augment.ts';
 import { fit } from './fit.ts';
 import { accuracy } from './meter.ts';
 
@@ -21,7 +21,7 @@ type Image = number[][];
 const numbered = (n: number, c: number, h: number, w: number): Tensor =>
   tensor(Float32Array.from({ length: n * c * h * w }, (_, i) => i + 1)).reshape([n, c, h, w]);
 
-async function changed(transform: Transform, x: Tensor): Promise<Image[][]> {
+async function changed(transform: BatchTransform, x: Tensor): Promise<Image[][]> {
   return (await transform(x, zeros([x.shape[0]!]))[0].array()) as unknown as Image[][];
 }
 
@@ -175,7 +175,7 @@ describe('in a training', () => {
       y: { dtype: 'int32', shape: [4], data: new Int32Array([0, 1, 0, 1]) },
     },
   ] as const;
-  const train = async (transforms: Transform[], epochs = 3): Promise<[readonly number[], number]> => {
+  const train = async (transforms: BatchTransform[], epochs = 3): Promise<[readonly number[], number]> => {
     seed(8);
     const model = new Linear(2, 2);
     const optimizer = new SGD(model.parameters(), { lr: 0.5 });

@@ -37,7 +37,7 @@ import {
 import { checkFits, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 
 /** A change of a batch before its step: inputs and targets [rows, ...], as many rows as before. */
-export type Transform = (x: Tensor, y: Tensor) => readonly [x: Tensor, y: Tensor];
+export type BatchTransform = (x: Tensor, y: Tensor) => readonly [x: Tensor, y: Tensor];
 
 function checkProbability(op: string, value: number): void {
   checkFits(op, 'probability', value, value >= 0 && value <= 1, 'a number from 0 to 1');
@@ -66,7 +66,7 @@ export interface RandomFlipOptions {
  * const [x] = randomFlip({ probability: 1 })(tensor([[1, 2]]), tensor([0]));
  * x; // [[2, 1]]
  */
-export function randomFlip(options: RandomFlipOptions = {}): Transform {
+export function randomFlip(options: RandomFlipOptions = {}): BatchTransform {
   checkOptions('randomFlip', options, 'probability# axis#');
   const { probability = 0.5, axis = -1 } = options;
   checkProbability('randomFlip', probability);
@@ -96,7 +96,7 @@ export interface RandomCropOptions {
  * @example
  * randomCrop({ padding: 2 })(zeros([8, 3, 32, 32]), zeros([8]))[0].shape; // [8, 3, 32, 32]
  */
-export function randomCrop(options: RandomCropOptions = {}): Transform {
+export function randomCrop(options: RandomCropOptions = {}): BatchTransform {
   checkOptions('randomCrop', options, 'padding# fill#');
   const { padding = 4, fill = 0 } = options;
   checkInteger('randomCrop', 'padding', padding, 0, 2 ** 20);
@@ -129,7 +129,7 @@ export interface CutoutOptions {
  * @example
  * cutout({ size: 8 })(zeros([4, 3, 32, 32]), zeros([4]))[0].shape; // [4, 3, 32, 32]
  */
-export function cutout(options: CutoutOptions): Transform {
+export function cutout(options: CutoutOptions): BatchTransform {
   checkOptions('cutout', options, 'size# fill#');
   const { size, fill = 0 } = options;
   checkInteger('cutout', 'size', size, 1);
@@ -164,7 +164,7 @@ export interface RandomAffineOptions {
  * @example
  * randomAffine({ degrees: 10, scale: [0.9, 1.1] })(zeros([4, 1, 28, 28]), zeros([4]))[0].shape; // [4, 1, 28, 28]
  */
-export function randomAffine(options: RandomAffineOptions): Transform {
+export function randomAffine(options: RandomAffineOptions): BatchTransform {
   checkOptions('randomAffine', options, 'degrees# translate scale');
   const { degrees = 0, translate = [0, 0], scale = [1, 1] } = options;
   checkNumber('randomAffine', 'degrees', degrees, 0);
@@ -227,7 +227,7 @@ export interface MixupOptions {
  * @example
  * mixup({ classes: 10 })(zeros([8, 3]), zeros([8], { dtype: 'int32' }))[1].shape; // [8, 10]
  */
-export function mixup(options: MixupOptions = {}): Transform {
+export function mixup(options: MixupOptions = {}): BatchTransform {
   checkOptions('mixup', options, 'alpha# classes#');
   const { alpha = 0.2, classes } = options;
   checkFits('mixup', 'alpha', alpha, Number.isFinite(alpha) && alpha > 0, 'a number above 0');

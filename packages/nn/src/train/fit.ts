@@ -17,7 +17,7 @@ import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnErr
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
-import type { Transform } from './augment.ts';
+import type { BatchTransform } from './augment.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
@@ -31,7 +31,7 @@ export interface FitOptions {
   /** Loss of a batch: the mean over its rows. */
   readonly loss: LossFunction;
   /** Changes of each training batch before its step, in this order; metrics see the targets as they were. */
-  readonly transforms?: readonly Transform[];
+  readonly transforms?: readonly BatchTransform[];
   /** Passes over the batches. */
   readonly epochs: number;
   /** What to measure on training and validation batches besides the loss. */
@@ -72,7 +72,7 @@ async function tell<H extends Hook>(
 }
 
 /** A batch after all transforms. */
-function transformed(transforms: readonly Transform[], x: Tensor, y: Tensor): readonly [Tensor, Tensor] {
+function transformed(transforms: readonly BatchTransform[], x: Tensor, y: Tensor): readonly [Tensor, Tensor] {
   let batch: readonly [Tensor, Tensor] = [x, y];
   for (const transform of transforms) {
     const next = transform(...batch);

@@ -10,6 +10,7 @@ import { compose } from '../../graph/scope.ts';
 import { isInteger } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames } from '../../shape/options.ts';
+import { shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
 import { sameShape } from '../../shape/view.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
@@ -286,8 +287,8 @@ export function focalLoss(logits: Tensor, target: Tensor, options: FocalOptions 
   return between(op, logits, target, (x, y) => {
     const { alpha = 0.25 } = options;
     const gamma = checkNumber(op, 'gamma', options.gamma ?? 2, 0);
-    if (alpha !== null && !(alpha >= 0 && alpha <= 1))
-      throw new ArgumentError(op, say`bad alpha: ${alpha}; must be from 0 to 1, or null for no weights`);
+    if (alpha !== null && !(typeof alpha === 'number' && alpha >= 0 && alpha <= 1))
+      throw new ArgumentError(op, say`bad alpha: ${shown(alpha)}; must be from 0 to 1, or null for no weights`);
     const other = sub(1, y);
     const losses = add(mul(y, softplus(neg(x))), mul(other, softplus(x)));
     const wrong = add(mul(sigmoid(x), other), mul(sigmoid(neg(x)), y));

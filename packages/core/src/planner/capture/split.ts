@@ -10,7 +10,7 @@ import type { Attrs, ConvAttr } from '../../graph/node.ts';
 import { dilated, dropAxes } from '../../shape/axes.ts';
 import { type DType, neutral } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
-import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
+import { isPlanOp, type PlanGraph, type PlanNode, SizesRefused } from './plan-graph.ts';
 
 type ReduceAttr = Attrs['reduce'];
 
@@ -32,6 +32,17 @@ const enoughGroups = 16;
 /** Columns, and rows, below which nothing is gained; columns of one group. */
 const leastWidth = 32;
 const widest = 4096;
+
+/**
+ * True for a reduction along a size, which is not cut into chunks. One of very many elements is worth a plan of its own where several sizes change:
+ * tensors of all shapes would else share the slower form.
+ */
+function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boolean {
+  if (!graph.sizedAmong(x.shape, axes)) return false;
+  if (graph.size!.capacities.length > 1 && x.size >= 4 * columnChunk)
+    throw new SizesRefused(`a reduction of shape [${x.shape}]`);
+  return true;
+}
 
 /** Neighbouring reduced axes: they count as one. */
 interface Run {
@@ -80,7 +91,7 @@ export function splitReduce(
   size: number,
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
-  if (size === 0 || graph.sizedAmong(x.shape, attr.axes)) return null;
+  if (size === 0 || staysWhole(graph, x, attr.axes)) return null;
   const columns = size >= manyResults;
   if (columns ? !fewGroupsOfColumns(x, attr, size) : total < splitLeast) return null;
   const target = columns
@@ -145,7 +156,7 @@ export function splitArgReduce(
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
   if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
-  if (graph.sizedAmong(x.shape, reduced)) return null;
+  if (staysWhole(graph, x, reduced)) return null;
   const run = runsOf(x.shape, reduced)[0]!;
   const chunks = chunkCount(
     run.extent,
