@@ -58,17 +58,44 @@ function isPlain(n: KNode): n is KNodeOf<'LOAD'> {
   return mem.op === 'PARAM' && mem.arg.access === 'read';
 }
 
-/** Lanes of a 16-byte part of a vector. */
+/**
+ * Lanes of a 16-byte part of a vector.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 8), p.e.param(1, 'float32', 'write', 4)];
+ * p.store(y, 0, p.e.vec([0, 2, 4, 6].map((i) => p.load(x, i))));
+ * const program = p.build({ name: 'even' });
+ * lanesOfPart(program.body.find(isGather)!); // 4
+ */
 export function lanesOfPart(n: KNode): 2 | 4 {
   return dtypeInfo[n.dtype as DType].bytes === 8 ? 2 : 4;
 }
 
-/** True for vectors that this file may improve. */
+/**
+ * True for vectors that this file may improve.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 8), p.e.param(1, 'float32', 'write', 4)];
+ * p.store(y, 0, p.e.vec([0, 2, 4, 6].map((i) => p.load(x, i))));
+ * const program = p.build({ name: 'even' });
+ * program.body.some(isGather); // true
+ */
 export function isGather(n: KNode): boolean {
   return n.op === 'VEC' && n.src.length > 1 && n.src.length % lanesOfPart(n) === 0 && n.src.every(isPlain);
 }
 
-/** Finds the runs of all loads that gathers in the body read. */
+/**
+ * Finds the runs of all loads that gathers in the body read.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 8), p.e.param(1, 'float32', 'write', 4)];
+ * p.store(y, 0, p.e.vec([0, 2, 4, 6].map((i) => p.load(x, i))));
+ * const program = p.build({ name: 'even' });
+ * findRuns(program).size; // 4
+ */
 export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
   const { body } = program;
   const places = new Map<KNode, RunPlace>();
@@ -106,7 +133,17 @@ function cutIntoRuns(group: KNodeOf<'LOAD'>[], places: Map<KNode, RunPlace>): vo
   }
 }
 
-/** The square that has these lanes as a column, or null: as many elements of each row are read as there are rows. */
+/**
+ * The square that has these lanes as a column, or null: as many elements of each row are read as there are rows.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 16), p.e.param(1, 'float32', 'write', 16)];
+ * for (const c of [0, 1, 2, 3]) p.store(y, 4 * c, p.e.vec([0, 4, 8, 12].map((r) => p.load(x, r + c))));
+ * const program = p.build({ name: 'turned' });
+ * const [, second] = program.body.filter(isGather);
+ * pickColumn(second!.src, findRuns(program))?.column; // 1
+ */
 export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): SquareColumn | null {
   const column = (places.get(lanes[0]!)?.position ?? 0) % lanes.length;
   const rows: { readonly run: Run; readonly at: number }[] = [];
@@ -120,7 +157,17 @@ export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, R
   return { rows, column };
 }
 
-/** The windows for four lanes of 4-byte numbers in a gather, or null if three do not cover them. */
+/**
+ * The windows for four lanes of 4-byte numbers in a gather, or null if three do not cover them.
+ *
+ * @example
+ * const p = new ProgramBuilder();
+ * const [x, y] = [p.e.param(0, 'float32', 'read', 8), p.e.param(1, 'float32', 'write', 4)];
+ * p.store(y, 0, p.e.vec([0, 2, 4, 6].map((i) => p.load(x, i))));
+ * const program = p.build({ name: 'even' });
+ * const gather = program.body.find(isGather)!;
+ * pickWindows(gather.src, findRuns(program))?.windows.length; // 2
+ */
 export function pickWindows(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Pick | null {
   const { dtype } = lanes[0]!;
   if (dtype !== 'float32' && dtype !== 'int32' && dtype !== 'uint32') return null;

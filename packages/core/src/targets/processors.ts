@@ -3,7 +3,13 @@ import { processorCosts, type ProcessorFacts } from '../codegen/costs/processors
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
 
-/** For engines where a group is one thread, with vectors, on a kind of processor that is known. */
+/**
+ * For engines where a group is one thread, with vectors, on a kind of processor that is known.
+ *
+ * @example
+ * const lowering = processorLowering({ registers: 16, sums: 8, flopsPerNs: 100, cacheBytes: 1 << 20, cacheWays: 8 });
+ * typeof lowering.shape; // 'function'
+ */
 export function processorLowering(facts: ProcessorFacts): Lowering {
   return { ...vectorLowering, products: processorCosts(facts) };
 }

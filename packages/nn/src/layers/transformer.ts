@@ -284,7 +284,7 @@ export class RotaryEmbedding extends Module<[x: Tensor, offset?: number]> {
     super();
     checkOptions('RotaryEmbedding', options, 'base style dims');
     const { base = 10000 } = options;
-    checkFits('RotaryEmbedding', 'base', base, base > 0, 'a number above 0');
+    checkFits('RotaryEmbedding', 'base', base, typeof base === 'number' && base > 0, 'a number above 0');
     this.options = options;
   }
 

@@ -88,13 +88,16 @@ export type MaxPooling = MaxPool1d | MaxPool2d | MaxPool3d | AdaptiveMaxPool1d |
  * places; // [[[1, 2]]]
  */
 export function forwardWithIndices(layer: MaxPooling, x: Tensor): [values: Tensor, indices: Tensor] {
-  const options = { ...layer?.options, returnIndices: true } as const;
-  if (layer instanceof MaxPool1d) return maxPool1d(x, layer.kernelSize, options);
-  if (layer instanceof MaxPool2d) return maxPool2d(x, layer.kernelSize, options);
-  if (layer instanceof MaxPool3d) return maxPool3d(x, layer.kernelSize, options);
-  if (layer instanceof AdaptiveMaxPool1d) return adaptiveMaxPool1d(x, layer.size, options);
-  if (layer instanceof AdaptiveMaxPool2d) return adaptiveMaxPool2d(x, layer.size, options);
-  if (layer instanceof AdaptiveMaxPool3d) return adaptiveMaxPool3d(x, layer.size, options);
+  const withIndices = <Options>(options: Options): Options & { readonly returnIndices: true } => ({
+    ...options,
+    returnIndices: true,
+  });
+  if (layer instanceof MaxPool1d) return maxPool1d(x, layer.kernelSize, withIndices(layer.options));
+  if (layer instanceof MaxPool2d) return maxPool2d(x, layer.kernelSize, withIndices(layer.options));
+  if (layer instanceof MaxPool3d) return maxPool3d(x, layer.kernelSize, withIndices(layer.options));
+  if (layer instanceof AdaptiveMaxPool1d) return adaptiveMaxPool1d(x, layer.size, withIndices(layer.options));
+  if (layer instanceof AdaptiveMaxPool2d) return adaptiveMaxPool2d(x, layer.size, withIndices(layer.options));
+  if (layer instanceof AdaptiveMaxPool3d) return adaptiveMaxPool3d(x, layer.size, withIndices(layer.options));
   throw misfit('forwardWithIndices', 'layer', layer, 'a layer of max pooling');
 }
 

@@ -19,6 +19,7 @@ import {
   transpose,
   unsqueeze,
 } from '@polygrad/core/functions';
+import { shown } from '@polygrad/core/engine';
 import { checkFits, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { buffer, parameter, roleOf } from '../module/parameter.ts';
@@ -27,12 +28,15 @@ type Members = Record<string, Tensor>;
 
 /** The layer's parameter of a name; throws where it has none, or one that cannot be replaced. */
 function weightOf(op: string, layer: AnyModule, name: string): Tensor {
+  checkFits(op, 'name', name, typeof name === 'string', 'the name of a parameter');
   checkModule(op, layer);
   const weight = (layer as unknown as Members)[name];
   if (weight === undefined || weight === null || roleOf(weight) !== 'parameter')
-    throw new NnError(op, `the module has no parameter '${name}'; name one of its own`, [name]);
+    throw new NnError(op, `the module has no parameter ${shown(name)}; name one of its own`, [name]);
   if (Object.getOwnPropertyDescriptor(layer, name)?.configurable === false)
-    throw new NnError(op, `'${name}' of a recurrent layer cannot be replaced; the layer keeps its weights`, [name]);
+    throw new NnError(op, `${shown(name)} of a recurrent layer cannot be replaced; the layer keeps its weights`, [
+      name,
+    ]);
   return weight;
 }
 
@@ -96,6 +100,7 @@ export function weightNorm<Layer extends AnyModule>(layer: Layer, options: Weigh
  */
 export function removeWeightNorm<Layer extends AnyModule>(layer: Layer, name: string = 'weight'): Layer {
   checkModule('removeWeightNorm', layer);
+  checkFits('removeWeightNorm', 'name', name, typeof name === 'string', 'a weight of weightNorm');
   const members = layer as unknown as Members;
   const { [`${name}_g`]: g, [`${name}_v`]: v } = members;
   checkFits('removeWeightNorm', 'name', name, g !== undefined && v !== undefined, 'a weight of weightNorm');
