@@ -49,7 +49,7 @@ export class WeightAverage {
     checkModule('WeightAverage', model);
     checkOptions('WeightAverage', options, 'decay');
     const { decay = 0.999 } = options;
-    const isShare = typeof decay === 'function' || (decay >= 0 && decay < 1);
+    const isShare = typeof decay === 'function' || (typeof decay === 'number' && decay >= 0 && decay < 1);
     checkFits('WeightAverage', 'decay', decay, isShare, 'at least 0 and below 1, or a function');
     this.model = model;
     this.decay = decay;
@@ -74,7 +74,7 @@ export class WeightAverage {
     // At every call of a compiled step, too.
     hostEffect(() => {
       const decay = typeof this.decay === 'function' ? this.decay(this.#updates) : this.decay;
-      checkFits('update', 'decay', decay, decay >= 0 && decay <= 1, 'from 0 to 1');
+      checkFits('update', 'decay', decay, typeof decay === 'number' && decay >= 0 && decay <= 1, 'from 0 to 1');
       rest = 1 - decay;
     });
     scope(() =>

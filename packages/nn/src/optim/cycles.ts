@@ -140,7 +140,8 @@ export function sequentialRates(schedules: readonly Schedule[], at: readonly num
   checkList('sequentialRates', 'schedules', schedules);
   checkList('sequentialRates', 'at', at);
   for (const schedule of schedules) checkFunction('sequentialRates', 'schedule', schedule);
-  const ascend = at.length === schedules.length - 1 && at.every((step, i) => step > (at[i - 1] ?? 0));
+  const ascend =
+    at.length === schedules.length - 1 && at.every((step, i) => typeof step === 'number' && step > (at[i - 1] ?? 0));
   checkFits(
     'sequentialRates',
     'at',

@@ -12,6 +12,7 @@ import {
   dispose,
   flatten,
   full,
+  isTensor,
   keep,
   max,
   narrow,
@@ -108,8 +109,10 @@ export class LBFGS {
     checkInteger('LBFGS', 'iterations', iterations, 1);
     const { evaluations = Math.floor((iterations * 5) / 4) } = options;
     const { gradientTolerance = 1e-7, changeTolerance = 1e-9, lineSearch = 'none' } = options;
-    const isList = typeof parameters?.[Symbol.iterator] === 'function';
+    const isList =
+      typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
     checkFits('LBFGS', 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
+    if (Array.isArray(parameters)) checkList('LBFGS', 'parameters', parameters);
     this.parameters = [...parameters];
     for (const [i, parameter] of this.parameters.entries()) checkTensor('LBFGS', `parameters[${i}]`, parameter);
     if (this.parameters.length === 0)
