@@ -102,6 +102,23 @@ describe('zeros', () => {
     expect(await byExponent(-2, 2)).toBeNaN();
   });
 
+  it('in pow by base and exponent: 1/x at exponent 0, where the slope by the base is 0', async () => {
+    // d/dy (y x^(y-1)) = x^(y-1) (1 + y log x).
+    const mixed = (base: number, y: number): Promise<readonly number[]> =>
+      slope((e) => pg.grad((x: pg.Tensor) => pg.sum(pg.pow(x, e)))(vector(base)) as pg.Tensor, y);
+    for (const [base, y] of [
+      [2, 0],
+      [0.25, 0],
+      [2, 3],
+      [0.5, -1.5],
+    ] as const)
+      expect((await mixed(base, y))[0]).toBeCloseTo(base ** (y - 1) * (1 + y * Math.log(base)), 12);
+    expect(await mixed(0, 0)).toEqual([0]);
+    expect(await slope((x) => pg.pow(x, vector(0)), Number.NaN)).toEqual([0]);
+    expect(await curve((x) => pg.pow(x, vector(0)), 0)).toEqual([0]);
+    expect(await curve((x) => pg.pow(x, vector(0)), 1e-310)).toEqual([0]);
+  });
+
   it('under roots and norms', async () => {
     expect(await slope((x) => pg.sqrt(x), 0)).toEqual([Number.POSITIVE_INFINITY]);
     expect(await slope((x) => pg.norm(x), 0, 0)).toEqual([0, 0]);

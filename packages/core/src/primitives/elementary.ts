@@ -107,9 +107,11 @@ export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
     const zero = like(grad, 0);
     let byBase: Node | null = null;
     if (needs[0]) {
-      // y x^(y-1), but 0 where y is 0, even at x = 0.
-      const slope = mul(y, binary(powPrimitive, x, sub(y, like(y, 1))));
-      byBase = where(eq(y, zero), zero, mul(grad, slope));
+      // y x^(y-1). Where y = 0 that is 0, but its derivative by y is 1/x: a constant stands only where 1/x is not finite.
+      const inverse = unary('abs', unary('reciprocal', x));
+      const flat = binary('and', eq(y, zero), not(lt(inverse, like(inverse, Number.POSITIVE_INFINITY))));
+      const power = binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1))));
+      byBase = where(flat, zero, mul(grad, mul(y, power)));
     }
     let byExponent: Node | null = null;
     if (needs[1]) {
