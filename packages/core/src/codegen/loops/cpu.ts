@@ -259,11 +259,14 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   return e.reduce(n.arg.op, staged, [own]);
 }
 
-/** True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. */
+/**
+ * True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. One inside that depends on no
+ * loop of the value is computed before all of them.
+ */
 function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {
   if (own === r) return false;
   if (free.has(value, own)) return true;
-  return [...nodesOf([value])].some(
-    (n) => (n.op === 'REDUCE' || n.op === 'STAGE') && ownRanges(n).includes(own) && free.has(n, r),
-  );
+  const binders = [...nodesOf([value])].filter((n) => n.op === 'REDUCE' || n.op === 'STAGE');
+  const bound = new Set([r, ...binders.flatMap(ownRanges)]);
+  return binders.some((n) => ownRanges(n).includes(own) && free.of(n).some((q) => bound.has(q)));
 }

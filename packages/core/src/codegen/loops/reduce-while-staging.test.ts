@@ -51,6 +51,37 @@ function timesSumBefore(e: Exprs, read: (at: KNode) => KNode, r: KNode): KNode {
 }
 
 describe('reductions over a stage', () => {
+  test('are left where a loop inside them, under another one, has the name of the stage', () => {
+    // out[j] = y[j] - sum_r y[r] sum_q (r < q) sum_s x[s] (s < q), where y is staged over s too.
+    const n = 4;
+    const e = new Exprs();
+    const [j, s, r, q] = [e.range(n), e.range(n, 'reduce'), e.range(n, 'reduce'), e.range(n, 'reduce')];
+    const input = e.param(1, 'float32', 'read', n);
+    const stage = e.stage('shared', e.mul(e.load(input, s), e.f32(2)), [s]);
+    const below = e.reduce('sum', e.where(e.lt(s, q), e.load(input, s), e.f32(0)), [s]);
+    const above = e.reduce('sum', e.where(e.lt(r, q), below, e.f32(0)), [q]);
+    const sum = e.reduce('sum', e.mul(e.load(stage, r), above), [r]);
+    const out = e.param(0, 'float32', 'write', n);
+    const store = e.store(out, j, e.sub(e.load(stage, j), sum));
+    const program = lowered({
+      name: 'nested',
+      params: [out, input],
+      scalars: [],
+      stores: [{ store, ranges: [j] }],
+    });
+    const x = Float32Array.from([3, 1, 4, 1]);
+    const got = new Float32Array(n);
+    interpret(program, [got, x]);
+    const y = Array.from(x, (v) => 2 * v);
+    const prefix = (end: number): number => Array.from(x.subarray(0, end)).reduce((a, v) => a + v, 0);
+    const expected = y.reduce((total, v, row) => {
+      let inner = 0;
+      for (let col = row + 1; col < n; col++) inner += prefix(col);
+      return total + v * inner;
+    }, 0);
+    expect(Array.from(got)).toEqual(y.map((v) => v - expected));
+  });
+
   // One loop is over the rows. Each pass has one over four vectors, others over what is left if that is more than one step.
   test.each([
     { columns: 64, count: 4 },
