@@ -62,7 +62,33 @@ describe.each(kinds)('%s', (_, options) => {
       await valuesOf(() => f(11));
       expect(stats()).toMatchObject({ families: 2, binds: 6 });
       for (const n of [2, 7, 128, 255, 256]) await valuesOf(() => f(n));
-      expect(stats()).toMatchObject({ families: 5, binds: 11 });
+      // Little is computed: without threads, 128 and 256 are of the class of 32.
+      expect(stats()).toMatchObject({ families: 'simt' in options ? 5 : 3, binds: 11 });
+      for (const n of [511, 512, 1023]) await valuesOf(() => f(n));
+      expect(stats()).toMatchObject({ families: 'simt' in options ? 6 : 4, binds: 14 });
+    });
+
+    it('has narrower classes where much is computed', async () => {
+      // 511 rows of 1024 numbers, multiplied 200 times: more than 64 MB.
+      await setEngine(createNullEngine());
+      const f = (n: number): void => {
+        const y = pg.scope(() => {
+          let x = pg.tensor(new Float32Array(n * 1024), { shape: [n, 1024] });
+          for (let i = 0; i < 200; i++) x = pg.mul(x, 0.99);
+          return x;
+        });
+        y.dispose();
+      };
+      for (const [n, families] of [
+        [100, 0],
+        [101, 1],
+        [128, 2],
+        [255, 2],
+        [256, 3],
+      ] as const) {
+        f(n);
+        expect(stats(), `at ${n}`).toMatchObject({ families });
+      }
     });
 
     it('is not there where it is turned off', async () => {
