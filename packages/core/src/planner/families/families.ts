@@ -42,6 +42,16 @@ export interface Form {
 /** Finds sizes of a form that is new, of which `take` makes a plan, or null. */
 type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
 
+/** What finds sizes at the first sight of a form (always.ts). */
+interface Guesses {
+  readonly guess: Guess;
+  /** Sizes of a form that is new: axes of data that had one element in an earlier flush (`shapes`, by leaf), and have two now. */
+  grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
+}
+
+/** Flushes that are kept to see axes of one element grow. */
+const mostSingle = 16;
+
 /** The families of one engine. */
 export class PlanFamilies {
   /** By hash; several where forms differ in fixed numbers. Those used last come last. */
@@ -52,11 +62,13 @@ export class PlanFamilies {
   /** Plans made for classes of sizes. */
   made = 0;
   readonly #hints = new PlanHints();
-  readonly #guess: Guess | undefined;
+  readonly #guesses: Guesses | undefined;
+  /** Shapes of the data of forms in which an axis has one element, those met last. An axis of one element broadcasts: with two it is another form. */
+  #single: (readonly Shape[])[] = [];
 
-  /** @param guess for forms of which a size is wanted at once */
-  constructor(guess?: Guess) {
-    this.#guess = guess;
+  /** @param guesses for forms of which a size is wanted at once */
+  constructor(guesses?: Guesses) {
+    this.#guesses = guesses;
   }
 
   /** Plans for classes of sizes. */
@@ -112,9 +124,22 @@ export class PlanFamilies {
     const form: Form = { met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
-    return always && this.#guess !== undefined
-      ? this.#guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options))
-      : null;
+    if (this.#guesses === undefined) return null;
+    if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
+    const grown = this.#grown(form, cone);
+    if (grown === null) return null;
+    const plan = this.#take(form, grown, cone, options);
+    if (plan === null) [form.sizes] = [null, form.plans.clear()];
+    return plan;
+  }
+
+  /** Sizes of a new form that the axes of one element tell which an earlier flush had, so that the second size makes the plan of its class. */
+  #grown(form: Form, cone: Cone): Sizes | null {
+    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
+    let found: Sizes | null = null;
+    for (const before of this.#single) found ??= this.#guesses!.grown(before, form, cone);
+    if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostSingle);
+    return found;
   }
 
   /** Takes sizes for those of a form. */
@@ -313,7 +338,7 @@ const leastAmong = [2, 8, 32] as const;
 /** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
 const leastOfLittle = [2, 8, 32, 512] as const;
 /** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
-const littleBytes: number = 2 ** 26;
+const littleBytes: number = 2 ** 28;
 
 /** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
 function classesOf(sizes: Sizes, cone: Cone, isThreads: boolean): readonly number[] {
