@@ -70,6 +70,9 @@ export class Exprs {
 
   /** A literal, rounded or wrapped to the dtype. */
   constant(dtype: DType, value: Literal | boolean, lanes = 1): KNodeOf<'CONST'> {
+    // Most are indices, as they stand.
+    if (dtype === 'int32' && typeof value === 'number')
+      return this.#table.constant(dtype, lanes, value | 0) as unknown as KNodeOf<'CONST'>;
     const v = normalize(dtype, typeof value === 'boolean' ? Number(value) : value);
     return this.#table.constant(dtype, lanes, v) as unknown as KNodeOf<'CONST'>;
   }

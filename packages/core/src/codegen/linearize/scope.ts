@@ -9,6 +9,7 @@ import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { FreeRanges, Range, RangeList } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import type { Known } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
@@ -186,9 +187,15 @@ export class Scope {
     return this.vector !== null && this.lane < 0 && ranges.includes(this.vector.range);
   }
 
+  /** Where the value of a node is remembered. */
+  memoOf(n: KNode): Memo {
+    const ranges = ((n as Known).free as RangeList | null) ?? this.free.of(n);
+    if (ranges.length === 0) return this.#memos[0]!;
+    return ranges === this.#lastRanges ? this.#lastMemo : this.#memoFor(ranges);
+  }
+
   /** Where values that depend on these ranges are remembered. */
-  memoFor(ranges: RangeList): Memo {
-    if (ranges === this.#lastRanges) return this.#lastMemo;
+  #memoFor(ranges: RangeList): Memo {
     let level = 0;
     for (let i = 0; i < ranges.length && level >= 0; i++) {
       const l = this.#levels.get(ranges[i]!) ?? 0;
@@ -233,13 +240,12 @@ export class Values {
   /** The value under the open loops: a scalar, or a vector if it depends on the vector tile. */
   lower(root: KNode): KNode {
     const { scope } = this;
-    const { free } = scope;
     const known = this.#find(root);
     if (known !== undefined) return known;
     const stack = [root];
     while (stack.length > 0) {
       const n = stack[stack.length - 1]!;
-      const memo = scope.memoFor(free.of(n));
+      const memo = scope.memoOf(n);
       if (!memo.has(n)) {
         // Of a LOAD the alternative; address and gate are lowered with it.
         const first = n.op === 'LOAD' ? 3 : 0;
@@ -247,7 +253,7 @@ export class Values {
         const before = stack.length;
         for (let i = first; i < end; i++) {
           const s = n.src[i] as KNode;
-          if (!scope.memoFor(free.of(s)).has(s)) stack.push(s);
+          if (!scope.memoOf(s).has(s)) stack.push(s);
         }
         if (stack.length > before) continue;
         memo.set(n, this.#lowerOne(n));
@@ -258,7 +264,7 @@ export class Values {
   }
 
   #find(n: KNode): KNode | undefined {
-    return this.scope.memoFor(this.scope.free.of(n)).get(n);
+    return this.scope.memoOf(n).get(n);
   }
 
   #lowerOne(n: KNode): KNode {
@@ -282,7 +288,10 @@ export class Values {
         return this.#load(n);
       default: {
         const src: KNode[] = [];
-        for (let i = 0; i < n.src.length; i++) src.push(this.#find(n.src[i] as KNode)!);
+        for (let i = 0; i < n.src.length; i++) {
+          const s = n.src[i] as KNode;
+          src.push(this.scope.memoOf(s).get(s)!);
+        }
         return remake(e, n, src);
       }
     }

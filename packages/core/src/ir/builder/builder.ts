@@ -301,8 +301,8 @@ export class ProgramBuilder {
   }
 
   #visible(n: KNode): Placed | null {
-    const p = this.#placementOf(n);
-    if (!p?.block.open) return null;
+    const p = (n as Known).placed as Placed | null;
+    if (p === null || p.by !== this || !p.block.open) return null;
     if (p.reads !== undefined) for (const mem of p.reads) if (this.#stored.get(mem)! > p.stores) return null;
     return p;
   }

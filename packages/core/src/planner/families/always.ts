@@ -1,5 +1,6 @@
 /**
- * Sizes at the first sight of a form, for tests (`setDynamicSizes('always')`): which of its extents may be sizes, guessed.
+ * Sizes at the first sight of a form: which of its extents may be sizes, guessed. All, for tests (`setDynamicSizes('always')`), and those
+ * that were one before and are two now.
  *
  * What is guessed is a flush before this one, at another size: every extent that equals one number is that size, and what is computed from it
  * follows by the rules of shapes. Where two numbers may change on their own, both are sizes. The comparison with it (sizes.ts) is that of two flushes that were. A wrong guess costs a plan.
@@ -39,6 +40,27 @@ export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes
     const sizes = before === null ? null : sizesOf(before, now, cone);
     if (sizes !== null) yield sizes;
   }
+}
+
+/**
+ * The size of a form that is new, by an earlier flush with the same data but for axes of one element that have two now: what counts up from one
+ * goes on. Null where the data differ otherwise, or the rest does not follow.
+ */
+export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
+  const { leaves } = cone;
+  if (before.length !== leaves.length) return null;
+  let more = false;
+  for (const [i, was] of before.entries()) {
+    const { shape } = cone.nodes[leaves.data[i]!]!;
+    if (shape.length !== was.length) return null;
+    for (const [axis, n] of shape.entries()) {
+      if (n === was[axis]) continue;
+      if (was[axis] !== 1 || n !== 2) return null;
+      more = true;
+    }
+  }
+  const other = more ? sampleAt(cone, met, 2, otherSizes[0], (leaf, axis) => before[leaf]![axis] === 1) : null;
+  return other === null ? null : sizesOf(other, met, cone);
 }
 
 /** Of so many extents it is tried whether they are sizes of their own. */
@@ -87,9 +109,19 @@ function extentsOf(cone: Cone): number[] {
   return [...extents].sort((a, b) => a - b);
 }
 
-/** A sample as it would be with another number in place of `n`; null where the rules of shapes do not allow that. */
-function sampleAt(cone: Cone, now: Sample, n: number, to: number): Sample | null {
+/**
+ * A sample as it would be with another number in place of `n`; null where the rules of shapes do not allow that. Axes of data are changed where
+ * `isSize` says so, by numbers of leaves.
+ */
+function sampleAt(
+  cone: Cone,
+  now: Sample,
+  n: number,
+  to: number,
+  isSize: (leaf: number, axis: number) => boolean = () => true,
+): Sample | null {
   const { count } = cone;
+  let leaves = 0;
   const nodes: Node[] = [];
   const key = new IntWriter(now.key.length);
   try {
@@ -103,8 +135,11 @@ function sampleAt(cone: Cone, now: Sample, n: number, to: number): Sample | null
       const resized = { ...node, src, attr } as Node;
       nodes.push(resized);
       const { infer, encode } = definitionAt(node.kind);
+      const leaf = node.storage === null ? -1 : leaves++;
       const shape =
-        node.storage === null ? (infer as Rule).shape(src, attr, node.op) : node.shape.map((m) => other(m, n, to));
+        leaf < 0
+          ? (infer as Rule).shape(src, attr, node.op)
+          : node.shape.map((m, axis) => (isSize(leaf, axis) ? other(m, n, to) : m));
       (resized as { shape: readonly number[] }).shape = shape;
       const end = key.length + own.length;
       key.length++;

@@ -62,7 +62,48 @@ describe.each(kinds)('%s', (_, options) => {
       await valuesOf(() => f(11));
       expect(stats()).toMatchObject({ families: 2, binds: 6 });
       for (const n of [2, 7, 128, 255, 256]) await valuesOf(() => f(n));
-      expect(stats()).toMatchObject({ families: 5, binds: 11 });
+      // Little is computed: without threads, 128 and 256 are of the class of 32.
+      expect(stats()).toMatchObject({ families: 'simt' in options ? 5 : 3, binds: 11 });
+      for (const n of [511, 512, 1023]) await valuesOf(() => f(n));
+      expect(stats()).toMatchObject({ families: 'simt' in options ? 6 : 4, binds: 14 });
+    });
+
+    it('has narrower classes where much is computed', async () => {
+      // 511 rows of 1024 numbers, multiplied 200 times: more than 256 MB.
+      await setEngine(createNullEngine());
+      const f = (n: number): void => {
+        const y = pg.scope(() => {
+          let x = pg.tensor(new Float32Array(n * 1024), { shape: [n, 1024] });
+          for (let i = 0; i < 200; i++) x = pg.mul(x, 0.99);
+          return x;
+        });
+        y.dispose();
+      };
+      for (const [n, families] of [
+        [100, 0],
+        [101, 1],
+        [128, 2],
+        [255, 2],
+        [256, 3],
+      ] as const) {
+        f(n);
+        expect(stats(), `at ${n}`).toMatchObject({ families });
+      }
+    });
+
+    it('begins with the second size where one element became two', async () => {
+      const w = (): Tensor => tensor(numbers(2 * 5, 3), { shape: [2, 5] });
+      const f = (n: number): Tensor => pg.softmax(pg.matmul(rows(n, 2), w()).add(rows(5)), 1);
+      expect(await sameAtSizes(f, [1, 2, 3, 7, 2])).toBe(3);
+      expect(stats()).toMatchObject({ families: 1 });
+      // Numbers that are not the size, and equal it: of what is held, of what is computed.
+      expect(await sameAtSizes((n) => pg.mul(rows(n, 3), pg.broadcastTo(rows(1, 3), [n, 3])), [1, 2, 4])).toBe(2);
+      await sameAtSizes((n) => pg.sum(pg.mul(rows(n, 4).reshape([n, 2, 2]), rows(2, 2)), 2), [1, 2, 3, 5]);
+      await sameAtSizes((n) => pg.mean(pg.mul(rows(n, 4), pg.broadcastTo(rows(4), [n, 4]))), [1, 2, 3, 5]);
+    });
+
+    it('of more than two is a plan of its own after one element', async () => {
+      expect(await sameAtSizes((n) => pg.mul(rows(n, 5), rows(5)), [1, 9])).toBe(0);
     });
 
     it('is not there where it is turned off', async () => {

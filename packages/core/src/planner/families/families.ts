@@ -2,7 +2,7 @@
  * Families of plans: one plan for all sizes of a class.
  *
  * The first flush of a form - a graph up to its sizes - gets a plan of its own. The second one of other sizes tells which numbers are those
- * (sizes.ts), and from then on sizes share plans: one for each class (`classOf`) of each. Such a plan is made for the greatest sizes of its
+ * (sizes.ts), and from then on sizes share plans: one for each class (`classFrom`) of each. Such a plan is made for the greatest sizes of its
  * classes, and its loops end at the sizes that are bound (`Plan.sizes`). What does not fit, or cannot be computed alike for all sizes
  * (uniform.ts), gets plans of its own as before.
  *
@@ -13,9 +13,9 @@ import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
-import { isFloat } from '../../shape/dtype.ts';
+import { dtypeInfo, isFloat } from '../../shape/dtype.ts';
 import { showShape } from '../../shape/errors.ts';
-import type { Shape } from '../../shape/view.ts';
+import { type Shape, sizeOf } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
@@ -33,12 +33,24 @@ export interface Form {
   readonly met: Sample;
   /** Found by the first flush of the form and a later one, or by one that was guessed (always.ts). */
   sizes: Sizes | null;
-  /** By classes (`classOf`). Null: sizes of them have plans of their own. */
+  /** Where classes of its sizes begin (`classFrom`), once these are found. */
+  classes: readonly number[];
+  /** By classes. Null: sizes of them have plans of their own. */
   readonly plans: Map<string, Plan | null>;
 }
 
 /** Finds sizes of a form that is new, of which `take` makes a plan, or null. */
 type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
+
+/** What finds sizes at the first sight of a form (always.ts). */
+interface Guesses {
+  readonly guess: Guess;
+  /** Sizes of a form that is new: axes of data that had one element in an earlier flush (`shapes`, by leaf), and have two now. */
+  grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
+}
+
+/** Flushes that are kept to see axes of one element grow. */
+const mostSingle = 16;
 
 /** The families of one engine. */
 export class PlanFamilies {
@@ -50,11 +62,13 @@ export class PlanFamilies {
   /** Plans made for classes of sizes. */
   made = 0;
   readonly #hints = new PlanHints();
-  readonly #guess: Guess | undefined;
+  readonly #guesses: Guesses | undefined;
+  /** Shapes of the data of forms in which an axis has one element, those met last. An axis of one element broadcasts: with two it is another form. */
+  #single: (readonly Shape[])[] = [];
 
-  /** @param guess for forms of which a size is wanted at once */
-  constructor(guess?: Guess) {
-    this.#guess = guess;
+  /** @param guesses for forms of which a size is wanted at once */
+  constructor(guesses?: Guesses) {
+    this.#guesses = guesses;
   }
 
   /** Plans for classes of sizes. */
@@ -90,7 +104,7 @@ export class PlanFamilies {
     for (const form of forms) {
       const n = form.sizes === null ? null : matches(form.sizes, cone);
       if (n === null) continue;
-      const plan = form.plans.get(nameOf(n));
+      const plan = form.plans.get(nameOf(n, form.classes));
       if (plan === null && last !== null) continue;
       // Forms of more sizes come later.
       [last, of] = [form, n];
@@ -107,25 +121,40 @@ export class PlanFamilies {
       return this.#take(form, found, cone, options);
     }
     const more = moreSizes(forms, now, cone);
-    const form: Form = { met: more?.earlier ?? now, sizes: null, plans: new Map() };
+    const form: Form = { met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
-    return always && this.#guess !== undefined
-      ? this.#guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options))
-      : null;
+    if (this.#guesses === undefined) return null;
+    if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
+    const grown = this.#grown(form, cone);
+    if (grown === null) return null;
+    const plan = this.#take(form, grown, cone, options);
+    if (plan === null) [form.sizes] = [null, form.plans.clear()];
+    return plan;
+  }
+
+  /** Sizes of a new form that the axes of one element tell which an earlier flush had, so that the second size makes the plan of its class. */
+  #grown(form: Form, cone: Cone): Sizes | null {
+    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
+    let found: Sizes | null = null;
+    for (const before of this.#single) found ??= this.#guesses!.grown(before, form, cone);
+    if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostSingle);
+    return found;
   }
 
   /** Takes sizes for those of a form. */
   #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
     form.sizes = sizes;
+    form.classes = classesOf(sizes, cone, options.engine.caps.simt);
     return this.#bound(form, sizes.n, cone, options);
   }
 
   #bound(form: Form, n: readonly number[], cone: Cone, options: PlanOptions): Plan | null {
-    const name = nameOf(n);
+    const name = nameOf(n, form.classes);
     let plan = form.plans.get(name);
     if (plan === undefined) {
-      plan = this.#make(form.sizes!, n.map(classAmong(n)), cone, options);
+      const classes = n.map((x) => classFrom(form.classes, x));
+      plan = this.#make(form.sizes!, classes, cone, options);
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
@@ -302,25 +331,43 @@ interface SizeClass {
   readonly high: number;
 }
 
-/**
- * From here on a class ends at twice its least size, for what a plan keeps is laid out for the greatest; below at four times. Where several sizes
- * change, what is kept is as many times larger.
- */
-const wideBelow = 128;
-const wideBelowAmong = 32;
+/** Where classes begin; from the last of these on, at each power of two: what a plan keeps is laid out for the greatest size of its class. */
+const leastOfOne = [2, 8, 32, 128] as const;
+/** Of sizes among several: what is kept is as many times larger. */
+const leastAmong = [2, 8, 32] as const;
+/** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
+const leastOfLittle = [2, 8, 32, 512] as const;
+/** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
+const littleBytes: number = 2 ** 28;
 
-/** The class of a size among those of a plan. */
-function classAmong(sizes: readonly number[]): (n: number) => SizeClass {
-  const wide = sizes.length > 1 ? wideBelowAmong : wideBelow;
-  return (n) => {
-    const k = Math.floor(Math.log2(n));
-    const low = 2 ** (n < wide ? k - ((k + 1) % 2) : k);
-    return { low, high: (n < wide ? 4 : 2) * low - 1 };
-  };
+/** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
+function classesOf(sizes: Sizes, cone: Cone, isThreads: boolean): readonly number[] {
+  if (sizes.n.length > 1) return leastAmong;
+  const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
+  return isThreads || bytesWith(greatest, sizes, cone) > littleBytes ? leastOfOne : leastOfLittle;
+}
+
+/** Bytes of all nodes that have a size, with a number in its place. */
+function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): number {
+  const values = valuesOf(terms, [n]);
+  let bytes = 0;
+  for (const [i, shape] of sample.shapes.entries()) {
+    const of = axes[i];
+    if (of != null) bytes += sizeOf(numbersAt(shape, of, values)) * dtypeInfo[cone.nodes[i]!.dtype].bytes;
+  }
+  return bytes;
+}
+
+/** The class of a size among those that begin at `least`. */
+function classFrom(least: readonly number[], n: number): SizeClass {
+  const next = least.findIndex((low) => low > n);
+  if (next > 0) return { low: least[next - 1]!, high: least[next]! - 1 };
+  const low = 2 ** Math.floor(Math.log2(n));
+  return { low, high: 2 * low - 1 };
 }
 
 /** The classes of sizes, as text. */
-const nameOf = (n: readonly number[]): string => n.map((x) => classAmong(n)(x).low).join();
+const nameOf = (n: readonly number[], least: readonly number[]): string => n.map((x) => classFrom(least, x).low).join();
 
 /** Products of matrices from which on a plan for each size takes less than tiles save. */
 const manyProducts: number = 2 ** 23;
@@ -405,7 +452,8 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
 
 /** True if elements follow from others alike for every size. */
 export function isPlannable(sizes: Sizes, cone: Cone): boolean {
-  return sizedCone(sizes, sizes.n.map(classAmong(sizes.n)), cone) !== null;
+  const classes = sizes.n.map((n) => classFrom(leastAmong, n));
+  return sizedCone(sizes, classes, cone) !== null;
 }
 
 // One hint to the user about a form whose sizes do not share plans: it comes again and again, each time with a plan of its own.
