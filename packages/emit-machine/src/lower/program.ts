@@ -24,8 +24,10 @@ import { type Context, type Lowered, partBytes, partCount } from './context.ts';
 import { BitMasks, LaneMasks, type Masks } from './masks.ts';
 import { Accesses, markCounter } from './memory.ts';
 import { scalarOperation } from './scalars.ts';
-import { findSquares, type FoundSquares, Squares } from './squares.ts';
+import { findNeighbours, type Neighbours } from './neighbours.ts';
+import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
+import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this engine does not execute. */
 export function lowerProgram(program: Program, target: MachineTarget): Builder {
@@ -50,8 +52,9 @@ class Lowering implements Context {
   readonly #rare: ReturnType<typeof findRareSides>;
   readonly #registers = new Map<KNode, (readonly Reg[])[]>();
   readonly #aliases: Aliases;
-  readonly #found: FoundSquares;
+  readonly #found: Neighbours;
   readonly #squares: Squares;
+  readonly #windows: Windows;
   readonly #counter: Reg;
   readonly #to: Reg;
 
@@ -72,8 +75,10 @@ class Lowering implements Context {
     b.move(this.#counter, from);
     this.group = b.openLoop(true);
     this.#accesses = new Accesses(this, this);
-    this.#found = findSquares(program, this.#uses);
-    this.#squares = new Squares(this, (load, at, lanes) => this.#accesses.row(load, at, lanes));
+    this.#found = findNeighbours(program, this.#uses, target.vectorBytes);
+    const row = (load: KNodeOf<'LOAD'>, at: number, lanes: number): Reg => this.#accesses.row(load, at, lanes);
+    this.#squares = new Squares(this, row);
+    this.#windows = new Windows(this, row);
   }
 
   run(): void {
@@ -179,11 +184,19 @@ class Lowering implements Context {
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD')
       return n.src[0].op === 'REG' ? this.#loadRegister(n, n.src[0], at) : this.#accesses.load(n, this.#splatLanes(n));
-    const columns = this.#found.vectors.get(n);
-    const made = columns ? this.#squares.vector(n, columns) : (this.#splatted(n) ?? lowerValue(this, n));
+    const made = this.#neighbours(n) ?? this.#splatted(n) ?? lowerValue(this, n);
     // A value must not change with the register that it was found in.
     if (!made.parts.some((r) => r.mutable)) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
+  }
+
+  /** A vector that is made of neighbouring elements. */
+  #neighbours(n: KNode): Lowered | null {
+    if (n.op !== 'VEC') return null;
+    const columns = this.#found.squares.get(n);
+    if (columns !== undefined) return this.#squares.vector(n, columns);
+    const parts = this.#found.windows.get(n);
+    return parts === undefined ? null : this.#windows.vector(n, parts);
   }
 
   /** The lanes of the vector that a scalar is only read into, or 0. */
