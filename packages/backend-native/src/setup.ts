@@ -11,12 +11,12 @@ import {
   shown,
   UnsupportedError,
 } from '@polygrad/core/engine';
-import { processorLowering } from '@polygrad/core/engine/processors';
+import { fittingBytes, processorLowering } from '@polygrad/core/engine/processors';
 import { vectorLowering } from '@polygrad/core/engine/vectors';
 import type { KOp } from '@polygrad/core/kernel/ir';
 import type { MachineTarget } from '@polygrad/emit-machine';
 import { type Addon, loadAddon } from './addon.ts';
-import { fittingBytes, processorFacts } from './widths.ts';
+import { processorFacts } from './facts.ts';
 import { maxThreads, type NativeEngineOptions } from './options.ts';
 
 // biome-ignore format: a list

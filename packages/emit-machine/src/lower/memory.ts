@@ -242,7 +242,9 @@ export class Accesses {
   /** So many elements of four bytes, which lie `from` elements behind what a load reads; all up to them may be read. */
   row({ src: [mem, index] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
     const at = this.#at(mem, index, from + lanes, null);
-    return this.#ctx.b.op('vmovups', lanes * 4, further(at, from * 4));
+    const place = further(at, from * 4);
+    if (lanes === 1) return this.#ctx.b.op('vmovss', 16, place);
+    return lanes === 2 ? this.#ctx.b.op('vmovsd', 16, place) : this.#ctx.b.op('vmovups', lanes * 4, place);
   }
 
   #scalarAt(dtype: DType, at: Place): Reg {

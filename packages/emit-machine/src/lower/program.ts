@@ -20,12 +20,15 @@ import {
 import { Builder } from '../builder.ts';
 import type { Block, Reg } from '../code.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
+import type { Condition } from '../x64/rows.ts';
 import { type Context, type Lowered, partBytes, partCount } from './context.ts';
 import { BitMasks, LaneMasks, type Masks } from './masks.ts';
 import { Accesses, markCounter } from './memory.ts';
-import { scalarOperation } from './scalars.ts';
-import { findSquares, type FoundSquares, Squares } from './squares.ts';
+import { compareIntegers, scalarOperation } from './scalars.ts';
+import { findNeighbours, type Neighbours } from './neighbours.ts';
+import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
+import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this engine does not execute. */
 export function lowerProgram(program: Program, target: MachineTarget): Builder {
@@ -50,8 +53,9 @@ class Lowering implements Context {
   readonly #rare: ReturnType<typeof findRareSides>;
   readonly #registers = new Map<KNode, (readonly Reg[])[]>();
   readonly #aliases: Aliases;
-  readonly #found: FoundSquares;
+  readonly #found: Neighbours;
   readonly #squares: Squares;
+  readonly #windows: Windows;
   readonly #counter: Reg;
   readonly #to: Reg;
 
@@ -72,8 +76,10 @@ class Lowering implements Context {
     b.move(this.#counter, from);
     this.group = b.openLoop(true);
     this.#accesses = new Accesses(this, this);
-    this.#found = findSquares(program, this.#uses);
-    this.#squares = new Squares(this, (load, at, lanes) => this.#accesses.row(load, at, lanes));
+    this.#found = findNeighbours(program, this.#uses, target.vectorBytes);
+    const row = (load: KNodeOf<'LOAD'>, at: number, lanes: number): Reg => this.#accesses.row(load, at, lanes);
+    this.#squares = new Squares(this, row);
+    this.#windows = new Windows(this, row);
   }
 
   run(): void {
@@ -152,7 +158,7 @@ class Lowering implements Context {
           i = this.#ends[i]!;
           break;
         case 'IF':
-          this.b.openIf(this.get(n.src[0]).parts[0]!);
+          this.#open(n.src[0]);
           this.#walk(i + 1, this.#ends[i]!);
           this.b.closeIf();
           i = this.#ends[i]!;
@@ -171,7 +177,50 @@ class Lowering implements Context {
 
   /** Lowers a node that only gives a value. */
   #node(n: KNode, at: number): void {
-    if (this.#uses.has(n) && !this.#found.unread.has(n)) this.#values.set(n, this.#value(n, at));
+    if (!this.#uses.has(n) || this.#found.unread.has(n) || this.#isComparedLater(n)) return;
+    this.#values.set(n, this.#value(n, at));
+  }
+
+  /** A comparison of integers that one choice or condition alone asks for: compared there, its flags are the answer. */
+  #isComparedLater(n: KNode): boolean {
+    if (!isComparison(n) || n.lanes !== 1) return false;
+    const kind = kindOf(n.src[0]!.dtype);
+    if (isFloat(kind) || kind === 'bool') return false;
+    const use = this.#uses.get(n);
+    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
+    if (user?.op !== 'IF') {
+      if (user?.op !== 'WHERE' || user.lanes !== 1 || isFloat(kindOf(user.dtype)) || this.#rare.sides.has(user))
+        return false;
+      if (user.src[1] === n || user.src[2] === n) return false;
+    }
+    // What was read from a register may be another value by then.
+    return n.src.every((s) => s.op === 'CONST' || !this.get(s).parts[0]!.mutable);
+  }
+
+  /** Compares for such a comparison. */
+  #compare(n: KNode): Condition {
+    const [x, y] = n.src as [KNode, KNode];
+    const right = this.get(y).parts[0]!;
+    return compareIntegers(this, n.op as 'LT', kindOf(x.dtype), this.get(x).parts[0]!, right, n);
+  }
+
+  /** What follows runs where a bool is true. */
+  #open(bool: KNode): void {
+    if (this.#values.has(bool) || !isComparison(bool) || !this.#isComparedLater(bool))
+      this.b.openIf(this.get(bool).parts[0]!);
+    else this.b.openUnless(unless[this.#compare(bool)]!);
+  }
+
+  /** A choice between integers by a comparison that was left to it, or null. */
+  #chosen(n: KNode): Lowered | null {
+    const condition = n.src[0];
+    if (n.op !== 'WHERE' || condition === undefined || this.#values.has(condition)) return null;
+    if (!this.#isComparedLater(condition)) return null;
+    const { b } = this;
+    const [yes, no] = [this.get(n.src[1]!).parts[0]!, this.get(n.src[2]!).parts[0]!];
+    const d = b.copy(no);
+    b.ins(`cmov${this.#compare(condition)}`, 8, d, yes);
+    return { parts: [d], width: widthOf(kindOf(n.dtype)) };
   }
 
   #value(n: KNode, at: number): Lowered {
@@ -179,11 +228,19 @@ class Lowering implements Context {
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD')
       return n.src[0].op === 'REG' ? this.#loadRegister(n, n.src[0], at) : this.#accesses.load(n, this.#splatLanes(n));
-    const columns = this.#found.vectors.get(n);
-    const made = columns ? this.#squares.vector(n, columns) : (this.#splatted(n) ?? lowerValue(this, n));
+    const made = this.#neighbours(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
     // A value must not change with the register that it was found in.
     if (!made.parts.some((r) => r.mutable)) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
+  }
+
+  /** A vector that is made of neighbouring elements. */
+  #neighbours(n: KNode): Lowered | null {
+    if (n.op !== 'VEC') return null;
+    const columns = this.#found.squares.get(n);
+    if (columns !== undefined) return this.#squares.vector(n, columns);
+    const parts = this.#found.windows.get(n);
+    return parts === undefined ? null : this.#windows.vector(n, parts);
   }
 
   /** The lanes of the vector that a scalar is only read into, or 0. */
@@ -310,6 +367,13 @@ class Lowering implements Context {
     for (const [i, part] of parts.entries()) b.move(cells[i]!, part, partBytes(this, value.lanes, widthOf(kind)));
     if (gate !== undefined) b.closeIf();
   }
+}
+
+/** What does not hold where a condition does. */
+const unless: Readonly<Record<string, Condition>> = { l: 'ge', b: 'ae', le: 'g', be: 'a', e: 'ne' };
+
+function isComparison(n: KNode): boolean {
+  return n.op === 'LT' || n.op === 'LE' || n.op === 'EQ';
 }
 
 /** Which reads of registers are seen unchanged by all who use them: those need no copy. */

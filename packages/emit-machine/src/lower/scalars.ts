@@ -16,6 +16,21 @@ export function scalarOperation(ctx: Context, op: string, kind: Kind, args: read
   return integerOperation(ctx, op, kind, args, n);
 }
 
+/** Compares integers; the condition that holds where the comparison is true. */
+export function compareIntegers(
+  { b }: Context,
+  op: keyof typeof compares,
+  kind: Kind,
+  x: Reg,
+  y: Reg | null,
+  n: KNode | null,
+): Condition {
+  const right = n === null ? null : constantOf(n.src[1]);
+  if (right !== null) b.ins('cmp:constant', widthOf(kind), x, right);
+  else b.ins('cmp', widthOf(kind), x, y!);
+  return compares[op][kind[0] === 'i' ? 0 : 1];
+}
+
 /** The flag of a condition as a bool. */
 export function flag({ b }: Context, condition: Condition): Reg {
   return b.op('movzx:byte', 4, b.op(`set${condition}`, 4));
@@ -106,10 +121,6 @@ function integerOperation(ctx: Context, op: string, kind: Kind, args: readonly R
   const right = n === null ? null : constantOf(n.src[1]);
   const two = (key: string): Reg =>
     right === null ? b.two(key, size, x, y) : b.two(`${key}:constant`, size, x, right);
-  const compare = (): void => {
-    if (right === null) b.ins('cmp', size, x, y);
-    else b.ins('cmp:constant', size, x, right);
-  };
   switch (op) {
     case 'ADD':
       return two(bool ? 'or' : 'add');
@@ -149,8 +160,7 @@ function integerOperation(ctx: Context, op: string, kind: Kind, args: readonly R
     case 'LT':
     case 'LE':
     case 'EQ':
-      compare();
-      return flag(ctx, compares[op][signed ? 0 : 1]);
+      return flag(ctx, compareIntegers(ctx, op, kind, x, y, n));
     case 'MAX':
     case 'MIN': {
       if (bool) return two(op === 'MAX' ? 'or' : 'and');

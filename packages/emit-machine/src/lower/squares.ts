@@ -1,54 +1,8 @@
 /** Vectors whose elements lie in neighbouring places of several rows: rows are loaded whole, and a square of them is turned in registers. */
-import {
-  type SquareColumn,
-  findRuns,
-  idOf,
-  isGather,
-  type KNode,
-  type KNodeOf,
-  lanesOfPart,
-  pickColumn,
-  type Program,
-  type Uses,
-} from '@polygrad/core/kernel';
+import { idOf, type KNode, type KNodeOf, type SquareColumn } from '@polygrad/core/kernel';
 import type { Block, Reg } from '../code.ts';
 import { type Context, join, type Lowered, makeParts, usedBytes } from './context.ts';
-
-/** Rows and columns of a square. */
-const side = 4;
-
-/** What of a program is read by squares. */
-export interface FoundSquares {
-  /** Vectors by their parts of four lanes. */
-  readonly vectors: ReadonlyMap<KNode, readonly SquareColumn[]>;
-  /** Loads that only such vectors read. */
-  readonly unread: ReadonlySet<KNode>;
-}
-
-/** Finds vectors of a program that are columns of squares. */
-export function findSquares(program: Program, uses: Uses): FoundSquares {
-  const vectors = new Map<KNode, readonly SquareColumn[]>();
-  const readers = new Map<KNode, number>();
-  const places = findRuns(program);
-  for (const n of places.size === 0 ? [] : program.body) {
-    if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
-    const columns: SquareColumn[] = [];
-    for (let at = 0; at < n.src.length; at += side) {
-      const column = pickColumn(n.src.slice(at, at + side), places);
-      if (column !== null) columns.push(column);
-    }
-    if (columns.length * side < n.src.length) continue;
-    vectors.set(n, columns);
-    for (const load of new Set(n.src)) readers.set(load, (readers.get(load) ?? 0) + 1);
-  }
-  const unread = [...readers].filter(([load, count]) => uses.get(load)?.count === count).map(([load]) => load);
-  return { vectors, unread: new Set(unread) };
-}
-
-/** True where elements have four bytes in memory. */
-function isWord({ dtype }: KNode): boolean {
-  return dtype === 'float32' || dtype === 'int32' || dtype === 'uint32';
-}
+import { side } from './neighbours.ts';
 
 /** Two elements of each of two vectors, as `vshufps` is told: even ones, odd ones, the first two, the last two. */
 const [even, odd, first, last] = [0x88, 0xdd, 0x44, 0xee];

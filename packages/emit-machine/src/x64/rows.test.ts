@@ -38,6 +38,8 @@ function sizesOf(row: Row): number[] {
     const all = row.vex ? (row.evex ? [16, 32, 64] : [16, 32]) : [16, 32, 64];
     // Doubles are spread over more than 16 bytes only; vmovddup spreads one over these.
     if (row.name === 'vbroadcastsd') return [32, 64];
+    // There are no lanes to move between in 16 bytes.
+    if (row.name === 'vpermps') return [32, 64];
     if (row.name === 'vmovddup') return [16];
     return all;
   }

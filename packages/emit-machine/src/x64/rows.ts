@@ -148,6 +148,9 @@ row('vpshufb', 2, 1, 0, 0x00, 'vR= vV vM');
 row('vinsertps', 3, 1, 0, 0x21, 'xR= xV sM iI');
 row('vshufps', 1, 0, 0, 0xc6, 'vR= vV vM iI');
 row('vunpcklps', 1, 0, 0, 0x14, 'vR= vV vM');
+row('vpermps', 2, 1, 0, 0x16, 'vR= vV vM');
+row('vpermt2ps', 2, 1, 0, 0x7f, 'vR+ vV vM', { only: 'evex' });
+row('vblendps', 3, 1, 0, 0x0c, 'vR= vV vM iI', { only: 'vex' });
 row('vzeroupper', 1, 0, 0, 0x77, '', { only: 'vex', long: 0 });
 
 // --- arithmetic on floats

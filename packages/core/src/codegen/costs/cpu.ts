@@ -126,6 +126,14 @@ export function productCosts({ lowering }: { readonly lowering: { readonly produ
 
 /** Narrowest vectors, where a processor has several widths. */
 export const leastVector = 16;
+/** What the end of a last vector costs that is moved back, where elements fill none: some of it is computed twice. */
+const movedBack = 1.5;
+
+/** Steps along so many elements: vectors, and for what fills none one more that is moved back; without vectors, single elements. */
+export function vectorSteps(elements: number, lanes: number): number {
+  if (elements < lanes) return elements;
+  return Math.floor(elements / lanes) + Math.min(elements % lanes, movedBack);
+}
 /** Slowdown of measured tiles with fewer than four rows, by their number. */
 export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
 /** Slowdown of tiles of one vector, unless rows are vectors too. */

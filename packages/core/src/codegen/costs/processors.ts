@@ -5,7 +5,7 @@
  * Facts are those of a kind of processor, never of the one at hand, so that results are the same on all of a kind.
  */
 import { lineBytes, linesThatStay } from './caches.ts';
-import type { ProductCosts, TileFormula } from './cpu.ts';
+import { leastVector, type ProductCosts, type TileFormula, vectorSteps } from './cpu.ts';
 
 /** What a kind of processor has. */
 export interface ProcessorFacts {
@@ -75,5 +75,24 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     safeLines: cacheBytes / lineBytes / 2,
     stayingLines: (bytes) => linesThatStay(bytes, cacheBytes / cacheWays, cacheWays),
     formula: tileFormula(facts),
+  };
+}
+
+/**
+ * For engines with vectors of several widths (`caps.fittingBytes`): those of at most so many bytes that leave the fewest steps along a run of
+ * elements. Narrow ones waste less where a run is short.
+ *
+ * @example
+ * const bytes = fittingBytes(64);
+ * bytes(100, 4); // 64
+ * bytes(7, 4); // 16
+ */
+export function fittingBytes(most: number): (run: number, bytes: number) => number {
+  return (run, bytes) => {
+    const size = Math.max(4, bytes);
+    let best = most;
+    for (let wide = most / 2; wide >= leastVector; wide /= 2)
+      if (vectorSteps(run, wide / size) < vectorSteps(run, best / size)) best = wide;
+    return best;
   };
 }

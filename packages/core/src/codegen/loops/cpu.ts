@@ -17,7 +17,7 @@ import {
   sizeOf,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { groupWork, repeatable, shortRow, turnRows, vectorChunk } from '../costs/cpu.ts';
+import { groupWork, leastVector, repeatable, shortRow, turnRows, vectorChunk, vectorSteps } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
@@ -30,8 +30,7 @@ import { type Binder, type NestWork, workOf } from './work.ts';
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
   let nest = tileTransposes(given);
   const work = workOf(nest);
-  const lanes = vectorLanes(nest.stores, caps);
-  const { along, own } = chooseVectors(work, lanes);
+  const { along, own, lanes } = chooseWidth(nest, work, caps);
   for (const r of own) nest = as(nest, r, 'vector');
   for (const binder of work.binders)
     if (isWindow(binder, work) && !binder.own.some((r) => own.has(r)))
@@ -63,9 +62,32 @@ interface VectorChoice {
   readonly cost: number;
 }
 
+/** The width of vectors, and steps along so many elements. */
+interface Width {
+  readonly lanes: number;
+  readonly steps: (elements: number) => number;
+}
+
+/** The vectors of a nest; where a processor has several widths, those of the one at which they cost least. */
+function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorChoice & { readonly lanes: number } {
+  const { fittingBytes, ...others } = caps;
+  let best: ReturnType<typeof chooseWidth> | null = null;
+  for (let vectorBytes = caps.vectorBytes; ; vectorBytes /= 2) {
+    const lanes = vectorLanes(nest.stores, { ...others, vectorBytes });
+    if (best === null || lanes < best.lanes) {
+      const steps = (n: number): number =>
+        fittingBytes === undefined ? Math.floor(n / lanes) + (n % lanes) : vectorSteps(n, lanes);
+      const next = chooseVectors(work, { lanes, steps });
+      if (best === null || next.cost < best.cost) best = { ...next, lanes };
+    }
+    if (fittingBytes === undefined || vectorBytes <= leastVector) return best;
+  }
+}
+
 /** Starts with scalar stores and takes the best vector range as long as one makes it cheaper. */
-function chooseVectors(work: NestWork, lanes: number): VectorChoice {
-  let best = weigh(work, new Set(), lanes);
+function chooseVectors(work: NestWork, width: Width): VectorChoice {
+  const { lanes } = width;
+  let best = weigh(work, new Set(), width);
   if (lanes <= 1) return best;
   const candidates = new Set(work.stores.flatMap((s) => s.ranges).filter((r) => canStoreAlong(work, r, lanes)));
   for (let found = true; found; ) {
@@ -75,7 +97,7 @@ function chooseVectors(work: NestWork, lanes: number): VectorChoice {
       const others = [...best.along].filter(
         (o) => !work.stores.some((s) => s.ranges.includes(o) && s.ranges.includes(r)),
       );
-      const next = weigh(work, new Set([...others, r]), lanes);
+      const next = weigh(work, new Set([...others, r]), width);
       if (next.cost < best.cost) [best, found] = [next, true];
     }
   }
@@ -97,9 +119,9 @@ function isReduced(work: NestWork, r: Range): boolean {
   return binders.length > 0 && binders.every(({ free }) => free.includes(r));
 }
 
-function weigh(work: NestWork, along: ReadonlySet<Range>, lanes: number): VectorChoice {
-  const own = lanes > 1 ? chooseOwn(work, along, lanes) : new Set<Range>();
-  return { along, own, cost: work.cost(lanes, (free) => activeRange(free, along, own)) };
+function weigh(work: NestWork, along: ReadonlySet<Range>, width: Width): VectorChoice {
+  const own = width.lanes > 1 ? chooseOwn(work, along, width) : new Set<Range>();
+  return { along, own, cost: work.cost(width.steps, (free) => activeRange(free, along, own)) };
 }
 
 function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
@@ -107,7 +129,7 @@ function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySe
 }
 
 /** For each list of ranges of reductions that depend on no range of `along`: the best of them to vectorise along, if any. */
-function chooseOwn(work: NestWork, along: ReadonlySet<Range>, lanes: number): Set<Range> {
+function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: Width): Set<Range> {
   const chosen = new Set<Range>();
   const decided = new Set<Range>();
   for (const { own, free, node } of work.binders) {
@@ -115,11 +137,11 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, lanes: number): Se
     if (own.some((r) => decided.has(r))) continue;
     for (const r of own) decided.add(r);
     let best: Range | null = null;
-    let least = work.cost(lanes, (f) => activeRange(f, along, chosen));
+    let least = work.cost(steps, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
       if (r.arg.extent < lanes) continue;
-      const cost = work.cost(lanes, (f) => activeRange(f, along, new Set([...chosen, r])));
+      const cost = work.cost(steps, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }
     if (best !== null) chosen.add(best);

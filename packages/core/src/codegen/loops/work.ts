@@ -158,12 +158,12 @@ export class NestWork {
     return count;
   }
 
-  /** Cost when each value is a vector along `choose` of its ranges (null: scalar). */
-  cost(lanes: number, choose: (free: RangeList) => Range | null): number {
+  /** Cost when each value is a vector along `choose` of its ranges (null: scalar); `steps` there are along so many elements. */
+  cost(steps: (elements: number) => number, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     for (const x of this.#items) {
       const v = choose(x.free);
-      sum += x.weight * sizeOf(x.free) * (v === null ? (x.single ?? 1) : this.#factor(x, v, lanes));
+      sum += x.weight * sizeOf(x.free) * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
     }
     for (const { node, own, free } of this.binders) {
       if (node.op !== 'REDUCE') continue;
@@ -173,10 +173,9 @@ export class NestWork {
     return sum;
   }
 
-  #factor(x: Item, v: Range, lanes: number): number {
+  #factor(x: Item, v: Range, steps: (elements: number) => number): number {
     const n = v.arg.extent;
-    const whole = Math.floor(n / lanes);
-    const packed = n === 0 ? 1 : (whole + (n - whole * lanes)) / n;
+    const packed = n === 0 ? 1 : steps(n) / n;
     if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
     if (x.index === null || !this.free.has(x.index, v)) return packed;
     return this.strideOf(x.index, v) === 1 ? packed : 1.25;

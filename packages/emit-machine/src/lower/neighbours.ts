@@ -1,0 +1,68 @@
+/**
+ * Which vectors of a program are made of neighbouring elements, and how: as columns of squares of several rows (squares.ts), or by a few wide
+ * loads whose lanes are moved (windows.ts). What only such vectors read is not loaded element by element.
+ */
+import {
+  findRuns,
+  isGather,
+  type KNode,
+  lanesOfPart,
+  pickColumn,
+  type Program,
+  type RunPlace,
+  type SquareColumn,
+  type Uses,
+} from '@polygrad/core/kernel';
+import { type Picked, pickWide } from './windows.ts';
+
+/** Rows and columns of a square. */
+export const side = 4;
+
+/** What of a program is read so. */
+export interface Neighbours {
+  /** Vectors by their parts of four lanes. */
+  readonly squares: ReadonlyMap<KNode, readonly SquareColumn[]>;
+  /** Vectors by parts as wide as registers. */
+  readonly windows: ReadonlyMap<KNode, readonly Picked[]>;
+  /** Loads that only such vectors read. */
+  readonly unread: ReadonlySet<KNode>;
+}
+
+/** Finds them, for registers of so many bytes. */
+export function findNeighbours(program: Program, uses: Uses, vectorBytes: number): Neighbours {
+  const squares = new Map<KNode, readonly SquareColumn[]>();
+  const windows = new Map<KNode, readonly Picked[]>();
+  const readers = new Map<KNode, number>();
+  const places = findRuns(program);
+  for (const n of places.size === 0 ? [] : program.body) {
+    if (!uses.has(n) || !isGather(n) || !isWord(n) || lanesOfPart(n) !== side) continue;
+    const columns = partsOf(n, side, (lanes) => pickColumn(lanes, places));
+    const parts = columns === null ? windowsOf(n, vectorBytes / 4, places) : null;
+    if (columns !== null) squares.set(n, columns);
+    else if (parts !== null) windows.set(n, parts);
+    else continue;
+    for (const load of new Set(n.src)) readers.set(load, (readers.get(load) ?? 0) + 1);
+  }
+  const unread = [...readers].filter(([load, count]) => uses.get(load)?.count === count).map(([load]) => load);
+  return { squares, windows, unread: new Set(unread) };
+}
+
+function windowsOf(n: KNode, width: number, places: ReadonlyMap<KNode, RunPlace>): readonly Picked[] | null {
+  return partsOf(n, Math.min(width, n.lanes), (lanes) => pickWide(lanes, places));
+}
+
+/** Something for each stretch of so many lanes, or null where there is one that has none. */
+function partsOf<T>({ src }: KNode, width: number, part: (lanes: readonly KNode[]) => T | null): readonly T[] | null {
+  const parts: T[] = [];
+  for (let at = 0; at < src.length; at += width) {
+    const made = part(src.slice(at, at + width));
+    if (made === null) return null;
+    parts.push(made);
+  }
+  return parts;
+}
+
+/** True where elements have four bytes in memory. */
+function isWord({ dtype }: KNode): boolean {
+  return dtype === 'float32' || dtype === 'int32' || dtype === 'uint32';
+}
