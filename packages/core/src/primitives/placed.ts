@@ -27,7 +27,7 @@ export const toPrimitive: Definition<'to'> = /* @__PURE__ */ define('to', {
   encode: (_, out) => {
     out.placed = true;
   },
-  sources: () => {},
+  sources: (c, node, index) => c.need(node.src[0]!, index),
   gradient: ({ node, grad }) => [back(node, grad)],
   tangent: ({ node, tangents }) => (tangents[0] == null ? null : makeAgain(node, [tangents[0]], node.attr)),
   batch: ({ node, sources }) => makeAgain(node, [sources[0]!], node.attr),

@@ -10,7 +10,7 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
-import { isOp, type Node, nextMark, realise } from '../graph/node.ts';
+import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
@@ -153,7 +153,8 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const assigned = full || runs.placer === null ? null : runs.placer.assign(order, wanted, current, told);
   const asked = new Set(wanted);
   // A number that is moved must be somewhere first.
-  for (const node of order) if (isOp(node, 'to') && isFree(node.src[0]!)) asked.add(node.src[0]!);
+  for (const node of order)
+    if (node.storage === null && node.op === 'to' && isFree(node.src[0]!)) asked.add(node.src[0]!);
   const engines: EngineState[] = [];
   const numberOf = (state: EngineState): number => {
     const at = engines.indexOf(state);
@@ -262,7 +263,9 @@ const isWorking = ({ lost, disposed }: BufferPool): boolean => lost === null && 
 
 /** Where a group computes, and where what it needs is. */
 function poolsOf({ state, needs }: Group): BufferPool[] {
-  const sources = needs.flatMap(({ node }) => (node.storage === null ? [] : [(node.storage.buffer as PoolBuffer).pool]));
+  const sources = needs.flatMap(({ node }) =>
+    node.storage === null ? [] : [(node.storage.buffer as PoolBuffer).pool],
+  );
   return [state.pool, ...sources];
 }
 
@@ -278,16 +281,22 @@ function needed(nodes: readonly Node[]): readonly Node[] {
 function runRefused(state: EngineState, wanted: readonly Node[], error: Error): void {
   const order = below(wanted).filter((node) => node.storage === null && !isFree(node));
   const first = order.slice(0, order.length >> 1);
-  if (first.length === 0) return onCpu(state, wanted, error);
+  if (first.length === 0) {
+    onCpu(state, wanted, error);
+    return;
+  }
   const asked = new Set(wanted);
   for (const node of order.slice(first.length)) for (const source of node.src) asked.add(source);
   for (const half of [first.filter((node) => asked.has(node)), wanted]) {
     const nodes = needed(half);
     if (nodes.length === 0) continue;
     try {
-      if (run(state, nodes, state.partial) !== true) onCpu(state, nodes, error);
+      const done = run(state, nodes, state.partial);
+      if (typeof done !== 'boolean') throw new Waiting(done);
+      // What it needs of the first half is on the CPU engine: it is cut anew.
+      if (!done) return;
     } catch (failure) {
-      if (!runs.placer?.takes(failure, state)) throw failure;
+      if (failure instanceof Waiting || !runs.placer?.takes(failure, state)) throw failure;
       runRefused(state, nodes, failure as Error);
     }
   }

@@ -349,8 +349,9 @@ export interface Attempt {
 }
 
 let multiEngine: typeof import('./multi-engine.ts') | null = null;
-const load = async (): Promise<void> => {
-  multiEngine = await import('./multi-engine.ts');
+/** Loads what several engines need. */
+export const load = async (): Promise<void> => {
+  multiEngine ??= await import('./multi-engine.ts');
 };
 beforeOthers(load);
 
