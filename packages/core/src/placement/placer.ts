@@ -38,6 +38,8 @@ export interface PlacementRules {
 /** A decision that is kept, and what has become of it. */
 interface Kept {
   readonly decision: Decision;
+  /** The engine that computes all of it, where that was found by its plan. */
+  here: EngineState | null;
   /** Runs until it is made anew. */
   left: number;
   uses: number;
@@ -142,7 +144,7 @@ export class EnginePlacer implements Placer {
     const found = state.plans.find(cone.hash, key);
     if (found !== undefined) {
       const kept = this.#stays.get(found)?.[told ? 1 : 0];
-      if (kept != null && kept.version === rules.thresholds.version && kept.left > 0) {
+      if (kept != null && kept.here === state && kept.version === rules.thresholds.version && kept.left > 0) {
         kept.left--;
         kept.uses++;
         state.planHits++;
@@ -157,6 +159,7 @@ export class EnginePlacer implements Placer {
     const plan = planOf(state, cone);
     let stays = this.#stays.get(plan);
     if (stays === undefined) this.#stays.set(plan, (stays = [null, null]));
+    kept.here = state;
     stays[told ? 1 : 0] = kept;
     return plan;
   }
@@ -215,7 +218,14 @@ export class EnginePlacer implements Placer {
     const left = (fresh ? decision.runs : Math.max(decision.runs, 2 * found.uses)) - 1;
     const seen = new Set<number>();
     for (const { storage } of order) if (storage !== null) seen.add(storage.buffer.id);
-    const kept: Kept = { decision: withoutNodes(decision), left, uses: fresh ? 1 : found.uses + 1, version, seen };
+    const kept: Kept = {
+      decision: withoutNodes(decision),
+      here: null,
+      left,
+      uses: fresh ? 1 : found.uses + 1,
+      version,
+      seen,
+    };
     if (found === undefined) this.#kept.add(hash, key, kept);
     else Object.assign(found, kept);
     return found ?? kept;
