@@ -291,7 +291,7 @@ export async function calibrate(options: CalibrateOptions = {}): Promise<Adaptiv
     throw new EngineMissingError(
       'calibrate',
       cpu === null
-        ? "no cpu engine is there; import '@polygrad/backend-cpu'"
+        ? 'no cpu engine is there: the package @polygrad/backend-cpu brings one'
         : 'there is nothing to compare the cpu engine with; call setEngine() first, or name a device: calibrate({ device })',
     );
   const key = keyOf(cpu, device);

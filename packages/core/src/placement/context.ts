@@ -108,7 +108,7 @@ export class ExecutionContext {
     if (cpu === null)
       throw new EngineMissingError(
         'ExecutionContext.activate',
-        "no cpu engine is there; import '@polygrad/backend-cpu'",
+        'no cpu engine is there: the package @polygrad/backend-cpu brings one',
       );
     // What several engines need is loaded now: nothing waits for it later.
     await load();
