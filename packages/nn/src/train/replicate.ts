@@ -4,7 +4,14 @@ import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { lossAndGrad, type ModelGradients } from './loss-and-grad.ts';
 
-/** A model of which each engine of a list computes a part of every batch. */
+/**
+ * A model of which each engine of a list computes a part of every batch.
+ *
+ * @example
+ * const model = new Linear(2, 1);
+ * const replicas: Replicated = replicate(model, [createReferenceEngine()]);
+ * replicas.engines.length; // 1
+ */
 export class Replicated<M extends AnyModule = AnyModule> {
   readonly model: M;
   readonly engines: readonly IEngine[];
