@@ -107,7 +107,25 @@ export { type Compiled, type CompileOptions, compile } from './replay/compile.ts
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
-export { type KernelRun, type Profile, type ProfileOptions, profile } from './runtime/profile.ts';
+export {
+  type KernelRun,
+  type Profile,
+  type ProfileOptions,
+  profile,
+  type Trace,
+  type TraceEvent,
+  type TransferRun,
+} from './runtime/profile.ts';
+export { writeTrace } from './runtime/trace.ts';
+export { ExecutionContext, type ExecutionContextOptions } from './placement/context.ts';
+export { calibrate, type CalibrateOptions } from './placement/calibrate.ts';
+export { type EngineEstimate, explainPlacement, type PlacedPart, type PlacementReport } from './placement/explain.ts';
+export type { FallbackLogger } from './placement/placer.ts';
+export { AdaptiveThresholds, type MeasuredCosts } from './placement/thresholds.ts';
+export type { CostCurve, EngineCosts, TransferCost } from './placement/costs.ts';
+export type { OperationFamily } from './placement/families.ts';
+export type { PlacementPolicy } from './placement/decide.ts';
+export { to } from './placement/to.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
 export { type WarmupOptions, warmup } from './tensor/scope.ts';
 export {

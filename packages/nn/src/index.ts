@@ -331,3 +331,4 @@ export { meanAbsoluteError, meanSquaredError, r2Score } from './train/metrics/re
 export { type SummedMetric, Tally } from './train/metrics/summed.ts';
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
 export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';
+export { Replicated, replicate } from './train/replicate.ts';

@@ -112,6 +112,8 @@ export class BufferPool {
   pooledLimit: number = 1 << 30;
   /** Why the engine's memory is gone, once it is. */
   lost: DeviceLostError | null = null;
+  /** The engine is known to be disposed: copies there serve nobody. */
+  disposed: boolean = false;
   #free: (EngineBuffer[] | undefined)[] = [];
   #live = 0;
   #bytes = 0;

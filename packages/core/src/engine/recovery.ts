@@ -6,7 +6,7 @@
  */
 import type { IEngine } from './engine.ts';
 import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
-import { DeviceLostError } from './errors.ts';
+import { DeviceLostError, EngineDisposedError } from './errors.ts';
 import { poolOf } from './pool.ts';
 import {
   cpuEngine,
@@ -109,18 +109,27 @@ function declareLost(engine: IEngine, error: DeviceLostError, told: Engines): vo
   }
 }
 
-/** Declares the engine lost if the error says so; returns the error. */
+/** Declares the engine lost, or disposed, if the error says so; returns the error. */
 export function noticed(engine: IEngine, error: unknown): unknown {
   if (error instanceof DeviceLostError) declareLost(engine, error, engines);
+  if (error instanceof EngineDisposedError) declareDisposed(engine, engines);
   return error;
+}
+
+/** Copies there are gone. What an earlier loss left to them is looked for once more. */
+function declareDisposed(engine: IEngine, told: Engines): void {
+  const pool = poolOf(engine);
+  if (pool.disposed) return;
+  pool.disposed = true;
+  if (told.losses > 0) told.losses++;
 }
 
 /** Listens for the loss of an engine that the runtime in use has begun to use. */
 export function watchEngine(engine: IEngine): void {
   const told = engines;
   void engine.lost.then(({ reason, message, error }) => {
-    if (reason !== 'disposed')
-      declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), told);
+    if (reason === 'disposed') declareDisposed(engine, told);
+    else declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), told);
   });
 }
 

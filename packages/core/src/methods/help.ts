@@ -80,7 +80,7 @@ const names: readonly string[] = [
   'relu6 remainder repeat repeatInterleave reshape rightShift rmsNorm roll rot90 rotaryEmbedding round rsqrt',
   'scaledDotProductAttention scatter scatterAdd scatterReduce searchSorted select selu sigmoid sign silu sin sinc',
   'sinh slice smoothL1Loss softMarginLoss softShrink softmax softmin softplus softsign sort split sqrt square',
-  'squeeze std sum take takeAlongAxis tan tanh tanhShrink tensordot threshold tile topK trace transpose tril',
+  'squeeze std sum take takeAlongAxis tan tanh tanhShrink tensordot threshold tile to topK trace transpose tril',
   'tripletMarginLoss triu trunc unbind unflatten unfold unique unsqueeze variance vdot xlogy',
 ].flatMap((line) => line.split(' '));
 

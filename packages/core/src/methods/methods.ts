@@ -6,6 +6,7 @@
  */
 import { detach } from '../autodiff/custom-gradient.ts';
 import * as operations from '../ops/operations.ts';
+import { to } from '../placement/to.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { putOnTensors } from './own-methods.ts';
 
@@ -18,5 +19,6 @@ declare module './own-methods.ts' {
 putOnTensors({
   ...operations,
   detach,
+  to,
   polygamma: (x: Tensor, order: number) => operations.polygamma(order, x),
 });

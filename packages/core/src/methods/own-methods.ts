@@ -6,6 +6,7 @@
  */
 import type * as operations from '../ops/operations.ts';
 import { putHelp } from '#help';
+import type { IEngine } from '../engine/engine.ts';
 import { backward } from '../autodiff/backward.ts';
 import { add, div, mul, sub } from '../ops/elementwise/arithmetic.ts';
 import type { HistogramEdges, HistogramOptions, UniqueOptions, UniqueResult } from '../ops/order/searching.ts';
@@ -41,6 +42,8 @@ type Derived = {
 export interface TensorMethods extends Derived {
   /** The same value as a constant: no gradient flows through it. */
   detach(): Tensor;
+  /** The same values on another engine, where what is computed from them is computed too. */
+  to(engine: IEngine | string): Tensor;
   /** x in another dtype. Fractions are cut off for integers, which saturate, NaN becomes 0; bool is true where x is not 0. */
   cast<const D extends DType>(dtype: D): Tensor<NamedDType<D>>;
   /** Rows with a 1 at the index and 0 elsewhere; all zeros for indices outside. */

@@ -4,8 +4,9 @@ import type { AnyDefinition, BinaryOperation, DefinedPrimitive, UnaryOperation }
 import * as elementary from './elementary.ts';
 import * as indexing from './indexing.ts';
 import * as loop from './loop.ts';
+import * as placed from './placed.ts';
 
-const all = { ...elementary, ...indexing, ...loop };
+const all = { ...elementary, ...indexing, ...loop, ...placed };
 
 /** None of a file that is named above is missing; this is an error of types where a whole file is. */
 export const definitions: readonly AnyDefinition[] = Object.values(all) satisfies readonly Complete[];

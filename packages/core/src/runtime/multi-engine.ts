@@ -1,7 +1,8 @@
 /**
  * Work for which the current engine alone does not do: dtypes that it does not hold, data of other engines, devices that are full.
  *
- * A node is computed on the current engine if that holds its dtype and those of its sources, else on the CPU engine. Nodes are
+ * A node is computed on the engine that the placer says (`Placer`), the current one where there is none, if that holds its dtype and those of
+ * its sources, else on the CPU engine. Nodes are
  * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
  * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
  *
@@ -9,13 +10,12 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
-import { type Node, nextMark } from '../graph/node.ts';
+import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { type Attempt, open, quiet } from './queue.ts';
-import { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 
@@ -31,34 +31,67 @@ export function realiseApart(
   attempt: Attempt,
 ): Promise<void> | null {
   try {
+    const done = full ? false : onAnother(wanted, attempt);
+    if (done !== false) return done === true ? null : done;
     for (let left = wanted; ; left = open(wanted)) {
       const missing = runGroups(cut(left, current, attempt.told === true, full), current, attempt);
       if (missing !== 'here') return missing;
     }
   } catch (error) {
-    if (error instanceof Starting) return quiet(error.engine);
+    if (error instanceof Waiting) return quiet(error.until);
     throw error;
   }
 }
 
-/** Where a node is computed that the current engine does not hold; an error where nobody does. Throws Starting. */
-function fallback(node: Node, current: IEngine): EngineState | Error {
+/** Another engine may have all of it, as the one before: asked before anything is cut. */
+function onAnother(wanted: readonly Node[], { everything, patience, told }: Attempt): boolean | Promise<void> {
+  const { placer } = runs;
+  for (const state of placer?.others() ?? []) {
+    if (state.pool.lost !== null || state.pool.disposed) continue;
+    try {
+      const options = everything ? state.global : state.partial;
+      const done = run(state, wanted, options, patience, told === true, placer);
+      if (done !== false) return done;
+    } catch (error) {
+      // What it refuses is cut; what was lost with it is known by then.
+      if (state.pool.lost === null && !placer!.takes(error, state)) throw error;
+    }
+  }
+  return false;
+}
+
+/** Where a node is computed that its engine does not hold; an error where nobody does. Throws Waiting. */
+function fallback(node: Node, { engine: first }: EngineState): EngineState | Error {
   const lacks = ({ caps }: IEngine): DType | undefined =>
     [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
   const engine = cpuEngine();
-  if (engine === null) return noCpu('flush', lacks(current)!, current);
-  if ('then' in engine) throw new Starting(engine);
+  if (engine === null) return noCpu('flush', lacks(first) ?? node.dtype, first);
+  if ('then' in engine) throw new Waiting(engine);
   const missing = lacks(engine);
-  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, current, engine);
+  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, first, engine);
 }
 
-/** The CPU engine is not there yet. */
-class Starting extends Error {
-  readonly engine: Promise<IEngine>;
+/** The engine for a node that was meant for another, which may not be able to. */
+function placeFor(node: Node, meant: EngineState, full: boolean): EngineState | Error {
+  const { placer } = runs;
+  const { lost, disposed } = meant.pool;
+  const held = holds(meant.engine, node);
+  if (!full && held && lost === null && !disposed && !placer?.refuses(meant, node)) return meant;
+  const place = fallback(node, meant);
+  if (placer !== null && !full && !held && !(place instanceof Error)) {
+    const dtype = [node, ...node.src].map((n) => n.dtype).find((d) => !meant.engine.caps.dtypes.has(d));
+    placer.fallBack(meant, `it does not hold ${dtype}`, [node]);
+  }
+  return place;
+}
 
-  constructor(engine: Promise<IEngine>) {
-    super('[flush] the cpu engine is starting');
-    this.engine = engine;
+/** The CPU engine is not there yet, or what it needs. */
+class Waiting extends Error {
+  readonly until: Promise<unknown>;
+
+  constructor(until: Promise<unknown>) {
+    super('[flush] the cpu engine, or data for it, is on its way');
+    this.until = until;
   }
 }
 
@@ -73,6 +106,8 @@ interface Group {
   readonly state: EngineState;
   readonly wanted: Node[];
   readonly needs: Crossing[];
+  /** Nodes that are their source's value on this engine: there is nothing to compute. */
+  readonly moved: Node[];
 }
 
 interface Cut {
@@ -80,7 +115,7 @@ interface Cut {
   readonly groups: readonly Group[];
   /** What waiting nodes need from engines that cannot read at once, by the time all groups have run. */
   readonly transfers: readonly Crossing[];
-  /** Leaves that both engines read. */
+  /** Leaves that several engines read. */
   readonly shared: ReadonlySet<Node>;
   /** Some of what was asked for must wait for a transfer. */
   readonly waiting: boolean;
@@ -115,7 +150,16 @@ const missing = { nothing: 0, data: 1, ever: 2 } as const;
 /** `told`: nodes that cannot be computed are an error. */
 function cut(wanted: readonly Node[], current: EngineState, told: boolean, full: boolean): Cut {
   const order = below(wanted);
+  const assigned = full || runs.placer === null ? null : runs.placer.assign(order, wanted, current, told);
   const asked = new Set(wanted);
+  // A number that is moved must be somewhere first.
+  for (const node of order)
+    if (node.storage === null && node.op === 'to' && isFree(node.src[0]!)) asked.add(node.src[0]!);
+  const engines: EngineState[] = [];
+  const numberOf = (state: EngineState): number => {
+    const at = engines.indexOf(state);
+    return at >= 0 ? at : engines.push(state) - 1;
+  };
   const count = order.length;
   const where = new Array<EngineState | null>(count).fill(null);
   const stage = new Int32Array(count);
@@ -124,7 +168,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
   order.forEach((node, i) => {
     if (node.storage !== null) return;
-    const place = !full && holds(current.engine, node) ? current : fallback(node, current.engine);
+    const place = placeFor(node, assigned?.[i] ?? current, full);
     if (place instanceof Error) {
       if (told) throw place;
       waits[i] = missing.ever;
@@ -140,7 +184,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
         } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i]!, missing.data);
       } else if (computed(source)) {
         const from = where[s];
-        stage[i] = Math.max(stage[i]!, stage[s]! + Number(from !== place));
+        stage[i] = Math.max(stage[i]!, stage[s]! + Number(from !== place || node.op === 'to'));
         waits[i] = Math.max(waits[i]!, waits[s]!);
         if (from && from !== place && from.engine.downloadSync === undefined && !source.shape.includes(0))
           waits[i] = Math.max(waits[i], missing.data);
@@ -151,24 +195,26 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const groups = new Map<number, Group>();
   const groupOf = (i: number): Group => {
     const state = where[i]!;
-    const key = stage[i]! * 2 + Number(state !== current);
+    const key = stage[i]! * mostEngines + numberOf(state);
     let group = groups.get(key);
-    if (group === undefined) groups.set(key, (group = { state, wanted: [], needs: [] }));
+    if (group === undefined) groups.set(key, (group = { state, wanted: [], needs: [], moved: [] }));
     return group;
   };
   const needed = new Uint8Array(count);
-  /** The engines that read each leaf: one bit for the current, one for the other. */
-  const readers = new Uint8Array(count);
+  /** The engines that read each leaf: a bit for each, and one for leaves that stay where they are. */
+  const readers = new Uint32Array(count);
   const transfers: Crossing[] = [];
   order.forEach((node, i) => {
     const to = where[i];
     if (node.storage !== null || !to || waits[i] === missing.ever) return;
     const ready = waits[i] === missing.nothing;
+    const moves = node.op === 'to';
+    if (moves && ready) groupOf(i).moved.push(node);
     for (const source of node.src) {
       const s = source.index;
       if (source.storage !== null) {
         if (isGone(source)) continue;
-        readers[s] = readers[s]! | (to === current ? 1 : 2);
+        readers[s] = readers[s]! | (1 << numberOf(to)) | (moves ? staysToo : 0);
         if (storageIn(source, to.pool) !== null) continue;
         if (ready) groupOf(i).needs.push({ node: source, to });
         else if (!isWithinReach(source, to.pool)) transfers.push({ node: source, to });
@@ -182,16 +228,93 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
     }
   });
   order.forEach((node, i) => {
-    if (node.storage === null && waits[i] === missing.nothing && (needed[i] === 1 || asked.has(node)))
-      groupOf(i).wanted.push(node);
+    if (node.op === 'to' || node.storage !== null || waits[i] !== missing.nothing) return;
+    if (needed[i] === 1 || asked.has(node)) groupOf(i).wanted.push(node);
   });
   const ordered = [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
   return {
-    groups: ordered.filter((group) => group.wanted.length > 0),
+    groups: ordered.filter((group) => group.wanted.length + group.moved.length > 0),
     transfers,
-    shared: new Set(order.filter((_, i) => readers[i] === 3)),
+    shared: new Set(order.filter((node, i) => staysWhereItIs(node, readers[i]!))),
     waiting: wanted.some((node) => waits[node.index] === missing.data),
   };
+}
+
+/** Engines among which a flush is cut, at most; and the bit of leaves that stay where they are. */
+const mostEngines = 31;
+const staysToo = 1 << mostEngines;
+
+/** True for a leaf that must not move to the only engine that reads it: it was copied on request, or several do. */
+function staysWhereItIs(node: Node, readers: number): boolean {
+  return node.storage !== null && (readers & (readers - 1)) !== 0;
+}
+
+/** Nodes that are moved have their sources' storage on this engine. */
+function move({ state, moved }: Group): void {
+  for (const node of moved) {
+    if (node.storage !== null || node.edges === 'dead') continue;
+    const there = storageIn(node.src[0]!, state.pool)!;
+    there.buffer.retain();
+    realise(node, there);
+  }
+}
+
+const isWorking = ({ lost, disposed }: BufferPool): boolean => lost === null && !disposed;
+
+/** Where a group computes, and where what it needs is. */
+function poolsOf({ state, needs }: Group): BufferPool[] {
+  const sources = needs.flatMap(({ node }) =>
+    node.storage === null ? [] : [(node.storage.buffer as PoolBuffer).pool],
+  );
+  return [state.pool, ...sources];
+}
+
+/** Those that are not in memory, and that somebody needs. */
+function needed(nodes: readonly Node[]): readonly Node[] {
+  return open(nodes).filter((node) => node.edges !== 'dead');
+}
+
+/**
+ * Computes nodes of which an engine refused some: the others there, those on the CPU engine. The first half, sources before users, is tried
+ * apart from the second one, until what is refused is alone.
+ */
+function runRefused(state: EngineState, wanted: readonly Node[], error: Error): void {
+  const order = below(wanted).filter((node) => node.storage === null && !isFree(node));
+  const first = order.slice(0, order.length >> 1);
+  if (first.length === 0) {
+    onCpu(state, wanted, error);
+    return;
+  }
+  const asked = new Set(wanted);
+  for (const node of order.slice(first.length)) for (const source of node.src) asked.add(source);
+  for (const half of [first.filter((node) => asked.has(node)), wanted]) {
+    const nodes = needed(half);
+    if (nodes.length === 0) continue;
+    try {
+      const done = run(state, nodes, state.partial);
+      if (typeof done !== 'boolean') throw new Waiting(done);
+      // What it needs of the first half is on the CPU engine: it is cut anew.
+      if (!done) return;
+    } catch (failure) {
+      if (failure instanceof Waiting || !runs.placer?.takes(failure, state)) throw failure;
+      runRefused(state, nodes, failure as Error);
+    }
+  }
+}
+
+/** Computes on the CPU engine what another one refuses. Throws Waiting. */
+function onCpu(refused: EngineState, wanted: readonly Node[], error: Error): void {
+  const engine = cpuEngine();
+  if (engine === null || engine === refused.engine) throw error;
+  if ('then' in engine) throw new Waiting(engine);
+  const state = stateOf(engine);
+  const order = below(wanted);
+  const computed = order.filter((node) => node.storage === null && !isFree(node));
+  runs.placer?.fallBack(refused, error.message.split('\n', 1)[0]!, computed, error);
+  const arrivals = order.flatMap((node) => (node.storage === null ? [] : [bring(node, state.pool, true)]));
+  const awaited = arrivals.filter((arrival) => arrival !== null);
+  if (awaited.length > 0) throw new Waiting(Promise.all(awaited));
+  if (run(state, wanted, state.partial) !== true) throw error;
 }
 
 /** Null: all is done; a promise: what to wait for; `here`: what the nodes left waited for is in memory by now. */
@@ -219,10 +342,24 @@ function runGroups(
   for (const group of groups) {
     const { state, wanted, needs } = group;
     if (group === last && groups.length > 1 && everything) transaction.letGo();
-    for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
-    const left = open(wanted);
-    const options = everything ? state.global : state.partial;
-    const done = left.length === 0 || run(state, left, options, patience === 'none' ? 'none' : 'memory');
+    let done: boolean | Promise<void>;
+    const working = poolsOf(group).filter(isWorking);
+    try {
+      for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
+      move(group);
+      const left = open(wanted);
+      const options = everything ? state.global : state.partial;
+      done = left.length === 0 || run(state, left, options, patience === 'none' ? 'none' : 'memory');
+    } catch (error) {
+      // What an engine that was lost just now leaves is cut anew. Of the current one queue.ts takes care.
+      if (current.pool.lost === null && !working.every(isWorking)) return 'here';
+      if (!runs.placer?.takes(error, state)) throw error;
+      const alive = needed(wanted);
+      const left = needs.some(({ node, to }) => storageIn(node, to.pool) === null) ? null : alive;
+      if (left === null) onCpu(state, alive, error as Error);
+      else runRefused(state, left, error as Error);
+      return 'here';
+    }
     // What has been done stays; what is left is cut anew.
     if (typeof done !== 'boolean') return done;
     if (!done) {
@@ -287,11 +424,8 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
   const bytes = (to - from) * element;
   const source = { buffer: buffer.memory, offset: from * element, bytes };
   if (engine.downloadSync !== undefined) {
-    try {
-      arrive(node, buffer, from, to, engine.downloadSync(source, new Uint8Array(bytes)), pool, keep);
-    } catch (error) {
-      throw blamed(error, [engine, pool.engine]);
-    }
+    const read = blaming(engine, () => runs.downloadSync(engine, source, new Uint8Array(bytes)));
+    blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
     return null;
   }
   // Held, so that nothing is written over it before it is read.
@@ -300,9 +434,10 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
   flights.set(buffer, [...underway, flight]);
   const fly = async (): Promise<void> => {
     try {
-      arrive(node, buffer, from, to, await engine.download(source, new Uint8Array(bytes)), pool, keep);
-    } catch (error) {
-      throw blamed(error, [engine, pool.engine]);
+      const read = await runs.download(engine, source, new Uint8Array(bytes)).catch((error) => {
+        throw noticed(engine, error);
+      });
+      blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
     } finally {
       flights.set(
         buffer,
@@ -320,10 +455,13 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
   return flight.promise;
 }
 
-/** Declares the engine lost that the error is about; returns the error. */
-function blamed(error: unknown, engines: readonly IEngine[]): unknown {
-  if (error instanceof DeviceLostError) for (const e of engines) if (e.name === error.engine) noticed(e, error);
-  return error;
+/** Does something that asks an engine; declares the engine lost if it says so. */
+function blaming<T>(engine: IEngine, ask: () => T): T {
+  try {
+    return ask();
+  } catch (error) {
+    throw noticed(engine, error);
+  }
 }
 
 /** Puts what was read into the other engine's memory. */
@@ -342,7 +480,7 @@ function arrive(
   const fresh = pool.alloc(bytes);
   try {
     const host = fromDevice(buffer.pool.engine, dtype, read, length);
-    pool.engine.upload({ buffer: fresh.memory, offset: 0, bytes }, toDevice(pool.engine, dtype, host));
+    runs.upload(pool.engine, { buffer: fresh.memory, offset: 0, bytes }, toDevice(pool.engine, dtype, host));
   } catch (error) {
     fresh.release();
     throw error;

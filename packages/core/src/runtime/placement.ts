@@ -10,6 +10,7 @@ import type { DType } from '../shape/dtype.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '../shape/errors.ts';
 import { storageIn } from '../planner/capture/cone.ts';
+import { runs } from './run.ts';
 
 /** True if the engine holds a node's dtype and those of all it is computed from. */
 export function holds(engine: IEngine, node: Node): boolean {
@@ -53,7 +54,7 @@ export function heldByNobody(where: string, dtype: DType, current: IEngine, cpu:
 
 /** Name of the engine that will compute the node. */
 export function placeOfNode(node: Node): string {
-  const current = getEngine();
+  const current = runs.placer?.engineOf(node) ?? getEngine();
   return holds(current, node) ? current.name : 'cpu';
 }
 
@@ -97,16 +98,26 @@ export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>
   return [...parts.values()];
 }
 
+/** Leaves of lost engines that live on as copies, and what was lost. */
+const rescued = new WeakMap<Node, DeviceLostError>();
+
+/** Why a leaf's memory is gone: its engine is lost; or disposed, after the one was lost that it lived on before. */
+function lossOf(leaf: Node): DeviceLostError | null {
+  const { lost, disposed } = (leaf.storage!.buffer as PoolBuffer).pool;
+  return lost ?? (disposed ? (rescued.get(leaf) ?? null) : null);
+}
+
 /** True if a leaf's value is gone. One that another engine has a copy of lives there from now on. */
 export function isGone(leaf: Node): boolean {
-  const { buffer: counted } = leaf.storage!;
-  const buffer = counted as PoolBuffer;
-  if (buffer.pool.lost === null || leaf.shape.includes(0)) return false;
+  const loss = lossOf(leaf);
+  if (loss === null || leaf.shape.includes(0)) return false;
+  const buffer = leaf.storage!.buffer as PoolBuffer;
   for (const { buffer: copy } of buffer.copies ?? []) {
-    const there = copy.pool.lost === null ? storageIn(leaf, copy.pool) : null;
+    const there = copy.pool.lost === null && !copy.pool.disposed ? storageIn(leaf, copy.pool) : null;
     if (there === null) continue;
     there.buffer.retain();
     leaf.storage = there;
+    rescued.set(leaf, loss);
     buffer.release();
     return false;
   }
@@ -114,8 +125,9 @@ export function isGone(leaf: Node): boolean {
 }
 
 /** The error for whoever asks for a value that is gone. */
-export function goneError({ shape, dtype, op, storage }: Node): DeviceLostError {
-  const lost = (storage!.buffer as PoolBuffer).pool.lost!;
+export function goneError(leaf: Node): DeviceLostError {
+  const { shape, dtype, op } = leaf;
+  const lost = lossOf(leaf)!;
   const made = op === 'buffer' ? 'made from data' : `made by '${op}'`;
   return new DeviceLostError(
     lost.engine,

@@ -1,3 +1,7 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ones, tensor } from '../ops/creation/creation.ts';
 import { matmul } from '../ops/products/matmul.ts';
@@ -9,6 +13,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import '../methods/methods.ts';
 import { profile } from './profile.ts';
 import { flush, stats } from './runtime.ts';
+import { writeTrace } from './trace.ts';
 
 describe('profile', () => {
   beforeEach(async () => {
@@ -37,6 +42,45 @@ describe('profile', () => {
     expect(program.name).toBe(name);
     expect(program.grid).toEqual(grid);
     for (const t of [earlier, value, later]) t.dispose();
+  });
+
+  it('counts transfers and their bytes, and makes a trace', async () => {
+    await setEngine(createReferenceEngine({ name: 'one' }));
+    const other = createReferenceEngine({ name: 'two', synchronous: false });
+    const x = tensor(new Float32Array(100).fill(1));
+    const run = async (): Promise<number> => {
+      const y = x.to(other).sum();
+      const value = await y.item();
+      y.dispose();
+      return value;
+    };
+    const first = await profile(run);
+    expect(first.value).toBe(100);
+    expect(first.transfers.map(({ engine, direction, bytes }) => [engine, direction, bytes])).toEqual([
+      ['one', 'download', 400],
+      ['two', 'upload', 400],
+      ['two', 'download', 4],
+    ]);
+    expect(first.transferredBytes).toBe(804);
+    expect(first.transferShare).toBeGreaterThan(0);
+    expect(first.transferShare).toBeLessThanOrEqual(1);
+    expect((await profile(run)).transferredBytes).toBe(4);
+    const { traceEvents } = first.trace;
+    expect(traceEvents.map(({ cat, pid }) => `${cat} ${pid}`)).toEqual([
+      ...first.kernels.map(({ engine }) => `kernel ${engine}`),
+      'transfer one',
+      'transfer two',
+      'transfer two',
+    ]);
+    for (const { ts, dur, ph } of traceEvents) expect([ph, ts >= 0, dur >= 0]).toEqual(['X', true, true]);
+    const folder = mkdtempSync(join(tmpdir(), 'trace-'));
+    await writeTrace(first, join(folder, 'trace.json'));
+    expect(JSON.parse(readFileSync(join(folder, 'trace.json'), 'utf8'))).toEqual(
+      JSON.parse(JSON.stringify(first.trace)),
+    );
+    rmSync(folder, { recursive: true });
+    expect(inspect(first)).toMatch(/3 transfers of 0\.000804 MB \(\d+ % of the time\)/);
+    x.dispose();
   });
 
   it('says how the loops of a kernel were shaped', async () => {

@@ -1,12 +1,12 @@
 /**
- * profile: what kernels a function runs, what they cost, how long each one takes, and their text.
+ * profile: what kernels a function runs, what they cost, how long each one takes, and their text; what is transferred.
  *
  * Listens where commands are handed to engines, so it sees exactly what runs. Engines that have a clock measure every kernel
  * alone, which takes longer than the same batch does otherwise. What is handed out shows figures in JSON and consoles; programs and texts
  * of kernels are there on request alone.
  */
 import { printTransforms } from '../ir/print.ts';
-import type { Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
+import type { Binding, Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
 import type { Program } from '../ir/ir.ts';
 import { ArgumentError } from '../shape/errors.ts';
@@ -39,11 +39,49 @@ export interface KernelRun {
   readonly source: KernelSource | null;
 }
 
+/** Bytes that went to an engine or came from it: uploads of data, reads, and both where an engine uses data of another. */
+export interface TransferRun {
+  readonly engine: string;
+  /** `upload`: from the host to the engine. */
+  readonly direction: 'upload' | 'download';
+  readonly bytes: number;
+  /** Milliseconds since the profile began. */
+  readonly start: number;
+  /** Until the call returned, or what it promised was there. */
+  readonly milliseconds: number;
+}
+
+/** An event of Chrome's trace format; times are in microseconds. */
+export interface TraceEvent {
+  readonly name: string;
+  readonly cat: 'kernel' | 'transfer';
+  readonly ph: 'X';
+  readonly ts: number;
+  readonly dur: number;
+  /** An engine, and kernels or transfers. */
+  readonly pid: string;
+  readonly tid: string;
+  readonly args: Readonly<Record<string, number>>;
+}
+
+/** What Chrome's `about:tracing` and Perfetto read, as JSON. */
+export interface Trace {
+  readonly traceEvents: readonly TraceEvent[];
+}
+
 /** What a function did. The console shows a table, JSON the figures of the kernels and the texts that were asked for, without `value`. */
 export interface Profile<T> {
   /** What the function returned. */
   readonly value: T;
   readonly kernels: readonly KernelRun[];
+  /** Copies between the host and engines, and so between engines. */
+  readonly transfers: readonly TransferRun[];
+  /** Bytes of all transfers. */
+  readonly transferredBytes: number;
+  /** What part of the time some transfer was under way, from 0 to 1. */
+  readonly transferShare: number;
+  /** Kernels and transfers on a line of time for each engine: `writeTrace` makes a file of it. Kernels of a batch stand one behind the other. */
+  readonly trace: Trace;
   /** Batches handed to engines. */
   readonly submits: number;
   /** Plans that had to be made, on the current engine. */
@@ -67,6 +105,83 @@ interface Batch {
   readonly engine: IEngine;
   readonly commands: readonly Command[];
   readonly times: Promise<readonly number[]> | null;
+  readonly start: number;
+}
+
+/** Notes transfers while it is in the place of the runtime's own functions. */
+function watchTransfers(start: number): { readonly transfers: TransferRun[]; readonly end: () => void } {
+  const transfers: TransferRun[] = [];
+  const note = ({ name }: IEngine, direction: TransferRun['direction'], { bytes }: Binding, from: number): void => {
+    transfers.push({ engine: name, direction, bytes, start: from - start, milliseconds: performance.now() - from });
+  };
+  const { upload, download, downloadSync } = runs;
+  runs.upload = (engine, to, data) => {
+    const from = performance.now();
+    upload(engine, to, data);
+    note(engine, 'upload', to, from);
+  };
+  runs.download = async (engine, from, into) => {
+    const begun = performance.now();
+    const bytes = await download(engine, from, into);
+    note(engine, 'download', from, begun);
+    return bytes;
+  };
+  runs.downloadSync = (engine, from, into) => {
+    const begun = performance.now();
+    const bytes = downloadSync(engine, from, into);
+    note(engine, 'download', from, begun);
+    return bytes;
+  };
+  return { transfers, end: () => void Object.assign(runs, { upload, download, downloadSync }) };
+}
+
+/** Milliseconds in which some transfer was under way. */
+function timeOf(transfers: readonly TransferRun[]): number {
+  let [sum, until] = [0, 0];
+  for (const { start, milliseconds } of [...transfers].sort((a, b) => a.start - b.start)) {
+    const end = start + milliseconds;
+    if (end > until) sum += end - Math.max(start, until);
+    until = Math.max(until, end);
+  }
+  return sum;
+}
+
+/** Kernels and transfers as events; batches begin when they were submitted, or when the one before has ended. */
+function traceOf(
+  kernels: readonly KernelRun[],
+  batches: readonly Batch[],
+  transfers: readonly TransferRun[],
+  start: number,
+): Trace {
+  const free = new Map<string, number>();
+  const events = kernels.map(({ name, engine, submit, milliseconds, flops, bytes }): TraceEvent => {
+    const ts = Math.max(free.get(engine) ?? 0, (batches[submit]!.start - start) * 1000);
+    const dur = (milliseconds ?? 0) * 1000;
+    free.set(engine, ts + dur);
+    return {
+      name,
+      cat: 'kernel',
+      ph: 'X',
+      ts,
+      dur,
+      pid: engine,
+      tid: 'kernels',
+      args: { flops, bytes, batch: submit },
+    };
+  });
+  const moved = transfers.map(
+    ({ engine, direction, bytes, start, milliseconds }): TraceEvent => ({
+      name: direction,
+      cat: 'transfer',
+      ph: 'X',
+      ts: start * 1000,
+      dur: milliseconds * 1000,
+      pid: engine,
+      tid: 'transfers',
+      args: { bytes },
+    }),
+  );
+  return { traceEvents: [...events, ...moved] };
 }
 
 /**
@@ -95,13 +210,14 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   const before = stats(engine);
   const batches: Batch[] = [];
   const start = performance.now();
+  const watch = watchTransfers(start);
   let value: T;
   runs.submit = (on, commands) => {
     const timed = on.submitTimed?.(commands) ?? null;
     // A device that is lost meanwhile is reported below; nobody may wait for that.
     timed?.catch(() => {});
     if (timed === null) on.submit(commands);
-    batches.push({ engine: on, commands, times: timed });
+    batches.push({ engine: on, commands, times: timed, start: performance.now() });
   };
   try {
     value = await body();
@@ -109,6 +225,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
     await queue.settlePutOff();
   } finally {
     runs.submit = submit;
+    watch.end();
   }
   const after = stats(engine);
   const times = await Promise.all(batches.map((batch) => batch.times));
@@ -122,9 +239,14 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
       kernels.push(runOf(batch.engine, submit, command.kernel.program, times[submit]?.[i], source));
     }
   }
+  const { transfers } = watch;
   return showProfile({
     value,
     kernels,
+    transfers,
+    transferredBytes: transfers.reduce((sum, { bytes }) => sum + bytes, 0),
+    transferShare: Math.min(1, timeOf(transfers) / Math.max(1e-9, milliseconds)),
+    trace: traceOf(kernels, batches, transfers, start),
     submits: batches.length,
     newPlans: after.plansMade - before.plansMade,
     binds: after.binds - before.binds,
@@ -204,10 +326,16 @@ function plural(count: number, word: string, end: string): string {
 }
 
 /** A profile as lines of text: what was done in all, and a row for each kernel. */
-function tableOf({ kernels, submits, newPlans, binds, planning, milliseconds }: Profile<unknown>): string {
+function tableOf(profile: Profile<unknown>): string {
+  const { kernels, submits, newPlans, binds, planning, milliseconds, transfers, transferredBytes } = profile;
   const made = [plural(newPlans, 'new plan', 's'), ...(binds > 0 ? [plural(binds, 'bind', 's')] : [])].join(', ');
   const cost = newPlans + binds > 0 ? ` (${short(planning)} ms)` : '';
-  const head = `Profile: ${plural(kernels.length, 'kernel', 's')} in ${plural(submits, 'batch', 'es')}, ${made}${cost}, ${short(milliseconds)} ms`;
+  const share = `${(100 * profile.transferShare).toFixed(0)} % of the time`;
+  const moved =
+    transfers.length === 0
+      ? ''
+      : `, ${plural(transfers.length, 'transfer', 's')} of ${short(transferredBytes / 1e6)} MB (${share})`;
+  const head = `Profile: ${plural(kernels.length, 'kernel', 's')} in ${plural(submits, 'batch', 'es')}, ${made}${cost}, ${short(milliseconds)} ms${moved}`;
   if (kernels.length === 0) return head;
   const rows = kernels
     .slice(0, mostRows)
@@ -234,8 +362,22 @@ function tableOf({ kernels, submits, newPlans, binds, planning, milliseconds }: 
 export function showProfile<T>(profile: Profile<T>): Profile<T> {
   return showAs(
     profile,
-    ({ kernels, submits, newPlans, binds, planning, replays, milliseconds }) => ({
+    ({
+      kernels,
+      transfers,
+      transferredBytes,
+      transferShare,
+      submits,
+      newPlans,
+      binds,
+      planning,
+      replays,
+      milliseconds,
+    }) => ({
       kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
+      transfers,
+      transferredBytes,
+      transferShare,
       submits,
       newPlans,
       binds,

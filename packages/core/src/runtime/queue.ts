@@ -25,7 +25,7 @@ import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { componentsOf } from './placement.ts';
-import { stateOf, type Patience, run } from './run.ts';
+import { stateOf, type Patience, run, runs } from './run.ts';
 import { recover } from '../engine/recovery.ts';
 import { restoreLost } from './shadow.ts';
 
@@ -349,8 +349,9 @@ export interface Attempt {
 }
 
 let multiEngine: typeof import('./multi-engine.ts') | null = null;
-const load = async (): Promise<void> => {
-  multiEngine = await import('./multi-engine.ts');
+/** Loads what several engines need. */
+export const load = async (): Promise<void> => {
+  multiEngine ??= await import('./multi-engine.ts');
 };
 beforeOthers(load);
 
@@ -399,12 +400,17 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
               attempt.everything ? current.global : current.partial,
               attempt.patience,
               attempt.told === true,
+              runs.placer,
             )
           : several.realiseApart(wanted, current, on === 'cpu', attempt);
       if (done !== false) return done === true ? null : done;
       on = 'several';
     } catch (error) {
       if (pool.lost !== null) continue;
+      if (on === 'one' && runs.placer?.takes(error, current)) {
+        on = 'several';
+        continue;
+      }
       const full = error instanceof OutOfMemoryError && engines.policy.outOfMemory === 'cpu' && on !== 'cpu';
       if (!full || (multiEngine === null ? engine.name === 'cpu' : cpuEngine() === engine)) throw error;
       on = 'cpu';
@@ -413,9 +419,10 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
   return null;
 }
 
-/** True for the promise of the current engine to say whether it has the memory that was asked for. */
+/** True for the promise of an engine in use to say whether it has the memory that was asked for. */
 export function isWord(promise: Promise<void>): boolean {
-  return promise === getEngine().confirming?.();
+  if (promise === getEngine().confirming?.()) return true;
+  return runs.placer?.others().some(({ engine }) => promise === engine.confirming?.()) === true;
 }
 
 /** Resolves when all transfers between engines that are under way now have arrived or failed. */

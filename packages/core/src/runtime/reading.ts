@@ -49,12 +49,19 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
   }
   const { engine, binding, done } = read;
   try {
-    return arrived(node, engine, await engine.download(binding, new Uint8Array(binding.bytes)));
+    const bytes = runs.download(engine, binding, new Uint8Array(binding.bytes));
+    return arrived(node, engine, await bytes);
   } catch (error) {
-    throw noticed(engine, error);
+    throw failed(node, engine, error);
   } finally {
     done();
   }
+}
+
+/** What a reader is told: of a value that a lost device left to an engine that is disposed, the loss. */
+function failed(node: Node, engine: IEngine, error: unknown): unknown {
+  noticed(engine, error);
+  return (node.storage?.buffer as PoolBuffer | undefined)?.pool.disposed && isGone(node) ? goneError(node) : error;
 }
 
 /**
@@ -82,9 +89,9 @@ export function readNodeSync(node: Node): TypedArray {
         `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
       );
     }
-    return arrived(node, engine, engine.downloadSync(binding, new Uint8Array(binding.bytes)));
+    return arrived(node, engine, runs.downloadSync(engine, binding, new Uint8Array(binding.bytes)));
   } catch (error) {
-    throw noticed(engine, error);
+    throw failed(node, engine, error);
   } finally {
     done();
   }
@@ -123,7 +130,8 @@ function tried(node: Node, before: number, patience: Patience): Promise<void> | 
  */
 function attempt(node: Node, patience: Patience): Promise<void> | null {
   if (node.storage !== null) {
-    if ((node.storage.buffer as PoolBuffer).pool.lost === null || !isGone(node)) return null;
+    const { lost, disposed } = (node.storage.buffer as PoolBuffer).pool;
+    if ((lost === null && !disposed) || !isGone(node)) return null;
     // What is protected comes back with another engine.
     const underway = recover();
     if (underway !== null) return underway;

@@ -57,6 +57,48 @@ export function submit(engine: IEngine, commands: readonly Command[]): void {
   engine.submit(commands);
 }
 
+/** Copies host bytes to an engine. */
+export function upload(engine: IEngine, to: Binding, data: ArrayBufferView): void {
+  engine.upload(to, data);
+}
+
+/** Reads an engine's memory, at once or later. */
+export function download(engine: IEngine, from: Binding, into: Uint8Array): Promise<Uint8Array> {
+  return engine.download(from, into);
+}
+export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
+  return engine.downloadSync!(from, into);
+}
+
+/**
+ * Says which engine computes what where that is not simply the current one (placement/). Nodes of an `order` stand behind their sources, and
+ * have their places in it as `index`.
+ */
+export interface Placer {
+  /**
+   * The plan of what the cone holds, if all of it is to be computed on this engine; undefined where that is to be made; null: multi-engine.ts
+   * cuts it.
+   */
+  planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined;
+  /** Engines beside the current one, on which all of a flush may be at home. */
+  others(): readonly EngineState[];
+  /** The engine of each node that is not in memory. */
+  assign(
+    order: readonly Node[],
+    wanted: readonly Node[],
+    current: EngineState,
+    told: boolean,
+  ): readonly (EngineState | null)[];
+  /** True for a node that the engine is known to refuse. */
+  refuses(state: EngineState, node: Node): boolean;
+  /** Nodes go to the CPU engine for a reason, in words, for which an engine cannot compute them. Throws where that is to be an error. */
+  fallBack(state: EngineState, reason: string, nodes: readonly Node[], error?: Error): void;
+  /** True if the CPU engine is to try what failed so. */
+  takes(error: unknown, state: EngineState): boolean;
+  /** The engine that will compute a node; null: nobody knows yet. */
+  engineOf(node: Node): IEngine | null;
+}
+
 /** The runtime's own part of a runtime (runtime.ts), but for the queue of flushes and copies. */
 export class RunState {
   readonly cone: Cone = new Cone();
@@ -65,6 +107,12 @@ export class RunState {
   last: EngineState | null = null;
   /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
   submit: typeof submit = submit;
+  /** The same for bytes that go to engines and come from them. */
+  upload: typeof upload = upload;
+  download: typeof download = download;
+  downloadSync: typeof downloadSync = downloadSync;
+  /** Null where the current engine computes all it can. */
+  placer: Placer | null = null;
   /** Code on its way, and what waits for it: flushes of work that builds on that are not planned before. */
   awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
   /** Transfers between engines that are under way. */
@@ -210,8 +258,8 @@ export function bringLoops(runLoops: RunLoops): void {
 }
 
 /**
- * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way: then
- * queue.ts decides.
+ * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way, or the placer, if it is
+ * asked, wants it elsewhere: then queue.ts decides.
  *
  * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again. One that nobody is `told` of is
  * not tried before.
@@ -222,17 +270,20 @@ export function run(
   options: ConeOptions,
   patience: Patience = 'none',
   told = true,
+  placer: Placer | null = null,
 ): boolean | Promise<void> {
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
+    const placed = placer === null ? undefined : placer.planHere(state, cone, wanted, told);
+    if (placed === null) return false;
     if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
     const { awaited } = runs;
     if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
       for (const node of wanted) awaited.nodes.add(node);
       return awaited.until;
     }
-    const plan = planOf(state, cone);
+    const plan = placed ?? planOf(state, cone);
     graph.observer?.plan(plan, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {

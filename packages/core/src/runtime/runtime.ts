@@ -161,7 +161,8 @@ function pendingNodes(): readonly Node[] {
  * }
  */
 export function throttle(): Promise<void> {
-  const state = stateOf(getEngine());
+  let state = stateOf(getEngine());
+  for (const other of runs.placer?.others() ?? []) if (other.inFlight > state.inFlight) state = other;
   if (state.inFlight < mostInFlight) return turn() ?? Promise.resolve();
   state.idling ??= idle().finally(() => {
     state.inFlight = 0;
@@ -184,10 +185,12 @@ export async function idle(): Promise<void> {
   if (failure !== null) throw failure.error;
   if (stateOf(getEngine()).pool.lost !== null) await recover();
   const engine = getEngine();
-  try {
-    await engine.idle();
-  } catch (error) {
-    throw noticed(engine, error);
+  for (const each of [engine, ...(runs.placer?.others() ?? []).map((state) => state.engine)]) {
+    try {
+      await each.idle();
+    } catch (error) {
+      throw noticed(each, error);
+    }
   }
 }
 

@@ -9,7 +9,7 @@ import type { Node, NodeStorage } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
-import { stateOf } from './run.ts';
+import { runs, stateOf } from './run.ts';
 import { engineFor } from './placement.ts';
 
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */
@@ -81,7 +81,7 @@ function place(
     buffer = pool.alloc(bytes);
   }
   try {
-    if (bytes > 0) engine.upload({ buffer: buffer.memory, offset: 0, bytes }, toDevice(engine, dtype, data));
+    if (bytes > 0) runs.upload(engine, { buffer: buffer.memory, offset: 0, bytes }, toDevice(engine, dtype, data));
   } catch (error) {
     buffer.release();
     throw error;

@@ -3,6 +3,7 @@ import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
 import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
+import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { prepare, stateOf } from '../runtime/run.ts';
@@ -203,24 +204,38 @@ export interface WarmupOptions {
 export async function warmup(step: () => unknown, options: WarmupOptions = {}): Promise<void> {
   checkNames('warmup', options, 'onCompile!');
   checkFunction('warmup', step);
-  if (isRehearsing()) throw new ArgumentError('warmup', 'a warmup is running already; end it before the next one');
-  flush();
   const engine = getEngine();
-  const rehearsal: Rehearsal = transactions.begin();
   let missing: Promise<void> | null = null;
+  rehearse('warmup', step, (wanted) => {
+    const state = stateOf(getEngine());
+    missing = prepare(state, wanted, state.global) ?? missing;
+  });
+  // What is loaded now is compiled by the first step.
+  await missing;
+  await engine.ready?.(options.onCompile);
+}
+
+/**
+ * Calls a function whose flushes compute nothing: `plan` is given what each of them would. Afterwards all is as it was before.
+ *
+ * @throws ArgumentError if it returns a promise, or inside another such call
+ */
+export function rehearse(op: string, step: () => unknown, plan: (wanted: readonly Node[]) => void): void {
+  if (isRehearsing()) throw new ArgumentError(op, 'a warmup is running already; end it before the next one');
+  flush();
+  const rehearsal: Rehearsal = transactions.begin();
   // With the counts as they would be if nobody rehearsed.
   rehearsal.plan = (wanted) => {
-    const state = stateOf(getEngine());
     rehearsal.letGo();
     try {
-      if (wanted.length > 0) missing = prepare(state, wanted, state.global) ?? missing;
+      if (wanted.length > 0) plan(wanted);
     } finally {
       rehearsal.hold();
     }
   };
   transactions.rehearsal = rehearsal;
   try {
-    withGenerator(generatorState(), () => called('warmup', step));
+    withGenerator(generatorState(), () => called(op, step));
     flush();
   } finally {
     const bound = new Set(rehearsal.entries.keys());
@@ -229,7 +244,4 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
     for (const handle of [...graph.pending]) if (!bound.has(handle) && !handle.kept) handle.dispose();
   }
   flush();
-  // What is loaded now is compiled by the first step.
-  await missing;
-  await engine.ready?.(options.onCompile);
 }

@@ -12,6 +12,8 @@ export class IntWriter {
   length = 0;
   /** A loop, or a value that comes out of one, was written: no plan can hold all of it. Whoever runs the loop takes it back. */
   declare looped?: boolean;
+  /** A node that belongs on an engine was written (`to`). Whoever looks at it takes it back. */
+  declare placed?: boolean;
 
   constructor(capacity = 1024) {
     this.data = new Int32Array(capacity);

@@ -273,7 +273,7 @@ export class Cone {
 }
 
 /** Two sums side by side, so that the processor need not wait for one multiplication before the next. */
-function hashInts(data: Int32Array, length: number): number {
+export function hashInts(data: Int32Array, length: number): number {
   let a = 0x2545f491;
   let b = length;
   for (let i = 1; i < length; i += 2) {

@@ -1,0 +1,96 @@
+/**
+ * What work and transfers cost on an engine, in milliseconds: measured curves, and what is read off them.
+ *
+ * A curve has the time of one kernel of a family alone, its launch included, at sizes from 100 to 10 million. Between two sizes it is a
+ * line, beyond the last one as steep as between the last two.
+ */
+import type { OperationFamily } from './families.ts';
+
+/** Milliseconds by size, sizes ascending. */
+export type CostCurve = readonly (readonly [size: number, milliseconds: number])[];
+
+/** Milliseconds that a copy takes: at least, and for each byte. */
+export interface TransferCost {
+  readonly latency: number;
+  readonly perByte: number;
+}
+
+/** What an engine costs. */
+export interface EngineCosts {
+  readonly families: Readonly<Record<OperationFamily, CostCurve>>;
+  /** Milliseconds that one elementwise operation more adds to a kernel, for each element. */
+  readonly fused: number;
+  /** From arrays of the host to the device, and back. */
+  readonly upload: TransferCost;
+  readonly download: TransferCost;
+}
+
+/** Milliseconds of one kernel. */
+export function kernelCost(curve: CostCurve, size: number): number {
+  const [first] = curve;
+  if (first === undefined) return 0;
+  if (size <= first[0]) return first[1];
+  let at = 1;
+  while (at < curve.length - 1 && curve[at]![0] < size) at++;
+  const [n, ms] = curve[at - 1]!;
+  const next = curve[at];
+  if (next === undefined) return (ms * size) / n;
+  const slope = Math.max(0, next[1] - ms) / (next[0] - n);
+  return ms + slope * (size - n);
+}
+
+/** Milliseconds that bytes take from one engine to another; they cross the host. */
+export function crossingCost(from: EngineCosts, to: EngineCosts, bytes: number): number {
+  return bytes === 0 ? 0 : copyCost(from.download, bytes) + copyCost(to.upload, bytes);
+}
+
+export function copyCost({ latency, perByte }: TransferCost, bytes: number): number {
+  return bytes === 0 ? 0 : latency + perByte * bytes;
+}
+
+/** A curve of work that takes a launch and so many nanoseconds for each element. */
+function line(launch: number, nanoseconds: number): CostCurve {
+  return [100, 1e7].map((size) => [size, launch + size * nanoseconds * 1e-6] as const);
+}
+
+function lines(launch: number, each: Readonly<Record<OperationFamily, number>>): EngineCosts['families'] {
+  const entries = Object.entries(each).map(([family, nanoseconds]) => [family, line(launch, nanoseconds)]);
+  return Object.fromEntries(entries) as unknown as EngineCosts['families'];
+}
+
+/*
+ * What is assumed where nothing was measured: a processor of about 10 GB/s and 20 Gflop/s, and a card of about 150 GB/s and 2 Tflop/s behind
+ * a bus of 5 GB/s. `calibrate()` measures.
+ */
+
+/** A processor, of which nothing is known. */
+export const assumedProcessor: EngineCosts = /* @__PURE__ */ (() => ({
+  families: lines(0.005, {
+    elementwise: 1,
+    reduction: 0.4,
+    product: 0.1,
+    convolution: 0.12,
+    indexing: 3,
+    sort: 60,
+    scan: 2,
+  }),
+  fused: 0.2e-6,
+  upload: { latency: 0.002, perByte: 1e-7 },
+  download: { latency: 0.002, perByte: 1e-7 },
+}))();
+
+/** A graphics card, of which nothing is known. */
+export const assumedDevice: EngineCosts = /* @__PURE__ */ (() => ({
+  families: lines(0.05, {
+    elementwise: 0.08,
+    reduction: 0.03,
+    product: 0.001,
+    convolution: 0.002,
+    indexing: 0.15,
+    sort: 3,
+    scan: 0.15,
+  }),
+  fused: 0.01e-6,
+  upload: { latency: 0.03, perByte: 2e-7 },
+  download: { latency: 0.1, perByte: 2e-7 },
+}))();

@@ -1,0 +1,365 @@
+/**
+ * What the runtime asks where engines are chosen (`Placer` in runtime/run.ts): decisions are made once for each form of a flush (decide.ts) and
+ * kept, with what it would have gained to decide otherwise.
+ *
+ * A decision is found by integers, as plans are: the structure of the nodes and where their data is. Flushes that stay where they are ask for
+ * the plan alone, and count down to when the decision is looked at again.
+ */
+import type { IEngine } from '../engine/engine.ts';
+import type { PoolBuffer } from '../engine/pool.ts';
+import { cpuEngine, getEngine } from '../engine/registry.ts';
+import { UnsupportedError } from '../engine/errors.ts';
+import { definitionAt } from '../graph/definition.ts';
+import { isOp, type Node } from '../graph/node.ts';
+import { nodesBelow } from '../graph/print.ts';
+import { IntWriter, PlanCache } from '../planner/capture/cache.ts';
+import { type Cone, hashInts, storageIn, viewSpan } from '../planner/capture/cone.ts';
+import type { Plan } from '../planner/plan.ts';
+import { isFree } from '../runtime/placement.ts';
+import { type EngineState, type Placer, planOf, runs, stateOf } from '../runtime/run.ts';
+import { dtypeInfo } from '../shape/dtype.ts';
+import { showShape } from '../shape/errors.ts';
+import { type Decision, decide, type PlacementPolicy, type Question } from './decide.ts';
+import { AdaptiveThresholds } from './thresholds.ts';
+
+/** Is told, once for each reason, that work went to the CPU engine because another could not do it. */
+export type FallbackLogger = (text: string) => void;
+
+/** What an `ExecutionContext` asks for. */
+export interface PlacementRules {
+  readonly policy: PlacementPolicy;
+  readonly thresholds: AdaptiveThresholds;
+  readonly cpu: IEngine;
+  readonly devices: readonly IEngine[];
+  readonly strict: boolean;
+  readonly logger: FallbackLogger | null;
+}
+
+/** A decision that is kept, and what has become of it. */
+interface Kept {
+  readonly decision: Decision;
+  /** The engine that computes all of it, where that was found by its plan. */
+  here: EngineState | null;
+  /** Runs until it is made anew. */
+  left: number;
+  uses: number;
+  readonly version: number;
+  /** Buffers that it counted. */
+  readonly seen: ReadonlySet<number>;
+}
+
+/** Kept decisions; reasons that are told. */
+const mostKept = 512;
+const mostReasons = 256;
+
+/** Codes of errors that say an engine cannot do something, where another one may. */
+const refusals: readonly (string | undefined)[] = ['COMPILE', 'OUT_OF_MEMORY', 'UNSUPPORTED'];
+
+export class EnginePlacer implements Placer {
+  /** Null: work follows its data. */
+  rules: PlacementRules | null = null;
+  /** Engines that `to` named. */
+  readonly #named = new Set<IEngine>();
+  /** Nodes that belong on an engine. */
+  readonly #homes = new WeakMap<Node, IEngine>();
+  #kept = new PlanCache<Kept>(mostKept, () => {});
+  #stays = new WeakMap<Plan, [Kept | null, Kept | null]>();
+  readonly #key = new IntWriter();
+  readonly #numbers = new WeakMap<object, number>();
+  #count = 0;
+  readonly #told = new Set<string>();
+  /** Nodes that engines refused to compile, by what they are. */
+  readonly #refused = new WeakMap<IEngine, Set<string>>();
+  readonly #usual = new AdaptiveThresholds();
+
+  /** Everything is decided anew. */
+  use(rules: PlacementRules | null): void {
+    this.rules = rules;
+    this.#stays = new WeakMap();
+    this.#kept = new PlanCache<Kept>(mostKept, () => {});
+    this.#told.clear();
+  }
+
+  /** True if it says no more than nobody would. */
+  get isIdle(): boolean {
+    return this.rules === null && this.#named.size === 0;
+  }
+
+  /** A node belongs on an engine. */
+  commit(node: Node, engine: IEngine): void {
+    this.#named.add(engine);
+    this.#homes.set(node, engine);
+  }
+
+  /** Engines that were named. */
+  get named(): readonly IEngine[] {
+    return [...this.#named].filter((engine) => isUsable(stateOf(engine)));
+  }
+
+  others(): readonly EngineState[] {
+    const current = getEngine();
+    const { rules } = this;
+    const engines = new Set(rules === null ? this.#named : [...this.#named, rules.cpu, ...rules.devices]);
+    engines.delete(current);
+    return [...engines].map(stateOf).filter(isUsable);
+  }
+
+  /** The engine on which a node belongs by now; undefined: nowhere. */
+  homeOf(root: Node): IEngine | undefined {
+    if (this.#named.size === 0) return undefined;
+    const known = this.#homes.get(root);
+    if (known !== undefined || root.storage !== null) return known;
+    const order = numbered([root]);
+    return this.#belonging(order)[root.index] === 1 ? (this.#placeOf(order, root) ?? undefined) : undefined;
+  }
+
+  /** Which nodes of an order belong on an engine: those that were moved there, and what is computed from such. */
+  #belonging(order: readonly (Node | undefined)[], count: number = order.length): Uint8Array {
+    const belongs = new Uint8Array(count);
+    for (let i = 0; i < count; i++) {
+      const node = order[i]!;
+      if (node.storage !== null) belongs[i] = this.#homes.has(node) ? 1 : 0;
+      else if (node.op === 'to' || node.src.some((source) => belongs[source.index] === 1)) belongs[i] = 1;
+    }
+    return belongs;
+  }
+
+  #placeOf(order: readonly Node[], node: Node): IEngine | null {
+    const { places } = this.#decide(order, new Set([node]), stateOf(getEngine()), false, 0, null);
+    return places[node.index]?.engine ?? null;
+  }
+
+  engineOf(node: Node): IEngine | null {
+    return this.#placeOf(numbered([node]), node);
+  }
+  planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined {
+    const { key } = cone;
+    if (key.placed === true) {
+      key.placed = false;
+      return null;
+    }
+    if (this.#named.size > 0 && !this.#belongsHere(state, cone)) return null;
+    const { rules } = this;
+    if (rules === null) return undefined;
+    const found = state.plans.find(cone.hash, key);
+    if (found !== undefined) {
+      const kept = this.#stays.get(found)?.[told ? 1 : 0];
+      if (kept != null && kept.here === state && kept.version === rules.thresholds.version && kept.left > 0) {
+        kept.left--;
+        kept.uses++;
+        state.planHits++;
+        return found;
+      }
+    }
+    const kept = this.#keptFor(cone.nodes.slice(0, cone.count) as Node[], wanted, stateOf(getEngine()), told);
+    const isElsewhere = (place: EngineState | null, i: number): boolean =>
+      place !== null && place !== state && !isFree(cone.nodes[i]!);
+    if (kept.decision.places.some(isElsewhere)) return null;
+    if (key.looped) return undefined;
+    const plan = planOf(state, cone);
+    let stays = this.#stays.get(plan);
+    if (stays === undefined) this.#stays.set(plan, (stays = [null, null]));
+    kept.here = state;
+    stays[told ? 1 : 0] = kept;
+    return plan;
+  }
+
+  /** Leaves that belong on another engine want what is computed from them there. On an engine that is not the current one, all must belong. */
+  #belongsHere(state: EngineState, cone: Cone): boolean {
+    const isCurrent = state.engine === getEngine();
+    let committed = false;
+    for (let i = 0; i < cone.leaves.length; i++) {
+      const home = this.#homes.get(cone.nodes[cone.leaves.data[i]!]!);
+      if (home !== undefined && home !== state.engine && isUsable(stateOf(home))) return false;
+      if (home !== undefined) committed = true;
+      else if (!isCurrent && this.rules === null) return false;
+    }
+    if (!isCurrent && !committed && this.rules === null) return false;
+    if (!committed) return true;
+    const belongs = this.#belonging(cone.nodes, cone.count);
+    for (let i = 0; i < cone.count; i++)
+      if (belongs[i] === 1 && cone.nodes[i]!.storage === null) this.#homes.set(cone.nodes[i]!, state.engine);
+    return true;
+  }
+
+  assign(
+    order: readonly Node[],
+    wanted: readonly Node[],
+    current: EngineState,
+    told: boolean,
+  ): readonly (EngineState | null)[] {
+    const { places } = this.#keptFor(order, wanted, current, told).decision;
+    if (this.#named.size === 0) return places;
+    const belongs = this.#belonging(order);
+    for (const [i, node] of order.entries())
+      if (belongs[i] === 1 && node.storage === null) this.#homes.set(node, places[i]!.engine);
+    return places;
+  }
+
+  /** The decision for nodes, with its parts, for people. */
+  explain(wanted: readonly Node[]): Decision {
+    return this.#decide(numbered(wanted), new Set(wanted), stateOf(getEngine()), false, 0, null);
+  }
+
+  #keptFor(order: readonly Node[], wanted: readonly Node[], current: EngineState, told: boolean): Kept {
+    const key = this.#keyOf(order, wanted, told);
+    const hash = hashInts(key.data, key.length);
+    const found = this.#kept.find(hash, key);
+    const version = this.rules?.thresholds.version ?? 0;
+    if (found !== undefined && found.version === version && found.left > 0) {
+      found.left--;
+      found.uses++;
+      return found;
+    }
+    const fresh = found === undefined || found.version !== version;
+    const credit = fresh ? 0 : found.decision.gain * found.uses;
+    const decision = this.#decide(order, new Set(wanted), current, told, credit, fresh ? null : found.seen);
+    // Where waiting did not help, the next look comes later.
+    const left = (fresh ? decision.runs : Math.max(decision.runs, 2 * found.uses)) - 1;
+    const seen = new Set<number>();
+    for (const { storage } of order) if (storage !== null) seen.add(storage.buffer.id);
+    const kept: Kept = {
+      decision: withoutNodes(decision),
+      here: null,
+      left,
+      uses: fresh ? 1 : found.uses + 1,
+      version,
+      seen,
+    };
+    if (found === undefined) this.#kept.add(hash, key, kept);
+    else Object.assign(found, kept);
+    return found ?? kept;
+  }
+
+  #decide(
+    order: readonly Node[],
+    wanted: ReadonlySet<Node>,
+    current: EngineState,
+    told: boolean,
+    credit: number,
+    seen: ReadonlySet<number> | null,
+  ): Decision {
+    const { rules } = this;
+    const devices = (rules?.devices ?? []).map(stateOf).filter(isUsable);
+    const cpu = rules === null ? current : stateOf(rules.cpu);
+    const question: Question = {
+      policy: rules === null ? null : devices.length === 0 ? 'forceCpu' : rules.policy,
+      current,
+      cpu,
+      devices,
+      thresholds: rules?.thresholds ?? this.#usual,
+      wanted,
+      told,
+      homeOf: (node) => {
+        const home = this.#homes.get(node);
+        const state = home === undefined ? null : stateOf(home);
+        return state !== null && isUsable(state) ? state : null;
+      },
+      engineOf: (node) => {
+        const state = stateOf(node.attr.engine as IEngine);
+        return isUsable(state) ? state : null;
+      },
+      credit,
+      isKnown: (leaf) =>
+        seen === null || leaf.op !== 'buffer' || leaf.storage === null || seen.has(leaf.storage.buffer.id),
+    };
+    return decide(order, question);
+  }
+
+  #numberOf(object: object): number {
+    let number = this.#numbers.get(object);
+    if (number === undefined) this.#numbers.set(object, (number = ++this.#count));
+    return number;
+  }
+
+  /** All that a decision hangs on, as integers. */
+  #keyOf(order: readonly Node[], wanted: readonly Node[], told: boolean): IntWriter {
+    const key = this.#key;
+    key.length = 0;
+    key.reserve(64 + wanted.length);
+    key.push(told ? 1 : 0);
+    key.push(this.#numberOf(getEngine()));
+    const pools = [stateOf(getEngine()), ...this.others()].map(({ pool }) => pool);
+    for (const pool of pools) key.push(this.#numberOf(pool));
+    for (const node of order) {
+      const { src, shape, kind, storage } = node;
+      key.reserve(shape.length * 10 + src.length + 80);
+      key.push(kind | (dtypeInfo[node.dtype].id << 8) | (storage === null ? 0 : 1 << 16));
+      key.list(shape);
+      if (storage !== null) {
+        key.push(viewSpan(shape, storage.view.strides));
+        key.push(this.#numberOf((storage.buffer as PoolBuffer).pool));
+        let there = 0;
+        for (let i = 0; i < pools.length; i++) if (storageIn(node, pools[i]!) !== null) there |= 1 << (i & 31);
+        key.push(there);
+        const home = this.#homes.get(node);
+        key.push(home === undefined ? 0 : this.#numberOf(home));
+        continue;
+      }
+      const { encode } = definitionAt(kind);
+      if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(node.attr, key);
+      if (isOp(node, 'to')) key.push(this.#numberOf(node.attr.engine));
+      if (isOp(node, 'loop')) key.push(this.#numberOf(node.attr.body));
+      for (const source of src) key.push(source.index);
+    }
+    for (const node of wanted) key.push(node.index);
+    return key;
+  }
+
+  refuses({ engine }: EngineState, node: Node): boolean {
+    return this.#refused.get(engine)?.has(signatureOf(node)) === true;
+  }
+
+  takes(error: unknown, { engine }: EngineState): boolean {
+    const { code, until } = (error ?? {}) as { code?: string; until?: unknown };
+    return this.rules !== null && engine !== cpuEngine() && until === undefined && refusals.includes(code);
+  }
+
+  fallBack({ engine }: EngineState, reason: string, nodes: readonly Node[], error?: Error): void {
+    const { rules } = this;
+    if (rules === null) return;
+    const what = nodes.map(({ op, dtype, shape }) => `'${op}' ${dtype} ${showShape(shape)}`).slice(0, 3);
+    const work = `${what.join(', ')}${nodes.length > 3 ? ` and ${nodes.length - 3} more` : ''}`;
+    if (rules.strict) {
+      const text = `${work} cannot be computed on engine '${engine.name}': ${reason}; the context is strict: leave strict out, and the cpu engine computes it`;
+      throw Object.assign(new UnsupportedError('placement', text), { cause: error });
+    }
+    if ((error as { code?: string } | undefined)?.code === 'COMPILE' && nodes.length === 1) {
+      let known = this.#refused.get(engine);
+      if (known === undefined) this.#refused.set(engine, (known = new Set()));
+      if (known.size < mostReasons) known.add(signatureOf(nodes[0]!));
+    }
+    const { code } = (error ?? {}) as { code?: string };
+    // Figures of memory differ from time to time.
+    const kind = `${engine.name} ${code === 'OUT_OF_MEMORY' ? code : reason}`;
+    if (this.#told.has(kind) || this.#told.size >= mostReasons) return;
+    this.#told.add(kind);
+    rules.logger?.(`[placement] the cpu engine computes ${work}: engine '${engine.name}' cannot, ${reason}`);
+  }
+}
+
+const isUsable = ({ pool }: EngineState): boolean => pool.lost === null && !pool.disposed;
+
+function signatureOf({ op, dtype, shape, src }: Node): string {
+  return [op, dtype, shape, ...src.map((source) => `${source.dtype} ${source.shape}`)].join(';');
+}
+
+/** Nodes below some, sources first, numbered by `index`. */
+function numbered(roots: readonly Node[]): Node[] {
+  const order = nodesBelow(roots);
+  for (const [i, node] of order.entries()) node.index = i;
+  return order;
+}
+
+/** What is kept must hold no node: of parts, nothing. */
+function withoutNodes({ places, runs, gain, parts }: Decision): Decision {
+  return { places, runs, gain, parts: parts.map((part) => ({ ...part, nodes: [] })) };
+}
+
+/** The placer of the runtime in use; made on first use. */
+export function placerInUse(): EnginePlacer {
+  if (runs.placer instanceof EnginePlacer) return runs.placer;
+  const placer = new EnginePlacer();
+  runs.placer = placer;
+  return placer;
+}

@@ -1,0 +1,154 @@
+/**
+ * Thresholds: from which size a device is worth asking, for each family of operations; with the costs they were read off.
+ *
+ * They are measured (calibrate.ts), kept as text, and may be read and set.
+ */
+import { ArgumentError } from '../shape/errors.ts';
+import { shown } from '../shape/options.ts';
+import { say } from '../shape/shown.ts';
+import { showAs } from '#shown-as';
+import { assumedDevice, assumedProcessor, type CostCurve, type EngineCosts, kernelCost } from './costs.ts';
+import { type OperationFamily, operationFamilies } from './families.ts';
+
+/** Costs of the CPU engine and of a device. */
+export interface MeasuredCosts {
+  readonly cpu: EngineCosts;
+  readonly device: EngineCosts;
+}
+
+/** What a crossover is taken by more, lest work goes back and forth where both are as fast. */
+const margin = 1.1;
+
+/** The size from which the device stays faster, by the curves; infinity where it never is. */
+export function crossoverOf(cpu: CostCurve, device: CostCurve): number {
+  const sizes = [...new Set([...cpu, ...device].map(([size]) => size))].sort((a, b) => a - b);
+  const gain = (size: number): number => kernelCost(cpu, size) - kernelCost(device, size);
+  const last = sizes.length - 1;
+  if (last < 0 || gain(sizes[last]!) <= 0) return Number.POSITIVE_INFINITY;
+  let at = last;
+  while (at > 0 && gain(sizes[at - 1]!) > 0) at--;
+  if (at === 0) return sizes[0]!;
+  const [a, b] = [sizes[at - 1]!, sizes[at]!];
+  const [less, more] = [gain(a), gain(b)];
+  // Both curves are lines between two sizes.
+  return a + ((b - a) * -less) / (more - less);
+}
+
+/**
+ * From which size a device may be used, for each family of operations. Sizes count elements of the result for elementwise work, elements read
+ * for reductions, sorts and scans, products of two numbers for products of matrices and convolutions.
+ *
+ * A threshold says where a device is considered. Whether data is moved there is still decided by what that costs.
+ *
+ * @example
+ * const thresholds = new AdaptiveThresholds({ product: 1e6 });
+ * thresholds.get('product'); // 1000000
+ * thresholds.set('elementwise', Infinity); // elementwise work alone never goes to the device
+ * thresholds.get('elementwise'); // Infinity
+ */
+export class AdaptiveThresholds {
+  readonly #sizes: Record<OperationFamily, number>;
+  /** What work costs on both: measured by `calibrate()`, else assumed. */
+  readonly costs: MeasuredCosts;
+  /** True if `calibrate()` measured the costs. */
+  readonly measured: boolean;
+  #version = 0;
+
+  /**
+   * @param sizes thresholds of some families; the others are where the costs cross, and 10 % more
+   * @param costs what was measured; else those of a usual processor and a usual card are assumed
+   * @throws ArgumentError for families and sizes that are none
+   */
+  constructor(sizes: Partial<Readonly<Record<OperationFamily, number>>> = {}, costs?: MeasuredCosts) {
+    this.measured = costs !== undefined;
+    this.costs = costs ?? { cpu: assumedProcessor, device: assumedDevice };
+    const { cpu, device } = this.costs;
+    this.#sizes = Object.fromEntries(
+      operationFamilies.map((family) => [family, margin * crossoverOf(cpu.families[family], device.families[family])]),
+    ) as Record<OperationFamily, number>;
+    if (typeof sizes !== 'object' || sizes === null)
+      throw new ArgumentError('AdaptiveThresholds', say`not sizes by family: ${shown(sizes)}`);
+    for (const [family, size] of Object.entries(sizes))
+      if (size !== undefined) this.set(family as OperationFamily, size);
+    showAs(this, (self) => self.#sizes);
+  }
+
+  /** Changes with every `set`: decisions made before are made anew. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The size from which a family may go to the device; infinity: never. */
+  get(family: OperationFamily): number {
+    checkFamily('AdaptiveThresholds.get', family);
+    return this.#sizes[family];
+  }
+
+  /**
+   * Sets a threshold.
+   *
+   * @throws ArgumentError for a family or a size that is none
+   */
+  set(family: OperationFamily, size: number): void {
+    checkFamily('AdaptiveThresholds.set', family);
+    if (typeof size !== 'number' || !(size >= 0))
+      throw new ArgumentError(
+        'AdaptiveThresholds.set',
+        say`the size of '${family}' is ${shown(size)}; give a number from 0 on, or Infinity`,
+      );
+    this.#sizes[family] = size;
+    this.#version++;
+  }
+
+  /** All of it as text, for `AdaptiveThresholds.parse`. */
+  stringify(): string {
+    return JSON.stringify({ form: 1, sizes: this.#sizes, costs: this.measured ? this.costs : null }, (_, value) =>
+      value === Number.POSITIVE_INFINITY ? 'never' : value,
+    );
+  }
+
+  /**
+   * What `stringify` wrote; null for anything else.
+   *
+   * @example
+   * const text = new AdaptiveThresholds({ sort: 5000 }).stringify();
+   * AdaptiveThresholds.parse(text)?.get('sort'); // 5000
+   * AdaptiveThresholds.parse('{}'); // null
+   */
+  static parse(text: string): AdaptiveThresholds | null {
+    try {
+      const read = JSON.parse(text, (_, value) => (value === 'never' ? Number.POSITIVE_INFINITY : value));
+      if (read?.form !== 1 || !(read.costs === null || (isCosts(read.costs?.cpu) && isCosts(read.costs?.device))))
+        return null;
+      return new AdaptiveThresholds(read.sizes, read.costs ?? undefined);
+    } catch {
+      return null;
+    }
+  }
+}
+
+function checkFamily(op: string, family: unknown): void {
+  if (!(operationFamilies as readonly unknown[]).includes(family))
+    throw new ArgumentError(op, say`no family ${shown(family)}; one of ${operationFamilies.join(', ')}`);
+}
+
+const isTime = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+
+function isCopy(value: unknown): boolean {
+  const { latency, perByte } = (value ?? {}) as Record<string, unknown>;
+  return isTime(latency) && isTime(perByte);
+}
+
+function isCurve(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((p, i) => Array.isArray(p) && p.length === 2 && p.every(isTime) && (i === 0 || p[0] > value[i - 1][0]))
+  );
+}
+
+function isCosts(value: unknown): boolean {
+  const { families, fused, upload, download } = (value ?? {}) as Record<string, unknown>;
+  const curves = (families ?? {}) as Record<string, unknown>;
+  return operationFamilies.every((f) => isCurve(curves[f])) && isTime(fused) && isCopy(upload) && isCopy(download);
+}
