@@ -3,12 +3,7 @@
  *
  * Both engines are made for the measurement, in a process of their own where there may be one, and go after it. The current engine is not touched.
  */
-import {
-  compareEngines,
-  type EngineComparison,
-  type IEngine,
-  type TuningStore,
-} from '@polygrad/core/engine';
+import { compareEngines, type EngineComparison, type IEngine, type TuningStore } from '@polygrad/core/engine';
 import type { Row } from './rows.ts';
 import { isMistake, oneLine, within } from './limit.ts';
 
@@ -102,9 +97,7 @@ export async function contest(
   }
   const stop = new AbortController();
   const outcome = await within(timeout, () =>
-    challenger.apart !== undefined
-      ? challenger.apart(defender)
-      : measure(challenger, defender, compare, stop.signal),
+    challenger.apart !== undefined ? challenger.apart(defender) : measure(challenger, defender, compare, stop.signal),
   );
   if (outcome.kind === 'late') {
     stop.abort(new Error('too late'));
@@ -144,13 +137,18 @@ function scoreOf({ score }: Row, ratio: number): number {
  * Measures what may be taken against the CPU engine (or the first, where that one is not among them), and the two fastest processors
  * against each other: scores, and what is told of each.
  */
-export async function judgeRows(yardstick: Row, others: readonly Row[], how: ContestOptions, side: (r: Row) => Side): Promise<void> {
+export async function judgeRows(
+  yardstick: Row,
+  others: readonly Row[],
+  how: ContestOptions,
+  side: (r: Row) => Side,
+): Promise<void> {
   const defender = side(yardstick);
   const named = yardstick.name === 'cpu' ? undefined : yardstick.name;
   for (const r of others) {
     const found = await contest(side(r), defender, how);
     if (typeof found === 'string') {
-      explain(r, `not measured: ${found}`);
+      if (how.measure !== false || r.processor !== null) explain(r, `not measured: ${found}`);
       continue;
     }
     explain(r, describe(found, named));

@@ -143,12 +143,21 @@ async function failure(
   const required = namesOfList(require);
   if (required.length > 0) {
     const why = required.map((name) => {
-      const { verdict, reason } = rows.find((r) => r.name === name) ?? { verdict: 'no device', reason: 'not on this platform' };
+      const { verdict, reason } = rows.find((r) => r.name === name) ?? {
+        verdict: 'no device',
+        reason: 'not on this platform',
+      };
       return `${name} (${verdict}: ${reason})`;
     });
-    const others = rows.filter(({ create, name }) => create !== null && !required.includes(name)).map(({ name }) => name);
-    const remedy = others.length > 0 ? `without 'require' there would be ${others.join(', ')}` : 'nothing else is there';
-    return new EngineMissingError(op, `what is required cannot be had: ${why.join('; ')}; ${remedy}:\n${formatReport(report)}`);
+    const others = rows
+      .filter(({ create, name }) => create !== null && !required.includes(name))
+      .map(({ name }) => name);
+    const remedy =
+      others.length > 0 ? `without 'require' there would be ${others.join(', ')}` : 'nothing else is there';
+    return new EngineMissingError(
+      op,
+      `what is required cannot be had: ${why.join('; ')}; ${remedy}:\n${formatReport(report)}`,
+    );
   }
   const remedy = hasCpu
     ? "install a backend package, for example '@polygrad/backend-cpu'"
@@ -194,7 +203,8 @@ async function start(
     if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
     refuse(candidate, outcome, `it did not start within ${search.timeout} ms`);
     // What is kept says that it would.
-    if (candidate.kept !== null && outcome.kind === 'error') void (await import('./kept.ts')).saveKept(search.store, candidate.key, null);
+    if (candidate.kept !== null && outcome.kind === 'error')
+      void (await import('./kept.ts')).saveKept(search.store, candidate.key, null);
   }
   return { engine: null, chosen: null };
 }
@@ -255,7 +265,7 @@ async function isOwn(name: string, { load }: BackendPackage): Promise<boolean> {
   const registered = getBackend(name);
   if (registered === undefined) return true;
   // It is loaded already.
-  const names = (await load().catch(() => ({}))) as Readonly<Record<string, unknown>>;
+  const names = ((await load().catch(() => null)) ?? {}) as Readonly<Record<string, unknown>>;
   return Object.values(names).includes(registered);
 }
 
@@ -300,7 +310,8 @@ async function inspectApart(
     return row;
   }
   const { probe, failed } = kept;
-  if (failed !== null) return rowOf(name, failed.verdict, `${failed.reason} (in an earlier run)`, {}, probe ?? undefined);
+  if (failed !== null)
+    return rowOf(name, failed.verdict, `${failed.reason} (in an earlier run)`, {}, probe ?? undefined);
   return answered(name, probe as Probe, create, { apart, close, kept, key });
 }
 
@@ -309,7 +320,11 @@ async function keepFailure({ store }: Search, r: Row): Promise<void> {
   const { verdict, reason, kept, failures, key } = r;
   if (verdict !== 'crashed' && verdict !== 'timed out') return;
   const { saveKept } = await import('./kept.ts');
-  await saveKept(store, key, { probe: kept?.probe ?? null, failed: { verdict, reason, times: failures + 1 }, proofs: {} });
+  await saveKept(store, key, {
+    probe: kept?.probe ?? null,
+    failed: { verdict, reason, times: failures + 1 },
+    proofs: {},
+  });
 }
 
 /** Has a backend with a process of its own prove itself there, once. False where it does not. */
@@ -384,7 +399,7 @@ function sent(options: Options): Options {
 
 /** An engine's refusal of its options, as the error that it was in the other process. */
 function mistake({ message }: Error): ArgumentError {
-  const [, from = op, text = message] = /^\[([^\]]*)\] ([^]*)$/.exec(message) ?? [];
+  const [, from = op, text = message] = /^\[([^\]]*)\] ([\s\S]*)$/.exec(message) ?? [];
   return new ArgumentError(from, text);
 }
 

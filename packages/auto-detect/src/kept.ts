@@ -10,7 +10,11 @@ export interface Kept {
   /** What it found; null where it never said. */
   readonly probe: Probe | null;
   /** How it failed to answer: by the end of its process, or in time; null where it did not. */
-  readonly failed: { readonly verdict: 'crashed' | 'timed out'; readonly reason: string; readonly times: number } | null;
+  readonly failed: {
+    readonly verdict: 'crashed' | 'timed out';
+    readonly reason: string;
+    readonly times: number;
+  } | null;
   /** The self-test by the options of the engine. */
   readonly proofs: Readonly<Record<string, Proof>>;
 }

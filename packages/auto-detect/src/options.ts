@@ -54,5 +54,8 @@ export function checkDetectOptions(options: AutoDetectOptions, packages: readonl
     (name) => namesOfList(exclude).includes(name) || (only !== undefined && !namesOfList(only).includes(name)),
   );
   if (left.length > 0)
-    throw new ArgumentError(op, `require names '${left[0]}', which ${namesOfList(exclude).includes(left[0]!) ? 'exclude names too' : 'only does not'}; change one of them`);
+    throw new ArgumentError(
+      op,
+      `require names '${left[0]}', which ${namesOfList(exclude).includes(left[0]!) ? 'exclude names too' : 'only does not'}; change one of them`,
+    );
 }

@@ -8,7 +8,8 @@
 import { type Answer, type Apart, type Asked, EndedError, type Processes, type Question } from './apart.ts';
 
 const host = globalThis.process as typeof process | undefined;
-const part = <T>(name: string): T => (host?.getBuiltinModule as ((name: string) => unknown) | undefined)?.(`node:${name}`) as T;
+const part = <T>(name: string): T =>
+  (host?.getBuiltinModule as ((name: string) => unknown) | undefined)?.(`node:${name}`) as T;
 
 type ChildProcess = typeof import('node:child_process');
 type Files = typeof import('node:fs');
@@ -126,7 +127,10 @@ class AskedProcess implements Apart {
     return this.#ask({ what: 'prove', options });
   }
 
-  compare(options: Parameters<Apart['prove']>[0], other: Parameters<Apart['compare']>[1]): ReturnType<Apart['compare']> {
+  compare(
+    options: Parameters<Apart['prove']>[0],
+    other: Parameters<Apart['compare']>[1],
+  ): ReturnType<Apart['compare']> {
     return this.#ask({ what: 'compare', options, other });
   }
 

@@ -43,8 +43,7 @@ export interface BackendReport {
 export type DetectionReport = readonly BackendReport[];
 
 /** All there are, the shortest way to say so. */
-const every =
-  'float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool'.split(' ');
+const every = 'float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool'.split(' ');
 
 /** Letters of a device's name that are shown. */
 const widest = 40;
@@ -91,7 +90,12 @@ export function formatReport(report: DetectionReport): string {
   const table = [['  backend', 'device', 'memory', 'dtypes', 'score', 'why'], ...cells];
   const used = table[0]!.map((_, i) => i).filter((i) => cells.some((row) => row[i] !== ''));
   const widths = used.map((i) => Math.max(...table.map((row) => row[i]!.length)));
-  const lines = table.map((row) => used.map((i, at) => row[i]!.padEnd(widths[at]!)).join('  ').trimEnd());
+  const lines = table.map((row) =>
+    used
+      .map((i, at) => row[i]!.padEnd(widths[at]!))
+      .join('  ')
+      .trimEnd(),
+  );
   const missing = report.flatMap(({ install }) => (install === null ? [] : [`  ${install}`]));
   return [...lines, ...(missing.length === 0 ? [] : ['to get more:', ...missing])].join('\n');
 }

@@ -87,6 +87,8 @@ export function conclude(rows: readonly Row[], candidates: readonly Row[], chose
     if (r.software) return is('software adapter', r.reason);
     // A processor by another way is judged by what was measured, whatever it says of itself.
     const ahead = chosen !== null && score > chosen.score;
+    if (ahead && isProcessor(r) && r.measured !== null)
+      return is('not preferred', `${r.reason}; it is taken from 1.25 times on, with no work below 0.8`);
     if (ahead && !isProcessor(r)) return is('not preferred', `${chosen.name} is; ${r.reason}`);
     const than =
       chosen === null || ahead ? '' : `scored ${score < chosen.score ? 'lower than' : 'as'} ${chosen.name}; `;
