@@ -192,7 +192,8 @@ export function processesWith(other: string | null): Processes | null {
   let facts: string | null = null;
   return {
     memoryBytes: os.totalmem(),
-    has: (specifier) => find(specifier) !== null,
+    // Also where its files are not: then it says so itself.
+    has: (specifier) => (find(`${specifier}/package.json`) ?? find(specifier)) !== null,
     fingerprint: async ({ specifier, name }) => {
       facts ??= machineFacts(fs, os);
       return [name, version(specifier), version('@polygrad/core'), facts].join('\n');
