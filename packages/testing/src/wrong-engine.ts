@@ -8,6 +8,7 @@ import type { Command, IEngine } from '@polygrad/core/engine';
  * @param at the number of the dispatch, from 1
  * @example
  * import { selfTest } from '@polygrad/core/engine/self-test';
+ * import { createReferenceEngine, createWrongEngine } from '@polygrad/testing';
  * const { wrong } = await selfTest(createWrongEngine(createReferenceEngine(), 1));
  * console.log(wrong); //=> element 0 of a product is 7, expected -3
  */
