@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ArgumentError, type EngineComparison, memoryStore, registerBackend } from '@polygrad/core/engine';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -46,7 +46,10 @@ beforeAll(async () => {
         exports: { '.': './index.js', './package.json': './package.json' },
       }),
     );
-    writeFileSync(join(at, 'index.js'), `import { register } from '../../../shared.mjs'; register('${name}');`);
+    writeFileSync(
+      join(at, 'index.js'),
+      `import { register } from '${pathToFileURL(join(folder, 'shared.mjs')).href}'; register('${name}');`,
+    );
   }
   processes = processesWith(join(folder, 'asked.mjs')) as Processes;
 });
