@@ -182,6 +182,7 @@ const makers = {
   untold: () => testing.untold,
   createNullEngine: () => testing.createNullEngine(),
   createReferenceEngine: () => testing.createReferenceEngine(),
+  createWrongEngine: () => testing.createWrongEngine(testing.createReferenceEngine(), 0),
   createFaultyEngine: () => testing.createFaultyEngine(testing.createReferenceEngine()),
   'caps of the reference': () => testing.createReferenceEngine().caps,
   'kernel of the reference': () => testing.createReferenceEngine().compile([program])[0],

@@ -31,19 +31,19 @@ pretend('backend-webgpu', null);
 
 const here = run(['doctor', '--json']);
 expect(here.status === 0, `exit code ${here.status}: ${here.stderr}`);
-const { backends, packages, node, chosen, trouble, advice } = JSON.parse(here.stdout);
+const { backends, packages, node, chosen, trouble, detection, table, advice } = JSON.parse(here.stdout);
 const [cpu, webgpu, opencl] = ['cpu', 'webgpu', 'opencl'].map((name) => backends.find((row) => row.name === name));
 expect(cpu.works && /threads?$/.test(cpu.reason), `the CPU engine: ${JSON.stringify(cpu)}`);
 expect(!webgpu.works && /not there/.test(webgpu.reason), `a package without its file: ${JSON.stringify(webgpu)}`);
 expect(!opencl.works && /^its process ended/.test(opencl.reason), `a backend that aborts: ${JSON.stringify(opencl)}`);
 expect(packages.find(({ name }) => name === '@polygrad/core').version !== null, 'core is not found');
 expect(node.supported, 'this Node is refused');
-// Auto-detection loads all in one process.
-expect(chosen === null && /^its process ended/.test(trouble), `auto-detection chose ${chosen}: ${trouble}`);
-expect(
-  advice.some((text) => text.includes("exclude: ['webgpu', 'opencl'")),
-  `advice: ${advice}`,
-);
+// Auto-detection asks each in a process of its own.
+expect(chosen !== null && trouble === null, `auto-detection chose ${chosen}: ${trouble}`);
+const crashed = detection.find((row) => row.name === 'opencl');
+expect(crashed.verdict === 'crashed', `auto-detection of a backend that aborts: ${JSON.stringify(crashed)}`);
+expect(table.includes('opencl') && table.includes('score'), `the table: ${table}`);
+expect(Array.isArray(advice), `advice: ${advice}`);
 
 const empty = mkdtempSync(join(tmpdir(), 'polygrad-empty-'));
 try {

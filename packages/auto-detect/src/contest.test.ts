@@ -61,7 +61,7 @@ interface Found {
 async function find(compare: Compare, options: AutoDetectOptions = {}, known = [cpu, pocl]): Promise<Found> {
   // What an earlier call registered is not here.
   registry.clear();
-  const { engine, report } = await detect({ measureStore: memoryStore(), ...options }, known, compare);
+  const { engine, report } = await detect({ measureStore: memoryStore(), selfTest: false, ...options }, known, compare);
   const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
   return { chosen: engine.name, opencl, order: report.map(({ name }) => name) };
 }
@@ -83,14 +83,14 @@ describe('a processor by another way', () => {
   });
 
   it.each([
-    [measured(0.9, 0.7, 0.54), 'measured 0.69 of the CPU engine'],
-    [measured(1, 1, 0.98), 'measured 0.99 of the CPU engine'],
+    [measured(0.9, 0.7, 0.54), 'measured 0.69 of the CPU engine', 6.98, 'slower'],
+    [measured(1, 1, 0.98), 'measured 0.99 of the CPU engine', 9.93, 'slower'],
     // No clear margin, and a clear one with something that it does badly.
-    [measured(1.2, 1.2, 1.2), 'measured 1.2 times the CPU engine'],
-    [measured(4, 4, 0.7), 'measured 2.2 times the CPU engine'],
-  ])('stays behind it otherwise: %o', async (found, words) => {
+    [measured(1.2, 1.2, 1.2), 'measured 1.2 times the CPU engine', 12, 'not preferred'],
+    [measured(4, 4, 0.7), 'measured 2.2 times the CPU engine', 22.37, 'not preferred'],
+  ])('stays behind it otherwise: %o', async (found, words, score, verdict) => {
     const { chosen, opencl, order } = await find(comparing(found));
-    expect([chosen, opencl.verdict, opencl.score]).toEqual(['cpu', 'slower', 5]);
+    expect([chosen, opencl.verdict, opencl.score]).toEqual(['cpu', verdict, score]);
     expect(order).toEqual(['cpu', 'opencl']);
     expect(opencl.reason).toContain(words);
     expect(made.filter(({ disposed }) => !disposed).map(({ name }) => name)).toEqual(['cpu']);
@@ -109,7 +109,11 @@ describe('a processor by another way', () => {
           : measured(1.5, 1.5, 1.5),
     );
     registry.clear();
-    const { engine, report } = await detect({ measureStore: memoryStore() }, [cpu, pocl, native], compare);
+    const { engine, report } = await detect(
+      { measureStore: memoryStore(), selfTest: false },
+      [cpu, pocl, native],
+      compare,
+    );
     expect(engine.name).toBe(chosen);
     expect(report.find(({ name }) => name === 'native')?.reason).toContain(words);
     expect(compare.mock.calls.map(([a, b]) => `${a.name} ${b.name}`)).toEqual([
@@ -126,16 +130,25 @@ describe('a processor by another way', () => {
 
   it('is not measured where that decides nothing', async () => {
     const compare = vi.fn<Compare>();
-    const gpu = backend('webgpu', { score: 50 });
     const reason = async (options: AutoDetectOptions, known = [cpu, pocl]): Promise<string> =>
       (await find(compare, options, known)).opencl.reason;
-    expect(await reason({}, [cpu, pocl, gpu])).toContain('not measured: webgpu comes before both');
     expect(await reason({ prefer: 'cpu' })).toContain('not measured: cpu is preferred');
     expect(await reason({ prefer: 'opencl' })).toContain('not measured: it is preferred');
-    expect(await reason({ only: ['opencl'] })).toContain('not measured: the CPU engine is not among what');
+    expect(await reason({ require: 'opencl' })).toContain('not measured: it is preferred');
+    expect(await reason({ only: ['opencl'] })).toBe('a processor');
     expect(await reason({ measure: false })).toContain('not measured: the option measure is false');
     expect(await reason({ measure: 'load' })).toContain('not measured: no earlier run has');
     expect(compare).not.toHaveBeenCalled();
+  });
+
+  it('a card is measured too, and needs no margin', async () => {
+    const gpu = backend('opencl', { score: 50 });
+    expect((await find(comparing(measured(1.2, 1.2, 0.8)), {}, [cpu, gpu])).chosen).toBe('opencl');
+    const slow = await find(comparing(measured(1, 0.8, 0.2)), {}, [cpu, gpu]);
+    expect([slow.chosen, slow.opencl.verdict, slow.opencl.score]).toEqual(['cpu', 'slower', 5.43]);
+    expect(slow.opencl.measured).toEqual(measured(1, 0.8, 0.2));
+    // What cannot be measured is taken by what it says of itself.
+    expect((await find(() => Promise.reject(new Error('no')), {}, [cpu, gpu])).chosen).toBe('opencl');
   });
 
   it('is measured where a better one does not start', async () => {
@@ -246,8 +259,9 @@ describe('what is really here', () => {
     const opencl = report.find(({ name }) => name === 'opencl') as BackendReport;
     if (!opencl.reason.includes('a processor (')) skip(`no processor under OpenCL: ${opencl.reason}`);
     expect(opencl.reason).toMatch(/, measured \d+(\.\d+)? (times|of) the CPU engine \(products \d/);
-    const cpuScore = (report.find(({ name }) => name === 'cpu') as BackendReport).score;
-    expect(report[0]?.name).toBe(opencl.score > cpuScore ? 'opencl' : 'cpu');
+    const { ratio, works } = opencl.measured as EngineComparison;
+    expect(opencl.score).toBe(Math.round(1000 * ratio) / 100);
+    expect(report[0]?.name).toBe(ratio >= 1.25 && Math.min(...Object.values(works)) >= 0.8 ? 'opencl' : 'cpu');
     expect(engine.name).toBe(report[0]?.name);
   });
 });

@@ -1,18 +1,10 @@
 /**
- * A processor reached by another way than the CPU engine (`Probe.processor`) against that engine: measured once, kept, and what
- * follows from it.
+ * What may be taken against the CPU engine: measured once, kept, and what follows from it.
  *
- * Both engines are made for the measurement and disposed after it. The current engine is not touched.
+ * Both engines are made for the measurement, in a process of their own where there may be one, and go after it. The current engine is not touched.
  */
-import {
-  type BackendProvider,
-  compareEngines,
-  defaultStore,
-  type EngineComparison,
-  type IEngine,
-  type TuningStore,
-} from '@polygrad/core/engine';
-import type { AutoDetectOptions, Row } from './detect.ts';
+import { compareEngines, type EngineComparison, type IEngine, type TuningStore } from '@polygrad/core/engine';
+import type { Row } from './rows.ts';
 import { isMistake, oneLine, within } from './limit.ts';
 
 /** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
@@ -20,10 +12,14 @@ export type Measuring = 'automatic' | 'load' | 'anew' | false;
 
 /** One of the two. */
 export interface Side {
-  readonly provider: BackendProvider;
+  readonly name: string;
   readonly options: Readonly<Record<string, unknown>> | undefined;
   /** What its speed depends on besides the options: device, driver, versions, threads. */
   readonly facts: string;
+  /** Makes an engine here. */
+  readonly create: () => Promise<IEngine>;
+  /** Measures in a process of its own. Left out where the backend is asked in this one. */
+  readonly apart?: (defender: Side) => Promise<EngineComparison>;
 }
 
 export type Compare = typeof compareEngines;
@@ -48,8 +44,9 @@ const works = Object.keys(words) as (keyof typeof words)[];
 /** To be taken first, it must be so many times as fast over all, and nowhere fall below this part of the CPU engine's speed. */
 const margin = { overall: 1.25, each: 0.8 };
 
-/** True if the measured one is to be taken before the CPU engine. */
-export function wins(found: EngineComparison): boolean {
+/** True if the measured one is to be taken before the CPU engine. A device of its own needs no margin: it leaves the processor free. */
+export function wins(found: EngineComparison, isProcessor: boolean): boolean {
+  if (!isProcessor) return found.ratio > 1;
   return found.ratio >= margin.overall && works.every((work) => found.works[work] >= margin.each);
 }
 
@@ -63,9 +60,9 @@ export function describe(found: EngineComparison, other = 'the CPU engine'): str
 }
 
 function keyOf(challenger: Side, defender: Side): string {
-  const side = ({ provider, options = {}, facts }: Side): string => {
+  const side = ({ name, options = {}, facts }: Side): string => {
     const given = Object.entries(options).map(([k, v]) => (Object(v) === v ? k : `${k}=${String(v)}`));
-    return [provider.name, facts, ...given].join(' ');
+    return [name, facts, ...given].join(' ');
   };
   const { versions } = (globalThis as { process?: { versions?: { v8?: string } } }).process ?? {};
   return `speed-${version} ${side(challenger)} against ${side(defender)} v8 ${versions?.v8 ?? ''}`;
@@ -99,7 +96,9 @@ export async function contest(
     if (how === 'load') return 'no earlier run has, and this one was not to';
   }
   const stop = new AbortController();
-  const outcome = await within(timeout, () => measure(challenger, defender, compare, stop.signal));
+  const outcome = await within(timeout, () =>
+    challenger.apart !== undefined ? challenger.apart(defender) : measure(challenger, defender, compare, stop.signal),
+  );
   if (outcome.kind === 'late') {
     stop.abort(new Error('too late'));
     return `it took longer than ${timeout} ms`;
@@ -118,8 +117,8 @@ async function measure(
 ): Promise<EngineComparison> {
   const made: IEngine[] = [];
   try {
-    for (const { provider, options } of [challenger, defender]) {
-      made.push(await provider.create(options));
+    for (const { create } of [challenger, defender]) {
+      made.push(await create());
       signal.throwIfAborted();
     }
     const [engine, other] = made as [IEngine, IEngine];
@@ -134,38 +133,38 @@ function scoreOf({ score }: Row, ratio: number): number {
   return Math.round(100 * Math.max(score, 1) * ratio) / 100;
 }
 
-/** Measures processors by another way against the CPU engine, and the two fastest against each other: scores, and what is told of each. */
-export async function judgeProcessors(
-  cpu: Row,
-  processors: readonly Row[],
-  options: AutoDetectOptions,
-  explain: (row: Row, what: string) => void,
-  compare: Compare | undefined,
+/**
+ * Measures what may be taken against the CPU engine (or the first, where that one is not among them), and the two fastest processors
+ * against each other: scores, and what is told of each.
+ */
+export async function judgeRows(
+  yardstick: Row,
+  others: readonly Row[],
+  how: ContestOptions,
+  side: (r: Row) => Side,
 ): Promise<void> {
-  const { timeout = 5000, measure = 'automatic', measureStore, engineOptions = {} } = options;
-  const how: ContestOptions = { measure, timeout, store: measureStore ?? defaultStore(), compare };
-  const side = (r: Row): Side => ({
-    provider: r.provider as BackendProvider,
-    options: engineOptions[r.name],
-    facts: r === cpu ? `${r.device} ${r.reason}` : (r.processor as string),
-  });
-  const defender = side(cpu);
-  for (const r of processors) {
+  const defender = side(yardstick);
+  const named = yardstick.name === 'cpu' ? undefined : yardstick.name;
+  for (const r of others) {
     const found = await contest(side(r), defender, how);
     if (typeof found === 'string') {
-      explain(r, `not measured: ${found}`);
+      if (how.measure !== false || r.processor !== null) explain(r, `not measured: ${found}`);
       continue;
     }
-    explain(r, describe(found));
-    if (!wins(found)) continue;
-    r.faster = true;
-    r.score = scoreOf(cpu, found.ratio);
+    explain(r, describe(found, named));
+    r.measured = found;
+    r.faster = wins(found, r.processor !== null);
+    r.score = scoreOf(yardstick, found.ratio);
   }
   // Each had its own moment, and the machine may have been busier then: the two best take turns with each other.
-  const [best, second] = processors.filter((r) => r.faster).sort((a, b) => b.score - a.score);
+  const [best, second] = others.filter((r) => r.faster && r.processor !== null).sort((a, b) => b.score - a.score);
   if (best === undefined || second === undefined) return;
   const found = await contest(side(second), side(best), how);
   if (typeof found === 'string') return;
   explain(second, describe(found, best.name));
   if (found.ratio > 1) second.score = Math.max(best.score + 0.01, scoreOf(best, found.ratio));
+}
+
+function explain(r: Row, what: string): void {
+  r.reason = r.reason === '' ? what : `${r.reason}, ${what}`;
 }

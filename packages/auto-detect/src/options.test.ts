@@ -2,7 +2,7 @@
 import { ArgumentError, memoryStore, registerBackend } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, detect } from './detect.ts';
+import { type AutoDetectOptions, type Detected, detect as search } from './detect.ts';
 import { fake, packaged } from './fixtures/backends.ts';
 import { during } from './fixtures/clock.ts';
 import { ownRegistry } from './fixtures/registry.ts';
@@ -14,6 +14,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Detected> =>
+  search(options === null ? options : { measure: false, selfTest: false, ...options }, known);
 const cpu = packaged(fake('cpu', { score: 10 }));
 
 describe('options', () => {
@@ -28,6 +30,11 @@ describe('options', () => {
       [{ only: 'cp' }, "no backend 'cp' in only; known are cpu, cuda, native, opencl, webgpu"],
       [{ prefer: ['gpu'] }, "no backend 'gpu' in prefer"],
       [{ exclude: ['web'] }, "no backend 'web' in exclude"],
+      [{ require: 'gpu' }, "no backend 'gpu' in require"],
+      [{ require: 'cuda', exclude: 'cuda' }, "require names 'cuda', which exclude names too; change one of them"],
+      [{ require: 'cuda', only: 'cpu' }, "require names 'cuda', which only does not; change one of them"],
+      [{ log: 'x' }, "bad log: 'x'; must be a function, or null"],
+      [{ selfTest: 1 }, 'bad selfTest: 1'],
       [{ engineOptions: { cpus: {} } }, "no backend 'cpus' in engineOptions"],
       [{ engineOptions: { cpu: 2 } }, 'bad engineOptions: an object'],
       [{ exlude: ['cpu'] }, "no option 'exlude'"],
@@ -77,17 +84,43 @@ describe('options', () => {
 });
 
 describe('the report as text', () => {
-  it('is one line for each backend', () => {
+  it('is a table, and what to install', () => {
+    const nothing = { driver: null, memoryBytes: null, dtypes: null, measured: null, chosen: false, install: null };
     const report: DetectionReport = [
-      { name: 'cpu', device: 'two cores', score: 10, chosen: true, verdict: 'chosen', reason: 'threads' },
-      { name: 'webgpu', device: 'llvmpipe', score: 2, chosen: false, verdict: 'software adapter', reason: 'slow' },
-      { name: 'cuda', device: null, score: 0, chosen: false, verdict: 'not installed', reason: 'add it' },
+      {
+        ...nothing,
+        name: 'cpu',
+        device: 'two cores',
+        memoryBytes: 8 * 2 ** 30,
+        dtypes: ['float32', 'int32'],
+        score: 10,
+        chosen: true,
+        verdict: 'chosen',
+        reason: 'threads',
+      },
+      { ...nothing, name: 'webgpu', device: 'l'.repeat(50), score: 2.04, verdict: 'software adapter', reason: 'slow' },
+      {
+        ...nothing,
+        name: 'cuda',
+        device: null,
+        score: 0,
+        verdict: 'not installed',
+        reason: 'add it',
+        install: 'npm i c',
+      },
     ];
     expect(formatReport(report).split('\n')).toEqual([
-      '* cpu     score 10  two cores: chosen, threads',
-      '  webgpu  score  2  llvmpipe: software adapter, slow',
-      '  cuda    score  0  not installed, add it',
+      '  backend  device                                    memory   dtypes         score  why',
+      '* cpu      two cores                                 8.0 GiB  float32 int32  10     chosen: threads',
+      `  webgpu   ${'l'.repeat(39)}…                          2      software adapter: slow`,
+      '  cuda                                                                       -      not installed: add it',
+      'to get more:',
+      '  npm i c',
     ]);
     expect(formatReport([])).toBe('');
+    const every = 'float16 bfloat16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool'.split(' ');
+    const holds = (dtypes: readonly string[]): string => formatReport([{ ...report[0]!, dtypes }]).split('\n')[1] ?? '';
+    expect(holds(every)).toContain('  all  ');
+    expect(holds(every.filter((name) => name !== 'float64'))).toContain('  all but float64  ');
   });
 });

@@ -21,6 +21,7 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 const rules: OptionRules<AutoDetectOptions> = {
   timeout: [(value) => numberFrom(0)[0](value) && value !== 0, 'a number of milliseconds above 0'],
   prefer: names,
+  require: names,
   only: names,
   exclude: names,
   engineOptions: [
@@ -29,6 +30,8 @@ const rules: OptionRules<AutoDetectOptions> = {
   ],
   measure: oneOf('automatic', 'load', 'anew', false),
   measureStore: [isObject, 'a store, such as memoryStore()'],
+  selfTest: oneOf(true, false),
+  log: [(value) => value === null || typeof value === 'function', 'a function, or null'],
   onReport: [(value) => typeof value === 'function', 'a function'],
 };
 
@@ -41,10 +44,18 @@ export function namesOfList(given: string | readonly string[] = []): readonly st
 export function checkDetectOptions(options: AutoDetectOptions, packages: readonly BackendPackage[]): void {
   checkFields(op, options, rules);
   const known = namesOf(packages);
-  const { prefer, only, exclude, engineOptions = {} } = options;
-  const given = { prefer, only, exclude, engineOptions: Object.keys(engineOptions) };
+  const { prefer, require, only, exclude, engineOptions = {} } = options;
+  const given = { prefer, require, only, exclude, engineOptions: Object.keys(engineOptions) };
   for (const [option, list] of Object.entries(given))
     for (const name of namesOfList(list))
       if (!known.includes(name))
         throw new ArgumentError(op, `no backend '${name}' in ${option}; known are ${known.join(', ')}`);
+  const left = namesOfList(require).filter(
+    (name) => namesOfList(exclude).includes(name) || (only !== undefined && !namesOfList(only).includes(name)),
+  );
+  if (left.length > 0)
+    throw new ArgumentError(
+      op,
+      `require names '${left[0]}', which ${namesOfList(exclude).includes(left[0]!) ? 'exclude names too' : 'only does not'}; change one of them`,
+    );
 }

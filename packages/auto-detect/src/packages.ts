@@ -12,15 +12,20 @@ export interface BackendPackage {
   readonly name: string;
   readonly specifier: string;
   readonly load: () => Promise<unknown>;
+  /** True for native code: asked in a process of its own where there may be one. */
+  readonly apart?: boolean;
 }
 
-const inNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
+/** True where programs may have native code. */
+export const inNode: boolean =
+  (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
 
 function native(name: string): BackendPackage {
   const specifier = `@polygrad/backend-${name}`;
   return {
     name,
     specifier,
+    apart: true,
     load: () => import(/* webpackIgnore: true */ /* @vite-ignore */ specifier),
   };
 }
@@ -34,6 +39,7 @@ export const backendPackages: readonly BackendPackage[] = [
   {
     name: 'webgpu',
     specifier: '@polygrad/backend-webgpu',
+    apart: inNode,
     // Inside `try`, bundlers take a package that is not there for a warning (webpack knows no other way).
     load: async () => {
       try {

@@ -1,13 +1,19 @@
 /**
  * What this JavaScript engine's WebAssembly can do, found by validating and running small modules once.
  */
-import { UnsupportedError } from '@polygrad/core/engine';
+import { type Probe, UnsupportedError } from '@polygrad/core/engine';
 import { assembleModule } from './asm/module.ts';
 import * as S from './asm/simd.ts';
 import * as W from './asm/plain.ts';
 import * as T from './asm/types.ts';
 import { ByteWriter } from './asm/writer.ts';
 import { nodeModule } from './threads/host.ts';
+
+/** What the engine holds. */
+// biome-ignore format: a list
+export const everyDType: NonNullable<Probe['dtypes']> = [
+  'float32', 'float64', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
+];
 
 export interface Features {
   /** relaxed_madd exists and rounds once. */

@@ -1,6 +1,6 @@
 /** What this machine offers the CPU engine, told without loading the engine. */
 import type { Probe } from '@polygrad/core/engine';
-import { detectFeatures } from './features.ts';
+import { detectFeatures, everyDType } from './features.ts';
 import { coreCount, processorName, whyAlone } from './threads/host.ts';
 
 /** The answer of the 'cpu' backend, sync or late. */
@@ -12,5 +12,5 @@ export async function probeCpu(): Promise<Probe> {
   const cores = Math.min(coreCount(), 8);
   const threads = alone !== null ? `one thread: ${alone}` : cores === 1 ? 'one thread' : `${cores} threads`;
   const reason = `WebAssembly SIMD${fusedMadd ? ' with fused multiply-add' : ''}, ${threads}`;
-  return { score: 10, reason, device: processorName() };
+  return { score: 10, reason, device: processorName(), dtypes: everyDType };
 }

@@ -15,16 +15,11 @@ import { computesAll, type KOp } from '@polygrad/core/kernel/ir';
 import { dtypeCode } from '#dtypes';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
-import { detectFeatures, makeMemory, noMemory } from './features.ts';
+import { detectFeatures, everyDType, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { type CpuEngineOptions, maxThreads } from './options.ts';
 import { coreCount, environment, whyAlone } from './threads/host.ts';
 import { threadsWithin } from '#room';
-
-// biome-ignore format: a list
-const everyDType = [
-  'float32', 'float64', 'float16', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'bool',
-] as const;
 
 const pageBytes = 65536;
 /** 32-bit addresses reach 4 GiB; the last page stays unused so that the end of a block is an address too. */

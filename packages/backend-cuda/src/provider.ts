@@ -1,5 +1,6 @@
 /** How the registry of core sees this package: a name, a probe, a way to make an engine. */
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
+import { versionText } from './addon.ts';
 import { chooseDevice } from './devices.ts';
 import { createCudaEngine } from './engine.ts';
 import { type CudaEngineOptions, wishedDevice } from './setup.ts';
@@ -9,9 +10,10 @@ export const cudaProvider: BackendProvider = {
   name: 'cuda',
   async probe(): Promise<Probe> {
     try {
-      const { device, simulated } = chooseDevice(wishedDevice({}));
-      const { score, reason, name } = device;
-      return simulated ? { score, reason, device: name, software: true } : { score, reason, device: name };
+      const { addon, device, simulated } = chooseDevice(wishedDevice({}));
+      const { score, reason, name, memoryBytes } = device;
+      const driver = `for CUDA ${versionText(addon.version())}`;
+      return { score, reason, device: name, driver, memoryBytes, ...(simulated && { software: true }) };
     } catch (error) {
       return { score: 0, reason: error instanceof Error ? error.message : String(error), device: 'none' };
     }

@@ -1,4 +1,5 @@
 /** How the registry of core sees this package: a name, a probe, a way to make an engine. */
+import { totalmem } from 'node:os';
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
 import { createNativeEngine } from './create.ts';
 import type { NativeEngineOptions } from './options.ts';
@@ -19,6 +20,7 @@ async function probe(): Promise<Probe> {
     score,
     reason: `machine code, ${factsOf(setup)}`,
     device: processor,
+    memoryBytes: totalmem(),
     processor: `${processor}, ${factsOf(setup)}`,
   };
 }

@@ -10,9 +10,15 @@ export const openClProvider: BackendProvider = {
   async probe(): Promise<Probe> {
     try {
       const { device, record } = chooseDevice(wishedDevice({}));
-      const found = { score: device.score, reason: `${device.reason} (${device.platform})`, device: device.name };
-      if (device.type !== 'cpu') return found;
       const { platformVersion, version, driver, computeUnits } = record;
+      const found = {
+        score: device.score,
+        reason: `${device.reason} (${device.platform})`,
+        device: device.name,
+        driver: `${driver}, ${version}`,
+        memoryBytes: device.memoryBytes,
+      };
+      if (device.type !== 'cpu') return found;
       const processor = [device.platform, platformVersion, device.name, version, driver, `${computeUnits} threads`];
       return { ...found, processor: processor.join(', ') };
     } catch (error) {

@@ -25,6 +25,9 @@ function report(versions: Readonly<Record<string, string>>, works = true, node =
       installed,
       works: runs,
       device: runs ? 'a processor' : null,
+      driver: null,
+      memoryBytes: null,
+      libraries: runs ? ['/lib/cpu.node'] : [],
       software: false,
       score: 1,
       reason: runs ? '2 threads' : reason,
@@ -32,7 +35,7 @@ function report(versions: Readonly<Record<string, string>>, works = true, node =
   });
   const packages = names.map((name) => ({ name, version: versions[name] ?? null, folder: null }));
   const found = { folder: '/f', node: nodeInfo({ node, v8: '12' }), machine: machine(), packages, backends };
-  return { ...found, chosen: null, trouble: null, mnist: false };
+  return { ...found, chosen: null, trouble: null, detection: null, table: null, mnist: false };
 }
 
 const core = { '@polygrad/core': '0.1.0' };
@@ -80,7 +83,8 @@ describe('advice', () => {
     const all = Object.fromEntries(names.map((name) => [name, '0.1.0']));
     expect(adviceFor(report(all))).toEqual([]);
     const lines = linesOf({ ...report(all), advice: [] });
-    expect(lines.at(-2)).toMatch(/^cpu: +works: a processor, 2 threads$/);
+    expect(lines.at(-2)).toMatch(/^ {2}library: +\/lib\/cpu\.node$/);
+    expect(lines.at(-3)).toMatch(/^cpu: +works: a processor, 2 threads$/);
     expect(lines.at(-1)).toMatch(/^webgpu: +does not work here: its process ended with SIGSEGV$/);
   });
 });

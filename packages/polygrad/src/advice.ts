@@ -25,6 +25,10 @@ export function adviceFor({ node, machine, packages, backends, trouble }: Omit<R
     const list = broken.map(({ name }) => `'${name}'`).join(', ');
     said.push(`Auto-detection fails here: uninstall what does not work, or call it with { exclude: [${list}] }.`);
   }
+  for (const { name, reason } of backends.filter(({ reason }) => reason.startsWith('its self-test failed')))
+    said.push(
+      `The engine '${name}' computes wrongly with its driver: ${reason}. Install another version of the driver.`,
+    );
   const versions = [...new Set(there.values())];
   if (versions.length > 1) {
     const list = [...there].map(([name, version]) => `${name} ${version}`).join(', ');

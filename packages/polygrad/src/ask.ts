@@ -1,6 +1,7 @@
 /**
- * A program, not a module: loads one backend, asks it for its device and has it compute a sum; or has auto-detection choose.
- * Arguments: `backend NAME FILE`, or `choice FILE`, where FILE is the entry of the package.
+ * A program, not a module: loads one backend, asks it for its device, and has it compute a sum and pass its self-test; or has
+ * auto-detection choose. Arguments: `backend NAME FILE`, or `choice FILE HOW`, where FILE is the entry of the package and HOW what becomes of
+ * what earlier runs found.
  */
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -16,6 +17,8 @@ interface Provider {
     readonly reason: string;
     readonly device: string;
     readonly software?: boolean;
+    readonly driver?: string;
+    readonly memoryBytes?: number;
   }>;
   create(): Promise<Engine> | Engine;
 }
@@ -30,44 +33,81 @@ interface Functions {
   add(a: unknown, b: number): { data(): Promise<ArrayLike<number>> };
 }
 
+interface SelfTests {
+  selfTest(engine: Engine): Promise<{ readonly wrong: string | null; readonly milliseconds: number }>;
+}
+
+type Rows = NonNullable<Extract<Answer, { readonly kind: 'choice' }>['report']>;
+
 interface Chooser {
-  autoDetectAndConfigureGpu(): Promise<{ readonly engine: { readonly name: string } }>;
+  autoDetectAndConfigureGpu(
+    options: object,
+  ): Promise<{ readonly engine: Engine & { readonly name: string }; readonly report: Rows }>;
+  formatReport(report: Rows): string;
 }
 
 const load = async <T>(file: string): Promise<T> => (await import(pathToFileURL(file).href)) as T;
 
-/** Computes a sum on a new engine of the backend. */
-async function computes(provider: Provider, registry: Registry, functions: Functions): Promise<boolean> {
+/** Files of drivers and addons among those that the process has loaded. */
+function libraries(): string[] {
+  const report = process.report?.getReport() as { readonly sharedObjects?: readonly string[] } | undefined;
+  const named =
+    /\.node$|[\\/](lib)?(cuda|nvidia|nvcuda|opencl|pocl|vulkan|clblast|cublas|amdocl|amdvlk|ze_|igd|metal|d3d12|dxil)[^\\/]*$/i;
+  return (report?.sharedObjects ?? []).filter((path) => named.test(path));
+}
+
+/** Has a new engine of the backend answer what is known: what is wrong with it, or null. */
+async function check(
+  provider: Provider,
+  registry: Registry,
+  near: NodeJS.Require,
+  core: string,
+): Promise<string | null> {
   const engine = await provider.create();
+  // Older versions of core have none.
+  const file = ((): string | null => {
+    try {
+      return near.resolve(`${core}/engine/self-test`);
+    } catch {
+      return null;
+    }
+  })();
+  if (file !== null) {
+    const { wrong } = await (await load<SelfTests>(file)).selfTest(engine);
+    if (wrong !== null) return `its self-test failed: ${wrong}`;
+  }
+  const functions = await load<Functions>(near.resolve(`${core}/functions`));
   await registry.setEngine(engine);
   const sum = await functions.add(functions.tensor([1, 2]), 3).data();
-  return sum[0] === 4 && sum[1] === 5;
+  return sum[0] === 4 && sum[1] === 5 ? null : 'it computed 1 + 3 and 2 + 3 wrongly';
 }
 
 async function askBackend(name: string, file: string): Promise<Answer> {
   await load(file);
   // The core that the backend itself gets.
   const near = createRequire(pathToFileURL(file));
-  const registry = await load<Registry>(near.resolve('@polygrad/core/engine'));
-  const functions = await load<Functions>(near.resolve('@polygrad/core/functions'));
+  const core = '@polygrad/core';
+  const registry = await load<Registry>(near.resolve(`${core}/engine`));
   const provider = registry.getBackend(name);
   if (provider === undefined) return { kind: 'failed', reason: `the package registers no backend '${name}'` };
-  const { device, software = false, score, reason } = await provider.probe();
-  const said = { kind: 'backend', device, software, score, reason } as const;
-  if (score <= 0) return { ...said, works: false };
-  const works = await computes(provider, registry, functions);
-  return works ? { ...said, works } : { ...said, works, reason: 'it computed 1 + 3 and 2 + 3 wrongly' };
+  const { device, software = false, score, reason, driver = null, memoryBytes = null } = await provider.probe();
+  const said = { kind: 'backend', device, driver, memoryBytes, software, score, reason } as const;
+  if (score <= 0) return { ...said, works: false, libraries: libraries() };
+  const wrong = await check(provider, registry, near, core);
+  return { ...said, works: wrong === null, reason: wrong ?? reason, libraries: libraries() };
 }
 
-async function askChooser(file: string): Promise<Answer> {
-  const { autoDetectAndConfigureGpu } = await load<Chooser>(file);
-  const { engine } = await autoDetectAndConfigureGpu();
-  return { kind: 'choice', chosen: engine.name };
+async function askChooser(file: string, measure: string): Promise<Answer> {
+  const { autoDetectAndConfigureGpu, formatReport } = await load<Chooser>(file);
+  const { engine, report } = await autoDetectAndConfigureGpu({ measure, log: null });
+  return { kind: 'choice', chosen: engine.name, report, table: formatReport(report) };
 }
 
 async function answer([what, ...words]: readonly string[]): Promise<Answer> {
   try {
-    return await (what === 'backend' ? askBackend(words[0]!, words[1]!) : askChooser(words[0]!));
+    return await (what === 'backend'
+      ? askBackend(words[0]!, words[1]!)
+      : askChooser(words[0]!, words[1] ?? 'automatic'));
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return { kind: 'failed', reason: text.replace(/\s*\n\s*/g, ' ').trim() };

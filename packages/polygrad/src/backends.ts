@@ -8,9 +8,14 @@ export interface BackendInfo {
   /** The package it comes from. */
   readonly package: string;
   readonly installed: boolean;
-  /** True where it computed a sum, rightly. */
+  /** True where it computed rightly what is known. */
   readonly works: boolean;
   readonly device: string | null;
+  /** Its driver and the version of that, where it tells. */
+  readonly driver: string | null;
+  readonly memoryBytes: number | null;
+  /** Files of drivers and addons that it loaded. */
+  readonly libraries: readonly string[];
   /** True for a GPU that the processor plays. */
   readonly software: boolean;
   readonly score: number;
@@ -23,12 +28,20 @@ export type Answer =
   | {
       readonly kind: 'backend';
       readonly device: string;
+      readonly driver: string | null;
+      readonly memoryBytes: number | null;
+      readonly libraries: readonly string[];
       readonly software: boolean;
       readonly score: number;
       readonly reason: string;
       readonly works: boolean;
     }
-  | { readonly kind: 'choice'; readonly chosen: string }
+  | {
+      readonly kind: 'choice';
+      readonly chosen: string;
+      readonly report: readonly object[];
+      readonly table: string;
+    }
   | { readonly kind: 'failed'; readonly reason: string };
 
 /** Stands before the answer: drivers write lines of their own. */

@@ -4,10 +4,11 @@ import { readFileSync } from 'node:fs';
 import { examine } from './doctor.ts';
 import { linesOf } from './lines.ts';
 
-const usage = `usage: polygrad doctor [--json]
+const usage = `usage: polygrad doctor [--json] [--again]
 
   doctor   what this machine and the project in this folder offer Polygrad, and what to install
   --json   the same for programs
+  --again  auto-detection asks, tests and measures all anew, whatever earlier runs found
 `;
 
 function version(): string {
@@ -25,12 +26,12 @@ async function main(args: readonly string[]): Promise<number> {
     process.stdout.write(`${version()}\n`);
     return 0;
   }
-  const unknown = command !== 'doctor' ? command : options.find((word) => word !== '--json');
+  const unknown = command !== 'doctor' ? command : options.find((word) => word !== '--json' && word !== '--again');
   if (command === undefined || unknown !== undefined) {
     process.stderr.write(unknown === undefined ? usage : `polygrad: no command or option '${unknown}'\n${usage}`);
     return 2;
   }
-  const report = await examine(process.cwd());
+  const report = await examine(process.cwd(), options.includes('--again'));
   const text = options.includes('--json') ? JSON.stringify(report, null, 2) : linesOf(report).join('\n');
   process.stdout.write(`${text}\n`);
   return 0;

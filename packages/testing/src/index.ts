@@ -1,5 +1,6 @@
 /** Entry point @polygrad/testing: engines for tests, without a device, and programs to compare engines by. */
 export { createFaultyEngine, type Fault, type FaultyEngine, type FaultyMember } from './faulty-engine.ts';
+export { createWrongEngine } from './wrong-engine.ts';
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
 export { comparePrograms, everyNth } from './compare-programs.ts';
 export { castCases, operationCases } from './operation-cases.ts';

@@ -6,6 +6,7 @@
  */
 import type { IEngine } from './engine.ts';
 import { computesIn } from '../ir/target.ts';
+import type { DType } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { EngineMissingError, UnsupportedError } from './errors.ts';
@@ -25,6 +26,12 @@ export interface Probe {
    * versions, threads), in words. It is taken before that engine only where it was measured faster.
    */
   readonly processor?: string;
+  /** The driver and its version, in words. */
+  readonly driver?: string;
+  /** Bytes of the device's memory. */
+  readonly memoryBytes?: number;
+  /** Dtypes that its tensors may have, where they are known before an engine is made. */
+  readonly dtypes?: readonly DType[];
 }
 
 /** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */

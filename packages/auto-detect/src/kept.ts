@@ -1,0 +1,97 @@
+/**
+ * What backends said in earlier runs, kept in the store of measurements: their probes, whether their process ended, and their proofs. Each is
+ * kept under all that it depends on, so that a new driver, card or version is asked anew.
+ */
+import type { Probe, TuningStore } from '@polygrad/core/engine';
+import type { Proof } from './apart.ts';
+
+/** What is known of one backend. */
+export interface Kept {
+  /** What it found; null where it never said. */
+  readonly probe: Probe | null;
+  /** How it failed to answer: by the end of its process, or in time; null where it did not. */
+  readonly failed: {
+    readonly verdict: 'crashed' | 'timed out';
+    readonly reason: string;
+    readonly times: number;
+  } | null;
+  /** The self-test by the options of the engine. */
+  readonly proofs: Readonly<Record<string, Proof>>;
+}
+
+const version = 1;
+const hour = 3_600_000;
+const day = 24 * hour;
+const month = 30 * day;
+
+/**
+ * Milliseconds for which it counts. Devices that were not there are looked for every day. What was too slow may have met a busy machine: it is
+ * asked again, and less often each time.
+ */
+function lifeOf({ probe, failed, proofs }: Kept): number {
+  if (failed !== null) return Math.min(month, (failed.verdict === 'crashed' ? day : hour) * 4 ** (failed.times - 1));
+  const works = probe !== null && probe.score > 0 && Object.values(proofs).every(({ wrong }) => wrong === null);
+  return works ? month : day;
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isProof = (value: Proof | undefined): boolean =>
+  value !== undefined &&
+  (value.wrong === null || isText(value.wrong)) &&
+  Array.isArray(value.dtypes) &&
+  value.dtypes.every(isText);
+const isProbe = ({ score, reason, device }: Probe): boolean =>
+  typeof score === 'number' && isText(reason) && isText(device);
+
+/** The key of what is kept under these facts. */
+export function keyOf(facts: string): string {
+  return `backend-${version} ${facts}`;
+}
+
+/** Options by which a proof is kept. */
+export function optionsKey(options: Readonly<Record<string, unknown>> = {}): string {
+  return Object.entries(options)
+    .map(([name, value]) => `${name}=${JSON.stringify(value) ?? ''}`)
+    .join(' ');
+}
+
+/** The version of the packages: kernels of another one are others. A test compares. */
+export const packageVersion = '0.0.0';
+
+/** What the answers of an engine of this process depend on besides its device. */
+export function surroundings(): string {
+  const { process: host, navigator } = globalThis as {
+    process?: { version?: string; versions?: { v8?: string } };
+    navigator?: { userAgent?: string };
+  };
+  return [packageVersion, host?.version, host?.versions?.v8, navigator?.userAgent].join(' ');
+}
+
+const isFailure = (failed: Kept['failed']): boolean =>
+  failed === null || (isText(failed.reason) && failed.times >= 1 && /^(crashed|timed out)$/.test(failed.verdict));
+
+/** What is kept under a key, and whether it is too old to count; null where nothing is, or something damaged. */
+export async function loadKept(
+  store: TuningStore,
+  key: string,
+  now: number = Date.now(),
+): Promise<{ readonly kept: Kept; readonly old: boolean } | null> {
+  try {
+    const found = JSON.parse((await store.load(key)) ?? 'null') as (Kept & { key: unknown; at: number }) | null;
+    if (found === null || found.key !== key || typeof found.at !== 'number') return null;
+    const { probe, failed, proofs } = found;
+    if (probe === null ? failed === null : !isProbe(probe)) return null;
+    if (!isFailure(failed) || !Object.values(proofs).every(isProof)) return null;
+    const kept = { probe, failed, proofs };
+    const age = now - found.at;
+    return { kept, old: age < 0 || age >= lifeOf(kept) };
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps it; where that is not possible, the next run asks again. */
+export async function saveKept(store: TuningStore, key: string, kept: Kept | null): Promise<void> {
+  const text = kept === null ? 'null' : JSON.stringify({ key, at: Date.now(), ...kept });
+  await store.save(key, text).catch(() => undefined);
+}

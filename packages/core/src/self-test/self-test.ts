@@ -1,0 +1,199 @@
+/**
+ * The known-answer self-test: an engine computes small kernels whose results are known, and what differs is told.
+ *
+ * Drivers compile and compute wrongly in silence now and then. Whoever is about to use an engine for the first time with a driver asks it
+ * this first. Nothing of the runtime is used: no plans, no counts, and memory and kernels go back before it ends.
+ */
+import { legalPrograms, lowerPlain, type Lowered } from '../codegen/lowering.ts';
+import { findContraction } from '../contraction/contraction.ts';
+import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
+import { type Numbers, type Question, questions } from './questions.ts';
+
+/** What came of a self-test. */
+export interface SelfTestResult {
+  /** The first wrong answer, or the error that came instead of one, in words; null where all are right. */
+  readonly wrong: string | null;
+  /** What was asked. */
+  readonly questions: readonly string[];
+  /** Milliseconds it took, compiling included. */
+  readonly milliseconds: number;
+}
+
+/** What is on its way: kernels, memory, and where each answer lies in the last buffer. */
+interface Asked {
+  readonly all: readonly Question[];
+  readonly kernels: readonly CompiledKernel[];
+  readonly buffers: EngineBuffer[];
+  readonly answers: readonly Binding[];
+  readonly results: Binding;
+  readonly commands: readonly Command[];
+}
+
+/** What results are before a kernel writes them: NaN of either width. */
+const unwritten = 0x7fc17fc1;
+
+const usesGroups = ({ dispatches }: Lowered): boolean =>
+  dispatches.some(({ program }) => program.body.some(({ op }) => op === 'BARRIER'));
+
+/** The kernel in the engine's way: products by the first of its tiles, with threads by the first that goes through group memory. */
+function lowered({ kernel, e, tiled }: Question, { caps }: IEngine): Lowered {
+  const contraction = tiled ? findContraction(kernel, e) : null;
+  if (contraction === null) return lowerPlain(kernel, caps);
+  const ways = caps.lowering.ways(contraction, kernel, e, caps);
+  let first: Lowered | null = null;
+  // One of the first few does; to lower all would take longer than to run one.
+  for (const [, lower] of ways.slice(0, 6)) {
+    const way = lower();
+    first ??= way;
+    if (!caps.simt || usesGroups(way)) return way;
+  }
+  return first ?? lowerPlain(kernel, caps);
+}
+
+function prepare(engine: IEngine): Asked {
+  const { caps } = engine;
+  const all = questions(caps);
+  const plans = all.map((question) => lowered(question, engine));
+  const programs = plans.map((plan) => legalPrograms(plan, caps));
+  const buffers: EngineBuffer[] = [];
+  const memory = (size: number): Binding => {
+    const bytes = Math.max(4, Math.ceil(size / 4) * 4);
+    const buffer = engine.alloc(bytes);
+    buffers.push(buffer);
+    return { buffer, offset: 0, bytes };
+  };
+  const kernels = engine.compile(programs.flat());
+  try {
+    let end = 0;
+    const places = all.map(({ answer }) => {
+      const offset = end;
+      end += Math.ceil(answer.byteLength / caps.bindAlign + 1) * caps.bindAlign;
+      return offset;
+    });
+    const results = memory(end);
+    const answers = all.map(({ answer }, i): Binding => {
+      const bytes = Math.ceil(answer.byteLength / 4) * 4;
+      return { buffer: results.buffer, offset: places[i]!, bytes };
+    });
+    const commands: Command[] = [{ kind: 'fill', to: results, pattern: unwritten }];
+    let next = 0;
+    for (const [i, { inputs }] of all.entries()) {
+      const params = inputs.map((data) => {
+        const to = memory(data.byteLength);
+        engine.upload({ ...to, bytes: data.byteLength }, data);
+        return to;
+      });
+      params.push(answers[i]!);
+      const { dispatches, temps } = plans[i]!;
+      const between = temps.map(memory);
+      for (const { bindings } of dispatches) {
+        const bound = bindings.map((b) => ('param' in b ? params[b.param] : between[b.temp])!);
+        commands.push({ kind: 'dispatch', kernel: kernels[next++]!, bindings: bound, scalars: [] });
+      }
+    }
+    return { all, kernels, buffers, answers, results, commands };
+  } catch (error) {
+    for (const buffer of buffers) engine.free(buffer);
+    engine.release(kernels);
+    throw error;
+  }
+}
+
+function giveBack(engine: IEngine, { buffers, kernels }: Asked): void {
+  for (const buffer of buffers) engine.free(buffer);
+  engine.release(kernels);
+}
+
+/** Units in the last place between two numbers. */
+function distance(a: number, b: number): number {
+  if (Object.is(a, b) || a === b) return 0;
+  if (Number.isNaN(a) || Number.isNaN(b)) return Infinity;
+  const [x, y] = new Int32Array(Float32Array.of(a, b).buffer) as unknown as [number, number];
+  const [m, n] = [x, y].map((bits) => (bits < 0 ? -(bits & 0x7fffffff) : bits)) as [number, number];
+  return Math.abs(m - n);
+}
+
+/** The first answer that is wrong, in words. */
+function wrongIn({ all, answers }: Asked, results: Uint8Array): string | null {
+  for (const [i, { name, answer, ulp }] of all.entries()) {
+    const bytes = results.slice(answers[i]!.offset, answers[i]!.offset + answer.byteLength).buffer;
+    const got: Numbers = answer instanceof Float32Array ? new Float32Array(bytes) : new Uint16Array(bytes);
+    const at = answer.findIndex((want, n) =>
+      answer instanceof Float32Array ? distance(want, got[n]!) > ulp : want !== got[n],
+    );
+    if (at >= 0) return `element ${at} of ${name} is ${got[at]}, expected ${answer[at]}`;
+  }
+  return null;
+}
+
+function failureIn({ kernels }: Asked): Error | null {
+  for (const { failure } of kernels) if (failure != null) return failure;
+  return null;
+}
+
+const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Has an engine compute what is known: products, plain and through group memory with its barriers, reductions, `exp` and `log1p` by units in
+ * the last place, 16-bit floats, all at sizes that fit no vector and no group. Never throws: an error is a wrong answer. The engine may be in
+ * use; whether it hangs is for the caller to watch.
+ *
+ * @returns what is wrong with the engine, if anything
+ * @example
+ * import { selfTest } from '@polygrad/core/engine/self-test';
+ * import { createReferenceEngine } from '@polygrad/testing';
+ * const { wrong } = await selfTest(createReferenceEngine());
+ * console.log(wrong); //=> null
+ */
+export async function selfTest(engine: IEngine): Promise<SelfTestResult> {
+  const start = performance.now();
+  let asked: Asked | null = null;
+  let wrong: string | null;
+  try {
+    asked = prepare(engine);
+    await engine.ready?.();
+    await engine.confirming?.();
+    const failure = failureIn(asked);
+    if (failure !== null) throw failure;
+    engine.submit(asked.commands);
+    wrong = wrongIn(asked, await engine.download(asked.results, new Uint8Array(asked.results.bytes)));
+  } catch (error) {
+    wrong = words(error);
+  }
+  return finished(engine, asked, wrong, start);
+}
+
+/**
+ * `selfTest` for engines that compile and read at once (`downloadSync`), without waiting for a turn.
+ *
+ * @returns what is wrong with the engine, if anything
+ * @example
+ * import { selfTestSync } from '@polygrad/core/engine/self-test';
+ * import { createReferenceEngine } from '@polygrad/testing';
+ * console.log(selfTestSync(createReferenceEngine()).wrong); //=> null
+ */
+export function selfTestSync(engine: IEngine): SelfTestResult {
+  const start = performance.now();
+  let asked: Asked | null = null;
+  let wrong: string | null;
+  try {
+    asked = prepare(engine);
+    engine.submit(asked.commands);
+    const { results } = asked;
+    const bytes = engine.downloadSync?.(results, new Uint8Array(results.bytes));
+    wrong = bytes === undefined ? 'it cannot be read at once' : wrongIn(asked, bytes);
+  } catch (error) {
+    wrong = words(error);
+  }
+  return finished(engine, asked, wrong, start);
+}
+
+function finished(engine: IEngine, asked: Asked | null, wrong: string | null, start: number): SelfTestResult {
+  try {
+    if (asked !== null) giveBack(engine, asked);
+  } catch (error) {
+    wrong ??= words(error);
+  }
+  const names = asked?.all.map(({ name }) => name) ?? [];
+  return { wrong, questions: names, milliseconds: performance.now() - start };
+}
