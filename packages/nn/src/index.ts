@@ -285,6 +285,8 @@ export {
   type OptimizerOptions,
   type OptimizerState,
   type Scalars,
+  type StepGuard,
+  type StepScalars,
 } from './optim/optimizer.ts';
 export {
   constantRate,
@@ -297,6 +299,7 @@ export {
   stepDecay,
   linearWarmup,
 } from './optim/schedule.ts';
+export { GradScaler, type GradScalerOptions, type GradScalerState } from './precision/grad-scaler.ts';
 export { Lion, type LionOptions, SGD, type SGDOptions } from './optim/sgd.ts';
 export {
   type CutoutOptions,
