@@ -300,6 +300,12 @@ export {
   linearWarmup,
 } from './optim/schedule.ts';
 export { GradScaler, type GradScalerOptions, type GradScalerState } from './precision/grad-scaler.ts';
+export {
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+  type QuantizeOptions,
+  quantize,
+} from './precision/quantized-linear.ts';
 export { Lion, type LionOptions, SGD, type SGDOptions } from './optim/sgd.ts';
 export {
   type CutoutOptions,

@@ -234,7 +234,14 @@ export abstract class Optimizer<Names extends string = string> {
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
       const counted = hostNumber(() => step, { dtype }).sub(cast(this.#skipped!, dtype));
       const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
-      return { ...scalars, ...this.scalarsAt(counted, hostNumber(() => rate, { dtype }), correction) };
+      return {
+        ...scalars,
+        ...this.scalarsAt(
+          counted,
+          hostNumber(() => rate, { dtype }),
+          correction,
+        ),
+      };
     };
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
     const byDType = new Map<DType, Scalars<Names>>();
