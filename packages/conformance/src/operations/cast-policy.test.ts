@@ -1,4 +1,5 @@
 /** Every operation in mixed precision: its dtypes are those of the table, and the table those of what operations are made of. */
+import { readFileSync } from 'node:fs';
 import * as pg from '@polygrad/core';
 import { castPolicies } from '@polygrad/core/internals';
 import { createReferenceEngine } from '@polygrad/testing';
@@ -62,6 +63,18 @@ describe('operations in mixed precision', () => {
     const narrow = [...castPolicies].filter(([, policy]) => policy === 'narrow').map(([name]) => name);
     expect([...products].filter((name) => !narrow.includes(name) && !(name in otherProducts))).toEqual([]);
     expect(narrow.filter((name) => !products.has(name)).sort()).toEqual(Object.keys(otherNarrow).sort());
+  });
+
+  it('are told of in docs/mixed-precision.md', () => {
+    const page = readFileSync(new URL('../../../../docs/mixed-precision.md', import.meta.url), 'utf8');
+    const told = new Map<string, string>();
+    for (const [, label, cell] of page.matchAll(/^\| (16 bits|float32) +\| (.*?) +\|$/gm))
+      for (const [, name] of cell!.matchAll(/`(\w+)`/g)) told.set(name!, label === 'float32' ? label : 'narrow');
+    expect([...told]).toEqual([...castPolicies]);
+  });
+
+  it('are public operations', () => {
+    expect([...castPolicies.keys()].filter((name) => !(name in pg))).toEqual([]);
   });
 
   it('have the dtypes that the table says', () => {
