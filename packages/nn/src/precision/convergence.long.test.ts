@@ -15,20 +15,17 @@ describe('trainings in mixed precision', () => {
     await setEngine('cpu');
     accuracy = await digits(undefined, images);
     gpt = await characters(undefined, text);
-    console.log('float32', accuracy, gpt);
   });
 
   for (const precision of ['bfloat16', 'float16'] as const) {
     it(`recognise as many digits in ${precision}`, async () => {
       const found = await digits(precision, images);
-      console.log(precision, found);
       expect(accuracy).toBeGreaterThan(97);
       expect(found).toBeGreaterThan(accuracy - 0.3);
     });
 
     it(`foresee as many characters in ${precision}`, async () => {
       const found = await characters(precision, text);
-      console.log(precision, found);
       expect(gpt.accuracy).toBeGreaterThan(40);
       expect(found.accuracy).toBeGreaterThan(gpt.accuracy - 0.3);
     });
