@@ -81,10 +81,10 @@ describe('operations in mixed precision', () => {
     const wrong: string[] = [];
     for (const { name, spec, instance } of cases)
       for (const [label, dtypeAt] of [
-        ['float32', () => 'float32'],
-        ['bfloat16', () => 'bfloat16'],
-        ['both', (i: number) => (i % 2 === 0 ? 'float32' : 'bfloat16')],
-        ['both, turned', (i: number) => (i % 2 === 0 ? 'bfloat16' : 'float32')],
+        ['float32', (): pg.DType => 'float32'],
+        ['bfloat16', (): pg.DType => 'bfloat16'],
+        ['both', (i: number): pg.DType => (i % 2 === 0 ? 'float32' : 'bfloat16')],
+        ['both, turned', (i: number): pg.DType => (i % 2 === 0 ? 'bfloat16' : 'float32')],
       ] as const)
         pg.scope(() => {
           const policy = castPolicies.get(name);
