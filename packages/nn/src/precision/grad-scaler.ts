@@ -64,11 +64,11 @@ const wide = (t: Tensor): Tensor => (t.dtype === 'float64' ? t : cast(t, 'float3
  * @example
  * const model = new Linear(2, 1);
  * const optimizer = new SGD(model.parameters(), { lr: 0.1 });
- * const scaler = new GradScaler();
+ * const scaler = new GradScaler({ initScale: 1024 });
  * const { grads } = lossAndGrad(model, () => scaler.scale(autocast('float16', () => model.forward(ones([4, 2])).mean())));
  * scaler.step(optimizer, grads);
  * scaler.update();
- * await scaler.state(); // { scale: 65536, growthTracker: 1, skipped: 0 }
+ * await scaler.state(); // { scale: 1024, growthTracker: 1, skipped: 0 }
  */
 export class GradScaler {
   readonly enabled: boolean;
