@@ -52,6 +52,7 @@ export {
   zeros,
   zerosLike,
 } from './ops/creation/creation.ts';
+export { autocast, type SmallFloat } from './precision/autocast.ts';
 export { einsum } from './ops/products/einsum.ts';
 export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';

@@ -52,6 +52,7 @@ const layers: Readonly<
   Record<string, () => [layer: nn.Module<[x: Tensor], Tensor>, input: readonly number[] | Tensor]>
 > = {
   Linear: () => [new nn.Linear(4, 3), [2, 4]],
+  QuantizedLinear: () => [new nn.QuantizedLinear(4, 3), [2, 4]],
   Conv2d: () => [new nn.Conv2d(4, 2, 3, { padding: 1 }), image],
   ConvTranspose2d: () => [new nn.ConvTranspose2d(4, 2, 3, { stride: 2 }), image],
   BatchNorm2d: () => [new nn.BatchNorm2d(4), image],

@@ -285,6 +285,8 @@ export {
   type OptimizerOptions,
   type OptimizerState,
   type Scalars,
+  type StepGuard,
+  type StepScalars,
 } from './optim/optimizer.ts';
 export {
   constantRate,
@@ -297,6 +299,13 @@ export {
   stepDecay,
   linearWarmup,
 } from './optim/schedule.ts';
+export { GradScaler, type GradScalerOptions, type GradScalerState } from './precision/grad-scaler.ts';
+export {
+  QuantizedLinear,
+  type QuantizedLinearOptions,
+  type QuantizeOptions,
+  quantize,
+} from './precision/quantized-linear.ts';
 export { Lion, type LionOptions, SGD, type SGDOptions } from './optim/sgd.ts';
 export {
   type CutoutOptions,

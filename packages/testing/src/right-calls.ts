@@ -24,9 +24,20 @@ export const withEngines: Readonly<Record<string, string>> = {
 };
 
 const folders = [
-  ...['ops', 'checks', 'autodiff', 'control', 'replay', 'tensor', 'graph', 'runtime', 'engine', 'tuning', 'shape'].map(
-    (room) => `core/src/${room}`,
-  ),
+  ...[
+    'ops',
+    'checks',
+    'autodiff',
+    'control',
+    'precision',
+    'replay',
+    'tensor',
+    'graph',
+    'runtime',
+    'engine',
+    'tuning',
+    'shape',
+  ].map((room) => `core/src/${room}`),
   'numbers/src',
 ];
 

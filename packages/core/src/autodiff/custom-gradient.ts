@@ -9,7 +9,15 @@ import { makeNode, stopGradient } from '../graph/primitives.ts';
 import { customRules } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { releasedSlot } from '../graph/recorder.ts';
-import { beginOp, callUser, collecting, compose, restoreTracking, suspendTracking } from '../graph/scope.ts';
+import {
+  beginOp,
+  callUser,
+  collecting,
+  compose,
+  restoreTracking,
+  suspendTracking,
+  withCasting,
+} from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { isFloat } from '../shape/dtype.ts';
 import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
@@ -55,11 +63,12 @@ export function customGradient(
   return (...inputs) =>
     compose(op, () => {
       const nodes = inputs.map((input) => nodeOf(input));
+      const { casting } = graph;
       const result = noGrad(() => callUser(() => called(op, forward, ...inputs)));
       if (!isTensor(result))
         throw new ArgumentError(op, 'the forward function returned no tensor: it must return exactly one');
       const node: Node = makeNode('stopGradient', [nodeOf(result), ...nodes], null);
-      customRules.set(node, (grad, self) => [null, ...runBackward(backward, grad, self)]);
+      customRules.set(node, (grad, self) => [null, ...withCasting(casting, () => runBackward(backward, grad, self))]);
       return wrap(node);
     });
 }
@@ -155,6 +164,7 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
         );
     const inputs = args.map((arg) => nodeOf(arg));
     const generator = generatorState();
+    const { casting } = graph;
     const used = new Set<Node>();
     const result = watching(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args))));
     if (!isTensor(result))
@@ -163,7 +173,9 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     const node = makeNode('stopGradient', [nodeOf(result), ...inputs, ...captured], null);
     customRules.set(node, (grad, { src }) => {
       const again = src.slice(1, 1 + inputs.length);
-      const gradients = withGenerator(generator, () => secondRun(f as unknown as Run, again, captured, grad));
+      const gradients = withGenerator(generator, () =>
+        withCasting(casting, () => secondRun(f as unknown as Run, again, captured, grad)),
+      );
       return [null, ...gradients.map((gradient) => (gradient === null ? null : nodeOf(gradient)))];
     });
     return wrap(node);

@@ -6,6 +6,7 @@ export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '../interpreter/compile.ts';
 export { binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
 export { BASE_OPS } from '../ir/ir.ts';
+export { castPolicies } from '../precision/policy.ts';
 export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
 export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 export {

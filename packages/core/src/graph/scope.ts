@@ -12,7 +12,7 @@ import { handleBrand } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { forgetHistory, nextMark, type Node } from './node.ts';
 import { checkLimits, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
-import { graph, type GraphState } from './state.ts';
+import { type Casting, graph, type GraphState } from './state.ts';
 
 /** What a scope can end: handles, and tapes. */
 export interface ScopedResource {
@@ -29,7 +29,9 @@ export function opName(primitive: string): string {
 
 /** Every public operation names itself first; inside a composite the outermost name stays. */
 export function beginOp(name: string): void {
-  if (graph.composing === 0) graph.label = name;
+  if (graph.composing !== 0) return;
+  graph.label = name;
+  graph.begun = graph.newest;
 }
 
 /** How many library operations are in progress, one inside the other. Above zero, JavaScript numbers are the library's own. */
@@ -139,7 +141,7 @@ export function traceScope<T>(body: () => T): T {
 export function compose<T>(name: string, body: () => T): T {
   const g = graph;
   const outer = g.label;
-  if (g.composing === 0) g.label = name;
+  beginOp(name);
   g.composing++;
   g.holding++;
   let result: T;
@@ -188,6 +190,17 @@ export function callUser<T>(body: () => T): T {
   } finally {
     g.composing = composing;
     g.label = label;
+  }
+}
+
+/** Runs `body` with other casts of operands, or with none. */
+export function withCasting<T>(casting: Casting | null, body: () => T): T {
+  const outer = graph.casting;
+  graph.casting = casting;
+  try {
+    return body();
+  } finally {
+    graph.casting = outer;
   }
 }
 

@@ -19,6 +19,9 @@ export interface PendingLimits {
 
 export const usualLimits: PendingLimits = { nodes: 4096, bytes: 512 * 2 ** 20 };
 
+/** What an operation takes in the place of an operand of its caller's (precision/). */
+export type Casting = (node: Node) => Node;
+
 export class GraphState {
   /** Id of the node recorded last. */
   newest: number = 0;
@@ -65,6 +68,10 @@ export class GraphState {
   readonly outlived: ScopedResource[] = [];
   /** Name of the operation in progress. */
   label: string = '';
+  /** Id of the node recorded last when the operation in progress began: operands up to there are its caller's. */
+  begun: number = 0;
+  /** Mixed precision, if there is. */
+  casting: Casting | null = null;
   /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
   placeholders: RunningOnPlaceholders | null = null;
   /** Told of what a compiled function does while it is recorded (replay/). */

@@ -5,7 +5,7 @@
  * function. So do a few in between, which are compared with what a replay would have done.
  */
 import { getEngine } from '../engine/registry.ts';
-import { graph } from '../graph/state.ts';
+import { type Casting, graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
 import { queue } from '../runtime/queue.ts';
 import { runs, stateOf } from '../runtime/run.ts';
@@ -49,6 +49,8 @@ interface Recorded {
 /** Calls whose arguments are alike. */
 interface Calls {
   readonly forms: readonly unknown[];
+  /** Mixed precision around the calls. */
+  readonly casting: Casting | null;
   /** Newest first. */
   recorded: Recorded[];
   /** Calls in a row that did what none before did. */
@@ -98,11 +100,11 @@ class CompiledFunction {
     const { calls } = this;
     for (let i = 0; i < calls.length; i++) {
       const found = calls[i]!;
-      if (!isLike(flat, found.forms)) continue;
+      if (found.casting !== graph.casting || !isLike(flat, found.forms)) continue;
       if (i > 0) calls.unshift(...calls.splice(i, 1));
       return found;
     }
-    const made: Calls = { forms: formsOf(flat), recorded: [], misses: 0 };
+    const made: Calls = { forms: formsOf(flat), casting: graph.casting, recorded: [], misses: 0 };
     calls.unshift(made);
     for (const { recorded } of calls.splice(mostForms)) forget(recorded);
     return made;

@@ -278,14 +278,17 @@ export function wrap(node: Node): Tensor {
 /** The node of a tensor that is still alive. Throws DisposedError. */
 export function nodeOf(tensor: Tensor, op: string = ''): Node {
   const handle = tensor as unknown as TensorHandle;
+  let node: Node | null = null;
   try {
     if (handle?.disposed === false) {
       graph.observer?.used(handle);
-      return handle.node;
+      node = handle.node;
     }
   } catch {
     // A proxy that was revoked, or that throws.
   }
+  // With a name it is asked for as a tensor, not as an operand.
+  if (node !== null) return op === '' && graph.casting !== null ? graph.casting(node) : node;
   // Called by a name of its own, or the operation in progress.
   const name = op !== '' && composingDepth() === 0 ? op : opName(op || (isHandle(tensor) ? handle.node.op : 'tensor'));
   if (isHandle(tensor)) throw new DisposedError(name, handle);

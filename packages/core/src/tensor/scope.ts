@@ -67,7 +67,7 @@ export function refusePromise<T>(op: string, result: T): T {
  */
 export function keep<D extends DType>(t: Tensor<D>): Tensor<D> {
   beginOp('keep');
-  const node = nodeOf(t);
+  const node = nodeOf(t, 'keep');
   const handle = t as unknown as TensorHandle;
   if (graph.placeholders?.reach(node)) {
     throw new OperationError(

@@ -1,5 +1,5 @@
 /** Linear and Bilinear: products with learned matrices and a bias. */
-import { bilinear, type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
+import { bilinear, cast, type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
 import { checkOptions, checkInteger } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';
@@ -48,7 +48,8 @@ export class Linear extends Module {
   /** @param x shape [..., inputs] */
   forward(x: Tensor): Tensor {
     const product = matmul(x, transpose(this.weight));
-    return this.bias === null ? product : product.add(this.bias);
+    // In mixed precision the product has 16 bits, and so has the sum.
+    return this.bias === null ? product : product.add(cast(this.bias, product.dtype));
   }
 }
 

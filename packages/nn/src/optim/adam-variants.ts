@@ -1,8 +1,24 @@
 /** AMSGrad, Adamax, NAdam and RAdam: Adam with other norms, with Nesterov's momentum, and with a start that waits for its variance. */
-import { abs, maximum, sqrt, square, type Tensor } from '@polygrad/core/functions';
+import {
+  abs,
+  cast,
+  div,
+  exp,
+  less,
+  maximum,
+  minimum,
+  scope,
+  sqrt,
+  square,
+  sub,
+  take,
+  type Tensor,
+  tensor,
+  where,
+} from '@polygrad/core/functions';
 import { checkNumber, checkOptions } from '../errors.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -78,6 +94,15 @@ export class AMSGrad extends Optimizer<AMSGradNames> {
     };
   }
 
+  protected override scalarsAt(
+    _step: Tensor,
+    rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<AMSGradNames> {
+    const [beta1, beta2] = this.#settings.betas;
+    return { rate: rate.div(correction(beta1)), rootCorrection: div(1, sqrt(correction(beta2))) };
+  }
+
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<AMSGradNames>): Next {
     const [mean, meanSquare, largest] = state as [Tensor, Tensor, Tensor];
     const g = this.#decoupled ? gradient : decayed(gradient, p, this.#settings, s.decay);
@@ -118,6 +143,14 @@ export class Adamax extends Optimizer<AdamaxNames> {
     const { betas, eps, weightDecay } = this.#settings;
     const [beta1, beta2] = betas;
     return { beta1, rest1: 1 - beta1, beta2, rate: rate / (1 - beta1 ** step), eps, decay: weightDecay };
+  }
+
+  protected override scalarsAt(
+    _step: Tensor,
+    rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<AdamaxNames> {
+    return { rate: rate.div(correction(this.#settings.betas[0])) };
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, largest]: readonly Tensor[], s: Scalars<AdamaxNames>): Next {
@@ -184,6 +217,29 @@ export class NAdam extends Optimizer<NAdamNames> {
     };
   }
 
+  protected override scalarsAt(
+    step: Tensor,
+    rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<NAdamNames> {
+    const [beta1, beta2] = this.#settings.betas;
+    const momentum = (at: Tensor): Tensor =>
+      exp(at.mul(this.#momentumDecay * Math.log(0.96)))
+        .mul(-0.5 * beta1)
+        .add(beta1);
+    // Products of momenta have no formula: they come from a table, as long as they are numbers.
+    while (this.#products.length < 2 ** 17 && Math.fround(this.#products.at(-1)!) > 0)
+      this.#products.push(this.#products.at(-1)! * this.#momentum(this.#products.length));
+    const list = scope(() => tensor(Float64Array.from(this.#products), { dtype: step.dtype }));
+    const product = take(list, cast(minimum(step, this.#products.length - 1), 'int32'));
+    const [now, next] = [momentum(step), momentum(step.add(1))];
+    return {
+      correction: div(1, correction(beta2)),
+      gradientRate: rate.mul(sub(1, now)).div(sub(1, product)),
+      meanRate: rate.mul(next).div(sub(1, product.mul(next))),
+    };
+  }
+
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<NAdamNames>): Next {
     const g = decayed(gradient, p, this.#settings, s.decay);
     const m = mean!.mul(s.beta1).add(g.mul(s.rest1));
@@ -236,6 +292,21 @@ export class RAdam extends Optimizer<RAdamNames> {
       adaptive: isKnown ? (rate / correction1) * rectified * Math.sqrt(correction2) : 0,
       decay: weightDecay,
     };
+  }
+
+  protected override scalarsAt(
+    step: Tensor,
+    rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<RAdamNames> {
+    const [beta1, beta2] = this.#settings.betas;
+    const longest = 2 / (1 - beta2) - 1;
+    const [plain, spread] = [rate.div(correction(beta1)), correction(beta2)];
+    const length = sub(longest, step.mul(2).mul(sub(1, spread)).div(spread));
+    const square = length.sub(4).mul(length.sub(2)).div(length);
+    const rectified = sqrt(square.mul(longest / ((longest - 4) * (longest - 2))));
+    const isKnown = less(5, length);
+    return { plain: where(isKnown, 0, plain), adaptive: where(isKnown, plain.mul(rectified).mul(sqrt(spread)), 0) };
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<RAdamNames>): Next {

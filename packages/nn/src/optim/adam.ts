@@ -1,8 +1,8 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
-import { sqrt, square, type Tensor } from '@polygrad/core/functions';
+import { div, sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkNumber } from '../errors.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 export interface AdamOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the two running means (default 0.9 and 0.999). */
@@ -52,6 +52,15 @@ abstract class AdamBase extends Optimizer<AdamNames> {
       decay: this.#weightDecay,
       keep: 1 - rate * this.#weightDecay,
     };
+  }
+
+  protected override scalarsAt(
+    _step: Tensor,
+    rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<AdamNames> {
+    const [beta1, beta2] = this.#betas;
+    return { rate: rate.div(correction(beta1)), rootCorrection: div(1, sqrt(correction(beta2))) };
   }
 
   protected update(

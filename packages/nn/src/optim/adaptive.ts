@@ -2,7 +2,7 @@
 import { clip, sign, sqrt, square, type Tensor, where, equal, greater, less } from '@polygrad/core/functions';
 import { checkFits, checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -105,6 +105,10 @@ export class Adagrad extends Optimizer<AdagradNames> {
   protected scalars(step: number, rate: number): Record<AdagradNames, number> {
     const { rateDecay, eps, weightDecay } = this.#options;
     return { rate: rate / (1 + (step - 1) * rateDecay), eps, decay: weightDecay };
+  }
+
+  protected override scalarsAt(step: Tensor, rate: Tensor): StepScalars<AdagradNames> {
+    return { rate: rate.div(step.sub(1).mul(this.#options.rateDecay).add(1)) };
   }
 
   protected update(p: Tensor, gradient: Tensor, [sum]: readonly Tensor[], s: Scalars<AdagradNames>): Next {

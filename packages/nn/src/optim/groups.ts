@@ -3,7 +3,7 @@ import type { Tensor } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import type { StateArray, StateValues } from '../module/state.ts';
-import { type Gradients, Optimizer, type OptimizerState } from './optimizer.ts';
+import { type Gradients, Optimizer, type OptimizerState, type StepGuard } from './optimizer.ts';
 import type { Schedule } from './schedule.ts';
 
 /** An optimizer's class. */
@@ -12,7 +12,7 @@ export type OptimizerClass<Options> = new (parameters: Iterable<Tensor>, options
 /** Parameters, and what is different for them. */
 export type ParameterGroup<Options> = Partial<Options> & { readonly parameters: Iterable<Tensor> };
 
-type Prepared = { prepare(given: Gradients): () => void };
+type Prepared = { prepare(given: Gradients, guard?: StepGuard): () => void };
 
 /**
  * An optimizer for each group of parameters, which take their steps together: either all of it is carried out or nothing. Gradients are in the order of the
@@ -64,13 +64,13 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
     return this.groups[0]!.currentRate;
   }
 
-  protected override prepare(given: Gradients): () => void {
+  protected override prepare(given: Gradients, guard?: StepGuard): () => void {
     let start = 0;
     const commits = this.groups.map((group) => {
       const end = start + group.parameters.length;
       const own = given.slice(start, end);
       start = end;
-      return (group as unknown as Prepared).prepare(own);
+      return (group as unknown as Prepared).prepare(own, guard);
     });
     return () => {
       for (const commit of commits) commit();
@@ -98,12 +98,17 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override async state(): Promise<OptimizerState> {
     const slots: Record<string, StateArray> = {};
     const starts = this.#starts();
-    for (const [i, group] of this.groups.entries())
-      for (const [name, value] of Object.entries((await group.state()).slots)) {
+    let skipped: number | undefined;
+    for (const [i, group] of this.groups.entries()) {
+      const state = await group.state();
+      // All groups skip the same steps.
+      ({ skipped } = state);
+      for (const [name, value] of Object.entries(state.slots)) {
         const [index, slot] = name.split('.') as [string, string];
         slots[`${Number(index) + starts[i]!}.${slot}`] = value;
       }
-    return { steps: this.steps, slots };
+    }
+    return { steps: this.steps, ...(skipped === undefined ? {} : { skipped }), slots };
   }
 
   /**
@@ -111,7 +116,15 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
    *
    * @throws NnError if the state is of other parameters or of another optimizer; what the first groups take over then stays
    */
-  override loadState({ steps, slots }: { readonly steps: number; readonly slots: StateValues }): void {
+  override loadState({
+    steps,
+    skipped = 0,
+    slots,
+  }: {
+    readonly steps: number;
+    readonly skipped?: number;
+    readonly slots: StateValues;
+  }): void {
     const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
     const starts = this.#starts();
     const parts = this.groups.map((): [string, StateArray | Tensor][] => []);
@@ -121,7 +134,8 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
       if (at < 0) throw new NnError('loadState', `the state has no parameter '${name}'`, [name]);
       parts[at]!.push([`${Number(index) - starts[at]!}.${slot}`, value]);
     }
-    for (const [i, group] of this.groups.entries()) group.loadState({ steps, slots: Object.fromEntries(parts[i]!) });
+    for (const [i, group] of this.groups.entries())
+      group.loadState({ steps, skipped, slots: Object.fromEntries(parts[i]!) });
   }
 
   override dispose(): void {

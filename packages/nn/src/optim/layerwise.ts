@@ -1,14 +1,17 @@
 /** LAMB, Adafactor and Muon: steps that depend on a parameter as a whole, on its size or on its shape as a matrix. */
 import {
+  div,
   equal,
   flatten,
   logicalOr,
   matmul,
   maximum,
   mean,
+  pow,
   reshape,
   sqrt,
   square,
+  sub,
   sum,
   type Tensor,
   transpose,
@@ -18,7 +21,7 @@ import {
 import { checkFits, checkFraction, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { checkBetas } from './betas.ts';
-import { Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -72,6 +75,15 @@ export class LAMB extends Optimizer<LAMBNames> {
       decay: weightDecay,
       rate,
     };
+  }
+
+  protected override scalarsAt(
+    _step: Tensor,
+    _rate: Tensor,
+    correction: (beta: number) => Tensor,
+  ): StepScalars<LAMBNames> {
+    const [beta1, beta2] = this.#options.betas;
+    return { correction1: div(1, correction(beta1)), correction2: div(1, correction(beta2)) };
   }
 
   protected update(p: Tensor, g: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<LAMBNames>): Next {
@@ -144,6 +156,11 @@ export class Adafactor extends Optimizer<AdafactorNames> {
     const { eps, clip, decayExponent, weightDecay } = this.#options;
     const rest = step ** -decayExponent;
     return { decay: 1 - rest, rest, tiny: eps[0], least: eps[1], clip, rate, keep: 1 - rate * weightDecay };
+  }
+
+  protected override scalarsAt(step: Tensor): StepScalars<AdafactorNames> {
+    const rest = pow(step, -this.#options.decayExponent);
+    return { decay: sub(1, rest), rest };
   }
 
   protected update(p: Tensor, g: Tensor, [rows, columns]: readonly Tensor[], s: Scalars<AdafactorNames>): Next {

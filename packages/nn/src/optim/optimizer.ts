@@ -6,7 +6,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { showAs, shown } from '@polygrad/core/engine';
 import {
+  cast,
   type DType,
+  equal,
   flush,
   hostEffect,
   hostNumber,
@@ -16,6 +18,7 @@ import {
   registerState,
   scope,
   type Tensor,
+  where,
 } from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
@@ -35,6 +38,9 @@ export type Gradients = readonly (Tensor | null)[];
 /** Numbers of one step as scalars on the device, by name. */
 export type Scalars<Names extends string> = { readonly [Name in Names]: Tensor };
 
+/** Scalars that depend on the number of the step. */
+export type StepScalars<Names extends string> = { readonly [Name in Names]?: Tensor };
+
 /** Options that all optimizers share. */
 export interface OptimizerOptions {
   /** Learning rate, or a schedule of it. */
@@ -47,9 +53,19 @@ export interface MaximizeOptions {
   readonly maximize?: boolean;
 }
 
-/** The state of an optimizer in host memory: arrays by name, and the number of steps taken. */
+/** Whether a step is taken at all, which only the device knows: what GradScaler hands over. */
+export interface StepGuard {
+  /** bool, shape []: where true, parameters and state stay as they are and the step does not count. */
+  readonly skip: Tensor;
+  /** exp(x) - 1: pages without it do not load it. */
+  readonly expm1: (x: Tensor) => Tensor;
+}
+
+/** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
 export interface OptimizerState {
   readonly steps: number;
+  /** How many of them were skipped; left out where none can have been. */
+  readonly skipped?: number;
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
 }
@@ -60,8 +76,15 @@ const owner: StateOwner = {
   remedy: 'the state is of other parameters or of another optimizer',
 };
 
+/** 16-bit floats lose small steps: their parameters have a float32 copy, which the formulas work on. */
+const isSmall = ({ dtype }: Tensor): boolean => dtype === 'float16' || dtype === 'bfloat16';
+const master = 'master';
+
 /**
  * Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has.
+ *
+ * A float16 or bfloat16 parameter has a float32 copy as its first tensor of state, and the others in float32: the formula sees these, and the parameter is the
+ * copy rounded. Where it was changed from outside, the copy follows.
  *
  * @example
  * class PlainDescent extends Optimizer<'rate'> {
@@ -88,7 +111,9 @@ export abstract class Optimizer<Names extends string = string> {
   declare protected maximize?: boolean | undefined;
   #steps = 0;
   readonly #state: readonly Tensor[][];
-  readonly #slots: readonly string[];
+  readonly #slots: readonly (readonly string[])[];
+  /** int32, shape []: steps that guards kept from counting. Null before the first guard. */
+  #skipped: Tensor | null = null;
 
   /**
    * @param name of the optimizer, for errors
@@ -117,13 +142,18 @@ export abstract class Optimizer<Names extends string = string> {
     }
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
-    this.#slots = slots;
-    this.#state = this.parameters.map((parameter) => slots.map((slot) => registerState(keep(first(slot, parameter)))));
+    this.#slots = this.parameters.map((parameter) => (isSmall(parameter) ? [master, ...slots] : slots));
+    this.#state = this.parameters.map((parameter) => {
+      const own = (value: Tensor): Tensor => registerState(keep(value));
+      if (!isSmall(parameter)) return slots.map((slot) => own(first(slot, parameter)));
+      const copy = own(noGrad(() => cast(parameter, 'float32')));
+      return [copy, ...slots.map((slot) => own(first(slot, copy)))];
+    });
     // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
     flush();
   }
 
-  /** Steps taken. */
+  /** Steps asked for: with a `GradScaler` those that it skipped are among them. */
   get steps(): number {
     return this.#steps;
   }
@@ -135,6 +165,12 @@ export abstract class Optimizer<Names extends string = string> {
 
   /** The numbers of step `step` (1 for the first) at learning rate `rate`. */
   protected abstract scalars(step: number, rate: number): Record<Names, number>;
+
+  /**
+   * Those of `scalars` that depend on the number of the step, for a step whose number only the device knows. `correction` gives 1 - beta ** step. Optimizers
+   * without such scalars leave the method out.
+   */
+  protected scalarsAt?(step: Tensor, rate: Tensor, correction: (beta: number) => Tensor): StepScalars<Names>;
 
   /** The new parameter and its new state. */
   protected abstract update(
@@ -151,6 +187,7 @@ export abstract class Optimizer<Names extends string = string> {
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
    * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
+   * @param guard of `GradScaler`: whether the step is skipped
    * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
    *   where the schedule gives no learning rate: NaN, infinity, a negative number
    * @example
@@ -160,7 +197,7 @@ export abstract class Optimizer<Names extends string = string> {
    * optimizer.step(grads);
    * optimizer.steps; // 1
    */
-  step(gradients?: Gradients): void {
+  step(gradients?: Gradients, guard?: StepGuard): void {
     const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
     checkList('step', 'gradients', given);
     if (given.length !== this.parameters.length) {
@@ -174,30 +211,54 @@ export abstract class Optimizer<Names extends string = string> {
     }
     scope(() => {
       // Only when all of it is known to be right: nothing is changed by a step that throws.
-      noGrad(() => this.prepare(given)());
+      noGrad(() => this.prepare(given, guard)());
       if (gradients === undefined) this.zeroGrad();
       else for (const gradient of gradients) gradient?.dispose();
     });
   }
 
   /** Computes a step and gives what carries it out. What makes one step of several optimizers (groups.ts) prepares all of them first. */
-  protected prepare(given: Gradients): () => void {
+  protected prepare(given: Gradients, guard?: StepGuard): () => void {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
+    if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
     let numbers!: Record<Names, number>;
+    let [step, rate] = [0, 0];
     // At every call of a compiled step, too.
     hostEffect(() => {
-      numbers = this.#numbers(this.#steps + 1);
+      step = this.#steps + 1;
+      numbers = this.#numbers(step);
+      rate = this.currentRate;
     });
+    const scalarsIn = (dtype: DType): Scalars<Names> => {
+      const scalars = scalarsOf(() => numbers, dtype);
+      if (guard === undefined || this.scalarsAt === undefined) return scalars;
+      const counted = hostNumber(() => step, { dtype }).sub(cast(this.#skipped!, dtype));
+      const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
+      return {
+        ...scalars,
+        ...this.scalarsAt(
+          counted,
+          hostNumber(() => rate, { dtype }),
+          correction,
+        ),
+      };
+    };
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
     const byDType = new Map<DType, Scalars<Names>>();
     for (const [index, gradient] of given.entries()) {
       if (gradient === null) continue;
       const parameter = this.parameters[index]!;
       const state = this.#state[index]!;
-      let scalars = byDType.get(parameter.dtype);
-      if (scalars === undefined) byDType.set(parameter.dtype, (scalars = scalarsOf(() => numbers, parameter.dtype)));
-      const next = this.update(parameter, this.maximize ? gradient.mul(-1) : gradient, state, scalars);
-      changes.push([parameter, next.parameter], ...next.state.map((value, slot) => [state[slot]!, value] as const));
+      const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
+      const dtype = copy === null ? parameter.dtype : 'float32';
+      let scalars = byDType.get(dtype);
+      if (scalars === undefined) byDType.set(dtype, (scalars = scalarsIn(dtype)));
+      const p = copy === null ? parameter : following(copy, parameter);
+      const g = copy === null ? gradient : cast(gradient, dtype);
+      const next = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars);
+      if (copy === null) changes.push([parameter, next.parameter]);
+      else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
+      changes.push(...next.state.map((value, slot) => [own[slot]!, value] as const));
     }
     for (const [target, value] of changes) {
       if (target.dtype === value.dtype) continue;
@@ -205,6 +266,11 @@ export abstract class Optimizer<Names extends string = string> {
         'step',
         `a gradient makes a ${target.dtype} parameter ${value.dtype}; convert the gradients with cast()`,
       );
+    }
+    if (guard !== undefined) {
+      const { skip } = guard;
+      for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
+      changes.push([this.#skipped!, this.#skipped!.add(cast(skip, 'int32'))]);
     }
     return () => {
       for (const [target, value] of changes) target.assign(value);
@@ -260,14 +326,17 @@ export abstract class Optimizer<Names extends string = string> {
   /** The tensors of the state by the names they are saved under. */
   #named(): StateDict {
     return Object.fromEntries(
-      this.#state.flatMap((tensors, index) => tensors.map((value, slot) => [`${index}.${this.#slots[slot]}`, value])),
+      this.#state.flatMap((tensors, index) =>
+        tensors.map((value, slot) => [`${index}.${this.#slots[index]![slot]}`, value]),
+      ),
     );
   }
 
   /** The state in host memory, to save beside a model's. */
   async state(): Promise<OptimizerState> {
     const slots = await hostState(this.#named());
-    return { steps: this.#steps, slots };
+    if (this.#skipped === null) return { steps: this.#steps, slots };
+    return { steps: this.#steps, skipped: Number(await this.#skipped.item()), slots };
   }
 
   /**
@@ -275,7 +344,7 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  loadState(state: { readonly steps: number; readonly slots: StateValues }): void {
+  loadState(state: { readonly steps: number; readonly skipped?: number; readonly slots: StateValues }): void {
     checkFits(
       'loadState',
       'state',
@@ -283,20 +352,29 @@ export abstract class Optimizer<Names extends string = string> {
       typeof state === 'object' && state !== null,
       'an object with steps and slots',
     );
-    const { steps, slots } = state;
+    const { steps, skipped = 0, slots } = state;
     checkInteger('loadState', 'steps', steps, 0);
+    checkInteger('loadState', 'skipped', skipped, 0, steps);
     assignState(this.#named(), slots, true, owner);
+    this.#skipped?.dispose();
+    this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
     this.#steps = steps;
   }
 
   /** Gives the memory of the state back. The parameters stay. */
   dispose(): void {
     for (const tensors of this.#state) for (const value of tensors) value.dispose();
+    this.#skipped?.dispose();
   }
 
   [Symbol.dispose](): void {
     this.dispose();
   }
+}
+
+/** The float32 copy of a parameter; its own value where that is another. */
+function following(copy: Tensor, parameter: Tensor): Tensor {
+  return where(equal(cast(copy, parameter.dtype), parameter), copy, cast(parameter, 'float32'));
 }
 
 /** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */

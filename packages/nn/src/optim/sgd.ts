@@ -1,8 +1,8 @@
 /** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
-import { sign, type Tensor } from '@polygrad/core/functions';
+import { cast, less, sign, type Tensor } from '@polygrad/core/functions';
 import { checkFraction, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 export interface SGDOptions extends OptimizerOptions, MaximizeOptions {
   /** Share of the last step's direction that is kept (default 0). */
@@ -51,6 +51,10 @@ export class SGD extends Optimizer<SGDNames> {
   protected scalars(step: number, rate: number): Record<SGDNames, number> {
     const { momentum, weightDecay, dampening } = this.#options;
     return { rate, momentum, decay: weightDecay, fresh: step === 1 ? 1 : 1 - dampening };
+  }
+
+  protected override scalarsAt(step: Tensor): StepScalars<SGDNames> {
+    return { fresh: cast(less(1, step), step.dtype).mul(-this.#options.dampening).add(1) };
   }
 
   protected update(

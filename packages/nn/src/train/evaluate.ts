@@ -1,7 +1,8 @@
 /** evaluate: loss and metrics of a model over batches, with everything in evaluation mode and no gradients. */
-import { noGrad, scope, type Tensor, throttle } from '@polygrad/core/functions';
+import { noGrad, scope, type SmallFloat, type Tensor, throttle } from '@polygrad/core/functions';
 import { checkFunction, checkRequired, checkTensor, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
+import type { Runner } from '../precision/mixed.ts';
 import { type BatchSource, checkSource, passOf, toDevice } from './batch.ts';
 import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 
@@ -11,6 +12,8 @@ export type LossFunction = (prediction: Tensor, target: Tensor) => Tensor;
 export interface EvaluateOptions {
   readonly loss: LossFunction;
   readonly metrics?: Metrics;
+  /** Mixed precision, as in `autocast`. */
+  readonly precision?: SmallFloat;
 }
 
 /** Means over all rows. */
@@ -36,10 +39,12 @@ export interface Evaluation {
 export async function evaluate(model: Module, data: BatchSource, options: EvaluateOptions): Promise<Evaluation> {
   checkModule('evaluate', model);
   checkSource('evaluate', 'data', data);
-  checkRequired('evaluate', options, 'loss! metrics');
-  const { loss, metrics = {} } = options;
+  checkRequired('evaluate', options, 'loss! metrics precision');
+  const { loss, metrics = {}, precision } = options;
   checkFunction('evaluate', 'loss', loss);
   checkMetrics('evaluate', metrics);
+  const run: Runner =
+    precision === undefined ? (body) => body() : (await import('../precision/mixed.ts')).mixedRunner(precision);
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names], metrics);
   const modes = model.namedModules().map(([, module]) => [module, module.training] as const);
@@ -49,9 +54,11 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
       scope(() =>
         noGrad(() => {
           const { x, y, rows } = toDevice('evaluate', batch);
-          const prediction = model.forward(x);
+          const [prediction, value] = run(() => {
+            const found = model.forward(x);
+            return [found, loss(found, y)] as const;
+          });
           const scores = names.map((name) => scoresOf(metrics[name]!, prediction, y));
-          const value = loss(prediction, y);
           checkTensor('evaluate', 'result of loss', value);
           meter.add([value.mul(rows), ...scores], rows);
         }),

@@ -7,6 +7,7 @@ import {
   isTensor,
   noGrad,
   type ReadyProgress,
+  type SmallFloat,
   scope,
   stats,
   type Tensor,
@@ -17,6 +18,8 @@ import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnErr
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
+import type { GradScaler } from '../precision/grad-scaler.ts';
+import type { Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
@@ -47,6 +50,13 @@ export interface FitOptions {
   readonly readEvery?: number;
   /** Number of the first epoch: for going on with a training (default 0). */
   readonly firstEpoch?: number;
+  /**
+   * Mixed precision: forward pass and loss run in `autocast` (default: they do not). In float16 the loss is scaled, and steps whose gradients overflow are left
+   * out.
+   */
+  readonly precision?: SmallFloat;
+  /** Scales the loss, with `precision`: to keep its state (default: one of its own for float16, none for bfloat16). */
+  readonly scaler?: GradScaler;
   /** Ends the training with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -93,18 +103,30 @@ function trainStep(
   options: FitOptions,
   names: readonly string[],
   meter: Meter,
+  run: Runner,
+  scaler: GradScaler | null,
 ): void {
   scope(() => {
     const { x: given, y, rows } = toDevice('fit', batch);
     const [x, target] = noGrad(() => transformed(options.transforms ?? [], given, y));
-    const { value, grads, aux } = lossAndGrad(model, (): [Tensor, Tensor] => {
-      const prediction = model.forward(x);
-      return [options.loss(prediction, target), prediction];
+    const found = lossAndGrad(model, () => {
+      const [prediction, loss] = run(() => {
+        const made = model.forward(x);
+        return [made, options.loss(made, target)] as const;
+      });
+      return [scaler === null ? loss : scaler.scale(loss), { prediction, loss }] as const;
     });
-    const scores = names.map((name) => scoresOf(options.metrics![name]!, aux, y));
-    meter.add([value.mul(rows), ...scores], rows);
-    if (options.clipNorm !== undefined) clipGradNorm(grads, options.clipNorm);
-    options.optimizer.step(grads);
+    const { prediction, loss } = found.aux;
+    const scores = names.map((name) => scoresOf(options.metrics![name]!, prediction, y));
+    meter.add([loss.mul(rows), ...scores], rows);
+    const { optimizer, clipNorm } = options;
+    const grads = scaler === null ? found.grads : scaler.unscale(optimizer, found.grads);
+    if (clipNorm !== undefined) clipGradNorm(grads, clipNorm);
+    if (scaler === null) optimizer.step(grads);
+    else {
+      scaler.step(optimizer, grads);
+      scaler.update();
+    }
   });
 }
 
@@ -137,9 +159,9 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkRequired(
     'fit',
     options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch signal',
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch precision scaler signal',
   );
-  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, signal } = options;
+  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, precision, signal } = options;
   checkInteger('fit', 'epochs', epochs, 0);
   checkInteger('fit', 'readEvery', readEvery, 1);
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
@@ -156,6 +178,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
   if (signal !== undefined)
     checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
+  if (options.scaler !== undefined)
+    checkFits('fit', 'scaler', options.scaler, precision !== undefined, "left out without precision: 'float16'");
   const names = Object.keys(metrics);
   if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
   const callbacks = [...given, progress(options.progress ?? 'none')];
@@ -180,6 +204,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     ]);
   };
 
+  const mixed = precision === undefined ? null : await import('../precision/mixed.ts');
+  const run: Runner = mixed === null ? (body) => body() : mixed.mixedRunner(precision!);
+  const own = mixed === null || options.scaler !== undefined ? null : mixed.ownScaler(precision!);
+  const scaler = options.scaler ?? own;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
   const prepare = async (step: () => void): Promise<void> => {
@@ -201,7 +229,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
     for await (const batch of passOf(data, epoch)) {
       signal?.throwIfAborted();
-      const step = (): void => trainStep(model, batch, options, names, meter);
+      const step = (): void => trainStep(model, batch, options, names, meter, run, scaler);
       if (!prepared) await prepare(step);
       const { plansMade } = stats();
       step();
@@ -229,7 +257,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
       await tell(callbacks, 'onEpochBegin', epoch, control);
       const trained = await trainEpoch(epoch);
       let checked: Evaluation | null = null;
-      if (validation !== undefined) checked = await evaluate(model, validation, { loss: options.loss, metrics });
+      if (validation !== undefined)
+        checked = await evaluate(model, validation, { ...(precision && { precision }), loss: options.loss, metrics });
       const report: EpochReport = {
         epoch,
         ...trained,
@@ -240,6 +269,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     }
   } finally {
     meter.dispose();
+    own?.dispose();
     await tell(callbacks, 'onTrainEnd', control);
   }
   return { epochs: reports, stopped };

@@ -71,7 +71,7 @@ function withBias(op: string, result: Node, bias: Tensor | null | undefined, dty
     );
   }
   const added = p.add(sum, p.reshape(node, [node.shape[0]!, ...result.shape.slice(2).map(() => 1)]));
-  return p.cast(added, promoteTypes(op, dtype, bias.dtype));
+  return p.cast(added, promoteTypes(op, dtype, nodeOf(bias).dtype));
 }
 
 export interface ConvOptions {
@@ -274,7 +274,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
         [bias.shape],
       );
     const lifted = bias.shape.length === 1 ? p.reshape(bias, [features, 1, 1]) : bias;
-    const added = p.cast(p.add(sum, lifted), promoteTypes(op, input.dtype, options.bias.dtype));
+    const added = p.cast(p.add(sum, lifted), promoteTypes(op, input.dtype, nodeOf(options.bias).dtype));
     return wrap(fromChannelsFirst(added, layout));
   });
 }
