@@ -77,7 +77,9 @@ function checkFile(file: unknown, source: string): Json {
     const { id, content } = (isPlain(token) ? token : {}) as Json;
     if (!isId(id) || typeof content !== 'string') throw bad(`added token ${i} has no number or no content`);
   });
-  return file as Json;
+  // Parts that say nothing may be left out.
+  const nothing = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null, added_tokens: [] };
+  return { ...nothing, ...file };
 }
 
 /**
