@@ -173,7 +173,8 @@ describe('loadTokenizer', () => {
     expect(() => gpt2.decode('15' as never)).toThrow(DataError);
     for (const text of [null, 5, {}]) expect(() => gpt2.encode(text as never)).toThrow(DataError);
     const small = await loadTokenizer({ model });
-    expect(() => small.encode('abz')).toThrow(/token \d+ of the text is not in the vocabulary/);
+    // Without a token for unknown ones they are left out, as by the library in Rust.
+    expect([...small.encode('abz')]).toEqual([2]);
   });
 
   it('is not thrown off by damage: a tokenizer or a DataError, always', async () => {
