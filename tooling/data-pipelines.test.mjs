@@ -9,7 +9,7 @@ import {
   Dropout,
   Embedding,
   evaluate,
-  fit,
+  fit as fitModel,
   hostState,
   Linear,
   Module,
@@ -52,7 +52,7 @@ it('a table trains a model, and goes on bit for bit where it was cut off', async
   const [train, test] = parseCsv(csv).split([0.8, 0.2], { seed: 1 });
   const features = fitFeatures(train, { target: 'price' });
   const run = (all, options) =>
-    fit(all.model, batchesOf(train, features), { optimizer: all.optimizer, loss: mseLoss, ...options });
+    fitModel(all.model, batchesOf(train, features), { optimizer: all.optimizer, loss: mseLoss, ...options });
   seed(1);
   const whole = parts();
   const { epochs } = await run(whole, { epochs: 60 });
@@ -79,7 +79,7 @@ it('folds validate every row once', async () => {
   let rows = 0;
   for (const { train, validation } of Dataset.from(features.encode(frame)).folds(4, { seed: 2 })) {
     const { model, optimizer } = parts();
-    await fit(model, train.shuffle({ seed: 1 }).batch(8), { optimizer, loss: mseLoss, epochs: 1 });
+    await fitModel(model, train.shuffle({ seed: 1 }).batch(8), { optimizer, loss: mseLoss, epochs: 1 });
     rows += (await evaluate(model, validation.batch(8), { loss: mseLoss })).rows;
   }
   expect(rows).toBe(40);
@@ -100,7 +100,7 @@ it('windows of a text train a model of its letters', async () => {
   const optimizer = new Adam(model.parameters(), { lr: 0.2 });
   // Targets are one letter behind each: [rows, 6] as [rows * 6].
   const loss = (logits, y) => crossEntropy(logits, y.flatten());
-  const { epochs } = await fit(model, data, { optimizer, loss, epochs: 10 });
+  const { epochs } = await fitModel(model, data, { optimizer, loss, epochs: 10 });
   expect(epochs.at(-1).loss).toBeLessThan(0.1);
   const ids = keep(tensor(tokenizer.encode('abc')));
   const next = await model.forward(ids).argMax({ axis: 1 }).data();

@@ -24,12 +24,12 @@ export {
   type ScaledColumn,
   subset,
 } from './columns.ts';
-export type { Batched, CollateOptions, Padding } from './pipeline/collate.ts';
+export type { Batched, CollateOptions, RowPadding } from './pipeline/collate.ts';
 export {
   type BatchRowsOptions,
   type BucketOptions,
   Dataset,
-  type Fold,
+  type DataFold,
   type MapOptions,
   type ShuffleOptions,
   type SplitOptions,

@@ -15,7 +15,7 @@ import {
 import { checkFits, checkInteger, checkOptions, DataError, isPlain, shown } from '../errors.ts';
 
 /** How rows of different lengths become one array. */
-export interface Padding {
+export interface RowPadding {
   /** What is put behind a shorter row. Default 0. */
   readonly value?: number;
   /** The length of all rows (default: that of the longest row of the batch). */
@@ -30,7 +30,7 @@ export interface CollateOptions {
   /** Dtypes of columns by name. Numbers become float32, booleans bool, and bigints int64 otherwise. */
   readonly dtypes?: Readonly<Record<string, HostDType>>;
   /** Columns whose rows differ in length, by name: a number to put behind the shorter ones, or more choice. */
-  readonly pad?: Readonly<Record<string, number | Padding>>;
+  readonly pad?: Readonly<Record<string, number | RowPadding>>;
 }
 
 /** What `batch` makes of rows. */
@@ -176,7 +176,10 @@ function stacked(arrays: readonly HostArray[], name: string, dtype: HostDType, s
   return { dtype, shape: [arrays.length, ...shape], data };
 }
 
-function checkPadding(name: string, padding: number | Padding): Required<Omit<Padding, 'lengths' | 'to'>> & Padding {
+function checkPadding(
+  name: string,
+  padding: number | RowPadding,
+): Required<Omit<RowPadding, 'lengths' | 'to'>> & RowPadding {
   if (typeof padding === 'number') return { value: padding, multipleOf: 1 };
   checkOptions(op, padding, { value: 'number', to: 'number', multipleOf: 'number', lengths: 'string' });
   const { value = 0, multipleOf = 1, to } = padding;
@@ -186,7 +189,7 @@ function checkPadding(name: string, padding: number | Padding): Required<Omit<Pa
 }
 
 /** Rows padded along their first axis. */
-function padded(arrays: readonly HostArray[], name: string, dtype: HostDType, padding: number | Padding): HostArray {
+function padded(arrays: readonly HostArray[], name: string, dtype: HostDType, padding: number | RowPadding): HostArray {
   const { value, multipleOf, to } = checkPadding(name, padding);
   const rest = arrays[0]!.shape.slice(1);
   let longest = 0;

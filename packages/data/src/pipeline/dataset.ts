@@ -51,7 +51,7 @@ export interface SplitOptions {
 }
 
 /** One way to divide a data set: all folds but one, and that one. */
-export interface Fold<T> {
+export interface DataFold<T> {
   readonly train: Dataset<T>;
   readonly validation: Dataset<T>;
 }
@@ -457,7 +457,7 @@ export class Dataset<T> implements AsyncIterable<T> {
    * await folds[1]!.validation.toArray(); // [2]
    * folds[1]!.train.length; // 4
    */
-  folds(count: number, options: SplitOptions = {}): Fold<T>[] {
+  folds(count: number, options: SplitOptions = {}): DataFold<T>[] {
     const { length } = this.#numbered('folds', 'filter and fold in lists: Dataset.from(await data.toArray())');
     checkInteger('folds', 'count', count, 2, Math.max(2, length));
     checkOptions('folds', options, { seed: 'number', stratify: 'object' });
