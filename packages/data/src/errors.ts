@@ -92,6 +92,11 @@ export function checkFits(op: string, name: string, value: unknown, fits: boolea
   if (!fits) throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be ${wanted}`);
 }
 
+/** True for lists that somebody could have filled: empty ones of billions of places are walked for minutes. */
+export function isList(value: unknown): value is unknown[] {
+  return Array.isArray(value) && value.length <= mostRows;
+}
+
 /** Throws DataError `argument` unless a value is a function. */
 export function checkFunction(op: string, name: string, value: unknown): void {
   checkFits(op, name, value, typeof value === 'function', 'a function');

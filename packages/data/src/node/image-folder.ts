@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { HostArray } from '../arrays.ts';
-import { checkFits, checkOptions, DataError, reasonOf } from '../errors.ts';
+import { checkFits, checkOptions, DataError, reasonOf, isList } from '../errors.ts';
 import { decodeImage, type DecodeOptions } from '../pictures/decode.ts';
 import { Dataset } from '../pipeline/dataset.ts';
 
@@ -70,8 +70,8 @@ export async function imageFolder(path: string, options: ImageFolderOptions = {}
     concurrency: 'number',
   });
   const { extensions = ['.png', '.jpg', '.jpeg'], concurrency = 4, ...decoding } = options;
-  const isList = Array.isArray(extensions) && extensions.every((one) => typeof one === 'string');
-  checkFits('imageFolder', 'extensions', extensions, isList, 'a list of endings');
+  const isWanted = isList(extensions) && extensions.every((one) => typeof one === 'string');
+  checkFits('imageFolder', 'extensions', extensions, isWanted, 'a list of endings');
   const { folders } = await entriesOf(path);
   if (folders.length === 0)
     throw new DataError(

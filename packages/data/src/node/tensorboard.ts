@@ -8,7 +8,7 @@ import { appendFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { PbfWriter } from 'pbf';
-import { checkFits, checkInteger, checkOptions } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, isList } from '../errors.ts';
 import { maskedCrc32c } from './crc32c.ts';
 import type { EpochLog } from './logs.ts';
 import { makeFolder, unwritten } from './write.ts';
@@ -134,8 +134,8 @@ export class EventWriter {
 
   /** How the values of a step are spread, such as those of weights. @throws DataError `argument`, also for values that are not finite */
   histogram(tag: string, values: ArrayLike<number>, step: number): void {
-    const isList = Array.isArray(values) || (ArrayBuffer.isView(values) && !(values instanceof DataView));
-    checkFits(op, 'values', values, isList && values.length > 0, 'a list of numbers');
+    const isWanted = isList(values) || (ArrayBuffer.isView(values) && !(values instanceof DataView));
+    checkFits(op, 'values', values, isWanted && values.length > 0, 'a list of numbers');
     checkFits(op, 'values', values, Array.prototype.every.call(values, Number.isFinite), 'all finite');
     this.#value(tag, step, (message) =>
       message.writeMessage(5, (_, histogram) => writeHistogram(values, histogram), null),

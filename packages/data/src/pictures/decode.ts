@@ -5,7 +5,7 @@
  * Not the browser's own decoder: it changes colours by the screen's profile, and Node has none.
  */
 import { bytesOf, type HostArray } from '../arrays.ts';
-import { checkFits, checkOptions, DataError, reasonOf } from '../errors.ts';
+import { checkFits, checkOptions, DataError, reasonOf, isList } from '../errors.ts';
 import { checkSize, type Resizing, resizeImage } from './resize.ts';
 
 export interface DecodeOptions {
@@ -188,7 +188,7 @@ function checkImage(name: string, image: HostArray<'uint8'>): [number, number, n
   const { dtype, shape, data } = image ?? {};
   const isImage =
     dtype === 'uint8' &&
-    Array.isArray(shape) &&
+    isList(shape) &&
     shape.length === 3 &&
     data instanceof Uint8Array &&
     shape[0]! >= 1 &&

@@ -3,14 +3,14 @@
  * torchvision with `antialias`. On the device there is `interpolate`.
  */
 import { allocateHost, type HostArray } from '../arrays.ts';
-import { checkFits, checkInteger, checkOptions, DataError } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, DataError, isList } from '../errors.ts';
 
 /** 'nearest' takes pixels as they are, for maps of classes; 'bilinear' mixes them. */
 export type Resizing = 'nearest' | 'bilinear';
 
 /** Throws unless a size is one of an image. */
 export function checkSize(op: string, size: unknown): asserts size is readonly [number, number] {
-  checkFits(op, 'size', size, Array.isArray(size) && size.length === 2, '[height, width]');
+  checkFits(op, 'size', size, isList(size) && size.length === 2, '[height, width]');
   for (const extent of size as number[]) checkInteger(op, 'size', extent, 1, 2 ** 16);
 }
 
@@ -104,10 +104,7 @@ export function resizeImage<D extends 'uint8' | 'float32'>(
   checkSize('resizeImage', size);
   const { dtype, shape, data } = image ?? {};
   const isImage =
-    (dtype === 'uint8' || dtype === 'float32') &&
-    Array.isArray(shape) &&
-    shape.length === 3 &&
-    ArrayBuffer.isView(data);
+    (dtype === 'uint8' || dtype === 'float32') && isList(shape) && shape.length === 3 && ArrayBuffer.isView(data);
   checkFits('resizeImage', 'image', image, isImage, 'uint8 or float32 [channels, height, width]');
   const [channels, height, width] = shape as unknown as [number, number, number];
   if (channels * height * width !== data.length || data.length === 0)

@@ -12,7 +12,7 @@ import {
   sizeOf,
   wrongArray,
 } from '../arrays.ts';
-import { checkFits, checkInteger, checkOptions, DataError, isPlain, shown } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
 
 /** How rows of different lengths become one array. */
 export interface RowPadding {
@@ -71,7 +71,7 @@ export function isHostArray(value: unknown): value is HostArray {
   return (
     typeof value === 'object' &&
     value !== null &&
-    Array.isArray(array?.shape) &&
+    isList(array?.shape) &&
     ArrayBuffer.isView(array.data) &&
     typeof array.dtype === 'string'
   );
@@ -92,7 +92,7 @@ function mismatch(place: Place, text: string): DataError {
 /** A nested list of numbers as float32 of its shape. */
 function fromLists(list: readonly unknown[], place: Place): HostArray {
   const shape: number[] = [];
-  for (let at: unknown = list; Array.isArray(at); at = at[0]) {
+  for (let at: unknown = list; isList(at); at = at[0]) {
     shape.push(at.length);
     if (shape.length > mostAxes) throw mismatch(place, `is nested more than ${mostAxes} deep`);
   }
@@ -100,7 +100,7 @@ function fromLists(list: readonly unknown[], place: Place): HostArray {
   let next = 0;
   const visit = (value: unknown, axis: number): void => {
     if (axis < shape.length) {
-      if (!Array.isArray(value) || value.length !== shape[axis])
+      if (!isList(value) || value.length !== shape[axis])
         throw mismatch(
           place,
           `is a list whose parts differ in length or depth; its first parts have shape (${shape.join(', ')})`,
@@ -137,7 +137,7 @@ function arrayOf(value: unknown, place: Place): HostArray | undefined {
     const data = value as Uint8Array;
     return { dtype, shape: [data.length], data } as HostArray;
   }
-  return Array.isArray(value) ? fromLists(value, place) : undefined;
+  return isList(value) ? fromLists(value, place) : undefined;
 }
 
 const isWhole = (dtype: HostDType): boolean => !dtype.includes('float');
@@ -250,9 +250,9 @@ function column(values: readonly unknown[], name: string, options: CollateOption
 
 /** Lists of tuples: a row is a list whose parts are no numbers. */
 const isTuple = (value: unknown): value is readonly unknown[] =>
-  Array.isArray(value) && value.length > 0 && !value.every((part) => typeof part === 'number' || isNumbers(part));
+  isList(value) && value.length > 0 && !value.every((part) => typeof part === 'number' || isNumbers(part));
 const isNumbers = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((part) => typeof part === 'number' || Array.isArray(part));
+  isList(value) && value.every((part) => typeof part === 'number' || isList(part));
 
 /** Rows in one batch. @throws DataError `mismatch` for rows that do not go together */
 export function collate(rows: readonly unknown[], options: CollateOptions): unknown {
@@ -260,7 +260,7 @@ export function collate(rows: readonly unknown[], options: CollateOptions): unkn
   if (isTuple(first)) {
     const parts = first.map((_, part) =>
       rows.map((row, index) => {
-        if (!Array.isArray(row) || row.length !== first.length)
+        if (!isList(row) || row.length !== first.length)
           throw mismatch({ row: index, name: '' }, `is ${shown(row)}, row 0 a list of ${first.length}`);
         return row[part] as unknown;
       }),

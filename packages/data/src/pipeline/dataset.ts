@@ -6,7 +6,7 @@
  */
 import type { HostArray } from '../arrays.ts';
 import type { RowSource } from '../columns.ts';
-import { checkFits, checkFunction, checkInteger, checkOptions, DataError, mostRows } from '../errors.ts';
+import { checkFits, checkFunction, checkInteger, checkOptions, DataError, mostRows, isList } from '../errors.ts';
 import { RandomStream, shuffledIndices } from '../random.ts';
 import { aheadOf } from './ahead.ts';
 import { type Batched, checkCollate, type CollateOptions, collate } from './collate.ts';
@@ -69,7 +69,7 @@ const mostAhead = 2 ** 16;
  * const rows = Dataset.from([[1, 2], [3, 4], [5, 6]]).map(([x, y]) => ({ x: [x!], y: [y!] }));
  * const data = rows.shuffle({ seed: 1 }).batch(2);
  * data.length; // 2
- * for await (const { x } of data) console.log(x.shape.join()); //=> 2,1 1,1
+ * (await data.map(({ x }) => x.shape.join()).toArray()).join(' '); // '2,1 1,1'
  */
 export class Dataset<T> implements AsyncIterable<T> {
   readonly #plan: Plan<T>;
@@ -238,7 +238,7 @@ export class Dataset<T> implements AsyncIterable<T> {
    * @example
    * const texts = Dataset.from(['a', 'abcdef', 'ab', 'abcde']).map((text) => ({ x: Array.from(text, (c) => c.charCodeAt(0)) }));
    * const data = texts.bucket({ length: ({ x }) => x.length, boundaries: [4], batchSize: 2, pad: { x: 0 } });
-   * for await (const { x } of data) console.log(x.shape.join()); //=> 2,2 2,6
+   * (await data.map(({ x }) => x.shape.join()).toArray()).join(' '); // '2,2 2,6'
    */
   bucket(options: BucketOptions<T>): Dataset<Batched<T>> {
     const types = {
@@ -254,11 +254,9 @@ export class Dataset<T> implements AsyncIterable<T> {
     const { length, boundaries, batchSize, dropLast = false } = options;
     checkFunction('bucket', 'length', length);
     const ascends =
-      Array.isArray(boundaries) && boundaries.every((to, i) => Number.isFinite(to) && to > (boundaries[i - 1] ?? 0));
+      isList(boundaries) && boundaries.every((to, i) => Number.isFinite(to) && to > (boundaries[i - 1] ?? 0));
     checkFits('bucket', 'boundaries', boundaries, ascends, 'a list of ascending lengths');
-    const sizes = Array.isArray(batchSize)
-      ? (batchSize as number[])
-      : [...boundaries, 0].map(() => batchSize as number);
+    const sizes = isList(batchSize) ? (batchSize as number[]) : [...boundaries, 0].map(() => batchSize as number);
     if (sizes.length !== boundaries.length + 1)
       throw new DataError(
         'argument',

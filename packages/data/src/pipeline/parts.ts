@@ -1,5 +1,5 @@
 /** Which rows go to which part when a data set is divided: shares to numbers of rows, random orders, and classes dealt out evenly. */
-import { checkFits, checkInteger, DataError, shown } from '../errors.ts';
+import { checkFits, checkInteger, DataError, shown, isList } from '../errors.ts';
 import { shuffledIndices } from '../random.ts';
 
 interface PartsOptions {
@@ -9,9 +9,9 @@ interface PartsOptions {
 
 /** Rows of each part: the first parts get what does not divide evenly, as in scikit-learn's KFold. */
 function countsOf(op: string, length: number, shares: readonly number[]): number[] {
-  const isList =
-    Array.isArray(shares) && shares.length > 0 && shares.every((share) => typeof share === 'number' && share >= 0);
-  checkFits(op, 'shares', shares, isList, 'a list of fractions, or of numbers of items');
+  const isWanted =
+    isList(shares) && shares.length > 0 && shares.every((share) => typeof share === 'number' && share >= 0);
+  checkFits(op, 'shares', shares, isWanted, 'a list of fractions, or of numbers of items');
   const total = shares.reduce((sum, share) => sum + share, 0);
   if (shares.every(Number.isInteger) && total === length) return [...shares];
   if (Math.abs(total - 1) > 1e-9)
@@ -34,8 +34,8 @@ function countsOf(op: string, length: number, shares: readonly number[]): number
 
 /** Rows in an order in which those of a class are neighbours, the classes in the order they are first met. */
 function byClass(op: string, order: Uint32Array, classes: ArrayLike<number | string>): Uint32Array {
-  const isList = typeof classes === 'object' && classes !== null && classes.length === order.length;
-  if (!isList)
+  const isWanted = typeof classes === 'object' && classes !== null && classes.length === order.length;
+  if (!isWanted)
     throw new DataError(
       'argument',
       'stratify',

@@ -1,6 +1,6 @@
 /** Where items come from: lists, columns in memory, anything that can be iterated, streams, and functions that open one of these. */
 import type { RowSource } from '../columns.ts';
-import { checkFits, DataError } from '../errors.ts';
+import { checkFits, DataError, isList } from '../errors.ts';
 import { type Plan, rowsOf } from './pass.ts';
 
 /** Items in order: any iterable, and the streams of pages and of Node. */
@@ -77,7 +77,7 @@ export function planOf<T>(source: DatasetSource<T>): Plan<T> {
     };
     return { length: undefined, items };
   }
-  if (Array.isArray(source)) {
+  if (isList(source)) {
     const list = source as readonly T[];
     return {
       length: list.length,

@@ -1,5 +1,5 @@
 /** Comma-separated values as typed columns: names from the first line, types from the values. */
-import { checkFits, checkOptions, DataError, isPlain } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isPlain, isList } from '../errors.ts';
 import { Dataset } from '../pipeline/dataset.ts';
 import { TextReader, type TextChunks, wholeText } from './chunks.ts';
 import { type CsvRecord, CsvReader } from './csv-records.ts';
@@ -34,7 +34,7 @@ interface Settings {
 const optionTypes = { delimiter: 'string', header: 'any', types: 'object', missing: 'any', source: 'string' } as const;
 
 const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((text) => typeof text === 'string');
+  isList(value) && value.every((text) => typeof text === 'string');
 
 function settingsOf(op: string, options: CsvOptions): Settings {
   const { delimiter = ',', header = true, types = {}, missing = defaultMissing, source = 'CSV' } = options;

@@ -5,7 +5,7 @@
  */
 import type { HostArray } from '../arrays.ts';
 import { type MemoryDataset, memoryDataset } from '../columns.ts';
-import { checkFits, checkOptions, DataError, isPlain, shown } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
 import { DataFrame, type FrameColumn, type Row } from './frame.ts';
 import { meanAndStd } from './normalizer.ts';
 
@@ -107,7 +107,7 @@ export class FeatureEncoder {
     checkFits(op, 'missing', missing, missing === 'error' || missing === 'mean', "'error' or 'mean'");
     checkFits(op, 'unknown', unknown, unknown === 'error' || unknown === 'zeros', "'error' or 'zeros'");
     const names = options.inputs ?? frame.names.filter((name) => name !== target);
-    checkFits(op, 'inputs', names, Array.isArray(names) && names.length > 0, 'a list of names of columns');
+    checkFits(op, 'inputs', names, isList(names) && names.length > 0, 'a list of names of columns');
     if (target !== undefined && names.includes(target))
       throw new DataError(
         'argument',
@@ -136,15 +136,15 @@ export class FeatureEncoder {
       isText(input.name) &&
       (input.type === 'bool' ||
         (input.type === 'text' &&
-          Array.isArray(input.categories) &&
+          isList(input.categories) &&
           input.categories.every((one) => one === null || isText(one))) ||
         (input.type === 'number' && [input.mean, input.std, input.filler ?? 0].every(Number.isFinite)));
     const isTarget =
       target === null ||
       (isPlain(target) &&
         isText(target?.name) &&
-        (target?.classes === null || (Array.isArray(target?.classes) && target.classes.every(isText))));
-    if (!Array.isArray(inputs) || !inputs.every(isInput) || !isTarget || (unknown !== 'error' && unknown !== 'zeros'))
+        (target?.classes === null || (isList(target?.classes) && target.classes.every(isText))));
+    if (!isList(inputs) || !inputs.every(isInput) || !isTarget || (unknown !== 'error' && unknown !== 'zeros'))
       throw bad;
     return new FeatureEncoder({ inputs, target: target!, unknown });
   }

@@ -1,5 +1,5 @@
 /** Tables of typed columns in memory: what CSV and JSON lines become before they are numbers of a model. */
-import { checkInteger, checkOptions, DataError, isPlain, shown } from '../errors.ts';
+import { checkInteger, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
 import { Dataset, type SplitOptions } from '../pipeline/dataset.ts';
 import { partsOf } from '../pipeline/parts.ts';
 
@@ -110,7 +110,7 @@ export class DataFrame {
   static fromRows(rows: readonly object[]): DataFrame {
     const bad = (row: number, text: string): DataError =>
       new DataError('mismatch', `row ${row}`, `[DataFrame] row ${row} ${text}`);
-    if (!Array.isArray(rows))
+    if (!isList(rows))
       throw new DataError('argument', 'rows', `[DataFrame] rows are ${shown(rows)}; give a list of objects`);
     rows.forEach((row: unknown, i) => {
       if (!isPlain(row)) throw bad(i, `is ${shown(row)}; rows are objects`);

@@ -1,6 +1,6 @@
 /** Normalisation fitted on training data: mean 0 and deviation 1 of each element, each channel, or all elements of a column of arrays. */
 import type { HostArray } from '../arrays.ts';
-import { checkFits, checkFunction, checkOptions, DataError, isPlain, shown } from '../errors.ts';
+import { checkFits, checkFunction, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
 import { isHostArray } from '../pipeline/collate.ts';
 
 /** Mean and deviation (of all values, not of a sample) in float64; a deviation of 0 becomes 1. Source: Welford (1962). */
@@ -31,7 +31,7 @@ type Per = NonNullable<NormalizerOptions['per']>;
 /** A row's values, and how many of them stand behind each other for one mean. */
 function valuesOf(row: unknown, per: Per): { values: ArrayLike<number>; shape: readonly number[]; groups: number } {
   const array = isHostArray(row) ? row : undefined;
-  const list = ArrayBuffer.isView(row) || Array.isArray(row) ? (row as unknown as ArrayLike<number>) : undefined;
+  const list = ArrayBuffer.isView(row) || isList(row) ? (row as unknown as ArrayLike<number>) : undefined;
   const values = typeof row === 'number' ? [row] : ((array?.data as ArrayLike<number> | undefined) ?? list);
   const isFloat = array === undefined || !/float16|int64/.test(array.dtype);
   if (values === undefined || !isFloat || (values.length > 0 && typeof values[0] !== 'number'))
@@ -62,13 +62,13 @@ export class Normalizer {
   /** @throws DataError `argument` for means and deviations that differ in number, and deviations of 0 */
   constructor(per: Per, mean: ArrayLike<number>, std: ArrayLike<number>) {
     checkFits(op, 'per', per, ['element', 'channel', 'all'].includes(per), "'element', 'channel' or 'all'");
-    const isList = (value: unknown): boolean => Array.isArray(value) || value instanceof Float64Array;
-    checkFits(op, 'mean', mean, isList(mean), 'a list of numbers');
+    const isWanted = (value: unknown): boolean => isList(value) || value instanceof Float64Array;
+    checkFits(op, 'mean', mean, isWanted(mean), 'a list of numbers');
     checkFits(
       op,
       'std',
       std,
-      isList(std) && std.length === mean.length,
+      isWanted(std) && std.length === mean.length,
       `a list of ${mean.length} numbers, as many as means`,
     );
     this.per = per;

@@ -1,5 +1,5 @@
 /** A token for every letter: the smallest tokenizer, for small models of text. */
-import { checkFits, checkOptions, DataError, isPlain } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isPlain, isList } from '../errors.ts';
 import { checkId, listOf } from './tokenizer.ts';
 
 const op = 'CharTokenizer';
@@ -28,12 +28,12 @@ export class CharTokenizer {
     checkOptions(op, options, { unknown: 'string' });
     const { unknown = null } = options;
     const isLetter = (letter: unknown): boolean => typeof letter === 'string' && [...letter].length === 1;
-    const isList = Array.isArray(letters) && letters.length > 0 && letters.every(isLetter);
+    const isWanted = isList(letters) && letters.length > 0 && letters.every(isLetter);
     checkFits(
       op,
       'letters',
       letters,
-      isList && new Set(letters).size === letters.length,
+      isWanted && new Set(letters).size === letters.length,
       'a list of different letters',
     );
     checkFits(op, 'unknown', unknown, unknown === null || letters.includes(unknown), 'one of the letters');

@@ -2,7 +2,7 @@
  * Tokenizers: text to the numbers of tokens and back. Files of Hugging Face's format (`tokenizer.json`) are read by its own library
  * `@huggingface/tokenizers`, in JavaScript alone, which is loaded with the first of them; this file checks what a damaged one would break.
  */
-import { checkFits, checkInteger, checkOptions, DataError, isPlain, reasonOf, shown } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, DataError, isPlain, reasonOf, shown, isList } from '../errors.ts';
 import { parsedJson, wholeText } from '../tables/chunks.ts';
 
 /** What is used of the library; its own types do not resolve in Node's way. */
@@ -46,9 +46,9 @@ function checkFile(file: unknown, source: string): Json {
   if (!kinds.includes(type as string)) throw bad(`its model is ${shown(type)}; BPE, WordPiece and Unigram are read`);
   const isId = (id: unknown): id is number =>
     Number.isInteger(id) && (id as number) >= 0 && (id as number) < mostTokens;
-  if (Array.isArray(vocab)) {
+  if (isList(vocab)) {
     const stray = vocab.findIndex(
-      (entry) => !Array.isArray(entry) || typeof entry[0] !== 'string' || typeof entry[1] !== 'number',
+      (entry) => !isList(entry) || typeof entry[0] !== 'string' || typeof entry[1] !== 'number',
     );
     if (stray >= 0) throw bad(`entry ${stray} of its vocabulary is no token with a score`);
   } else {
@@ -62,9 +62,9 @@ function checkFile(file: unknown, source: string): Json {
     }
   }
   if (type === 'BPE' || merges !== undefined) {
-    if (!Array.isArray(merges)) throw bad('its model has no merges');
+    if (!isList(merges)) throw bad('its model has no merges');
     merges.forEach((merge: unknown, i) => {
-      const parts: unknown[] = typeof merge === 'string' ? merge.split(' ') : Array.isArray(merge) ? merge : [];
+      const parts: unknown[] = typeof merge === 'string' ? merge.split(' ') : isList(merge) ? merge : [];
       const isPair = parts.length === 2 && parts.every((part) => typeof part === 'string' && part !== '');
       if (!isPair) throw bad(`merge ${i} is ${shown(merge)}, not two tokens`);
       const result = parts.join('');
@@ -72,7 +72,7 @@ function checkFile(file: unknown, source: string): Json {
         throw bad(`merge ${i} makes '${result}', which the vocabulary lacks`);
     });
   }
-  if (!Array.isArray(added)) throw bad('its added_tokens are no list');
+  if (!isList(added)) throw bad('its added_tokens are no list');
   added.forEach((token: unknown, i) => {
     const { id, content } = (isPlain(token) ? token : {}) as Json;
     if (!isId(id) || typeof content !== 'string') throw bad(`added token ${i} has no number or no content`);
@@ -157,8 +157,8 @@ export class Tokenizer {
 
 /** Numbers in a list, of anything like one. */
 export function listOf(ids: ArrayLike<number>): number[] {
-  const isList = Array.isArray(ids) || (ArrayBuffer.isView(ids) && !(ids instanceof DataView));
-  checkFits(op, 'ids', ids, isList, 'a list of numbers, or an Int32Array');
+  const isWanted = isList(ids) || (ArrayBuffer.isView(ids) && !(ids instanceof DataView));
+  checkFits(op, 'ids', ids, isWanted, 'a list of numbers, or an Int32Array');
   return Array.from(ids, Number);
 }
 

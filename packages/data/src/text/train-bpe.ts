@@ -6,7 +6,7 @@
  * models are unsupervised multitask learners" (2019). Order of equals and of numbers: the trainer of Hugging Face's `tokenizers`.
  */
 import TinyQueue from 'tinyqueue';
-import { checkFits, checkInteger, checkOptions } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, isList } from '../errors.ts';
 
 export interface TrainBpeOptions {
   /** Tokens in all: 256 bytes, the special ones, and as many merges as fit or are found. */
@@ -138,8 +138,7 @@ export function trainBpe(texts: string | Iterable<string>, options: TrainBpeOpti
     typeof texts === 'string' || (typeof texts === 'object' && texts !== null && Symbol.iterator in texts);
   checkFits(op, 'texts', texts, isTexts, 'a text, or an iterable of texts');
   const { vocabSize, specialTokens = [], minFrequency = 2 } = options;
-  const isSpecial =
-    Array.isArray(specialTokens) && specialTokens.every((token) => typeof token === 'string' && token !== '');
+  const isSpecial = isList(specialTokens) && specialTokens.every((token) => typeof token === 'string' && token !== '');
   checkFits(op, 'specialTokens', specialTokens, isSpecial, 'a list of texts');
   const letters = byteLetters().sort((a, b) => a.charCodeAt(0) - b.charCodeAt(0));
   const tokens = [...new Set([...specialTokens, ...letters])];
