@@ -3,6 +3,9 @@
  *
  * Every name of every entry is here: what makes an object of it, or that it gives none of the library's own.
  */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import * as autoDetect from '@polygrad/auto-detect';
@@ -64,7 +67,8 @@ const plain = new Set(
     'cosineDecay epochLine exponentialDecay fanInUniform fansOf gainOf isModule kaimingNormal kaimingUniform multiStepDecay normalInit',
     'oneCycle onesInit parameter polynomialDecay progress roleOf snapshot stepDecay uniformInit xavierNormal xavierUniform zerosInit',
     'confusionMatrix f1Score meanIoU precision recall topKAccuracy auc perplexity meanAbsoluteError meanSquaredError r2Score',
-    'cutout mixup randomAffine randomCrop randomFlip',
+    'cutout mixup randomAffine randomCrop randomFlip classWeights rateMonitor',
+    'csvFile jsonLinesFile readCsv readJsonLines parseJsonLines encodePng imageFolder tensorBoard workerPool',
     'getRandomState encodeCheckpoint restoreCheckpoint checkpoints loadModel saveModel csvLog jsonLinesLog writeWhole',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
     'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
@@ -74,7 +78,12 @@ const plain = new Set(
 );
 
 /** Plain data of the user's size: arrays by name, which programs read. */
-const data_ = new Set(['decodeCheckpoint', 'decodeSafetensors', 'hostState', 'parseIdx', 'readIdxHeader']);
+const data_ = new Set(
+  [
+    'decodeCheckpoint decodeSafetensors hostState parseIdx readIdxHeader',
+    'decodeImage resizeImage trainBpe CharTokenizer Normalizer fitNormalizer FeatureEncoder fitFeatures',
+  ].flatMap((names) => names.split(' ')),
+);
 
 const host = (dtype, shape, values) => ({ dtype, shape, data: values });
 const dataset = () => data.memoryDataset({ x: { array: host('float32', [20_000, 3], new Float32Array(60_000)) } });
@@ -207,6 +216,15 @@ const makers = {
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
+  Dataset: () => data.Dataset.from(dataset()).shuffle().batch(32),
+  tokenWindows: () => data.tokenWindows(new Int32Array(100_000), { length: 10 }),
+  csvRows: () => data.csvRows(() => ['x\n1\n']),
+  jsonLines: () => data.jsonLines(() => ['1\n']),
+  parseCsv: () => data.parseCsv(`x,y\n${'1,a\n'.repeat(5000)}`),
+  DataFrame: () => data.DataFrame.fromRows(Array.from({ length: 5000 }, (_, x) => ({ x }))),
+  loadTokenizer: () => data.loadTokenizer(data.trainBpe('a text', { vocabSize: 256 })),
+  Tokenizer: () => data.loadTokenizer(data.trainBpe('a text', { vocabSize: 256 })),
+  EventWriter: () => dataNode.EventWriter.open(mkdtempSync(join(tmpdir(), 'polygrad-shown-'))),
   batches: () => data.batches(dataset(), { batchSize: 32, shuffle: true }),
   'an epoch of batches': () => data.batches(dataset(), { batchSize: 32 }).epoch(0),
   imageDataset: () => data.imageDataset(...images()),

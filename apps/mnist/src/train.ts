@@ -1,7 +1,7 @@
 /** The job: data, network, training with a test after every epoch, results. */
 import { seed } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
-import { batches, type Dataset, encodeSafetensors, subset } from '@polygrad/data';
+import { batches, type RowSource, encodeSafetensors, subset } from '@polygrad/data';
 import { loadIdxFolder, loadMnist, type MnistSplits } from '@polygrad/data/node';
 import { Adam, accuracy, type Callback, crossEntropy, type EpochReport, fit, hostState, progress } from '@polygrad/nn';
 import { chooseEngine } from './engine.ts';
@@ -28,7 +28,7 @@ export interface EpochSummary {
   readonly seconds: number;
 }
 
-type Images = Dataset<'x' | 'y'>;
+type Images = RowSource<'x' | 'y'>;
 
 const TEST_BATCH = 500;
 const READ_EVERY = 50;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { batches } from './batches.ts';
-import { type Batch, type Dataset, memoryDataset, subset } from './dataset.ts';
+import { type Batch, type RowSource, memoryDataset, subset } from './columns.ts';
 import { DataError } from './errors.ts';
 
 /** Rows 0 .. size - 1, each holding its own number twice. */
-function numbered(size: number): Dataset<'row'> {
+function numbered(size: number): RowSource<'row'> {
   const data = Float32Array.from({ length: size * 2 }, (_, index) => index >> 1);
   return memoryDataset({ row: { array: { dtype: 'float32', shape: [size, 2], data } } });
 }
@@ -66,7 +66,7 @@ describe('batches', () => {
   it('makes ready as many batches as prefetch says, and no more', async () => {
     const inner = numbered(100);
     let made = 0;
-    const counting: Dataset<'row'> = {
+    const counting: RowSource<'row'> = {
       ...inner,
       gather: async (order, start, end) => {
         made++;
@@ -87,7 +87,7 @@ describe('batches', () => {
 
   it('passes a failure on at its own batch, and ends there', async () => {
     const inner = numbered(10);
-    const failing: Dataset<'row'> = {
+    const failing: RowSource<'row'> = {
       ...inner,
       gather: async (order, start, end) => {
         if (start >= 4) throw new Error(`row ${start}`);

@@ -4,7 +4,7 @@
  * The order of epoch `n` depends on the seed and on `n` alone. Batches are host arrays; putting them on a device is
  * the training loop's business.
  */
-import type { Batch, Dataset } from './dataset.ts';
+import type { Batch, RowSource } from './columns.ts';
 import { checkInteger, checkOptions, mostRows } from './errors.ts';
 import { shuffledIndices } from './random.ts';
 
@@ -38,7 +38,7 @@ export interface Batches<Names extends string = string> extends AsyncIterable<Ba
 }
 
 class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch<Names>> {
-  readonly #dataset: Dataset<Names>;
+  readonly #dataset: RowSource<Names>;
   readonly #order: Uint32Array;
   readonly #batchSize: number;
   readonly #rows: number;
@@ -50,7 +50,7 @@ class EpochIterator<Names extends string> implements AsyncIterableIterator<Batch
   #given: Batch<Names> | undefined;
   #spare: Batch<Names>[] = [];
 
-  constructor(dataset: Dataset<Names>, order: Uint32Array, rows: number, options: Required<BatchOptions>) {
+  constructor(dataset: RowSource<Names>, order: Uint32Array, rows: number, options: Required<BatchOptions>) {
     this.#dataset = dataset;
     this.#order = order;
     this.#rows = rows;
@@ -122,7 +122,7 @@ const optionTypes = {
  * loader.length; // 2
  * for await (const batch of loader) console.log(batch.x.shape); //=> [ 4, 2 ]
  */
-export function batches<Names extends string>(dataset: Dataset<Names>, options: BatchOptions): Batches<Names> {
+export function batches<Names extends string>(dataset: RowSource<Names>, options: BatchOptions): Batches<Names> {
   checkOptions('batches', options, optionTypes);
   const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1, reuse = false } = options;
   const settings = { batchSize, shuffle, seed, dropLast, prefetch, reuse };

@@ -70,24 +70,45 @@ export function checkInteger(
   throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be an integer ${limit}`);
 }
 
+/** What an option may be; `any` is checked by whoever reads it. */
+export type OptionType = 'number' | 'boolean' | 'string' | 'function' | 'object' | 'any';
+
 /** Throws DataError `argument` unless options are an object whose names are known, with values of the types given. */
-export function checkOptions(
-  op: string,
-  options: unknown,
-  types: Readonly<Record<string, 'number' | 'boolean'>>,
-): void {
+export function checkOptions(op: string, options: unknown, types: Readonly<Record<string, OptionType>>): void {
   const known = `known are ${Object.keys(types).join(', ')}`;
   if (!isPlain(options))
     throw new DataError('argument', 'options', `[${op}] bad options: ${shown(options)}; must be an object, ${known}`);
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(types, name)) throw new DataError('argument', name, `[${op}] no option '${name}'; ${known}`);
-    if (value !== undefined && typeof value !== types[name])
-      throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be a ${types[name]}`);
+    const type = types[name]!;
+    if (value === undefined || type === 'any' || (typeof value === type && value !== null)) continue;
+    const article = type === 'object' ? 'an' : 'a';
+    throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be ${article} ${type}`);
   }
 }
 
+/** Throws DataError `argument` naming the value, and what is wanted in words, unless it fits. */
+export function checkFits(op: string, name: string, value: unknown, fits: boolean, wanted: string): void {
+  if (!fits) throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be ${wanted}`);
+}
+
+/** True for lists that somebody could have filled: empty ones of billions of places are walked for minutes. */
+export function isList(value: unknown): value is unknown[] {
+  return Array.isArray(value) && value.length <= mostRows;
+}
+
+/** Throws DataError `argument` unless a value is a function. */
+export function checkFunction(op: string, name: string, value: unknown): void {
+  checkFits(op, name, value, typeof value === 'function', 'a function');
+}
+
+/** The text of anything thrown, for messages that say what a library said. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : shown(error);
+}
+
 /** True for plain objects, of this or another frame: a Map or a Date holds no options. */
-function isPlain(value: unknown): value is object {
+export function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

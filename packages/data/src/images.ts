@@ -3,7 +3,7 @@
  * against each other. Where the bytes come from is node/mnist.ts (or a fetch, in a browser).
  */
 import type { HostArray } from './arrays.ts';
-import { type MemoryDataset, memoryDataset } from './dataset.ts';
+import { type MemoryDataset, memoryDataset } from './columns.ts';
 import { checkOptions, DataError } from './errors.ts';
 import { parseIdx } from './idx.ts';
 

@@ -16,14 +16,37 @@ export {
 export {
   type Batch,
   type Column,
-  type Dataset,
+  type RowSource,
   type LabelColumn,
   type MemoryDataset,
   memoryDataset,
   type PlainColumn,
   type ScaledColumn,
   subset,
-} from './dataset.ts';
+} from './columns.ts';
+export type { Batched, CollateOptions, RowPadding } from './pipeline/collate.ts';
+export {
+  type BatchRowsOptions,
+  type BucketOptions,
+  Dataset,
+  type DataFold,
+  type MapOptions,
+  type ShuffleOptions,
+  type SplitOptions,
+} from './pipeline/dataset.ts';
+export type { DatasetSource, Iterated } from './pipeline/source.ts';
+export { decodeImage, type DecodeOptions, encodePng } from './pictures/decode.ts';
+export { type Resizing, resizeImage } from './pictures/resize.ts';
+export type { TextChunks } from './tables/chunks.ts';
+export { type CsvOptions, csvRows, type CsvStreamOptions, parseCsv } from './tables/csv.ts';
+export { FeatureEncoder, type FeatureOptions, fitFeatures } from './tables/features.ts';
+export { type ColumnType, DataFrame, type FrameColumn, type Row } from './tables/frame.ts';
+export { jsonLines, type JsonLinesOptions, parseJsonLines } from './tables/json-lines.ts';
+export { fitNormalizer, Normalizer, type NormalizerOptions } from './tables/normalizer.ts';
+export { CharTokenizer } from './text/char-tokenizer.ts';
+export { type DecodeTextOptions, type EncodeOptions, loadTokenizer, Tokenizer } from './text/tokenizer.ts';
+export { trainBpe, type TrainBpeOptions, type TokenizerFile } from './text/train-bpe.ts';
+export { type TokenWindow, tokenWindows, type TokenWindowsOptions } from './text/windows.ts';
 export { DataError, type DataErrorCode, isDataError } from './errors.ts';
 export { encodeIdx, type IdxDType, type IdxHeader, parseIdx, readIdxHeader } from './idx.ts';
 export { type ImageDataset, type ImageOptions, imageDataset, imageDatasetFromIdx, pixelStatistics } from './images.ts';

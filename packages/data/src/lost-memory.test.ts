@@ -1,7 +1,7 @@
 /** Views whose ArrayBuffer was detached or shrunk say that they are empty: refused, whichever way they come in. */
 import { expect, it } from 'vitest';
 import { encodeIdx, parseIdx, readIdxHeader } from './idx.ts';
-import { memoryDataset } from './dataset.ts';
+import { memoryDataset } from './columns.ts';
 import { decodeSafetensors, encodeSafetensors } from './safetensors.ts';
 
 /** The view after its memory went elsewhere. */

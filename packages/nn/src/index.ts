@@ -322,6 +322,7 @@ export {
 } from './train/augment.ts';
 export type { BatchSequence, BatchSource, TrainBatch } from './train/batch.ts';
 export { type Callback, type EpochReport, earlyStopping, type LoopControl, type StepReport } from './train/callback.ts';
+export { type ClassWeightsOptions, classWeights } from './train/class-weights.ts';
 export { type EvaluateOptions, type Evaluation, evaluate, type LossFunction } from './train/evaluate.ts';
 export { type FitOptions, fit, type History } from './train/fit.ts';
 export { accuracy, Meter, type Metric, type Metrics } from './train/meter.ts';
@@ -338,6 +339,12 @@ export {
 export { type AucOptions, auc, type PerplexityOptions, perplexity } from './train/metrics/curves.ts';
 export { meanAbsoluteError, meanSquaredError, r2Score } from './train/metrics/regression.ts';
 export { type SummedMetric, Tally } from './train/metrics/summed.ts';
+export {
+  type RateMonitor,
+  type RateMonitorOptions,
+  type RatePoint,
+  rateMonitor,
+} from './train/rate-monitor.ts';
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
 export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';
 export { Replicated, replicate } from './train/replicate.ts';

@@ -35,6 +35,8 @@ const calls: Readonly<Record<string, [call: (options: never) => unknown, wrong: 
   kaimingUniform: [(o) => nn.kaimingUniform(o), 'modes', 'mode'],
   kaimingNormal: [(o) => nn.kaimingNormal(o), 'nonlinear', 'nonlinearity'],
   earlyStopping: [(o) => nn.earlyStopping(o), 'min_delta', 'minDelta'],
+  classWeights: [(o) => nn.classWeights([0, 1], o), 'numClasses', 'classes'],
+  rateMonitor: [(o) => nn.rateMonitor({ currentRate: 1 }, o), 'evry', 'every'],
   loadStateDict: [(o) => new nn.Linear(1, 1).loadStateDict({}, o), 'stricts', 'strict'],
 };
 

@@ -170,6 +170,8 @@ const calls: Readonly<Record<string, () => Prepared | Promise<Prepared>>> = {
   },
   earlyStopping: () => [nn.earlyStopping as Call, [{}]],
   progress: () => [nn.progress as Call, ['none']],
+  rateMonitor: () => [nn.rateMonitor as Call, [{ currentRate: 1 }, { every: 1 }]],
+  classWeights: () => [nn.classWeights as Call, [[0, 1, 1], { classes: 2 }]],
   fit: training,
   'fit batch': () => {
     const [, [m, , options]] = training();

@@ -1,12 +1,12 @@
 /** The confusion matrix of a model over a data set. */
 import { argMax, noGrad, scope, tensor } from '@polygrad/core';
-import { batches, type Dataset } from '@polygrad/data';
+import { batches, type RowSource } from '@polygrad/data';
 import type { Module } from '@polygrad/nn';
 
 /** `counts[label][prediction]` over all rows of the data set. */
 export async function confusionMatrix(
   model: Module,
-  data: Dataset<'x' | 'y'>,
+  data: RowSource<'x' | 'y'>,
   classes: number,
   batchSize: number,
 ): Promise<number[][]> {

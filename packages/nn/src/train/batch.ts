@@ -18,7 +18,7 @@ export type BatchSequence = Iterable<TrainBatch> | AsyncIterable<TrainBatch>;
 /** A source of passes: `epoch(n)` where it has that, otherwise itself, iterated again for every pass. */
 export type BatchSource = BatchSequence & {
   /** Batches in a pass, if known; for progress. */
-  readonly length?: number;
+  readonly length?: number | undefined;
   epoch?(number: number): BatchSequence;
 };
 
@@ -36,7 +36,7 @@ export function passOf(source: BatchSource, number: number): BatchSequence {
 
 /** Number of batches in a pass, if the source knows. */
 export function lengthOf(source: BatchSource): number | undefined {
-  return typeof source.length === 'number' ? source.length : undefined;
+  return typeof source.length === 'number' && Number.isFinite(source.length) ? source.length : undefined;
 }
 
 /** A batch on the device. Tensors pass through; arrays are uploaded and belong to the scope that is open. */

@@ -42,7 +42,7 @@ export type Column = PlainColumn | ScaledColumn | LabelColumn;
 export type Batch<Names extends string = string> = { readonly [Name in Names]: HostArray };
 
 /** Anything rows can be asked of. `gather` may answer later (files, network), batches.ts waits and prefetches. */
-export interface Dataset<Names extends string = string> {
+export interface RowSource<Names extends string = string> {
   /** Number of rows. */
   readonly size: number;
   readonly columns: readonly Names[];
@@ -54,7 +54,7 @@ export interface Dataset<Names extends string = string> {
 }
 
 /** A data set whose rows are in memory: `gather` answers at once. */
-export interface MemoryDataset<Names extends string = string> extends Dataset<Names> {
+export interface MemoryDataset<Names extends string = string> extends RowSource<Names> {
   gather(order: Uint32Array, start: number, end: number, reuse?: Batch<Names>): Batch<Names>;
 }
 
@@ -228,7 +228,7 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
  * const all = memoryDataset({ x: { array: { dtype: 'uint8', shape: [5], data: Uint8Array.of(1, 2, 3, 4, 5) } } });
  * subset(all, 1, 3).size; // 2
  */
-export function subset<Names extends string>(dataset: Dataset<Names>, start: number, end: number): Dataset<Names> {
+export function subset<Names extends string>(dataset: RowSource<Names>, start: number, end: number): RowSource<Names> {
   if (!(Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start <= end && end <= dataset.size)) {
     throw new DataError(
       'argument',
