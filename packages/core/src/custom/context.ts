@@ -117,13 +117,16 @@ export class KernelRun implements Run {
     return decompose([n], this.e, this.#caps, this.#done)[0]!;
   }
 
-  wrote(statement: KNode, at: Site): void {
-    this.sites.set(statement, at);
+  wrote(at: Site): void {
+    const statement = this.b.latest();
+    if (statement !== null) this.sites.set(statement, at);
   }
 
   barrier(at: Site): void {
     if (this.shared) fail(this.op, 'a barrier in each(): not all threads take as many turns; end each() before it', at);
-    if (this.w.threads > 1) this.wrote(this.b.barrier(), at);
+    if (this.w.threads === 1) return;
+    this.b.barrier();
+    this.wrote(at);
   }
 
   /** Counts group memory. */
@@ -229,7 +232,8 @@ export class KernelContext extends KernelMath {
   each(count: number, body: (i: KernelValue) => void): void {
     const run = this.#run;
     checked(run.op, () => {
-      if (!whole(count)) fail(run.op, say`each() of ${shown(count)}: give a whole number; use loop() for numbers of data`);
+      if (!whole(count))
+        fail(run.op, say`each() of ${shown(count)}: give a whole number; use loop() for numbers of data`);
       const { e, b, w } = run;
       const before = run.shared;
       run.shared = before || w.threads > 1;
@@ -252,7 +256,8 @@ export class KernelContext extends KernelMath {
     const run = this.#run;
     return checked(run.op, () => {
       if (!(dtype in dtypeInfo)) fail(run.op, say`${dtype} is no dtype: ${Object.keys(dtypeInfo).join(', ')} are`);
-      if (!whole(length) || length === 0) fail(run.op, say`shared memory of ${shown(length)} elements: needs at least 1`);
+      if (!whole(length) || length === 0)
+        fail(run.op, say`shared memory of ${shown(length)} elements: needs at least 1`);
       if (run.alone) fail(run.op, "shared memory in the form 'threads': its threads work alone; use the form 'groups'");
       if (run.shared || run.block !== this.thread.block)
         fail(run.op, 'shared memory in a loop or an ifThen(): ask for it before');

@@ -54,19 +54,19 @@ type Given<I> = { readonly [N in keyof I]: KernelShape };
 export type KernelOutputRule<I> = (keyof I & string) | ((inputs: Given<I>) => KernelShape);
 
 /** What the gradient of a kernel is given. */
-export interface KernelGradientContext<I, O> {
+export interface KernelGradientContext<I, O extends string> {
   readonly inputs: { readonly [N in keyof I]: Tensor };
-  readonly outputs: { readonly [N in keyof O]: Tensor };
+  readonly outputs: { readonly [N in O]: Tensor };
   /** The gradient of each output, in its shape; zeros where nothing depends on it. */
-  readonly grads: { readonly [N in keyof O]: Tensor };
+  readonly grads: { readonly [N in O]: Tensor };
 }
 
 /** The gradient of each floating-point input, in its shape; null for zero. */
-export type KernelGradient<I, O> = (
-  context: KernelGradientContext<I, O>,
-) => { readonly [N in keyof I]?: Tensor | null };
+export type KernelGradient<I, O extends string> = (context: KernelGradientContext<I, O>) => {
+  readonly [N in keyof I]?: Tensor | null;
+};
 
-interface CommonOptions<I, O> {
+interface CommonOptions<I, O extends string> {
   /** A letter, then letters, digits and underscores: it is in messages, profiles and sources of kernels. */
   readonly name: string;
   readonly inputs: I;
@@ -78,56 +78,66 @@ interface CommonOptions<I, O> {
 }
 
 /** A kernel that makes an element of those of the inputs at the same place. Inputs broadcast. It shares loops with the operations around it. */
-export interface ElementwiseKernelOptions<I, O> extends CommonOptions<I, O> {
+export interface ElementwiseKernelOptions<I, O extends string> extends CommonOptions<I, O> {
   readonly form: 'elementwise';
   /** The dtype of each output, or the input whose dtype it has. */
-  readonly outputs: O;
+  readonly outputs: { readonly [N in O]: (keyof I & string) | DType };
   /** From the elements of the inputs to those of the outputs; of one output it need be no record. */
   readonly body: (
     k: KernelMath,
     inputs: { readonly [N in keyof I]: KernelValue },
-  ) => KernelOperand | { readonly [N in keyof O]: KernelOperand };
+  ) => KernelOperand | { readonly [N in NoInfer<O>]: KernelOperand };
 }
 
-interface ProgramOptions<I, O> extends CommonOptions<I, O> {
-  readonly outputs: O;
+interface ProgramOptions<I, O extends string> extends CommonOptions<I, O> {
+  /** Shape and dtype of each output. */
+  readonly outputs: { readonly [N in O]: KernelOutputRule<I> };
   /** How many threads, or groups, there are along each axis. Default: the shape of the first output; for groups without its last axis. */
   readonly grid?: (inputs: Given<I>) => readonly number[];
   /** Writes the program; see KernelContext. */
   readonly body: (
     k: KernelContext,
     inputs: { readonly [N in keyof I]: KernelInput },
-    outputs: { readonly [N in keyof O]: KernelOutput },
+    outputs: { readonly [N in O]: KernelOutput },
   ) => void;
 }
 
 /** A kernel of threads that work alone: each is for one element of the grid. */
-export interface ThreadKernelOptions<I, O> extends ProgramOptions<I, O> {
+export interface ThreadKernelOptions<I, O extends string> extends ProgramOptions<I, O> {
   readonly form: 'threads';
 }
 
 /** A kernel of groups of threads that share memory and meet at barriers: each group is for one element of the grid. */
-export interface GroupKernelOptions<I, O> extends ProgramOptions<I, O> {
+export interface GroupKernelOptions<I, O extends string> extends ProgramOptions<I, O> {
   readonly form: 'groups';
   /** Threads of a group: a power of two from 2 to 256. On engines without groups it is one thread that does it all. Default 64. */
   readonly threads?: number;
 }
 
+/** What defineKernel takes: `form` says which of three kinds of kernel it is. */
+export type KernelOptions<I, O extends string> =
+  | ElementwiseKernelOptions<I, O>
+  | ThreadKernelOptions<I, O>
+  | GroupKernelOptions<I, O>;
+
 /** A kernel as a function: from a record of tensors to a record of tensors. Inputs of rank 0 may be numbers. */
-export type Kernel<I, O> = (
-  inputs: { readonly [N in keyof I]: Tensor | number },
-) => { readonly [N in keyof O]: Tensor };
+export type Kernel<I, O extends string> = (inputs: { readonly [N in keyof I]: Tensor | number }) => {
+  readonly [N in O]: Tensor;
+};
 
 type AnyOptions = (
-  | ElementwiseKernelOptions<InputRules, Readonly<Record<string, string>>>
-  | ThreadKernelOptions<InputRules, Readonly<Record<string, KernelOutputRule<InputRules>>>>
-  | GroupKernelOptions<InputRules, Readonly<Record<string, KernelOutputRule<InputRules>>>>
+  | ElementwiseKernelOptions<InputRules, string>
+  | ThreadKernelOptions<InputRules, string>
+  | GroupKernelOptions<InputRules, string>
 ) & { readonly threads?: number };
 
 const me = 'defineKernel';
 
 const commonRules = {
-  name: [(value: unknown) => typeof value === 'string' && /^[A-Za-z]\w{0,60}$/.test(value), 'a letter, then letters, digits and underscores'],
+  name: [
+    (value: unknown) => typeof value === 'string' && /^[A-Za-z]\w{0,60}$/.test(value),
+    'a letter, then letters, digits and underscores',
+  ],
   form: oneOf('elementwise', 'threads', 'groups'),
   inputs: [isPlain, 'a record of dtypes'],
   outputs: [isPlain, 'a record of rules'],
@@ -160,14 +170,18 @@ function inputRule(name: string, given: unknown): Rule {
   if (isPlain(given)) checkFields<unknown>(me, given, { dtype: [() => true, ''], rank: numberFrom(0, 8, true) });
   const list: readonly unknown[] = Array.isArray(whole['dtype']) ? whole['dtype'] : [whole['dtype']];
   if (list.length === 0 || !list.every((d) => typeof d === 'string' && Object.hasOwn(dtypeInfo, d)))
-    throw new ArgumentError(me, say`input ${name} takes ${shown(given)}: give a dtype, a list of dtypes, or { dtype, rank }`);
+    throw new ArgumentError(
+      me,
+      say`input ${name} takes ${shown(given)}: give a dtype, a list of dtypes, or { dtype, rank }`,
+    );
   return { name, dtypes: list as DType[], rank: (whole['rank'] as number | undefined) ?? null };
 }
 
 const goodName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name) && name !== '__proto__';
 
 function checkOptions(options: AnyOptions): Rule[] {
-  if (!isPlain(options)) throw new ArgumentError(me, say`options are ${shown(options)}: give { name, form, inputs, outputs, body }`);
+  if (!isPlain(options))
+    throw new ArgumentError(me, say`options are ${shown(options)}: give { name, form, inputs, outputs, body }`);
   checkFields<unknown>(me, { form: options.form }, { form: commonRules.form });
   checkFields<unknown>(me, options, rules[options.form] ?? commonRules);
   for (const name of ['name', 'form', 'inputs', 'outputs', 'body'] as const)
@@ -176,12 +190,17 @@ function checkOptions(options: AnyOptions): Rule[] {
   const names = [...Object.keys(options.inputs), ...outputs.map(([name]) => name)];
   const bad = names.find((name, i) => !goodName(name) || names.indexOf(name) !== i);
   if (bad !== undefined)
-    throw new ArgumentError(me, say`'${bad}' names no input or output: use letters, digits and underscores, each name once`);
+    throw new ArgumentError(
+      me,
+      say`'${bad}' names no input or output: use letters, digits and underscores, each name once`,
+    );
   if (outputs.length === 0) throw new ArgumentError(me, 'outputs are none: a kernel needs at least one');
-  if (Object.keys(options.inputs).length === 0) throw new ArgumentError(me, 'inputs are none: a kernel needs at least one');
+  if (Object.keys(options.inputs).length === 0)
+    throw new ArgumentError(me, 'inputs are none: a kernel needs at least one');
   for (const [name, rule] of outputs) {
     const fits =
-      (typeof rule === 'string' && (Object.hasOwn(options.inputs, rule) || (options.form === 'elementwise' && Object.hasOwn(dtypeInfo, rule)))) ||
+      (typeof rule === 'string' &&
+        (Object.hasOwn(options.inputs, rule) || (options.form === 'elementwise' && Object.hasOwn(dtypeInfo, rule)))) ||
       (typeof rule === 'function' && options.form !== 'elementwise');
     if (!fits)
       throw new ArgumentError(
@@ -197,7 +216,7 @@ interface Known {
   readonly name: string;
   readonly inputs: readonly Rule[];
   readonly outputs: readonly string[];
-  readonly gradient: KernelGradient<InputRules, Readonly<Record<string, unknown>>> | null;
+  readonly gradient: KernelGradient<InputRules, string> | null;
   /** The outputs again, from the same inputs. */
   readonly again: (nodes: readonly Node[]) => Node[];
 }
@@ -237,32 +256,29 @@ const mostForms = 128;
  * });
  * rowNorm({ x: tensor([[3, 4]]) }).y; // [[0.6, 0.8]]
  */
-export function defineKernel<
-  const I extends InputRules,
-  const O extends Readonly<Record<string, (keyof I & string) | DType>>,
->(options: ElementwiseKernelOptions<I, O>): Kernel<I, O>;
-export function defineKernel<const I extends InputRules, const O extends Readonly<Record<string, KernelOutputRule<I>>>>(
-  options: ThreadKernelOptions<I, O>,
-): Kernel<I, O>;
-export function defineKernel<const I extends InputRules, const O extends Readonly<Record<string, KernelOutputRule<I>>>>(
-  options: GroupKernelOptions<I, O>,
-): Kernel<I, O>;
-export function defineKernel(options: unknown): Kernel<InputRules, Readonly<Record<string, unknown>>> {
-  const given = options as AnyOptions;
+export function defineKernel<const I extends InputRules, O extends string>(options: KernelOptions<I, O>): Kernel<I, O> {
+  const given = options as unknown as AnyOptions;
   const inputs = checkOptions(given);
   const kernel = { ...given };
   const { name } = kernel;
   const outputs = Object.keys(kernel.outputs);
   const forms = new Map<string, (nodes: readonly Node[]) => Node[]>();
   const formOf = (nodes: readonly Node[]): ((nodes: readonly Node[]) => Node[]) => {
-    const key = nodes.map(({ dtype, shape }) => `${dtype} ${kernel.form === 'elementwise' ? '' : shape.join()}`).join(';');
+    const key = nodes
+      .map(({ dtype, shape }) => `${dtype} ${kernel.form === 'elementwise' ? '' : shape.join()}`)
+      .join(';');
     const known = forms.get(key);
     if (known !== undefined) return known;
     const again = (others: readonly Node[]): Node[] => formOf(others)(others);
     const facts: Known = { name, inputs, outputs, gradient: (kernel.gradient ?? null) as Known['gradient'], again };
     const shapes = Object.fromEntries(nodes.map(({ shape, dtype }, i) => [inputs[i]!.name, { shape, dtype }]));
-    const made = kernel.form === 'elementwise' ? elementwiseForm(kernel, facts, shapes) : programForm(kernel, facts, shapes);
-    if (forms.size >= mostForms) for (const oldest of forms.keys()) { forms.delete(oldest); break; }
+    const made =
+      kernel.form === 'elementwise' ? elementwiseForm(kernel, facts, shapes) : programForm(kernel, facts, shapes);
+    if (forms.size >= mostForms)
+      for (const oldest of forms.keys()) {
+        forms.delete(oldest);
+        break;
+      }
     forms.set(key, made);
     return made;
   };
@@ -271,7 +287,7 @@ export function defineKernel(options: unknown): Kernel<InputRules, Readonly<Reco
       bringAll();
       const nodes = nodesOf(name, inputs, record);
       const made = formOf(nodes)(nodes);
-      return Object.fromEntries(outputs.map((output, i) => [output, wrap(made[i]!)]));
+      return Object.fromEntries(outputs.map((output, i) => [output, wrap(made[i]!)])) as { [N in O]: Tensor };
     });
 }
 
@@ -283,20 +299,30 @@ function bringAll(): void {
 /** The inputs in order, checked. */
 function nodesOf(op: string, inputs: readonly Rule[], record: unknown): Node[] {
   if (!isPlain(record))
-    throw new ArgumentError(op, say`inputs are ${shown(record)}: give a record of ${inputs.map((i) => i.name).join(', ')}`);
+    throw new ArgumentError(
+      op,
+      say`inputs are ${shown(record)}: give a record of ${inputs.map((i) => i.name).join(', ')}`,
+    );
   const extra = Object.keys(record).find((name) => !inputs.some((i) => i.name === name));
   if (extra !== undefined)
     throw new ArgumentError(op, say`no input is named '${extra}': there are ${inputs.map((i) => i.name).join(', ')}`);
   return inputs.map(({ name, dtypes, rank }) => {
     const value = record[name];
     if (value === undefined) throw new ArgumentError(op, say`input ${name} is left out: give a tensor`);
-    if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return weak(value, dtypes[0]!, true);
+    if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+      return weak(value, dtypes[0]!, true);
     if (!isTensor(value)) throw new ArgumentError(op, say`input ${name} is ${shown(value)}: give a tensor`);
     const node = nodeOf(value, op);
     if (!dtypes.includes(node.dtype))
-      throw new DTypeError(op, say`input ${name} is ${node.dtype}: the kernel takes ${dtypes.join(', ')}; convert with cast()`, [node.dtype]);
+      throw new DTypeError(
+        op,
+        say`input ${name} is ${node.dtype}: the kernel takes ${dtypes.join(', ')}; convert with cast()`,
+        [node.dtype],
+      );
     if (rank !== null && node.shape.length !== rank)
-      throw new ShapeError(op, say`input ${name} has shape ${showShape(node.shape)}: the kernel takes rank ${rank}`, [node.shape]);
+      throw new ShapeError(op, say`input ${name} has shape ${showShape(node.shape)}: the kernel takes rank ${rank}`, [
+        node.shape,
+      ]);
     return node;
   });
 }
@@ -320,9 +346,11 @@ function elementwiseForm(
     const record = isPlain(made) ? made : outputs.length === 1 ? { [outputs[0]!]: made } : made;
     return outputs.map((output, i) => {
       const value = isPlain(record) ? record[output] : undefined;
-      if (value === undefined) fail(name, say`the body returned no ${output}: return a value for each of ${outputs.join(', ')}`);
+      if (value === undefined)
+        fail(name, say`the body returned no ${output}: return a value for each of ${outputs.join(', ')}`);
       const node = operandOf(scope, value as KernelOperand, dtypes[i]!);
-      if (node.dtype !== dtypes[i]) fail(name, say`the body returned ${node.dtype} for ${output}: it is ${dtypes[i]!}; cast it`);
+      if (node.dtype !== dtypes[i])
+        fail(name, say`the body returned ${node.dtype} for ${output}: it is ${dtypes[i]!}; cast it`);
       return node;
     });
   };
@@ -330,7 +358,7 @@ function elementwiseForm(
   const b = new ProgramBuilder();
   const parts = facts.inputs.map((input, i) => b.load(b.e.param(i, shapes[input.name]!.dtype, 'read', 1), 0));
   const traced = checked(name, () => valuesOf(b.e, parts));
-  traced.forEach((value, i) => b.store(b.e.param(parts.length + i, dtypes[i]!, 'write', 1), 0, value));
+  for (const [i, value] of traced.entries()) b.store(b.e.param(parts.length + i, dtypes[i]!, 'write', 1), 0, value);
   const program = b.build({ name });
   verifyProgram(program);
   const text = printProgram(program);
@@ -341,14 +369,20 @@ function elementwiseForm(
         dtype: dtypes[i]!,
         value: (e, given) => valuesOf(e, given)[i]!,
         gradient: (c) =>
-          gradientsOf(facts, c, (grads) => {
-            if (sameShape(grads.shape, c.node.shape)) return grads;
-            throw new ShapeError(
-              name,
-              say`a gradient has shape ${showShape(grads.shape)}: of an elementwise kernel it has that of the output, ${showShape(c.node.shape)}; what was stretched is summed for you`,
-              [grads.shape, c.node.shape],
-            );
-          }, c.src, (zeros) => outputs.map((_, at) => (at === i ? c.grad : zeros(c.node.shape, dtypes[at]!)))),
+          gradientsOf(
+            facts,
+            c,
+            (grads) => {
+              if (sameShape(grads.shape, c.node.shape)) return grads;
+              throw new ShapeError(
+                name,
+                say`a gradient has shape ${showShape(grads.shape)}: of an elementwise kernel it has that of the output, ${showShape(c.node.shape)}; what was stretched is summed for you`,
+                [grads.shape, c.node.shape],
+              );
+            },
+            c.src,
+            (zeros) => outputs.map((_, at) => (at === i ? c.grad : zeros(c.node.shape, dtypes[at]!))),
+          ),
       }),
     );
 }
@@ -378,7 +412,11 @@ function programForm(
   });
   const first = places[0]!.shape;
   const wanted: unknown =
-    kernel.grid === undefined ? (kernel.form === 'groups' ? first.slice(0, -1) : first) : called(name, kernel.grid, shapes);
+    kernel.grid === undefined
+      ? kernel.form === 'groups'
+        ? first.slice(0, -1)
+        : first
+      : called(name, kernel.grid, shapes);
   checkShape(name, wanted as Shape);
   const grid = [...(wanted as Shape)];
   const body = kernel.body as unknown as ProgramBody;
@@ -412,7 +450,11 @@ function programForm(
   };
   const batchOf = (c: BatchContext<'customProgram'>, dtype: DType, batch: Form['batch']): Node => {
     const level = { size: c.size, inputs: c.sources.map((source) => source !== null) };
-    return makeAgain(c.node, c.sources.map((source, i) => source ?? c.src[i]!), attrOf(dtype, [level, ...batch]));
+    return makeAgain(
+      c.node,
+      c.sources.map((source, i) => source ?? c.src[i]!),
+      attrOf(dtype, [level, ...batch]),
+    );
   };
   /** The outputs of a node, or their gradients, for one example. */
   const parts = (node: Node, dtype: DType): ReadonlyMap<string, Node> =>
@@ -452,7 +494,9 @@ function programForm(
     // One example of the outermost level, whose axes vmap puts back.
     let f = (...tensors: Tensor[]): (Tensor | null)[] => {
       const nodes = tensors.map((t) => nodeOf(t, name));
-      return oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) => (g === null ? null : wrap(g)));
+      return oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) =>
+        g === null ? null : wrap(g),
+      );
     };
     for (const level of [...batch].reverse()) {
       const inner = f;
@@ -487,19 +531,28 @@ function gradientsOf(
   gradsOf: (zeros: (shape: Shape, dtype: DType) => Node) => readonly Node[],
 ): (Node | null)[] {
   if (gradient === null)
-    throw new GradientError(name, 'this kernel has no gradient: give one to defineKernel, or detach() what goes into it');
+    throw new GradientError(
+      name,
+      'this kernel has no gradient: give one to defineKernel, or detach() what goes into it',
+    );
   const record = (names: readonly string[], nodes: readonly Node[]): Record<string, Tensor> =>
     Object.fromEntries(names.map((n, i) => [n, wrap(nodes[i]!)]));
   const grads = gradsOf((shape, dtype) => p.constant(0, dtype, shape));
   const made: unknown = callUser(() =>
     called(name, gradient, {
-      inputs: record(inputs.map((i) => i.name), src),
+      inputs: record(
+        inputs.map((i) => i.name),
+        src,
+      ),
       outputs: record(outputs, again(src)),
       grads: record(outputs, grads),
     }),
   );
   if (!isPlain(made))
-    throw new ArgumentError(name, say`the gradient returned ${shown(made)}: return a record with a tensor, or null, per input`);
+    throw new ArgumentError(
+      name,
+      say`the gradient returned ${shown(made)}: return a record with a tensor, or null, per input`,
+    );
   const extra = Object.keys(made).find((key) => !inputs.some((i) => i.name === key));
   if (extra !== undefined) throw new ArgumentError(name, say`the gradient returned '${extra}', which is no input`);
   return inputs.map(({ name: input }, i) => {
@@ -509,7 +562,8 @@ function gradientsOf(
       if (needs[i] !== true) return null;
       throw new ArgumentError(name, say`the gradient returned nothing for ${input}: return a tensor, or null for zero`);
     }
-    if (!isTensor(value)) throw new ArgumentError(name, say`the gradient of ${input} is ${shown(value)}: return a tensor or null`);
+    if (!isTensor(value))
+      throw new ArgumentError(name, say`the gradient of ${input} is ${shown(value)}: return a tensor or null`);
     return check(nodeOf(value, name), i);
   });
 }

@@ -64,4 +64,3 @@ export function checked<T>(op: string, step: () => T): T {
 export function fail(op: string, message: string, at: Site = site()): never {
   throw new KernelError(op, message, whereOf(at));
 }
-

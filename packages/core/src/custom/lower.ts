@@ -59,7 +59,11 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
   const set = new ProgramSet(name, caps);
   const groups = caps.simt ? threads : 1;
   if (groups > caps.maxGroup)
-    throw new KernelError(name, say`a group of ${groups} threads: this device has at most ${caps.maxGroup}; ask for fewer`, null);
+    throw new KernelError(
+      name,
+      say`a group of ${groups} threads: this device has at most ${caps.maxGroup}; ask for fewer`,
+      null,
+    );
   const elements = sizeOf(out.shape);
   if (clear) {
     const each = caps.simt ? 1 : zeroed;
@@ -111,8 +115,7 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
       ]),
     );
     const places = form.outputs.map(
-      (place) =>
-        new KernelOutput(run, place, place.dtype === form.dtype ? memory : null, e.mul(before, form.length)),
+      (place) => new KernelOutput(run, place, place.dtype === form.dtype ? memory : null, e.mul(before, form.length)),
     );
     const k = new KernelContext(run, at.slice(batch.length));
     form.body(k, views, Object.fromEntries(places.map((place) => [place.name, place])));
@@ -185,7 +188,11 @@ export function trace(form: Form, inputs: readonly { readonly shape: Shape; read
       for (const { program } of lowered.dispatches)
         for (const n of program.body)
           if (n.dtype !== 'void' && !caps.dtypes.has(n.dtype))
-            throw new KernelError(form.name, say`uses ${n.dtype}, which this device does not have: it has ${[...caps.dtypes].join(', ')}`, null);
+            throw new KernelError(
+              form.name,
+              say`uses ${n.dtype}, which this device does not have: it has ${[...caps.dtypes].join(', ')}`,
+              null,
+            );
       return lowered;
     },
   };

@@ -27,8 +27,8 @@ export interface Run extends Scope {
   readonly certain: boolean;
   /** Of variables that take every number below an extent, the extent. */
   readonly extents: ReadonlyMap<KNode, number>;
-  /** Remembers where a statement was asked for. */
-  wrote(statement: KNode, at: Site): void;
+  /** Remembers where the statement written last was asked for. */
+  wrote(at: Site): void;
 }
 
 /** The index of an element: an expression per axis. */
@@ -51,7 +51,10 @@ function indexOf(run: Run, name: string, index: KernelIndex, shape: Shape): KNod
 function inside({ e }: Run, index: readonly KNode[], shape: Shape): KNode | null {
   let all: KNode | null = null;
   index.forEach((i, axis) => {
-    const conditions = [lowOf(i) < 0 ? e.le(e.i32(0), i) : null, highOf(i) >= shape[axis]! ? e.lt(i, shape[axis]!) : null];
+    const conditions = [
+      lowOf(i) < 0 ? e.le(e.i32(0), i) : null,
+      highOf(i) >= shape[axis]! ? e.lt(i, shape[axis]!) : null,
+    ];
     for (const c of conditions) if (c !== null) all = all === null ? c : e.and(all, c);
   });
   return all;
@@ -111,8 +114,8 @@ function write(
     const gate = inside(run, index, shape);
     if (gate?.op === 'CONST' && gate.arg.value === 0) return null;
     const place = run.ready(at(run, nearest(run, index, shape), strides, before));
-    const statement = run.b.store(node, place, stored, gate === null ? undefined : run.ready(gate));
-    if (statement !== null) run.wrote(statement, site());
+    run.b.store(node, place, stored, gate === null ? undefined : run.ready(gate));
+    run.wrote(site());
     return index;
   });
 }
@@ -250,4 +253,3 @@ export class KernelShared {
     write(this.#run, this.#described, this.#layout, index, value);
   }
 }
-

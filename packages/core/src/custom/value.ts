@@ -37,9 +37,9 @@ export function operandOf(scope: Scope, x: KernelOperand, dtype: DType): KNode {
 
 /** The expression of a value of this run. */
 export function nodeOf(scope: Scope, x: KernelValue): KNode {
-  if (x.scope !== scope) fail(scope.op, 'a value of another kernel, or of another call: use values where they are made');
-  if (!x.block.open)
-    fail(scope.op, 'a value of a loop or an ifThen() that has ended: hand it out in a variable()');
+  if (x.scope !== scope)
+    fail(scope.op, 'a value of another kernel, or of another call: use values where they are made');
+  if (!x.block.open) fail(scope.op, 'a value of a loop or an ifThen() that has ended: hand it out in a variable()');
   return x.node;
 }
 
@@ -47,7 +47,8 @@ export function nodeOf(scope: Scope, x: KernelValue): KNode {
 function operation(scope: Scope, op: UnaryOp | BinaryOp | TernaryOp, src: readonly KNode[], dtype: DType): KernelValue {
   return checked(scope.op, () => {
     const wrong = nodeError(uniqueNode(op, dtype, 1, src, null) as KNode);
-    if (wrong !== null) fail(scope.op, `${op} ${wrong}${src.some((s) => s.dtype !== src[0]!.dtype) ? '; cast one of them' : ''}`);
+    if (wrong !== null)
+      fail(scope.op, `${op} ${wrong}${src.some((s) => s.dtype !== src[0]!.dtype) ? '; cast one of them' : ''}`);
     const { e } = scope;
     const [a, b, c] = src as [KNode, KNode, KNode];
     const made =
@@ -264,7 +265,8 @@ export class KernelValue {
   }
 
   #bool(): void {
-    if (this.dtype !== 'bool') fail(this.scope.op, say`takes bool: got ${this.dtype}; compare it, or use the bitwise form`);
+    if (this.dtype !== 'bool')
+      fail(this.scope.op, say`takes bool: got ${this.dtype}; compare it, or use the bitwise form`);
   }
   logicalAnd(other: KernelOperand): KernelValue {
     this.#bool();
@@ -301,14 +303,16 @@ export class KernelValue {
 
   cast(dtype: DType): KernelValue {
     return checked(this.scope.op, () => {
-      if (!(dtype in dtypeInfo)) fail(this.scope.op, say`${dtype} is no dtype: ${Object.keys(dtypeInfo).join(', ')} are`);
+      if (!(dtype in dtypeInfo))
+        fail(this.scope.op, say`${dtype} is no dtype: ${Object.keys(dtypeInfo).join(', ')} are`);
       return new KernelValue(this.scope, this.scope.e.cast(this.node, dtype));
     });
   }
   /** The same bits as another dtype of the same size. */
   bitcast(dtype: DType): KernelValue {
     return checked(this.scope.op, () => {
-      const wrong = dtype in dtypeInfo ? nodeError(uniqueNode('BITCAST', dtype, 1, [this.node], null) as KNode) : 'is no dtype';
+      const wrong =
+        dtype in dtypeInfo ? nodeError(uniqueNode('BITCAST', dtype, 1, [this.node], null) as KNode) : 'is no dtype';
       if (wrong !== null) fail(this.scope.op, say`bitcast ${wrong}`);
       return new KernelValue(this.scope, this.scope.e.bitcast(this.node, dtype));
     });

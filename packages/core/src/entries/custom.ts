@@ -8,6 +8,7 @@ export {
   type KernelGradient,
   type KernelGradientContext,
   type KernelInputRule,
+  type KernelOptions,
   type KernelOutputRule,
   type KernelShape,
   type ThreadKernelOptions,

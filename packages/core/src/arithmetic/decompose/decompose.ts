@@ -49,11 +49,7 @@ export function decompose(
   caps: DecomposeCaps,
   known?: Map<KNode, KNode>,
 ): readonly KNode[] {
-  if (
-    known === undefined &&
-    caps.keepRounding === undefined &&
-    ![...nodesOf(roots)].some((n) => isMissing(n, caps))
-  )
+  if (known === undefined && caps.keepRounding === undefined && ![...nodesOf(roots)].some((n) => isMissing(n, caps)))
     return roots;
   const done = known ?? new Map<KNode, KNode>();
   const finish = (root: KNode): void =>

@@ -173,10 +173,8 @@ export class ProgramBuilder {
     else block.items.push(uniqueNode(end, 'void', 1, [], null));
   }
 
-  barrier(): KNode {
-    const n = uniqueNode('BARRIER', 'void', 1, [], null);
-    this.#block.items.push(n);
-    return n;
+  barrier(): void {
+    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], null));
   }
 
   /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir/ir.ts. */
@@ -226,9 +224,14 @@ export class ProgramBuilder {
     return this.here('LOAD', n.dtype, n.lanes, n.src, null);
   }
 
-  /** The statement; null where its gate is never open. */
-  store(mem: KNode, index: KNode | number, value: KNode, gate?: KNode): KNode | null {
-    return this.#write('STORE', null, mem, index, value, gate);
+  store(mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
+    this.#write('STORE', null, mem, index, value, gate);
+  }
+
+  /** The statement that was written last. */
+  latest(): KNode | null {
+    const last = this.#block.items.at(-1);
+    return last === undefined || 'items' in last ? null : last;
   }
 
   atomic(op: KArgs['ATOMIC']['op'], mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
@@ -242,18 +245,16 @@ export class ProgramBuilder {
     index: KNode | number,
     value: KNode,
     gate?: KNode,
-  ): KNode | null {
+  ): void {
     if (value.dtype !== mem.dtype)
       throw new Error(`[kernel.store] value must have the memory's dtype ${mem.dtype}: got ${value.dtype}`);
-    if (gate?.op === 'CONST' && gate.arg.value === 0) return null;
+    if (gate?.op === 'CONST' && gate.arg.value === 0) return;
     const at = typeof index === 'number' ? this.e.i32(index) : index;
     if (mem.op === 'SHARED') this.#stored.set(mem, ++this.#stores);
     const src = [this.place(mem), this.place(at), this.place(value)];
     if (gate !== undefined && gate.op !== 'CONST') src.push(this.place(gate));
-    const store = uniqueNode('STORE', 'void', 1, src, null);
-    const n = op === 'STORE' ? store : uniqueNode('ATOMIC', 'void', 1, store.src, arg!);
-    this.#block.items.push(n);
-    return n;
+    const n = uniqueNode('STORE', 'void', 1, src, null);
+    this.#block.items.push(op === 'STORE' ? n : uniqueNode('ATOMIC', 'void', 1, n.src, arg!));
   }
 
   // --- placement of pure expressions

@@ -176,8 +176,7 @@ export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCa
       const each = many / kinds;
       if (parts === null) {
         combine(at, e.sub(end, at), each, updateAt);
-        b.store(target, to, b.load(sum, 0));
-        return;
+        return b.store(target, to, b.load(sum, 0));
       }
       // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
       const length = e.i32(blockLength);

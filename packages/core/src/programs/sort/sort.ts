@@ -84,9 +84,8 @@ function byCounting(set: ProgramSet, sort: LineSort, caps: CodegenCaps): void {
     for (const memory of words) for (let i = n; i < room; i++) b.store(memory, i, e.i32(2 ** 31 - 1));
     const rank = b.reg('rank', 'int32', lanes);
     const never = e.bool(false, lanes);
-    const count = (earlier: KNode, one: number): void => {
+    const count = (earlier: KNode, one: number): void =>
       b.store(rank, 0, e.add(b.load(rank, 0), e.where(earlier, e.i32(one), e.i32(0))));
-    };
     const at = (j: KNode | number): KNode[] => words.map((memory) => e.splat(b.load(memory, j), lanes));
     const several = (line: KNode, first: KNode, stored: number): void => {
       const own = words.map((memory) => b.load(memory, first, lanes));
