@@ -84,7 +84,7 @@ const picked = defineKernel({
   inputs: { x: { dtype: 'int32', rank: 2 }, row: 'int32', column: 'int32' },
   outputs: { near: 'row', inside: 'row' },
   body: (k, { x, row, column }, { near, inside }) => {
-    const [i] = k.index as [KernelValue];
+    const [i] = k.index;
     const at = [row.at(i), column.at(i)];
     near.set(i, x.at(at));
     inside.set(i, x.at(at, -7));
@@ -119,7 +119,7 @@ const thrown = defineKernel({
   outputs: { y: () => ({ shape: [4, 2], dtype: 'int32' }), after: 'to' },
   grid: ({ to }) => to.shape,
   body: (k, { to }, { y, after }) => {
-    const [i] = k.index as [KernelValue];
+    const [i] = k.index;
     // Sums that wrap are indices like others.
     y.set(
       [
@@ -160,7 +160,7 @@ async function unwritten(): Promise<void> {
     inputs: { x: 'float32' },
     outputs: { y: 'x' },
     body: (k, { x }, { y }) => {
-      const [i] = k.index as [KernelValue];
+      const [i] = k.index;
       k.ifThen(i.remainder(2).equal(0), () => y.set(i, x.at(i)));
     },
   });
@@ -191,8 +191,8 @@ const reversedRows = defineKernel({
     most: ({ x }) => ({ shape: x.shape.slice(0, 1), dtype: 'int32' }),
   },
   body: (k, { x }, { y, total, most }) => {
-    const [row] = k.index as [KernelValue];
-    const n = x.shape[1]!;
+    const [row] = k.index;
+    const n = x.size(1);
     const line = k.shared('float32', n);
     k.each(n, (i) => line.set(i, x.at([row, i])));
     k.barrier();
@@ -230,8 +230,8 @@ const runningSums = defineKernel({
   inputs: { x: { dtype: 'int32', rank: 2 } },
   outputs: { y: 'x', sums: ({ x }) => ({ shape: [x.shape[0]!, 4], dtype: 'int32' }) },
   body: (k, { x }, { y, sums }) => {
-    const [row] = k.index as [KernelValue];
-    const n = x.shape[1]!;
+    const [row] = k.index;
+    const n = x.size(1);
     const carry = k.variable(0, 'int32');
     k.loop(Math.ceil(n / k.threads), (turn) => {
       const i = turn.mul(k.threads).add(k.thread);
@@ -273,8 +273,8 @@ const rowScaled = defineKernel({
   outputs: { y: ({ x }) => ({ shape: x.shape.slice(0, 1), dtype: 'float32' }), z: 'x' },
   grid: ({ x }) => x.shape.slice(0, 1),
   body: (k, { x, w }, { y, z }) => {
-    const [row] = k.index as [KernelValue];
-    const n = x.shape[1]!;
+    const [row] = k.index;
+    const n = x.size(1);
     const { sum } = k.fold(n, {
       start: { sum: 0 },
       step: ({ sum }, i) => ({
@@ -661,7 +661,7 @@ async function refused(): Promise<void> {
         defineKernel({
           ...one,
           form: 'threads',
-          body: (k, { x }, { y }) => y.set(k.index, x.at(k.index).add(k.index[0] as KernelValue)),
+          body: (k, { x }, { y }) => y.set(k.index, x.at(k.index).add(k.index[0])),
         })({ x: x() }),
     ],
     [

@@ -86,6 +86,9 @@ export interface KernelFold<S extends KernelState> {
   readonly combine: (a: Held<S>, b: Held<S>) => { readonly [N in keyof S]: KernelOperand };
 }
 
+/** An int32 value per axis of a grid: the type tells the first ones apart from those that may not be there. */
+export type KernelPlace = readonly [KernelValue, KernelValue, KernelValue, KernelValue, ...KernelValue[]];
+
 /** How one program is written: which threads there are, and what is known of statements. */
 export class KernelRun implements Run {
   readonly op: string;
@@ -171,8 +174,8 @@ const whole = (n: unknown): n is number => typeof n === 'number' && Number.isInt
  * powers({ x: tensor([2, 3]) }).y; // [8, 27]
  */
 export class KernelContext extends KernelMath {
-  /** Which element of the grid this thread, or this group, is for: an int32 value per axis. */
-  readonly index: readonly KernelValue[];
+  /** Which element of the grid this thread, or this group, is for: an int32 value per axis of the grid, and no more. */
+  readonly index: KernelPlace;
   /** Threads of a group, a power of two: 1 on engines without groups, and in the form 'threads'. */
   readonly threads: number;
   /** Which thread of its group this one is (int32). */
@@ -183,7 +186,7 @@ export class KernelContext extends KernelMath {
   constructor(run: KernelRun, index: readonly KNode[]) {
     super(run);
     this.#run = run;
-    this.index = index.map((i) => new KernelValue(run, i));
+    this.index = index.map((i) => new KernelValue(run, i)) as unknown as KernelPlace;
     this.threads = run.w.threads;
     this.thread = new KernelValue(run, run.w.thread);
   }

@@ -245,7 +245,7 @@ const mostForms = 128;
  *   outputs: { y: 'x' },
  *   body: (k, { x }, { y }) => {
  *     const [row] = k.index;
- *     const n = x.shape[1];
+ *     const n = x.size(1);
  *     const { squares } = k.fold(n, {
  *       start: { squares: 0 },
  *       step: ({ squares }, i) => ({ squares: squares.add(x.at([row, i]).mul(x.at([row, i]))) }),

@@ -153,6 +153,14 @@ export class KernelInput {
     this.#layout = { strides, before: at(run, batch, view.strides, run.e.i32(view.shift)) };
   }
 
+  /** How many elements there are along an axis; negative axes count from the last. */
+  size(axis: number): number {
+    const n = this.shape.at(axis);
+    if (n === undefined)
+      fail(this.#run.op, say`no axis ${axis} of ${this.name}, which has shape ${showShape(this.shape)}`);
+    return n;
+  }
+
   /**
    * The element at an index. Outside of the tensor it is the nearest one; with `outside` it is that value, and nothing is read.
    *

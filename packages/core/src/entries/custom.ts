@@ -14,13 +14,14 @@ export {
   type ThreadKernelOptions,
 } from '../custom/define.ts';
 export { KernelError } from '../custom/errors.ts';
-export {
-  type KernelCombining,
+export type {
+  KernelCombining,
   KernelContext,
-  type KernelFold,
+  KernelFold,
   KernelMath,
-  type KernelState,
-  type KernelVariable,
+  KernelPlace,
+  KernelState,
+  KernelVariable,
 } from '../custom/context.ts';
-export { type KernelIndex, KernelInput, KernelOutput, KernelShared } from '../custom/memory.ts';
-export { type KernelOperand, KernelValue } from '../custom/value.ts';
+export type { KernelIndex, KernelInput, KernelOutput, KernelShared } from '../custom/memory.ts';
+export type { KernelOperand, KernelValue } from '../custom/value.ts';

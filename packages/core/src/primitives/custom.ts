@@ -3,13 +3,12 @@
  *
  * `key` stands for all of that in plan keys. It is made of what the kernel computes, not of who it is, so that it means the same in every process.
  */
-import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import { type BatchRule, define, type Definition, type GradientRule } from '../graph/definition.ts';
 import { opName } from '../graph/scope.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
-import { part, programsOf } from '../planner/lowering/rules.ts';
+import { part, type ProgramRule, programsOf } from '../planner/lowering/rules.ts';
 import type { TensorView } from '../programs/program-set.ts';
 import type { SlotView } from '../programs/scan/scan.ts';
 import type { DType } from '../shape/dtype.ts';
@@ -29,7 +28,11 @@ export interface CustomProgram {
   readonly key: readonly number[];
   readonly dtype: DType;
   readonly shape: Shape;
-  readonly lower: (out: TensorView, inputs: readonly SlotView[], caps: CodegenCaps) => Lowered;
+  readonly lower: (
+    out: TensorView,
+    inputs: readonly SlotView[],
+    caps: Parameters<ProgramRule>[1],
+  ) => ReturnType<ProgramRule>;
   readonly gradient: GradientRule<'customProgram'>;
   readonly batch: BatchRule<'customProgram'>;
 }
