@@ -2,7 +2,7 @@
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineKernel, KernelError, type KernelOptions } from '../entries/custom.ts';
-import { flush, getEngine, grad, ones, setEngine, tensor, type Tensor } from '../index.ts';
+import { flush, getEngine, grad, ones, scope, setEngine, tensor, type Tensor } from '../index.ts';
 import { hashOf } from './lower.ts';
 
 beforeEach(async () => {
@@ -119,7 +119,7 @@ async function dispatches(run: () => readonly Tensor[]): Promise<number> {
   await setEngine(engine);
   flush();
   engine.reset();
-  const made = run();
+  const made = scope(run);
   flush();
   for (const t of made) t.dispose();
   return engine.counts().dispatches;
