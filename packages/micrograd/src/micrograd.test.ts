@@ -105,9 +105,7 @@ describe('networks', () => {
 
   it('a neuron is a layer of one', async () => {
     const neuron = new Neuron(3, 'none', 7);
-    const [[w], [b]] = await Promise.all(
-      neuron.parameters.map(async (p) => (await cpu.read(p)).flat()).map(async (v) => [await v]),
-    );
+    const [w, b] = (await Promise.all(neuron.parameters.map((p) => cpu.read(p)))).map((rows) => rows.flat());
     const x = [1, -2, 0.5];
     const expected = x.reduce((total, v, i) => total + v * w![i]!, b![0]!);
     expect((await cpu.read(neuron.forward(cpu.from([x]))))[0]).toEqual([expected]);

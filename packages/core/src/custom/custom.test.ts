@@ -2,7 +2,7 @@
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineKernel, KernelError, type KernelOptions } from '../entries/custom.ts';
-import { flush, getEngine, grad, ones, scope, setEngine, tensor, type Tensor } from '../index.ts';
+import { flush, grad, ones, scope, setEngine, stats, tensor, type Tensor } from '../index.ts';
 import { hashOf } from './lower.ts';
 
 beforeEach(async () => {
@@ -164,9 +164,11 @@ describe('what runs', () => {
     const x = tensor([1, 2]);
     expect(await times(2)({ x }).y.array()).toEqual([2, 4]);
     expect(await times(3)({ x }).y.array()).toEqual([3, 6]);
-    const compiled = getEngine().stats?.().compiledKernels;
+    const { plansMade } = stats();
     expect(await times(2)({ x }).y.array()).toEqual([2, 4]);
-    expect(getEngine().stats?.().compiledKernels).toBe(compiled);
+    expect(stats().plansMade).toBe(plansMade);
+    expect(await times(4)({ x }).y.array()).toEqual([4, 8]);
+    expect(stats().plansMade).toBe(plansMade + 1);
     expect(await dispatches(() => [times(2)({ x }).y.add(times(2)({ x }).y)])).toBe(2);
     expect(await dispatches(() => [times(2)({ x }).y.add(times(3)({ x }).y)])).toBe(3);
   });
