@@ -1,6 +1,17 @@
 /** ResNet-18 in its form for small images (He et al., 2015), on pictures in the shape of CIFAR-10: stripes of ten directions and colours in noise. */
 import { crossEntropy, noGrad, relu, scope, seed, tensor, type Tensor } from '@polygrad/core';
-import { accuracy, BatchNorm2d, Conv2d, Flatten, GlobalAvgPool2d, Linear, Module, ReLU, Sequential, SGD } from '@polygrad/nn';
+import {
+  accuracy,
+  BatchNorm2d,
+  Conv2d,
+  Flatten,
+  GlobalAvgPool2d,
+  Linear,
+  Module,
+  ReLU,
+  Sequential,
+  SGD,
+} from '@polygrad/nn';
 import { type Result, step, take, train } from './train.ts';
 
 const [side, classes, batch] = [32, 10, 16];
@@ -13,8 +24,15 @@ class Residual extends Module {
     super();
     const conv = (from: number, size: number, by: number): Conv2d =>
       new Conv2d(from, outputs, size, { stride: by, padding: size === 3 ? 1 : 0, bias: false });
-    this.body = new Sequential(conv(inputs, 3, stride), new BatchNorm2d(outputs), new ReLU(), conv(outputs, 3, 1), new BatchNorm2d(outputs));
-    this.shortcut = inputs === outputs ? new Sequential() : new Sequential(conv(inputs, 1, stride), new BatchNorm2d(outputs));
+    this.body = new Sequential(
+      conv(inputs, 3, stride),
+      new BatchNorm2d(outputs),
+      new ReLU(),
+      conv(outputs, 3, 1),
+      new BatchNorm2d(outputs),
+    );
+    this.shortcut =
+      inputs === outputs ? new Sequential() : new Sequential(conv(inputs, 1, stride), new BatchNorm2d(outputs));
   }
 
   forward(x: Tensor): Tensor {

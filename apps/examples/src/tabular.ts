@@ -8,7 +8,10 @@ import { type Result, step, take, train } from './train.ts';
 
 /** Rows of text by column. Fields have no quotes. */
 function parse(csv: string): Record<string, string>[] {
-  const [head, ...lines] = csv.trim().split('\n').map((line) => line.split(','));
+  const [head, ...lines] = csv
+    .trim()
+    .split('\n')
+    .map((line) => line.split(','));
   return lines.map((fields) => Object.fromEntries(head!.map((name, i) => [name, fields[i] ?? ''])));
 }
 
@@ -35,7 +38,10 @@ export async function tabular(steps = 600): Promise<Result> {
   const seen = rows.slice(0, 1000);
   const numbers = ['area', 'rooms', 'year'];
   const facts = numbers.map((name) => {
-    const known = seen.map((row) => row[name]!).filter((text) => text !== '').map(Number);
+    const known = seen
+      .map((row) => row[name]!)
+      .filter((text) => text !== '')
+      .map(Number);
     const mean = known.reduce((a, b) => a + b, 0) / known.length;
     return { name, mean, spread: Math.sqrt(known.reduce((a, b) => a + (b - mean) ** 2, 0) / known.length) };
   });
@@ -50,7 +56,14 @@ export async function tabular(steps = 600): Promise<Result> {
     x: tensor(list.map(features)),
     y: tensor(list.map((row) => [Number(row['price']) / 100])),
   });
-  const model = new Sequential(new Linear(facts.length + 1 + words.length, 64), new ReLU(), new Dropout(0.05), new Linear(64, 64), new ReLU(), new Linear(64, 1));
+  const model = new Sequential(
+    new Linear(facts.length + 1 + words.length, 64),
+    new ReLU(),
+    new Dropout(0.05),
+    new Linear(64, 64),
+    new ReLU(),
+    new Linear(64, 1),
+  );
   const optimizer = new AdamW(model.parameters(), { lr: 3e-3 });
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {

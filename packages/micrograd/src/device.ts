@@ -37,8 +37,8 @@ const each = (x: Matrix, f: (v: Value) => Value): Matrix => x.map((row) => row.m
  * Scalars: every number is a Value.
  *
  * @example
- * const x = cpu.from([[1, 2]]);
- * await cpu.read(cpu.tanh(x)); // [[0.7616, 0.9640]]
+ * const x = cpu.from([[1, -2]]);
+ * await cpu.read(cpu.relu(x)); // [[1, 0]]
  */
 export const cpu: Device<Matrix> = {
   name: 'cpu',

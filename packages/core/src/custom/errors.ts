@@ -11,7 +11,7 @@ import { OperationError, PolygradError } from '../shape/errors.ts';
  *   form: 'elementwise',
  *   inputs: { x: 'int32' },
  *   outputs: { y: 'x' },
- *   body: (k, { x }) => x.exp(),
+ *   body: (_, { x }) => x.exp(),
  * });
  * bad({ x: tensor([1], { dtype: 'int32' }) }); // throws KernelError
  */

@@ -85,7 +85,7 @@ export function weakOf(x: number | bigint | boolean): DType {
  *   form: 'elementwise',
  *   inputs: { x: 'float32' },
  *   outputs: { y: 'x' },
- *   body: (k, { x }) => x.mul(x.sigmoid()),
+ *   body: (_, { x }) => x.mul(x.sigmoid()),
  * });
  * swish({ x: tensor([0, 100]) }).y; // [0, 100]
  */
