@@ -5,7 +5,7 @@
  * A device is the few operations that a network needs. Networks are written with these alone, so they do not know where they run.
  */
 import { noGrad, scope, type Tensor, tensor } from '@polygrad/core';
-import { sum, Value } from './value.ts';
+import { sumOf, Value } from './value.ts';
 
 /** A matrix of Values. */
 export type Matrix = readonly (readonly Value[])[];
@@ -44,12 +44,12 @@ export const cpu: Device<Matrix> = {
   name: 'cpu',
   from: (rows) => rows.map((row) => row.map((n) => new Value(n))),
   read: async (x) => x.map((row) => row.map((v) => v.data)),
-  linear: (x, w, b) => x.map((row) => b[0]!.map((bias, j) => sum(row.map((v, i) => v.mul(w[i]![j]!))).add(bias))),
+  linear: (x, w, b) => x.map((row) => b[0]!.map((bias, j) => sumOf(row.map((v, i) => v.mul(w[i]![j]!))).add(bias))),
   tanh: (x) => each(x, (v) => v.tanh()),
   relu: (x) => each(x, (v) => v.relu()),
   meanSquare: (x, y) => {
     const squares = x.flatMap((row, i) => row.map((v, j) => v.sub(y[i]![j]!).pow(2)));
-    return [[sum(squares).div(squares.length)]];
+    return [[sumOf(squares).div(squares.length)]];
   },
   gradients: (loss, parameters) => {
     loss[0]![0]!.backward();

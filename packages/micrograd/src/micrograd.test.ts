@@ -2,7 +2,7 @@
 import '@polygrad/backend-cpu';
 import { memory, setEngine } from '@polygrad/core';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cpu, gpu, Layer, MLP, Neuron, sum, toDot, toSvg, Value } from './index.ts';
+import { cpu, gpu, Layer, MLP, Neuron, sumOf, toDot, toSvg, Value } from './index.ts';
 
 beforeAll(async () => {
   await setEngine('cpu');
@@ -21,7 +21,7 @@ describe('Value', () => {
         a
           .mul(a)
           .mul(a)
-          .add(sum([a, b, a, b])),
+          .add(sumOf([a, b, a, b])),
     ],
   ];
   it.each(functions)('%s: gradients are slopes', (_, f) => {

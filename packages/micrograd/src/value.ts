@@ -131,8 +131,8 @@ export class Value {
  * The sum of some Values.
  *
  * @example
- * sum([new Value(1), new Value(2)]).data; // 3
+ * sumOf([new Value(1), new Value(2)]).data; // 3
  */
-export function sum(values: readonly Value[]): Value {
+export function sumOf(values: readonly Value[]): Value {
   return values.reduce((total, v) => total.add(v), new Value(0));
 }
