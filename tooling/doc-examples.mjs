@@ -56,7 +56,7 @@ function entriesFor(document, entries) {
   const nearest = own.filter(
     ({ specifier }) => specifier.endsWith(`/${place}`) || specifier.endsWith(`/${place}`.replace('.ts', '')),
   );
-  const users = ['core', 'nn', 'data', 'auto-detect', 'numbers', 'testing'].flatMap(
+  const users = ['core', 'micrograd', 'nn', 'data', 'auto-detect', 'numbers', 'testing'].flatMap(
     (other) => entries.get(other) ?? [],
   );
   return [...nearest, ...own, ...users];

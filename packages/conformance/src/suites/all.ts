@@ -6,6 +6,7 @@ import type { GoldenCase } from '../goldens/file.ts';
 import { operations } from '../operations/registry.ts';
 import { accuracyCases } from './accuracy.ts';
 import { compositionSpecs } from './compositions.ts';
+import { customCases } from './custom.ts';
 import { denormalCases } from './denormals.ts';
 import { checkCasts } from './dtypes/casts.ts';
 import { checkGiven, checkRefusals } from './dtypes/given.ts';
@@ -92,6 +93,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...memoryCases(),
     ...transformCases(),
     ...loopCases(target),
+    ...customCases(target),
     ...replayCases(),
     ...randomCases(),
     ...samplingCases(),

@@ -24,7 +24,7 @@ export type FloatFunctions = Readonly<Partial<Record<ValueOp, FloatFunction>>>;
  * What kernels may hold: functions that nearly every program has, and those that somebody brought. Others take much code and come with whoever
  * records them (primitives/), or all at once (entries/kernel.ts).
  */
-const known: Partial<Record<ValueOp, FloatFunction>> = {
+const functionsKnown: Partial<Record<ValueOp, FloatFunction>> = {
   EXP: exp,
   LOG: log,
   RSQRT: (m, x) => m.div(1, m.sqrt(x)),
@@ -33,7 +33,7 @@ const known: Partial<Record<ValueOp, FloatFunction>> = {
 
 /** From now on kernels may hold these operations. */
 export function bringFunctions(functions: FloatFunctions): void {
-  Object.assign(known, functions);
+  Object.assign(functionsKnown, functions);
 }
 
 /**
@@ -41,10 +41,17 @@ export function bringFunctions(functions: FloatFunctions): void {
  *
  * @param roots expressions of one kernel
  * @param e factory for the new nodes
+ * @param known what stands for expressions of this kernel that were decomposed before; it grows
  */
-export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps): readonly KNode[] {
-  if (caps.keepRounding === undefined && ![...nodesOf(roots)].some((n) => isMissing(n, caps))) return roots;
-  const done = new Map<KNode, KNode>();
+export function decompose(
+  roots: readonly KNode[],
+  e: Exprs,
+  caps: DecomposeCaps,
+  known?: Map<KNode, KNode>,
+): readonly KNode[] {
+  if (known === undefined && caps.keepRounding === undefined && ![...nodesOf(roots)].some((n) => isMissing(n, caps)))
+    return roots;
+  const done = known ?? new Map<KNode, KNode>();
   const finish = (root: KNode): void =>
     sourcesFirst(
       root,
@@ -61,7 +68,10 @@ export function decompose(roots: readonly KNode[], e: Exprs, caps: DecomposeCaps
       },
     );
   for (const root of roots) finish(root);
-  return roots.map((r) => done.get(r)!);
+  const made = roots.map((r) => done.get(r)!);
+  // What is computed from it later finds it as it is.
+  if (known !== undefined) for (const n of nodesOf(made, (n) => (known.get(n) === n ? [] : n.src))) known.set(n, n);
+  return made;
 }
 
 /** True if the engine has no such operation. */
@@ -92,7 +102,7 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
 
 /** Float types without functions of their own go through float32. Of integers there is MULHI alone. */
 function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
-  const made = known[n.op as ValueOp];
+  const made = functionsKnown[n.op as ValueOp];
   if (made === undefined) return null;
   const dtype = n.dtype as DType;
   const integers = n.op === 'MULHI';

@@ -228,6 +228,12 @@ export class ProgramBuilder {
     this.#write('STORE', null, mem, index, value, gate);
   }
 
+  /** The statement that was written last. */
+  latest(): KNode | null {
+    const last = this.#block.items.at(-1);
+    return last === undefined || 'items' in last ? null : last;
+  }
+
   atomic(op: KArgs['ATOMIC']['op'], mem: KNode, index: KNode | number, value: KNode, gate?: KNode): void {
     this.#write('ATOMIC', { op }, mem, index, value, gate);
   }

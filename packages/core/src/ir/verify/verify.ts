@@ -16,6 +16,12 @@ interface Open {
   readonly defined: Set<KNode>;
 }
 
+/** The `cause` of the error of a program: the node, and what is wrong with it. */
+export interface Violation {
+  readonly node: KNode;
+  readonly wrong: string;
+}
+
 /**
  * Throws if a program breaks a rule of stage B.
  *
@@ -28,7 +34,9 @@ export function verifyProgram(p: Program): void {
   p.body.forEach((n, at) => {
     const wrong = checkNode(n, p, open, params) ?? nodeError(n);
     if (wrong !== null)
-      throw new Error(`[verify] ${p.name}, node ${at}: ${wrong}\n${printNode(n)}\nin\n${printProgram(p)}`);
+      throw new Error(`[verify] ${p.name}, node ${at}: ${wrong}\n${printNode(n)}\nin\n${printProgram(p)}`, {
+        cause: { node: n, wrong } satisfies Violation,
+      });
     if (n.op === 'LOOP' || n.op === 'IF') open.push({ opener: n, defined: new Set([n]) });
     else if (n.op === 'ENDLOOP' || n.op === 'ENDIF') open.pop();
     else open[open.length - 1]?.defined.add(n);

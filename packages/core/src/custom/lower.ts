@@ -1,0 +1,227 @@
+/**
+ * A form of a kernel, which is a kernel for inputs of certain shapes and dtypes, as programs for a target.
+ *
+ * It is written twice before anything runs: for groups of one thread and for as many as it asks for. The verifier checks both at the call, on
+ * every engine alike, and their text is what the kernel is known by. Why the text: two kernels of one text compute the same, in this process and in the
+ * next, whatever their bodies close over.
+ */
+import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
+import type { KNode } from '../ir/ir.ts';
+import { binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
+import { printProgram } from '../ir/print.ts';
+import { type Violation, verifyProgram } from '../ir/verify/verify.ts';
+import { ProgramSet, rowMajor, type TensorView } from '../programs/program-set.ts';
+import type { SlotView } from '../programs/scan/scan.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { say } from '../shape/shown.ts';
+import { type Shape, sizeOf } from '../shape/view.ts';
+import { KernelContext, KernelRun } from './context.ts';
+import { KernelError, type Site, whereOf } from './errors.ts';
+import { KernelInput, KernelOutput, type OutputPlace } from './memory.ts';
+
+/** What a body is, whatever the names of inputs and outputs are. */
+export type ProgramBody = (
+  k: KernelContext,
+  inputs: Readonly<Record<string, KernelInput>>,
+  outputs: Readonly<Record<string, KernelOutput>>,
+) => unknown;
+
+/** A kernel with inputs of certain shapes, as far as its program goes. */
+export interface Form {
+  readonly name: string;
+  /** Threads that its groups ask for; 1: threads work alone. */
+  readonly threads: number;
+  readonly grid: Shape;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly OutputPlace[];
+  /** The dtype whose outputs this program writes, and how many elements those have in one example. */
+  readonly dtype: DType;
+  readonly length: number;
+  /** Sizes that `vmap` has put in front, and which inputs have each. */
+  readonly batch: readonly { readonly size: number; readonly inputs: readonly boolean[] }[];
+  readonly body: ProgramBody;
+}
+
+/** Elements that one group of one thread goes through where there are many. */
+const mostTurns = 64;
+/** Elements of an output that a thread sets to 0. */
+const zeroed = 256;
+
+interface Written {
+  readonly lowered: Lowered;
+  readonly covered: boolean;
+  readonly sites: ReadonlyMap<KNode, Site>;
+}
+
+/** The programs of a form: what sets outputs to 0 where `clear` says so, then its own. */
+function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: CodegenCaps, clear: boolean): Written {
+  const { name, grid, batch, threads } = form;
+  const set = new ProgramSet(name, caps);
+  const groups = caps.simt ? threads : 1;
+  if (groups > caps.maxGroup)
+    throw new KernelError(
+      name,
+      say`a group of ${groups} threads: this device has at most ${caps.maxGroup}; ask for fewer`,
+      null,
+    );
+  const elements = sizeOf(out.shape);
+  if (clear) {
+    const each = caps.simt ? 1 : zeroed;
+    set.add('_clear', Math.ceil(elements / each), ({ b, e, group, param }) => {
+      const memory = param(0, out.dtype, 'write', out.span);
+      b.loop(each, (i) => {
+        const at = e.add(e.mul(group, each), i);
+        const gate = elements % each === 0 ? undefined : e.lt(at, elements);
+        b.store(memory, at, e.constant(out.dtype, 0), gate);
+      });
+    });
+  }
+  const sizes = [...batch.map(({ size }) => size), ...grid];
+  const count = sizeOf(sizes);
+  const turns = caps.simt ? 1 : Math.max(1, Math.min(mostTurns, Math.floor(count / (4 * caps.parallelism))));
+  let covered = count > 0;
+  let sites: ReadonlyMap<KNode, Site> = new Map();
+  const program = (w: Parameters<Parameters<ProgramSet['add']>[2]>[0], unit: KNode): void => {
+    const { e } = w;
+    const run = new KernelRun(name, w, caps, threads === 1);
+    sites = run.sites;
+    const at: KNode[] = [];
+    let rest = unit;
+    for (let axis = sizes.length - 1; axis >= 0; axis--) {
+      const n = sizes[axis]!;
+      at.unshift(n === 1 ? e.i32(0) : axis === 0 ? rest : e.irem(rest, n));
+      run.extents.set(at[0]!, n);
+      if (n !== 1) rest = axis === 0 ? rest : e.idiv(rest, n);
+    }
+    const example = at.slice(0, batch.length);
+    const slots = new Map<number, KNode>();
+    const memoryOf = ({ slot, view }: SlotView): KNode => {
+      const known = slots.get(slot) ?? w.param(slot, view.dtype, 'read', view.span);
+      slots.set(slot, known);
+      return known;
+    };
+    const memory = w.param(0, out.dtype, 'write', out.span);
+    const before = example.reduce<KNode>((sum, i, axis) => e.add(e.mul(sum, sizes[axis]!), i), e.i32(0));
+    const views = Object.fromEntries(
+      form.inputs.map((input, i) => [
+        input,
+        new KernelInput(
+          run,
+          input,
+          memoryOf(inputs[i]!),
+          inputs[i]!.view,
+          example.filter((_, axis) => batch[axis]!.inputs[i]),
+        ),
+      ]),
+    );
+    const places = form.outputs.map(
+      (place) => new KernelOutput(run, place, place.dtype === form.dtype ? memory : null, e.mul(before, form.length)),
+    );
+    const k = new KernelContext(run, at.slice(batch.length));
+    form.body(k, views, Object.fromEntries(places.map((place) => [place.name, place])));
+    run.block.open = false;
+    covered &&= places.every((place) => place.dtype !== form.dtype || place.covered);
+  };
+  if (count > 0)
+    set.add(
+      '',
+      Math.ceil(count / turns),
+      (w) => {
+        if (turns === 1) return program(w, w.group);
+        const { b, e } = w;
+        b.loop(turns, (turn) => {
+          const unit = e.add(e.mul(w.group, turns), turn);
+          if (count % turns === 0) return program(w, unit);
+          b.ifThen(e.lt(unit, count), () => program(w, e.min(unit, count - 1)));
+        });
+      },
+      groups,
+    );
+  return { lowered: set.result(), covered, sites };
+}
+
+/** Targets that have everything, to check and to know kernels by. */
+function anyTarget(simt: boolean): CodegenCaps {
+  const ops = [...Object.keys(unaryOps), ...Object.keys(binaryOps), ...Object.keys(ternaryOps)];
+  const all = new Set(Object.keys(dtypeInfo) as DType[]);
+  return {
+    dtypes: all,
+    computes: all,
+    nativeOps: new Set(ops) as CodegenCaps['nativeOps'],
+    simt,
+    vectorBytes: 4,
+    sharedBytes: 1 << 14,
+    maxGroup: simt ? 1024 : 1,
+    maxBindings: 64,
+    parallelism: 1,
+    atomics: new Set(),
+    lowering: { shape: (kernel) => kernel },
+  };
+}
+
+/** A form that has been checked. */
+export interface TracedForm {
+  /** Words of a hash of what it computes. */
+  readonly key: readonly number[];
+  lower(out: TensorView, inputs: readonly SlotView[], caps: CodegenCaps): Lowered;
+}
+
+/** Writes and verifies a form; throws KernelError with the line of the body that breaks a rule. */
+export function trace(form: Form, inputs: readonly { readonly shape: Shape; readonly dtype: DType }[]): TracedForm {
+  const out = rowMajor(form.dtype, [...form.batch.map(({ size }) => size), form.length]);
+  const slots = inputs.map(({ shape, dtype }, i): SlotView => ({ slot: i + 1, view: rowMajor(dtype, shape) }));
+  let text = '';
+  let covered = true;
+  for (const simt of [false, true]) {
+    const written = write(form, out, slots, anyTarget(simt), false);
+    covered &&= written.covered;
+    for (const { program } of written.lowered.dispatches) {
+      verified(form.name, () => verifyProgram(program), written.sites);
+      text += printProgram(program);
+    }
+  }
+  const { dtype, length } = form;
+  return {
+    key: hashOf(`${text}\n${covered} ${dtype} ${length} ${JSON.stringify([form.outputs, form.grid, form.batch])}`),
+    lower: (result, given, caps) => {
+      const { lowered } = write(form, result, given, caps, !covered);
+      for (const { program } of lowered.dispatches)
+        for (const n of program.body)
+          if (n.dtype !== 'void' && !caps.dtypes.has(n.dtype))
+            throw new KernelError(
+              form.name,
+              say`uses ${n.dtype}, which this device does not have: it has ${[...caps.dtypes].join(', ')}`,
+              null,
+            );
+      return lowered;
+    },
+  };
+}
+
+/** Runs the verifier; what it finds becomes an error with the user's line. */
+export function verified(name: string, verify: () => void, sites: ReadonlyMap<KNode, Site>): void {
+  try {
+    verify();
+  } catch (error) {
+    const { node, wrong } = ((error as Error).cause ?? {}) as Partial<Violation>;
+    if (node === undefined) throw error;
+    const at = sites.get(node);
+    throw new KernelError(name, `${node.op} ${wrong}`, at === undefined ? null : whereOf(at));
+  }
+}
+
+/** Four words of a text (MurmurHash3's finalizer over four streams): texts that differ have others, but for one case in 2^128. */
+export function hashOf(text: string): number[] {
+  const words = [1779033703, 3144134277, 1013904242, 2773480762];
+  const factors = [597399067, 2869860233, 951274213, 2716044179];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    for (let w = 0; w < 4; w++) words[w] = words[(w + 1) % 4]! ^ Math.imul(words[w]! ^ code, factors[w]!);
+  }
+  return words.map((word, i) => {
+    let h = word ^ text.length ^ Math.imul(words[(i + 1) % 4]!, factors[i]!);
+    h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+    h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+    return (h ^ (h >>> 16)) | 0;
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * Kernels of users (`custom/`): what they compute, and their gradients and batches, comes with the attributes.
+ *
+ * `key` stands for all of that in plan keys. It is made of what the kernel computes, not of who it is, so that it means the same in every process.
+ */
+import { type BatchRule, define, type Definition, type GradientRule } from '../graph/definition.ts';
+import { opName } from '../graph/scope.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { IntWriter } from '../planner/capture/cache.ts';
+import { part, type ProgramRule, programsOf } from '../planner/lowering/rules.ts';
+import type { TensorView } from '../programs/program-set.ts';
+import type { SlotView } from '../programs/scan/scan.ts';
+import type { DType } from '../shape/dtype.ts';
+import { broadcastShapes, type Shape } from '../shape/view.ts';
+
+/** A kernel that makes an element of those of its sources at the same place, which broadcast. */
+export interface CustomMap {
+  /** Words of a hash of what it computes. */
+  readonly key: readonly number[];
+  readonly dtype: DType;
+  readonly value: (e: Exprs, parts: readonly KNode[]) => KNode;
+  readonly gradient: GradientRule<'customMap'>;
+}
+
+/** A kernel with a program of its own. */
+export interface CustomProgram {
+  readonly key: readonly number[];
+  readonly dtype: DType;
+  readonly shape: Shape;
+  readonly lower: (
+    out: TensorView,
+    inputs: readonly SlotView[],
+    caps: Parameters<ProgramRule>[1],
+  ) => ReturnType<ProgramRule>;
+  readonly gradient: GradientRule<'customProgram'>;
+  readonly batch: BatchRule<'customProgram'>;
+}
+
+declare module '../graph/node.ts' {
+  interface Attrs {
+    customMap: CustomMap;
+    customProgram: CustomProgram;
+  }
+}
+
+function encode({ key }: CustomMap | CustomProgram, out: IntWriter): void {
+  out.reserve(key.length + 1);
+  out.list(key);
+}
+
+export const customMapPrimitive: Definition<'customMap'> = /* @__PURE__ */ define('customMap', {
+  infer: {
+    shape: (src, _, op) => src.reduce<Shape>((shape, s) => broadcastShapes(opName(op), shape, s.shape), []),
+    dtype: (_, { dtype }) => dtype,
+  },
+  role: 'elementwise',
+  work: 8,
+  encode,
+  gradient: (c) => c.attr.gradient(c),
+  // The gradient is a function of the user: nothing is known of it but that it is linear.
+  tangent: () => undefined,
+  value: ({ e }, demand, node) =>
+    node.attr.value(
+      e,
+      node.src.map((_, i) => part(demand, i)),
+    ),
+});
+
+export const customProgramPrimitive: Definition<'customProgram'> = /* @__PURE__ */ define('customProgram', {
+  infer: { shape: (_, { shape }) => shape, dtype: (_, { dtype }) => dtype },
+  role: 'program',
+  work: 64,
+  encode,
+  gradient: (c) => c.attr.gradient(c),
+  tangent: () => undefined,
+  batch: (c) => c.attr.batch(c),
+  programs: (node) =>
+    programsOf(node, ({ out, slot }, caps) =>
+      node.attr.lower(
+        out,
+        node.src.map((_, i) => slot(i)),
+        caps,
+      ),
+    ),
+});
