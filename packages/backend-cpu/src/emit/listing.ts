@@ -1,2 +1,6 @@
 /** What `#listing` is outside published pages: the text of a program that is refused, in full. */
-export { printProgram as listing } from '@polygrad/core/kernel/ir';
+import { type Program, printProgram } from '@polygrad/core/kernel/ir';
+
+export function listing(program: Program): string {
+  return printProgram(program);
+}
