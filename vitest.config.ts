@@ -16,17 +16,63 @@ const kind = process.env.POLYGRAD_TESTS ?? 'unit';
  */
 const hangs = kind === 'long' ? 7_200_000 : 600_000;
 
+/**
+ * Packages whose test files share two processes, because starting one for each and loading core there costs as much as the tests do. Those with devices
+ * of drivers start afresh, and so do tooling and applications, which start processes anyhow.
+ */
+const together = ['core', 'nn', 'data', 'emit-c', 'emit-machine', 'emit-ptx', 'numbers', 'testing', 'backend-cpu'].map(
+  (name) => `packages/${name}/src/**/*.test.ts`,
+);
+
+/** Of these, files that need modules or a process of their own, by why. */
+const alone = [
+  // They replace modules.
+  'packages/backend-cpu/src/{setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
+  'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',
+  // They register backends, or count what is registered.
+  'packages/backend-cpu/src/late.test.ts',
+  'packages/core/src/tensor/{placement,placement-later,recovery,recovery-faults,late-memory-apart}.test.ts',
+  // They look at what imports bring: methods, functions without methods.
+  'packages/core/src/methods/*.test.ts',
+  'packages/nn/src/functions-only.test.ts',
+  // They count memory of the process, or its collector.
+  'packages/core/src/ops/images/image-layouts.test.ts',
+];
+const byItself = [...alone, '**/*.long.test.ts'];
+
+const every = ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'];
+const never = ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])];
+
+/** Everything that does not run together. */
+function apart(): string[] {
+  const names = together.map((pattern) => pattern.split('/')[1]).join('|');
+  const others = every.map((pattern) => pattern.replace('packages/*', `packages/!(${names})`));
+  return [...others, ...alone, ...(kind === 'long' ? ['packages/*/src/**/*.long.test.ts'] : [])];
+}
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'],
-    exclude: ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])],
     env: deviceEnvironment(),
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: hangs,
     hookTimeout: hangs,
     passWithNoTests: true,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'together',
+          include: together,
+          exclude: [...never, ...byItself],
+          isolate: false,
+          setupFiles: ['tooling/own-runtime.mjs'],
+        },
+      },
+      // What stands in both lists of `together` is here.
+      { extends: true, test: { name: 'alone', include: apart(), exclude: never } },
+    ],
   },
 });

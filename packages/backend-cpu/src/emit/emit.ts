@@ -2,8 +2,9 @@
  * The emitter's entry: programs in, the bytes of one WebAssembly module out. Pure; knows no engine and no thread.
  */
 import { CompileError } from '@polygrad/core/engine';
-import { type Program, printProgram } from '@polygrad/core/kernel/ir';
+import type { Program } from '@polygrad/core/kernel/ir';
 import { assembleModule, type FunctionBody, type MemoryImport } from '../asm/module.ts';
+import { listing } from '#listing';
 import { lowerProgram } from './lower.ts';
 import { printFunction } from './print.ts';
 import { type EmitTarget, Refusal } from './target.ts';
@@ -18,7 +19,7 @@ export function emitFunction(program: Program, target: EmitTarget): FunctionBody
     return printFunction(lowerProgram(program, target), program.name);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw new CompileError('cpu', program.name, error.message, printProgram(program));
+    throw new CompileError('cpu', program.name, error.message, listing(program));
   }
 }
 

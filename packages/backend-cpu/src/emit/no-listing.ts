@@ -1,0 +1,6 @@
+/** What `#listing` is in bundles for browsers: how long the program is, and where its text is to be had. */
+import type { Program } from '@polygrad/core/kernel/ir';
+
+export function listing({ body }: Program): string {
+  return `its ${body.length} statements are listed in Node, and in pages bundled with the condition 'development'`;
+}
