@@ -16,26 +16,26 @@ import { root } from './workspace.mjs';
  * growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [67_200, 78_000], vite: [67_800, 78_600], esbuild: [71_900, 81_900] },
-  'cnn-cpu': { rolldown: [118_600, 139_700], esbuild: [127_000, 147_500] },
+  add: { rolldown: [67_700, 79_700], vite: [68_300, 80_300], esbuild: [72_400, 83_600] },
+  'cnn-cpu': { rolldown: [119_800, 141_700], esbuild: [131_200, 152_800] },
   cnn: {
-    rolldown: [121_100, 173_400],
-    vite: [121_900, 174_200],
-    rollup: [126_200, 180_800],
-    esbuild: [130_200, 182_400],
+    rolldown: [122_300, 175_800],
+    vite: [123_100, 176_700],
+    rollup: [127_500, 183_400],
+    esbuild: [134_500, 188_300],
   },
-  'cnn-late': { rolldown: [80_800, 175_400], esbuild: [87_100, 185_100] },
+  'cnn-late': { rolldown: [81_800, 177_800], esbuild: [91_400, 191_100] },
 };
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
-  rolldown: { 'packages/backend-webgpu/src/engine.ts': 121_200, 'packages/backend-cpu/src/engine.ts': 125_000 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_800, 'packages/backend-cpu/src/engine.ts': 135_800 },
+  rolldown: { 'packages/backend-webgpu/src/engine.ts': 122_200, 'packages/backend-cpu/src/engine.ts': 125_700 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 136_500, 'packages/backend-cpu/src/engine.ts': 140_800 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
 const ofNetwork =
-  'activation arithmetic axis-argument class-loss convolution creation image loss-forms matmul matrices normalization pooling random recording ' +
+  'activation arithmetic axis-argument class-loss convolution creation image logic loss-forms matmul matrices normalization pooling random recording ' +
   'reduction shape transcendental';
 const operations = {
   add: 'arithmetic creation recording',
@@ -61,7 +61,9 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     expect(
       found
         .map((path) => path.slice(path.lastIndexOf('/') + 1, -3))
-        .filter((name) => !operations[page].split(' ').includes(name)),
+        .filter((name) => !operations[page].split(' ').includes(name))
+        // Of the scaler of losses, which `fit` loads late: esbuild leaves it at once, where the index of nn names it.
+        .filter((name) => !(bundler === 'esbuild' && page !== 'add' && name === 'joining')),
     ).toEqual([]);
     // The engine of WebGPU is loaded where there is an adapter.
     expect([...modules].filter((path) => /backend-webgpu\/src\/engine\.ts|emit-c\//.test(path))).toEqual([]);

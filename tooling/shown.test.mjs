@@ -53,7 +53,7 @@ const entries = {
 const plain = new Set(
   [
     'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
-    'listCudaDevices',
+    'listCudaDevices autocast writeTrace calibrate to',
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
@@ -213,6 +213,10 @@ const makers = {
   emitPtx: () => ({ ...emitPtx.emitPtx(increment(), { computeCapability: 80, isa: '7.0' }), text: '' }),
   emitMachineCode: () => ({ ...emitMachine.emitMachineCode(increment(), machine), bytes: null }),
   KVCache: () => new nn.KVCache(),
+  ExecutionContext: () => new core.ExecutionContext({ policy: 'costBased' }),
+  AdaptiveThresholds: () => new core.AdaptiveThresholds(),
+  explainPlacement: () =>
+    new core.ExecutionContext({ policy: 'costBased' }).run(() => core.explainPlacement(() => core.ones([2]).add(1))),
   // data
   RandomStream: () => new data.RandomStream(1),
   memoryDataset: dataset,
@@ -240,6 +244,11 @@ const makers = {
   LBFGS: () => new nn.LBFGS(parameters()),
   Muon: () => new nn.Muon(new nn.Linear(3, 2, { bias: false }).parameters()),
   WeightAverage: () => new nn.WeightAverage(new nn.Linear(2, 2)),
+  GradScaler: () => new nn.GradScaler(),
+  QuantizedLinear: () => nn.quantize(new nn.Linear(64, 64)),
+  quantize: () => nn.quantize(new nn.Sequential(new nn.Linear(4, 4))),
+  Replicated: () => nn.replicate(new nn.Linear(2, 2), [core.getEngine()]),
+  replicate: () => nn.replicate(new nn.Linear(2, 2), [core.getEngine()]),
   GradientAccumulator: () => new nn.GradientAccumulator(2),
   ReduceOnPlateau: () => new nn.ReduceOnPlateau(new nn.SGD(parameters())),
   summary: () => nn.summary(new nn.Linear(2, 2), [1, 2]),
