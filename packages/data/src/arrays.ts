@@ -4,7 +4,7 @@
  * Not tensors: nothing here touches a device, so data sets can be read and cut up before an engine is chosen, in
  * workers, and in programs that use another library.
  */
-import { DataError } from './errors.ts';
+import { DataError, shown } from './errors.ts';
 
 /** Element types that files hold. 16-bit floats are carried as their bits. */
 export type HostDType =
@@ -110,9 +110,9 @@ export function lostMemory(view: HostTypedArray): string | undefined {
 
 /** What is wrong with an array that is to hold elements of a dtype; undefined if nothing is. */
 export function wrongArray(dtype: HostDType, data: unknown): string | undefined {
-  const Constructor = CONSTRUCTORS[dtype] as (typeof CONSTRUCTORS)[HostDType] | undefined;
+  const Constructor = typeof dtype === 'string' && Object.hasOwn(CONSTRUCTORS, dtype) ? CONSTRUCTORS[dtype] : undefined;
   if (Constructor === undefined)
-    return `unknown dtype ${String(dtype)}; give one of ${Object.keys(CONSTRUCTORS).join(', ')}`;
+    return `unknown dtype ${shown(dtype)}; give one of ${Object.keys(CONSTRUCTORS).join(', ')}`;
   if (data instanceof Constructor) return lostMemory(data as HostTypedArray);
   const kind = (data as object | undefined)?.constructor?.name ?? typeof data;
   return `${dtype} needs a ${Constructor.name}: the data is a ${kind}; convert it first`;

@@ -166,7 +166,8 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
     if (
       !Array.isArray(array?.shape) ||
       !ArrayBuffer.isView(array.data) ||
-      !Object.hasOwn(HOST_BYTES, String(array.dtype))
+      typeof array.dtype !== 'string' ||
+      !Object.hasOwn(HOST_BYTES, array.dtype)
     )
       throw new DataError(
         'argument',

@@ -39,7 +39,8 @@ export class DataError extends Error {
   readonly brand: string = BRAND;
 
   constructor(code: DataErrorCode, source: string, message: string, options?: ErrorOptions) {
-    super(message, options);
+    // Names and values of a file may be of any length.
+    super(message.length > mostText ? `${message.slice(0, mostText)} ...` : message, options);
     this.code = code;
     this.op = /^\[([\w.]+)\]/.exec(message)?.[1] ?? '';
     this.source = source;
@@ -53,6 +54,9 @@ export class DataError extends Error {
 
 // Errors of all packages are marked so (PolygradError of @polygrad/core, which this package does not know).
 Object.defineProperty(DataError.prototype, Symbol.for('polygrad.error'), { value: true });
+
+/** Most characters of a message. */
+const mostText = 1500;
 
 /** Most rows whose order is worked out. */
 export const mostRows: number = 2 ** 27;

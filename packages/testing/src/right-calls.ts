@@ -20,6 +20,10 @@ export interface RightCall {
 export const withEngines: Readonly<Record<string, string>> = {
   setEngine: 'changes the engine that all other calls are made on',
   registerBackend: 'changes which engines can be made, for everything that comes after it in the process',
+  to: 'moves values to an engine, on which no other call is made',
+  calibrate: 'measures kernels on two engines, for some seconds',
+  explainPlacement: 'asks for an ExecutionContext that is active',
+  writeTrace: 'writes a file where it is told to',
   getBackend: 'gives what makes engines, which is there only where a backend was imported',
 };
 

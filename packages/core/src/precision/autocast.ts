@@ -61,7 +61,7 @@ export function checkSmallFloat(op: string, dtype: SmallFloat): void {
  *
  * @example
  * const a = ones([2, 2]);
- * const [product, total] = autocast('bfloat16', () => [a.matmul(a), a.matmul(a).sum()]);
+ * const [product, total] = autocast('bfloat16', () => [a.matmul(a), a.sum()]);
  * product.dtype; // 'bfloat16'
  * total.dtype; // 'float32'
  */

@@ -8,7 +8,7 @@ import {
   encodeCheckpoint,
   restoreCheckpoint,
 } from '../checkpoint.ts';
-import { DataError } from '../errors.ts';
+import { DataError, shown } from '../errors.ts';
 import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
 
@@ -98,7 +98,7 @@ export interface Checkpoints<R extends Report = Report> {
 export function checkpoints<R extends Report = Report>(folder: string, options: CheckpointsOptions<R>): Checkpoints<R> {
   const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best: direction = 'min' } = options;
   const wrong = (name: string, value: unknown, wanted: string): DataError =>
-    new DataError('argument', name, `[checkpoints] bad ${name}: ${String(value)}; must be ${wanted}`);
+    new DataError('argument', name, `[checkpoints] bad ${name}: ${shown(value)}; must be ${wanted}`);
   if (!Number.isSafeInteger(every) || every < 1) throw wrong('every', every, 'a whole number, 1 or more');
   if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');

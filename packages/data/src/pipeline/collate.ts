@@ -303,7 +303,7 @@ export function checkCollate({ dtypes, pad }: CollateOptions): void {
       op,
       `dtype of '${name}'`,
       dtype,
-      Object.hasOwn(HOST_BYTES, String(dtype)),
+      typeof dtype === 'string' && Object.hasOwn(HOST_BYTES, dtype),
       `one of ${Object.keys(HOST_BYTES).join(', ')}`,
     );
   for (const [name, padding] of Object.entries(pad ?? {})) {

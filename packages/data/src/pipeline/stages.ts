@@ -1,5 +1,5 @@
 /** What a data set does with items that only come in order: each stage is an async generator, which closes what it reads when it is left. */
-import { DataError } from '../errors.ts';
+import { DataError, shown } from '../errors.ts';
 import type { RandomStream } from '../random.ts';
 
 /** Items for which a function says so. */
@@ -130,7 +130,7 @@ export async function* bucketed<T, U>(
       throw new DataError(
         'mismatch',
         'length',
-        `[bucket] item ${index} has length ${String(size)}; length must give a number`,
+        `[bucket] item ${index} has length ${shown(size)}; length must give a number`,
       );
     index++;
     const above = boundaries.findIndex((boundary) => size < boundary);

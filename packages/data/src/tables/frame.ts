@@ -112,9 +112,8 @@ export class DataFrame {
       new DataError('mismatch', `row ${row}`, `[DataFrame] row ${row} ${text}`);
     if (!isList(rows))
       throw new DataError('argument', 'rows', `[DataFrame] rows are ${shown(rows)}; give a list of objects`);
-    rows.forEach((row: unknown, i) => {
+    for (const [i, row] of (rows as readonly unknown[]).entries())
       if (!isPlain(row)) throw bad(i, `is ${shown(row)}; rows are objects`);
-    });
     const names = Object.keys(rows[0] ?? {});
     const columns = new Map<string, FrameColumn>();
     for (const name of names) {
@@ -168,7 +167,10 @@ export class DataFrame {
 
   /** These rows, in this order. @throws DataError `argument` for numbers that are no row's */
   take(rows: ArrayLike<number>): DataFrame {
-    const chosen = Array.from(rows);
+    const isRows = isList(rows) || (ArrayBuffer.isView(rows) && !(rows instanceof DataView));
+    if (!isRows)
+      throw new DataError('argument', 'rows', `[DataFrame] rows are ${shown(rows)}; give a list of their numbers`);
+    const chosen = Array.from(rows as ArrayLike<number>);
     for (const row of chosen) checkInteger('DataFrame', 'row', row, 0, this.rows - 1);
     const columns = [...this.#columns].map(([name, { type, values }]) => {
       const picked = chosen.map((row) => values[row]!);

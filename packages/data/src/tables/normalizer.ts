@@ -62,7 +62,8 @@ export class Normalizer {
   /** @throws DataError `argument` for means and deviations that differ in number, and deviations of 0 */
   constructor(per: Per, mean: ArrayLike<number>, std: ArrayLike<number>) {
     checkFits(op, 'per', per, ['element', 'channel', 'all'].includes(per), "'element', 'channel' or 'all'");
-    const isWanted = (value: unknown): boolean => isList(value) || value instanceof Float64Array;
+    const isWanted = (value: unknown): boolean =>
+      (isList(value) && value.every((x) => typeof x === 'number')) || value instanceof Float64Array;
     checkFits(op, 'mean', mean, isWanted(mean), 'a list of numbers');
     checkFits(
       op,
