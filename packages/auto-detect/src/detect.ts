@@ -300,6 +300,8 @@ async function inspectApart(
       kept = { probe: probed.value, failed: null, proofs: {} };
       const row = answered(name, kept.probe!, create, { apart, close, kept, key, failures: times });
       if (row.verdict !== 'failed to start') await saveKept(search.store, key, kept);
+      // Nothing more is asked of what has no device.
+      if (row.verdict !== 'slower') close();
       return row;
     }
     close();

@@ -108,10 +108,12 @@ class AskedProcess implements Apart {
 
   constructor(child: ReturnType<ChildProcess['spawn']>) {
     this.#child = child;
+    this.#hold(false);
     child.on('message', (message) => {
       const { id, value, error } = message as Answer;
       const asked = this.#waiting.get(id);
       this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#hold(false);
       if (error === undefined) asked?.resolve(value);
       else asked?.reject(Object.assign(new Error(error.message), { name: error.name }));
     });
@@ -143,6 +145,7 @@ class AskedProcess implements Apart {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     return new Promise<T>((resolve, reject) => {
       const id = this.#next++;
+      this.#hold(true);
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
       // Where the process has just ended, its end is what is told.
       this.#child.send({ id, ...question } as Question, () => undefined);
@@ -153,6 +156,19 @@ class AskedProcess implements Apart {
     this.#ended ??= new EndedError(why);
     for (const { reject } of this.#waiting.values()) reject(this.#ended);
     this.#waiting.clear();
+    this.#hold(false);
+  }
+
+  /** Whether the program lives on for this process: only as long as an answer is awaited. */
+  #hold(held: boolean): void {
+    const { channel } = this.#child;
+    if (held) {
+      this.#child.ref();
+      channel?.ref();
+    } else {
+      this.#child.unref();
+      channel?.unref();
+    }
   }
 }
 
