@@ -50,7 +50,7 @@ export interface Question {
   /** The engine on which a node in memory belongs; null where it belongs nowhere. */
   readonly homeOf: (node: Node) => EngineState | null;
   /** The engine of a name or object of `to`; null if it is gone. */
-  readonly engineOf: (node: Node<'to'>) => EngineState | null;
+  readonly engineOf: (place: { readonly name: string }) => EngineState | null;
   /** Milliseconds that this work would have gained elsewhere so far: so much may moving its data cost. */
   readonly credit: number;
   /** True for a leaf that was there when this was decided before. */
@@ -142,7 +142,7 @@ function homesOf(order: readonly Node[], q: Question): (EngineState | null)[] {
   const homes = new Array<EngineState | null>(order.length).fill(null);
   for (const [i, node] of order.entries()) {
     if (node.storage !== null) homes[i] = q.homeOf(node);
-    else if (isOp(node, 'to')) homes[i] = q.engineOf(node);
+    else if (isOp(node, 'to')) homes[i] = q.engineOf(node.attr.engine);
     else {
       const votes = new Map<EngineState, number>();
       for (const source of node.src) {

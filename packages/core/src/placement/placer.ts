@@ -255,8 +255,8 @@ export class EnginePlacer implements Placer {
         const state = home === undefined ? null : stateOf(home);
         return state !== null && isUsable(state) ? state : null;
       },
-      engineOf: (node) => {
-        const state = stateOf(node.attr.engine as IEngine);
+      engineOf: (place) => {
+        const state = stateOf(place as IEngine);
         return isUsable(state) ? state : null;
       },
       credit,
