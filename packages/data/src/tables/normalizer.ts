@@ -98,6 +98,16 @@ export class Normalizer {
 
   /** A row normalised: float32 of its shape. @throws DataError `mismatch` for rows of another size */
   apply(row: unknown): HostArray<'float32'> {
+    return this.#each(row, (value, mean, std) => (value - mean) / std);
+  }
+
+  /** A normalised row back in its own unit: float32 of its shape. @throws DataError `mismatch` for rows of another size */
+  invert(row: unknown): HostArray<'float32'> {
+    return this.#each(row, (value, mean, std) => value * std + mean);
+  }
+
+  /** Every value of a row by the mean and deviation that it has. */
+  #each(row: unknown, of: (value: number, mean: number, std: number) => number): HostArray<'float32'> {
     const { values, shape, groups } = valuesOf(row, this.per);
     if (groups !== this.mean.length)
       throw new DataError(
@@ -109,25 +119,8 @@ export class Normalizer {
     const data = new Float32Array(values.length);
     for (let i = 0; i < data.length; i++) {
       const group = Math.floor(i / size);
-      data[i] = (values[i]! - this.mean[group]!) / this.std[group]!;
+      data[i] = of(values[i]!, this.mean[group]!, this.std[group]!);
     }
-    return { dtype: 'float32', shape, data };
-  }
-
-  /** A normalised row back in its own unit: float32 of its shape. @throws DataError `mismatch` for rows of another size */
-  invert(row: unknown): HostArray<'float32'> {
-    const { values, shape, groups } = valuesOf(row, this.per);
-    if (groups !== this.mean.length)
-      throw new DataError(
-        'mismatch',
-        'row',
-        `[${op}] a row of shape (${shape.join(', ')}) has ${groups} means, and ${this.mean.length} were fitted`,
-      );
-    const size = values.length / groups;
-    const data = Float32Array.from(
-      values,
-      (value, i) => value * this.std[Math.floor(i / size)]! + this.mean[Math.floor(i / size)]!,
-    );
     return { dtype: 'float32', shape, data };
   }
 }
