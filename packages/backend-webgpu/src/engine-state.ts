@@ -30,11 +30,14 @@ export class EngineState {
       const why = message.trim() || (reason === 'destroyed' ? 'it was destroyed' : 'the driver gives no reason');
       this.#finish({ reason: 'lost', message: why }, new DeviceLostError('webgpu', this.#device, why));
     });
-    gpu.addEventListener('uncapturederror', (event) => {
+    const told = (event: Event): void => {
       event.preventDefault?.();
       const { error } = event as GPUUncapturedErrorEvent;
       this.report(new WebGpuError(`the device reports an error: ${error.message.trim()}; results may be missing`));
-    });
+    };
+    gpu.addEventListener('uncapturederror', told);
+    // Dawn never collects a device that has listeners, nor what they reach, which is this engine.
+    this.lost.then(() => gpu.removeEventListener('uncapturederror', told));
   }
 
   get live(): boolean {

@@ -54,6 +54,30 @@ console.log(answer);`);
     expect({ code, out }).toEqual({ code: 0, out: '42\n' });
   });
 
+  it('lets go of engines that were disposed', async () => {
+    const { code, out } = await run(`
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+setFlagsFromString('--expose-gc');
+const gc = runInNewContext('gc');
+const wait = () => new Promise((resolve) => setTimeout(resolve, 20));
+const use = async () => {
+  const engine = await createWebGpuEngine();
+  ${roundTrip}
+  await engine.idle();
+  engine.dispose();
+  await engine.lost;
+  return new WeakRef(engine);
+};
+const engines = [];
+for (let i = 0; i < 4; i++) engines.push(await use());
+// The last one may be on a stack yet. Looking at one keeps it until the next turn of the event loop.
+const alive = () => engines.filter((engine) => engine.deref() !== undefined).length;
+for (let i = 0; i < 100 && alive() > 1; i++) { await wait(); gc(); }
+console.log(alive() <= 1);`);
+    expect({ code, out }).toEqual({ code: 0, out: 'true\n' });
+  });
+
   it('ends by itself while tiles are being measured, before the next class of products', async () => {
     const { code, out } = await run(`
 const { setEngine, ones } = await import(${JSON.stringify(coreEntry)});
