@@ -1,72 +1,53 @@
 /**
  * The engine: memory, kernels and commands of a device. This device is JavaScript itself: a buffer is an ArrayBuffer, a kernel a function over
- * typed arrays, and commands have run when `submit` returns. It knows no tensor, no shape and no operation.
+ * typed arrays, and commands have run when `submit` returns. An engine knows no tensor, no shape and no operation.
  */
-import {
-  ArgumentError,
-  type Binding,
-  CompileError,
-  type CompiledKernel,
-  DeviceLostError,
-  type EngineBuffer,
-  EngineDisposedError,
-  type EngineLostInfo,
-  type IEngine,
-  OutOfMemoryError,
-  showEngine,
-} from '@polygrad/core/engine';
+import { type Binding, type CompiledKernel, type EngineBuffer, type IEngine, showEngine } from '@polygrad/core/engine';
+import { CompileError, DeviceLostError, EngineDisposedError, OutOfMemoryError } from '@polygrad/core/engine';
 import { hostArrays } from '@polygrad/core/engine/shaping';
 import { vectorLowering } from '@polygrad/core/engine/vectors';
 import { type DType, printProgram } from '@polygrad/core/kernel/ir';
 import { emit, nativeOps, prelude } from './emit.ts';
 
-export interface JavaScriptEngineOptions {
-  /** Most bytes that buffers may take. Default 4 GiB. */
-  readonly memoryLimit?: number;
-}
-
-export interface JavaScriptEngine extends IEngine {
-  /** The device is gone: a backend does this where its driver says so. Here tests do. */
-  lose(reason: string): void;
-}
+const [name, device] = ['javascript', 'JavaScript'];
+const limit = 2 ** 32; // Bytes of all buffers together.
 
 /** Device memory. Only this file looks inside. */
-interface Memory extends EngineBuffer {
-  data: ArrayBuffer | null;
+type Memory = EngineBuffer & { data: ArrayBuffer | null };
+type Kernel = CompiledKernel & { readonly call: (...values: unknown[]) => void };
+
+/** `lose` says that the device is gone, as a driver would. */
+export type JavaScriptEngine = IEngine & { lose(reason: string): void };
+
+function dataOf({ buffer }: Binding): ArrayBuffer {
+  const { data } = buffer as Memory;
+  if (!(data instanceof ArrayBuffer)) throw new Error(`[${name}] a buffer was freed, or is another engine's`);
+  return data;
 }
 
-interface Kernel extends CompiledKernel {
-  readonly text: string;
-  readonly call: (...values: unknown[]) => void;
-}
+const bytesOf = (b: Binding): Uint8Array => new Uint8Array(dataOf(b), b.offset, b.bytes);
+const elementsOf = (b: Binding, Elements: typeof hostArrays.int32): unknown =>
+  new Elements(dataOf(b), b.offset, Math.floor(b.bytes / Elements.prototype.BYTES_PER_ELEMENT));
 
 /** Makes an engine that runs kernels as JavaScript. */
-export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngineOptions = {}): JavaScriptEngine {
-  if (!(memoryLimit >= 0)) throw new ArgumentError('javascript', `bad memoryLimit: ${memoryLimit}; give bytes, as in 1e9`);
-  const [name, device] = ['javascript', 'JavaScript'];
+export function createJavaScriptEngine(): JavaScriptEngine {
   let [bytes, buffers] = [0, 0];
-  let resolveLost: (info: EngineLostInfo) => void = () => {};
-  const lost = new Promise<EngineLostInfo>((resolve) => {
-    resolveLost = resolve;
-  });
   /** Why nothing can be asked of the engine any more. */
   let ended: Error | null = null;
-  const end = (error: Error, info: EngineLostInfo): void => {
-    ended ??= error;
-    resolveLost(info);
-  };
+  let end: (reason: 'lost' | 'disposed', error: Error) => void = () => {};
+  const lost: IEngine['lost'] = new Promise((resolve) => {
+    end = (reason, error) => {
+      ended ??= error;
+      resolve({ reason, message: error.message, ...(error instanceof DeviceLostError ? { error } : {}) });
+    };
+  });
   const check = (): void => {
     if (ended !== null) throw ended;
   };
-  const dataOf = ({ buffer }: Binding): ArrayBuffer => {
-    const { data } = buffer as Memory;
-    if (!(data instanceof ArrayBuffer)) throw new Error(`[${name}] a buffer was freed, or is another engine's`);
-    return data;
-  };
-  const bytesOf = (b: Binding): Uint8Array => new Uint8Array(dataOf(b), b.offset, b.bytes);
-  const elementsOf = (b: Binding, dtype: DType): unknown => {
-    const { BYTES_PER_ELEMENT: size } = hostArrays[dtype].prototype;
-    return new hostArrays[dtype](dataOf(b), b.offset, Math.floor(b.bytes / size));
+  const read = (from: Binding, into: Uint8Array): Uint8Array => {
+    check();
+    into.set(bytesOf(from));
+    return into;
   };
 
   return showEngine({
@@ -83,8 +64,7 @@ export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngi
       maxGroup: 1,
       maxBindings: 1000,
       maxBufferBytes: 2 ** 31,
-      // Typed arrays begin at multiples of their elements' size.
-      bindAlign: 8,
+      bindAlign: 8, // Typed arrays begin at multiples of their elements' size.
       arena: true,
       parallelism: 1,
       atomics: new Set(),
@@ -94,14 +74,14 @@ export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngi
     alloc(size) {
       check();
       try {
-        if (bytes + size > memoryLimit) throw new RangeError('the limit is reached');
+        if (bytes + size > limit) throw new RangeError('no more than the limit');
         // Rounded up, so that arrays of every dtype fit.
         const buffer: Memory = { bytes: size, data: new ArrayBuffer(Math.ceil(size / 8) * 8) };
         bytes += size;
         buffers++;
         return buffer;
       } catch {
-        throw new OutOfMemoryError(name, { requested: size, live: bytes, reserved: bytes, limit: memoryLimit });
+        throw new OutOfMemoryError(name, { requested: size, live: bytes, reserved: bytes, limit });
       }
     },
     free(buffer) {
@@ -114,28 +94,21 @@ export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngi
       check();
       bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     },
-    async download(from, into) {
-      return this.downloadSync?.(from, into) as Uint8Array;
-    },
-    downloadSync(from, into) {
-      check();
-      into.set(bytesOf(from));
-      return into;
-    },
+    download: async (from, into) => read(from, into),
+    downloadSync: read,
 
     compile(programs) {
       check();
       return programs.map((program): Kernel => {
         try {
-          const text = emit(program);
-          return { program, text, call: new Function('arrays', `${prelude}return ${text}`)(hostArrays) };
+          return { program, call: new Function('arrays', `${prelude}return ${emit(program)}`)(hostArrays) };
         } catch (error) {
           throw new CompileError(name, program.name, String(error), printProgram(program), { cause: error });
         }
       });
     },
     release() {}, // The garbage collector takes functions that no plan holds.
-    source: async (kernel) => ({ language: 'javascript', text: (kernel as Kernel).text }),
+    source: async (kernel) => ({ language: 'javascript', text: String((kernel as Kernel).call) }),
 
     submit(commands) {
       check();
@@ -145,7 +118,9 @@ export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngi
           new Uint32Array(dataOf(command.to), command.to.offset, command.to.bytes / 4).fill(command.pattern);
         else {
           const { program, call } = command.kernel as Kernel;
-          const memory = program.params.map((p) => elementsOf(command.bindings[p.arg.slot] as Binding, p.dtype));
+          const memory = program.params.map((p) =>
+            elementsOf(command.bindings[p.arg.slot] as Binding, hostArrays[p.dtype]),
+          );
           call(...memory, ...command.scalars, ...(command.groups ?? program.grid));
         }
       }
@@ -153,10 +128,7 @@ export function createJavaScriptEngine({ memoryLimit = 2 ** 32 }: JavaScriptEngi
     async idle() {}, // Whatever was submitted has run.
 
     lost,
-    lose(reason) {
-      const error = new DeviceLostError(name, device, reason);
-      end(error, { reason: 'lost', message: reason, error });
-    },
-    dispose: () => end(new EngineDisposedError(name, 'work'), { reason: 'disposed', message: 'the engine was disposed' }),
+    lose: (reason) => end('lost', new DeviceLostError(name, device, reason)),
+    dispose: () => end('disposed', new EngineDisposedError(name, 'work')),
   });
 }
