@@ -68,7 +68,9 @@ export async function conformance(args: readonly string[], { out, error: complai
   const sample = values.sample === undefined ? 1 : Number(values.sample);
   if (name === undefined || !(engineNames.includes(name) || isFile(name))) {
     const names = engineNames.join(', ');
-    return refuse(`--engine is ${name ?? 'missing'}; give one of ${names}, or the path of a module, as in ./engine.js\n${usage}`);
+    return refuse(
+      `--engine is ${name ?? 'missing'}; give one of ${names}, or the path of a module, as in ./engine.js\n${usage}`,
+    );
   }
   for (const [option, value] of Object.entries({ threads: threads ?? 1, sample })) {
     if (Number.isInteger(value) && value >= 1) continue;

@@ -100,7 +100,8 @@ const makerName = /^create\w*Engine$/;
 /** The maker that a file exports. Importing the file registers its backend, if that is what it does. */
 async function makerOf(file: string): Promise<Maker> {
   const path = resolve(file);
-  if (!existsSync(path)) throw new ArgumentError('engine', `--engine is ${file}, but there is no file ${path}; build it first`);
+  if (!existsSync(path))
+    throw new ArgumentError('engine', `--engine is ${file}, but there is no file ${path}; build it first`);
   const module = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
   const found = Object.keys(module).filter((key) => makerName.test(key) && typeof module[key] === 'function');
   const [name] = found.includes('createEngine') ? ['createEngine'] : found;
