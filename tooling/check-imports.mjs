@@ -148,8 +148,11 @@ export function roomsOf(text) {
 function readPackage(root, folder) {
   const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
   const entries = new Set();
-  for (const target of Object.values(manifest.exports ?? {}))
-    if (typeof target === 'object') entries.add(`${folder}/${target['@polygrad/source'].replace(/^\.\//, '')}`);
+  // What is meant to be copied out of the repository (apps/backend-template) knows no condition of it.
+  for (const target of Object.values(manifest.exports ?? {})) {
+    const source = typeof target === 'object' ? target['@polygrad/source'] : undefined;
+    if (source !== undefined) entries.add(`${folder}/${source.replace(/^\.\//, '')}`);
+  }
   const runtime = { ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.optionalDependencies };
   return {
     name: manifest.name,

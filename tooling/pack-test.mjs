@@ -164,14 +164,17 @@ function problemsOf(pack, tarballs, byName, work) {
 /**
  * Projects of others with tools of theirs, in tooling/pack/projects. The packages are installed into a copy, with what `project.json` adds
  * from the registry. Then Node runs what it names: files, or a tool of this repository with arguments. Returns what went wrong, and the
- * folder of the page that was built, where there is one.
+ * folder of the page that was built, where there is one. `folder` names a folder of the repository that is a project of its own: its copy
+ * keeps its manifest.
  */
 function problemsOfProject(name, tarballs, byName, work) {
   const source = join(root, 'tooling/pack/projects', name);
   const project = join(work, `project-${name}`);
-  cpSync(source, project, { recursive: true });
-  const { packages, install, run, tool, page } = readJson(join(project, 'project.json'));
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'theirs', private: true, type: 'module' }));
+  const { packages, install, run, tool, page, folder } = readJson(join(source, 'project.json'));
+  const isOwn = (path) => !/[/\\](node_modules|dist)$/.test(path);
+  cpSync(folder === undefined ? source : join(root, folder), project, { recursive: true, filter: isOwn });
+  const manifest = JSON.stringify({ name: 'theirs', private: true, type: 'module' });
+  if (folder === undefined) writeFileSync(join(project, 'package.json'), manifest);
   const needed = new Set(packages.flatMap((own) => closure(byName.get(own).manifest, byName)));
   const wanted = [...[...needed].map((own) => tarballs.get(own)), ...install];
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];

@@ -4,10 +4,10 @@
 import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { engineNames, isRequired, makeEngine } from './engines.ts';
+import { engineNames, isFile, isRequired, makeEngine } from './engines.ts';
 import { isSlice, runConformance } from './run.ts';
 
-const usage = `usage: conformance --engine ${engineNames.join('|')} [--threads N] [--sample N] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --engine ${engineNames.join('|')}|./FILE.js [--threads N] [--sample N] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
 
 /** Where the command writes, line by line. */
 export interface Lines {
@@ -66,8 +66,11 @@ export async function conformance(args: readonly string[], { out, error: complai
   const name = values.engine;
   const threads = values.threads === undefined ? undefined : Number(values.threads);
   const sample = values.sample === undefined ? 1 : Number(values.sample);
-  if (name === undefined || !engineNames.includes(name)) {
-    return refuse(`--engine is ${name ?? 'missing'}; give one of ${engineNames.join(', ')}\n${usage}`);
+  if (name === undefined || !(engineNames.includes(name) || isFile(name))) {
+    const names = engineNames.join(', ');
+    return refuse(
+      `--engine is ${name ?? 'missing'}; give one of ${names}, or the path of a module, as in ./engine.js\n${usage}`,
+    );
   }
   for (const [option, value] of Object.entries({ threads: threads ?? 1, sample })) {
     if (Number.isInteger(value) && value >= 1) continue;

@@ -2,6 +2,9 @@
  * Engines the command line can make by name. An engine that is not there is skipped out loud, unless POLYGRAD_REQUIRE
  * names it: then it is a failure.
  */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { ArgumentError } from '@polygrad/core';
 import type { NativeEngineOptions } from '@polygrad/backend-native';
 import type { IEngine } from '@polygrad/core/engine';
@@ -88,18 +91,41 @@ async function referenceSubgroups(subgroup: number): Promise<EngineChoice> {
 
 export const engineNames: readonly string[] = Object.keys(makers);
 
+/** True for what names a file, by a path with a separator in it: a module of somebody's own backend. */
+export const isFile = (name: string): boolean => /[/\\]/.test(name);
+
+/** What a module of a backend gives to make its engine by: `createEngine`, or the one function called `create...Engine`. */
+const makerName = /^create\w*Engine$/;
+
+/** The maker that a file exports. Importing the file registers its backend, if that is what it does. */
+async function makerOf(file: string): Promise<Maker> {
+  const path = resolve(file);
+  if (!existsSync(path))
+    throw new ArgumentError('engine', `--engine is ${file}, but there is no file ${path}; build it first`);
+  const module = (await import(pathToFileURL(path).href)) as Readonly<Record<string, unknown>>;
+  const found = Object.keys(module).filter((key) => makerName.test(key) && typeof module[key] === 'function');
+  const [name] = found.includes('createEngine') ? ['createEngine'] : found;
+  if (name === undefined || (name !== 'createEngine' && found.length > 1))
+    throw new ArgumentError(
+      'engine',
+      `${file} exports ${found.length === 0 ? 'no function' : found.join(' and ')} to make an engine by; export one, called createEngine`,
+    );
+  const make = module[name] as (options: { threads?: number }) => IEngine | Promise<IEngine>;
+  return async (options) => ({ engine: await make(options), skip: [] });
+}
+
 /**
- * Makes an engine, or says why it is not there.
+ * Makes an engine, by its name or by the file of a backend, or says why it is not there.
  *
- * @throws ArgumentError where the engine is there and refuses the options
+ * @throws ArgumentError where the engine is there and refuses the options, or the file makes no engine
  */
 export async function makeEngine(
   name: string,
   options: { threads?: number },
 ): Promise<EngineChoice | { readonly missing: string }> {
-  const make = makers[name];
+  const make = isFile(name) ? await makerOf(name) : makers[name];
   if (!make) return { missing: `unknown engine '${name}'; known are ${engineNames.join(', ')}` };
-  if ((options.threads ?? 1) > 1 && name !== 'cpu' && !name.startsWith('native'))
+  if ((options.threads ?? 1) > 1 && name !== 'cpu' && !name.startsWith('native') && !isFile(name))
     throw new ArgumentError(
       'threads',
       `${options.threads} threads for ${name}: only the engines cpu and native have them; leave them out`,

@@ -6,3 +6,4 @@ export { vectorShaping } from '../targets/vector-shaping.ts';
 export { type Block, type GrowingMemory, Heap } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
 export { operandsOf } from '../ir/operands.ts';
+export { hostArrays } from '../shape/host.ts';
