@@ -215,6 +215,7 @@ export class FeatureEncoder {
   /** The targets of a table: int32 [rows] numbers of classes, or float32 [rows, 1]. @throws DataError `argument` without a target */
   targets(frame: DataFrame): HostArray<'int32' | 'float32'> {
     const { target } = this.#fitted;
+    checkFits(op, 'frame', frame, frame instanceof DataFrame, 'a DataFrame');
     if (target === null) throw new DataError('argument', 'target', `[${op}] there is no target; fit with { target }`);
     const { values, type } = frame.column(target.name);
     if (target.classes === null) {
