@@ -4,7 +4,7 @@
  * Not tensors: nothing here touches a device, so data sets can be read and cut up before an engine is chosen, in
  * workers, and in programs that use another library.
  */
-import { DataError, shown } from './errors.ts';
+import { checkFits, DataError, isListOf, shown } from './errors.ts';
 
 /** Element types that files hold. 16-bit floats are carried as their bits. */
 export type HostDType =
@@ -114,8 +114,17 @@ export function wrongArray(dtype: HostDType, data: unknown): string | undefined 
   if (Constructor === undefined)
     return `unknown dtype ${shown(dtype)}; give one of ${Object.keys(CONSTRUCTORS).join(', ')}`;
   if (data instanceof Constructor) return lostMemory(data as HostTypedArray);
-  const kind = (data as object | undefined)?.constructor?.name ?? typeof data;
-  return `${dtype} needs a ${Constructor.name}: the data is a ${kind}; convert it first`;
+  return `${dtype} needs a ${Constructor.name}: the data is ${shown(data)}; convert it first`;
+}
+
+export const isExtent = (extent: unknown): boolean => Number.isSafeInteger(extent) && (extent as number) >= 0;
+
+/** Throws DataError `argument` unless a value is an array in memory; that the shape has as many elements is not asked. */
+export function checkHostArray(op: string, name: string, array: HostArray): void {
+  checkFits(op, name, array, typeof array === 'object' && array !== null, 'an array { dtype, shape, data }');
+  const wrong = wrongArray(array.dtype, array.data);
+  if (wrong !== undefined) throw new DataError('argument', name, `[${op}] ${name}: ${wrong}`);
+  checkFits(op, `the shape of ${name}`, array.shape, isListOf(array.shape, isExtent), 'a list of whole numbers');
 }
 
 /**
@@ -138,7 +147,7 @@ export function bytesOf(op: string, file: unknown, source: string): Uint8Array {
       throw new DataError('argument', source, `[${op}] ${source}: ${LOST}`);
     }
   }
-  const kind = typeof file === 'object' && file !== null ? `a ${tag.slice(8, -1)}` : String(file);
+  const kind = typeof file === 'object' && file !== null ? `a ${tag.slice(8, -1)}` : shown(file);
   throw new DataError('argument', source, `[${op}] ${source} is ${kind}; give a Uint8Array or an ArrayBuffer`);
 }
 

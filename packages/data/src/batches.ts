@@ -4,8 +4,8 @@
  * The order of epoch `n` depends on the seed and on `n` alone. Batches are host arrays; putting them on a device is
  * the training loop's business.
  */
-import type { Batch, RowSource } from './columns.ts';
-import { checkInteger, checkOptions, mostRows } from './errors.ts';
+import { type Batch, checkRows, type RowSource } from './columns.ts';
+import { checkInteger, checkOptions } from './errors.ts';
 import { shuffledIndices } from './random.ts';
 
 export interface BatchOptions {
@@ -126,9 +126,9 @@ export function batches<Names extends string>(dataset: RowSource<Names>, options
   checkOptions('batches', options, optionTypes);
   const { batchSize, shuffle = false, seed = 0, dropLast = false, prefetch = 1, reuse = false } = options;
   const settings = { batchSize, shuffle, seed, dropLast, prefetch, reuse };
+  checkRows('batches', dataset);
   checkInteger('batches', 'batchSize', batchSize, 1);
   checkInteger('batches', 'seed', seed, 0);
-  checkInteger('batches', 'size', dataset.size, 0, mostRows);
   checkInteger('batches', 'prefetch', prefetch, 0);
   const rows = dropLast ? dataset.size - (dataset.size % batchSize) : dataset.size;
   let straight: Uint32Array | undefined;

@@ -7,14 +7,16 @@
 import {
   allocateHost,
   HOST_BYTES,
+  isExtent,
   type HostArray,
   type HostDType,
   type HostTypedArray,
   lostMemory,
   sizeOf,
+  wrongArray,
 } from './arrays.ts';
 import { byteMapper } from './byte-table.ts';
-import { DataError } from './errors.ts';
+import { checkFits, checkInteger, DataError, isListOf, mostRows } from './errors.ts';
 
 /** A column that is delivered as it is stored. */
 export interface PlainColumn {
@@ -63,6 +65,23 @@ interface RowReader {
   readonly dtype: HostDType;
   readonly rowShape: readonly number[];
   read(order: Uint32Array, start: number, end: number, out: HostTypedArray): void;
+}
+
+/** Throws DataError `argument` unless rows can be asked of a value. */
+export function checkRows(op: string, dataset: RowSource): void {
+  const isRows = typeof dataset === 'object' && dataset !== null && typeof dataset.gather === 'function';
+  checkFits(op, 'dataset', dataset, isRows, 'a data set with `size` and `gather`');
+  checkInteger(op, 'size', dataset.size, 0, mostRows);
+}
+
+/** Throws DataError `argument` unless a column can be delivered as it says. */
+function checkDelivery(name: string, { as, array, ...rest }: Column): void {
+  const { mean, std } = rest as { mean?: number; std?: number };
+  const wanted = "'stored', or for uint8 'float32' or 'int32'";
+  const bytes = array.dtype === 'uint8' && (as === 'float32' || as === 'int32');
+  checkFits('dataset', `as of column '${name}'`, as, as === undefined || as === 'stored' || bytes, wanted);
+  checkFits('dataset', 'mean', mean, mean === undefined || Number.isFinite(mean), 'a finite number');
+  checkFits('dataset', 'std', std, std === undefined || (Number.isFinite(std) && std !== 0), 'finite and not 0');
 }
 
 /** The part of a typed array that copying rows needs, whatever its elements. */
@@ -159,12 +178,13 @@ function checkKept(name: string, { shape, data }: HostArray): void {
  * batch.y.data; // Int32Array [9]
  */
 export function memoryDataset<Names extends string>(columns: Readonly<Record<Names, Column>>): MemoryDataset<Names> {
+  checkFits('dataset', 'columns', columns, typeof columns === 'object' && columns !== null, 'columns by name');
   const names = Object.keys(columns) as Names[];
   if (names.length === 0) throw new DataError('argument', 'columns', '[dataset] no columns were given');
   for (const name of names) {
     const array: Partial<HostArray> | undefined = columns[name]?.array;
     if (
-      !Array.isArray(array?.shape) ||
+      !isListOf(array?.shape, isExtent) ||
       !ArrayBuffer.isView(array.data) ||
       typeof array.dtype !== 'string' ||
       !Object.hasOwn(HOST_BYTES, array.dtype)
@@ -179,6 +199,9 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
   const readers: [Names, RowReader][] = names.map((name) => {
     const column = columns[name];
     const { shape, data } = column.array;
+    const wrong = wrongArray(column.array.dtype, data);
+    if (wrong !== undefined) throw new DataError('argument', name, `[dataset] column '${name}': ${wrong}`);
+    checkDelivery(name, column);
     const lost = lostMemory(data);
     if (lost !== undefined) throw new DataError('argument', name, `[dataset] column '${name}': ${lost}`);
     if (shape.length === 0 || size === undefined) {
@@ -230,7 +253,10 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
  * subset(all, 1, 3).size; // 2
  */
 export function subset<Names extends string>(dataset: RowSource<Names>, start: number, end: number): RowSource<Names> {
-  if (!(Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start <= end && end <= dataset.size)) {
+  checkRows('subset', dataset);
+  checkInteger('subset', 'start', start, 0);
+  checkInteger('subset', 'end', end, 0);
+  if (start > end || end > dataset.size) {
     throw new DataError(
       'argument',
       'range',

@@ -101,6 +101,11 @@ export function isList(value: unknown): value is unknown[] {
   return Array.isArray(value) && value.length <= mostRows;
 }
 
+/** True for lists whose elements all fit; a gap is an undefined one, which `every` would pass over. */
+export function isListOf(value: unknown, fits: (element: unknown) => boolean): value is unknown[] {
+  return isList(value) && value.findIndex((element) => !fits(element)) < 0;
+}
+
 /** Throws DataError `argument` unless a value is a function. */
 export function checkFunction(op: string, name: string, value: unknown): void {
   checkFits(op, name, value, typeof value === 'function', 'a function');

@@ -6,7 +6,7 @@
  * elements in row-major order, big-endian. (http://yann.lecun.com/exdb/mnist/, "the IDX file format".)
  */
 import { allocateHost, bytesOf, HOST_BYTES, type HostArray, LITTLE_ENDIAN, swapBytes, wrongArray } from './arrays.ts';
-import { DataError } from './errors.ts';
+import { checkFits, DataError, isListOf, shown } from './errors.ts';
 
 /** Element types that IDX knows. */
 export type IdxDType = 'uint8' | 'int8' | 'int16' | 'int32' | 'float32' | 'float64';
@@ -131,6 +131,7 @@ function isExtent(value: unknown): boolean {
  * encodeIdx({ dtype: 'uint8', shape: [3], data: new Uint8Array([7, 2, 1]) }); // Uint8Array [0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]
  */
 export function encodeIdx(array: HostArray<IdxDType>): Uint8Array {
+  checkFits('idx', 'array', array, typeof array === 'object' && array !== null, 'an array { dtype, shape, data }');
   const { dtype, shape, data } = array;
   const wrong = wrongArray(dtype, data);
   if (wrong !== undefined) throw new DataError('argument', 'data', `[idx] ${wrong}`);
@@ -140,10 +141,9 @@ export function encodeIdx(array: HostArray<IdxDType>): Uint8Array {
       'data',
       `[idx] IDX has no ${dtype}; convert it to one of ${Object.keys(TYPE_CODES).join(', ')}`,
     );
-  // Not `some`: it passes over elements that are not there.
-  const fits = Array.isArray(shape) && Array.from<unknown>(shape).every(isExtent);
+  const fits = isListOf(shape, isExtent);
   if (!fits || shape.length > 255) {
-    const text = Array.isArray(shape) ? `(${shape.slice(0, 256).map(String).join(', ')})` : typeof shape;
+    const text = Array.isArray(shape) ? `(${Array.from(shape.slice(0, 256), shown).join(', ')})` : typeof shape;
     throw new DataError('argument', 'shape', `[idx] shape ${text} does not fit an IDX header`);
   }
   const size = shape.reduce((product, extent) => product * extent, 1);

@@ -2,9 +2,9 @@
  * Image classification sets in the shape of MNIST: a stack of grey images and one class label for each, checked
  * against each other. Where the bytes come from is node/mnist.ts (or a fetch, in a browser).
  */
-import type { HostArray } from './arrays.ts';
+import { checkHostArray, type HostArray } from './arrays.ts';
 import { type MemoryDataset, memoryDataset } from './columns.ts';
-import { checkOptions, DataError } from './errors.ts';
+import { checkFits, checkInteger, checkOptions, DataError, isPlain } from './errors.ts';
 import { parseIdx } from './idx.ts';
 
 /** Rows of `x`: float32 images [rows, 1, height, width], and `y`: int32 labels [rows]. */
@@ -34,12 +34,13 @@ export interface ImageOptions {
   readonly classes?: number;
 }
 
-function expectBytes(array: HostArray, dimensions: number, what: string, source: string): HostArray<'uint8'> {
-  if (array.dtype !== 'uint8' || array.shape.length !== dimensions) {
+function expectBytes(array: HostArray, dimensions: number | null, what: string, source: string): HostArray<'uint8'> {
+  checkHostArray('images', what, array);
+  if (array.dtype !== 'uint8' || (dimensions !== null && array.shape.length !== dimensions)) {
     throw new DataError(
       'format',
       source,
-      `[images] ${source} is not a file of ${what}: it holds ${array.dtype} of ${array.shape.length} dimensions, not uint8 of ${dimensions}`,
+      `[images] ${source} is not a file of ${what}: it holds ${array.dtype} of ${array.shape.length} dimensions, not uint8${dimensions === null ? '' : ` of ${dimensions}`}`,
     );
   }
   return array as HostArray<'uint8'>;
@@ -54,6 +55,7 @@ function expectBytes(array: HostArray, dimensions: number, what: string, source:
  * pixelStatistics({ dtype: 'uint8', shape: [2], data: new Uint8Array([0, 255]) }); // { mean: 0.5, std: 0.5 }
  */
 export function pixelStatistics(images: HostArray<'uint8'>): { mean: number; std: number } {
+  expectBytes(images, null, 'images', 'images');
   const counts = new Float64Array(256);
   for (const pixel of images.data) counts[pixel]!++;
   const pixels = images.data.length;
@@ -117,8 +119,12 @@ export function imageDataset(
   options: ImageOptions = {},
   sources: { readonly images: string; readonly labels: string } = { images: 'images', labels: 'labels' },
 ): ImageDataset {
+  checkFits('images', 'sources', sources, isPlain(sources), '{ images, labels }');
+  for (const name of ['images', 'labels'] as const)
+    checkFits('images', `sources.${name}`, sources[name], typeof sources[name] === 'string', 'a text');
   const { mean, std } = normalisation(options);
   const { classes = 10 } = options;
+  checkInteger('images', 'classes', classes, 1);
   const pixels = expectBytes(images, 3, 'images', sources.images);
   const marks = expectBytes(labels, 1, 'labels', sources.labels);
   const [rows, height, width] = pixels.shape as [number, number, number];

@@ -3,7 +3,7 @@
  * random numbers: as easy as 1, 2, 3", 2011). The n-th number depends on the key and on n alone, so an epoch's order
  * can be made without making those before it. Random tensors are the core package's business, not this file's.
  */
-import { checkInteger, mostRows } from './errors.ts';
+import { checkFits, checkInteger, mostRows } from './errors.ts';
 
 const ROTATIONS = [13, 15, 26, 6, 17, 29, 16, 24] as const;
 const PARITY = 0x1bd11bda;
@@ -42,6 +42,8 @@ export class RandomStream {
 
   /** @param seed an integer, safe in a double; @param stream which of the seed's streams (for instance the epoch) */
   constructor(seed: number, stream = 0) {
+    checkFits('RandomStream', 'seed', seed, Number.isSafeInteger(seed), 'an integer');
+    checkFits('RandomStream', 'stream', stream, Number.isSafeInteger(stream), 'an integer');
     const low = seed >>> 0;
     const high = Math.floor(seed / 0x100000000) >>> 0;
     threefry2x32(low, high, stream >>> 0, Math.floor(stream / 0x100000000) >>> 0, this.#key);

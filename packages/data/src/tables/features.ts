@@ -5,7 +5,7 @@
  */
 import type { HostArray } from '../arrays.ts';
 import { type MemoryDataset, memoryDataset } from '../columns.ts';
-import { checkFits, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isListOf, isList, isPlain, shown } from '../errors.ts';
 import { DataFrame, type FrameColumn, type Row } from './frame.ts';
 import { meanAndStd } from './normalizer.ts';
 
@@ -135,16 +135,16 @@ export class FeatureEncoder {
       isPlain(input) &&
       isText(input.name) &&
       (input.type === 'bool' ||
-        (input.type === 'text' &&
-          isList(input.categories) &&
-          input.categories.every((one) => one === null || isText(one))) ||
+        (input.type === 'text' && isListOf(input.categories, (one) => one === null || isText(one))) ||
         (input.type === 'number' && [input.mean, input.std, input.filler ?? 0].every(Number.isFinite)));
     const isTarget =
       target === null ||
-      (isPlain(target) &&
-        isText(target?.name) &&
-        (target?.classes === null || (isList(target?.classes) && target.classes.every(isText))));
-    if (!isList(inputs) || !inputs.every(isInput) || !isTarget || (unknown !== 'error' && unknown !== 'zeros'))
+      (isPlain(target) && isText(target?.name) && (target?.classes === null || isListOf(target?.classes, isText)));
+    if (
+      !isListOf(inputs, (input) => isInput(input as Input)) ||
+      !isTarget ||
+      (unknown !== 'error' && unknown !== 'zeros')
+    )
       throw bad;
     return new FeatureEncoder({ inputs, target: target!, unknown });
   }
@@ -215,6 +215,7 @@ export class FeatureEncoder {
   /** The targets of a table: int32 [rows] numbers of classes, or float32 [rows, 1]. @throws DataError `argument` without a target */
   targets(frame: DataFrame): HostArray<'int32' | 'float32'> {
     const { target } = this.#fitted;
+    checkFits(op, 'frame', frame, frame instanceof DataFrame, 'a DataFrame');
     if (target === null) throw new DataError('argument', 'target', `[${op}] there is no target; fit with { target }`);
     const { values, type } = frame.column(target.name);
     if (target.classes === null) {

@@ -1,6 +1,6 @@
 /** Normalisation fitted on training data: mean 0 and deviation 1 of each element, each channel, or all elements of a column of arrays. */
 import type { HostArray } from '../arrays.ts';
-import { checkFits, checkFunction, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
+import { checkFits, checkFunction, checkOptions, DataError, isList, isListOf, isPlain, shown } from '../errors.ts';
 import { isHostArray } from '../pipeline/collate.ts';
 
 /** Mean and deviation (of all values, not of a sample) in float64; a deviation of 0 becomes 1. Source: Welford (1962). */
@@ -34,7 +34,11 @@ function valuesOf(row: unknown, per: Per): { values: ArrayLike<number>; shape: r
   const list = ArrayBuffer.isView(row) || isList(row) ? (row as unknown as ArrayLike<number>) : undefined;
   const values = typeof row === 'number' ? [row] : ((array?.data as ArrayLike<number> | undefined) ?? list);
   const isFloat = array === undefined || !/float16|int64/.test(array.dtype);
-  if (values === undefined || !isFloat || (values.length > 0 && typeof values[0] !== 'number'))
+  // Anything else in a list would be turned into text first, which can take for ever; a typed array holds one type.
+  const isNumbers = isList(values)
+    ? isListOf(values, (value) => typeof value === 'number')
+    : typeof values?.[0] === 'number' || values?.length === 0;
+  if (values === undefined || !isFloat || !isNumbers)
     throw new DataError(
       'mismatch',
       'row',
@@ -63,7 +67,7 @@ export class Normalizer {
   constructor(per: Per, mean: ArrayLike<number>, std: ArrayLike<number>) {
     checkFits(op, 'per', per, ['element', 'channel', 'all'].includes(per), "'element', 'channel' or 'all'");
     const isWanted = (value: unknown): boolean =>
-      (isList(value) && value.every((x) => typeof x === 'number')) || value instanceof Float64Array;
+      isListOf(value, (x) => typeof x === 'number') || value instanceof Float64Array;
     checkFits(op, 'mean', mean, isWanted(mean), 'a list of numbers');
     checkFits(
       op,

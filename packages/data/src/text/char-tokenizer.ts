@@ -1,5 +1,5 @@
 /** A token for every letter: the smallest tokenizer, for small models of text. */
-import { checkFits, checkOptions, DataError, isPlain, isList } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isListOf, isPlain } from '../errors.ts';
 import { checkId, listOf } from './tokenizer.ts';
 
 const op = 'CharTokenizer';
@@ -28,7 +28,7 @@ export class CharTokenizer {
     checkOptions(op, options, { unknown: 'string' });
     const { unknown = null } = options;
     const isLetter = (letter: unknown): boolean => typeof letter === 'string' && [...letter].length === 1;
-    const isWanted = isList(letters) && letters.length > 0 && letters.every(isLetter);
+    const isWanted = isListOf(letters, isLetter) && letters.length > 0;
     checkFits(
       op,
       'letters',

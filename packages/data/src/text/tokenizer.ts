@@ -159,7 +159,11 @@ export class Tokenizer {
 export function listOf(ids: ArrayLike<number>): number[] {
   const isWanted = isList(ids) || (ArrayBuffer.isView(ids) && !(ids instanceof DataView));
   checkFits(op, 'ids', ids, isWanted, 'a list of numbers, or an Int32Array');
-  return Array.from(ids, Number);
+  return Array.from(ids as ArrayLike<number | bigint>, (id, i) => {
+    // A list in its place would be turned into text, which can take for ever.
+    checkFits(op, `ids[${i}]`, id, typeof id === 'number' || typeof id === 'bigint', 'a number');
+    return Number(id);
+  });
 }
 
 /**
