@@ -8,6 +8,7 @@ import { defineKernel, type KernelContext, type KernelInput, type KernelValue } 
 import type { ConformanceCase } from '../case.ts';
 import type { Target } from '../expand.ts';
 import { makeRandom, type Random, seedOf } from '../oracle/random.ts';
+import { laneCases } from './custom-lanes.ts';
 import { compared, exact } from './order/values.ts';
 
 const close = { rtol: 1e-5, atol: 1e-6 };
@@ -764,6 +765,7 @@ export function customCases(target: Target): ConformanceCase[] {
   add('sizes', sizes);
   add('views', views);
   for (const dtype of dtypes) if (target.holds(dtype)) add(`dtype ${dtype}`, () => inDType(dtype));
+  for (const [name, run] of laneCases()) add(name, run);
   add('refusals', refused);
   for (let i = 0; i < bodies; i++) add(`random body ${i}`, () => randomBodyCase(seedOf(`custom kernels ${i}`)));
   return cases;

@@ -5,12 +5,13 @@
  * every engine alike, and their text is what the kernel is known by. Why the text: two kernels of one text compute the same, in this process and in the
  * next, whatever their bodies close over.
  */
+import { withLanes } from '../codegen/lanes/lanes.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { KNode } from '../ir/ir.ts';
-import { binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
+import { assumeBounds, binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
 import { printProgram } from '../ir/print.ts';
 import { type Violation, verifyProgram } from '../ir/verify/verify.ts';
-import { ProgramSet, rowMajor, type TensorView } from '../programs/program-set.ts';
+import { ProgramSet, type ProgramWriter, rowMajor, type TensorView } from '../programs/program-set.ts';
 import type { SlotView } from '../programs/scan/scan.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { say } from '../shape/shown.ts';
@@ -43,7 +44,7 @@ export interface Form {
 }
 
 /** Elements that one group of one thread goes through where there are many. */
-const mostTurns = 64;
+const mostTurns = 256;
 /** Elements of an output that a thread sets to 0. */
 const zeroed = 256;
 
@@ -79,9 +80,14 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
   const sizes = [...batch.map(({ size }) => size), ...grid];
   const count = sizeOf(sizes);
   const turns = caps.simt ? 1 : Math.max(1, Math.min(mostTurns, Math.floor(count / (4 * caps.parallelism))));
+  // Threads that work alone go along the last axis, where what they do may become vectors.
+  const line = threads === 1 ? (sizes.at(-1) ?? 1) : 1;
+  const stretch = Math.min(line, turns < 16 ? turns : turns - (turns % 16));
+  const stretches = Math.ceil(line / stretch);
+  const lines = stretches > 1 ? 1 : Math.max(1, Math.floor(turns / line));
   let covered = count > 0;
   let sites: ReadonlyMap<KNode, Site> = new Map();
-  const program = (w: Parameters<Parameters<ProgramSet['add']>[2]>[0], unit: KNode): void => {
+  const program = (w: ProgramWriter, unit: KNode, column: KNode | null): void => {
     const { e } = w;
     const run = new KernelRun(name, w, caps, threads === 1);
     sites = run.sites;
@@ -89,6 +95,11 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
     let rest = unit;
     for (let axis = sizes.length - 1; axis >= 0; axis--) {
       const n = sizes[axis]!;
+      if (column !== null && axis === sizes.length - 1) {
+        at.unshift(column);
+        run.extents.set(column, n);
+        continue;
+      }
       at.unshift(n === 1 ? e.i32(0) : axis === 0 ? rest : e.irem(rest, n));
       run.extents.set(at[0]!, n);
       if (n !== 1) rest = axis === 0 ? rest : e.idiv(rest, n);
@@ -122,22 +133,49 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
     run.block.open = false;
     covered &&= places.every((place) => place.dtype !== form.dtype || place.covered);
   };
-  if (count > 0)
+  if (count > 0 && line > 1 && turns > 1) {
+    const rows = count / line;
+    set.add('', stretches * Math.ceil(rows / lines), (w) => {
+      const { b, e } = w;
+      const start = e.mul(e.irem(w.group, stretches), stretch);
+      const group = e.idiv(w.group, stretches);
+      const along = (row: KNode): void => {
+        const length = line % stretch === 0 ? e.i32(stretch) : e.min(e.sub(line, start), stretch);
+        b.loop(length, (i) => {
+          const column = e.add(start, i);
+          assumeBounds(column, 0, line - 1);
+          program(w, row, column);
+        });
+      };
+      b.loop(lines, (turn) => {
+        const row = e.add(e.mul(group, lines), turn);
+        if (rows % lines === 0) return along(row);
+        b.ifThen(e.lt(row, rows), () => along(e.min(row, rows - 1)));
+      });
+    });
+  } else if (count > 0)
     set.add(
       '',
       Math.ceil(count / turns),
       (w) => {
-        if (turns === 1) return program(w, w.group);
+        if (turns === 1) return program(w, w.group, null);
         const { b, e } = w;
         b.loop(turns, (turn) => {
           const unit = e.add(e.mul(w.group, turns), turn);
-          if (count % turns === 0) return program(w, unit);
-          b.ifThen(e.lt(unit, count), () => program(w, e.min(unit, count - 1)));
+          if (count % turns === 0) return program(w, unit, null);
+          b.ifThen(e.lt(unit, count), () => program(w, e.min(unit, count - 1), null));
         });
       },
       groups,
     );
   return { lowered: set.result(), covered, sites };
+}
+
+/** The programs with loops as vectors, where they allow it. */
+function vectors(lowered: Lowered, caps: CodegenCaps): Lowered {
+  if (caps.simt) return lowered;
+  const dispatches = lowered.dispatches.map((d) => ({ ...d, program: withLanes(d.program, caps) }));
+  return { ...lowered, dispatches };
 }
 
 /** Targets that have everything, to check and to know kernels by. */
@@ -193,7 +231,7 @@ export function trace(form: Form, inputs: readonly { readonly shape: Shape; read
               say`uses ${n.dtype}, which this device does not have: it has ${[...caps.dtypes].join(', ')}`,
               null,
             );
-      return lowered;
+      return vectors(lowered, caps);
     },
   };
 }
