@@ -158,6 +158,7 @@ export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/
 export { DeviceFaultError } from './engine/device-fault.ts';
 export {
   CompileError,
+  DeviceError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

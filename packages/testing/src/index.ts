@@ -1,5 +1,12 @@
 /** Entry point @polygrad/testing: engines for tests, without a device, and programs to compare engines by. */
-export { createFaultyEngine, type Fault, type FaultyEngine, type FaultyMember } from './faulty-engine.ts';
+export {
+  createFaultyEngine,
+  type Fault,
+  type FaultKind,
+  faultKinds,
+  type FaultyEngine,
+  type FaultyMember,
+} from './faulty-engine.ts';
 export { createWrongEngine } from './wrong-engine.ts';
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
 export { comparePrograms, everyNth } from './compare-programs.ts';

@@ -82,6 +82,35 @@ export class CompileError extends PolygradError {
 }
 
 /**
+ * The device, or its driver, did something wrong, and works on as far as is known: a batch that it did not start, an answer of another size.
+ * Nothing was changed by the call that throws it.
+ *
+ * @example
+ * const engine = createFaultyEngine(createReferenceEngine());
+ * await setEngine(engine);
+ * engine.arm({ member: 'download', at: 1, kind: 'size' });
+ * await ones([4]).data(); // throws DeviceError
+ */
+export class DeviceError extends PolygradError {
+  override readonly name: string = 'DeviceError';
+  /** Name of the engine. */
+  readonly engine: string;
+
+  constructor(engine: string, message: string, options?: ErrorOptions) {
+    super('DEVICE_ERROR', engine, message, options);
+    this.engine = engine;
+  }
+
+  /** For a device that gave so many bytes where others were asked for. */
+  static ofSize(engine: string, what: string, asked: number, given: number): DeviceError {
+    return new DeviceError(
+      engine,
+      `${what} of ${asked} bytes gave ${given}: the device or its driver is at fault; try once more, and choose another engine with setEngine() if that fails too`,
+    );
+  }
+}
+
+/**
  * Something was asked of an engine after `dispose()`.
  *
  * @example

@@ -8,7 +8,7 @@
 import type { StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
-import { type DeviceLostError, OutOfMemoryError } from './errors.ts';
+import { DeviceError, type DeviceLostError, OutOfMemoryError } from './errors.ts';
 import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
 import { hostArrays } from '../shape/host.ts';
 
@@ -163,17 +163,25 @@ export class BufferPool {
   #fresh(index: number): EngineBuffer {
     const bytes = classBytes(index);
     try {
-      return this.engine.alloc(bytes);
+      return this.#asked(bytes);
     } catch (error) {
       if (this.#pooled === 0 && !(error instanceof OutOfMemoryError)) throw error;
       const pooled = this.#pooled;
       this.trim(0);
       try {
-        return this.engine.alloc(bytes);
+        return this.#asked(bytes);
       } catch (again) {
         throw again instanceof OutOfMemoryError ? again.explained(pooled, this.holders()) : again;
       }
     }
+  }
+
+  /** Memory of the engine, of no fewer bytes than it was asked for: kernels would write beyond them. */
+  #asked(bytes: number): EngineBuffer {
+    const memory = this.engine.alloc(bytes);
+    if (memory.bytes >= bytes) return memory;
+    this.#giveBack(memory);
+    throw DeviceError.ofSize(this.engine.name, 'an allocation', bytes, memory.bytes);
   }
 
   /** Who holds most: sizes of blocks and how many of each are in use, the largest totals first. */

@@ -39,6 +39,12 @@ export interface RecoveryPolicy {
   readonly interval: number;
   /** Milliseconds that a new engine has to start. Default 10000. */
   readonly patience: number;
+  /**
+   * Milliseconds that a device has to answer a read, or `idle()`, for each batch of work it was given and has not finished; `Infinity`: as long as it likes.
+   * One that does not answer is taken for lost. Time in which the program itself does not get on (a computer that sleeps, a debugger) does not
+   * count. Left out: 300000, five minutes, and no limit for engines that compute in memory of the program.
+   */
+  readonly timeout: number | undefined;
 }
 
 /** A loss, as listeners are told. */
@@ -70,6 +76,7 @@ export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy 
     shadow: oneOf(true, false),
     interval: numberFrom(0),
     patience: numberFrom(0, 2 ** 31 - 1),
+    timeout: numberFrom(1),
   });
   const before = engines.policy;
   const policy = { ...usualPolicy };

@@ -51,6 +51,7 @@ export const usualPolicy: RecoveryPolicy = {
   shadow: false,
   interval: 1000,
   patience: 10_000,
+  timeout: undefined,
 };
 
 interface Registry {

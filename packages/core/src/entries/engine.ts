@@ -19,6 +19,7 @@ export type { ProductLibrary } from '../contraction/contraction.ts';
 export { DeviceFaultError } from '../engine/device-fault.ts';
 export {
   CompileError,
+  DeviceError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

@@ -71,6 +71,11 @@ export class TransactionLog {
   #open: Transaction[] = [];
   /** Assignments go here. */
   current: Transaction = this.begin();
+  /**
+   * What undoes in JavaScript what belongs to assignments that are committed, oldest first: since the last copy of protected tensors (runtime/shadow.ts).
+   * Null where there is none.
+   */
+  committed: (() => void)[] | null = null;
   /** Present while everything is recorded to be rolled back: of every handle that is bound to another node. */
   rehearsal: Rehearsal | null = null;
 
@@ -116,7 +121,16 @@ export class TransactionLog {
       }
       entries.clear();
     }
-    if (undoers.length > 0) undoers.length = 0;
+    if (undoers.length === 0) return;
+    this.committed?.push(...undoers);
+    undoers.length = 0;
+  }
+
+  /** Protected tensors have the values of their copies again: what belongs to assignments since then in JavaScript goes back with them. */
+  rewind(): void {
+    const open = this.#open.flatMap(({ undoers }) => undoers.splice(0));
+    const undo = [...(this.committed?.splice(0) ?? []), ...open];
+    for (const f of undo.reverse()) f();
   }
 
   /** The handles name again what they named before, and so do those assigned later, from these; all values must be held. True if there were any. */

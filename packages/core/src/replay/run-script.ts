@@ -4,17 +4,19 @@
  * Nothing has changed where it does not fit or fails before its commands are submitted; then the function itself is called, which does what
  * it does without `compile`.
  */
-import type { Binding, Command } from '../engine/engine.ts';
+import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
+import { noticed } from '../engine/recovery.ts';
 import { getEngine } from '../engine/registry.ts';
 import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
 import { bufferNode, numberOf } from '../graph/primitives.ts';
 import { finishFlush, releasedSlot } from '../graph/recorder.ts';
 import { beginOp } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
+import { transactions } from '../graph/transactions.ts';
 import { download } from '../runtime/reading.ts';
-import { runs, stateOf } from '../runtime/run.ts';
-import { shadow } from '../runtime/shadow.ts';
+import { runs, stateOf, unstarted } from '../runtime/run.ts';
+import { copies, shadow } from '../runtime/shadow.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { checkWeak } from '../shape/promotion.ts';
 import { mapNested } from '../shape/nested.ts';
@@ -161,18 +163,31 @@ export class Runner {
       }
       if (engine.confirming?.() != null) throw notNow;
       for (let at = 0; at < inputs.length; at++) if (inputs[at]!.written) this.#buffers[at]!.dropCopies();
-      if (this.#steps.length > 0) runs.submit(engine, this.#commands());
-    } catch {
+      if (this.#steps.length > 0) this.#submit(engine);
+    } catch (error) {
+      // A batch that may have begun is not tried again on what it left.
+      noticed(engine, error);
       // The function is called instead, which meets the same and says so.
       while (done > 0) effects[--done]!.undo?.();
       while (taken > 0) this.#giveBack(--taken);
       return null;
     }
     graph.calls = calls + draws;
+    for (const { undo } of effects) if (undo !== undefined) transactions.committed?.push(undo);
     const value = this.#hand(args);
     while (taken > 0) this.#giveBack(--taken);
     this.#count();
     return { value };
+  }
+
+  #submit(engine: IEngine): void {
+    const commands = this.#commands();
+    try {
+      runs.submit(engine, commands);
+    } catch (error) {
+      const overwrites = this.script.inputs.some(({ written }) => written);
+      throw unstarted(error, engine, commands, overwrites);
+    }
   }
 
   #giveBack(at: number): void {
@@ -254,7 +269,10 @@ export class Runner {
       return node;
     });
     const changes = assigned.map((change) => {
-      if (change.inPlace) return null;
+      if (change.inPlace) {
+        copies.overwritten++;
+        return null;
+      }
       const { shape, dtype } = inputs[change.input]!;
       return bufferNode(this.#storage(change, dtype), shape, dtype);
     });

@@ -37,7 +37,7 @@ import {
   type View,
 } from '../shape/view.ts';
 import { UnsupportedError } from '../engine/errors.ts';
-import { type EngineState, type Patience, planOf, prepare, run, runs } from './run.ts';
+import { type EngineState, type Patience, planOf, prepare, run, runs, unstarted } from './run.ts';
 
 type Loop = Node<'loop'>;
 
@@ -474,7 +474,12 @@ class LoopRun {
   submit(): void {
     const { commands, state } = this;
     if (commands.length === 0) return;
-    runs.submit(state.engine, commands.splice(0));
+    const batch = commands.splice(0);
+    try {
+      runs.submit(state.engine, batch);
+    } catch (error) {
+      throw unstarted(error, state.engine, batch, false);
+    }
     state.inFlight++;
   }
 

@@ -24,10 +24,11 @@ import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
+import { inTime } from './answers.ts';
 import { componentsOf } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
-import { recover } from '../engine/recovery.ts';
-import { restoreLost } from './shadow.ts';
+import { noticed, recover } from '../engine/recovery.ts';
+import { lookAgain, restoreLost } from './shadow.ts';
 
 /** What an entry is. */
 export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
@@ -270,7 +271,10 @@ export class FlushQueue {
   /** Assigned tensors go back, and the error says so. */
   #rollBack(transaction: Transaction, error: unknown): void {
     transaction.hold();
-    if (!this.#log.rollBack(transaction) || !(error instanceof Error)) return;
+    const found = this.#log.rollBack(transaction);
+    // They may name what was lost meanwhile.
+    if (engines.losses > 0) lookAgain();
+    if (!found || !(error instanceof Error)) return;
     const told = '; tensors assigned since the last flush have the values they had before';
     if (!error.message.endsWith(told)) error.message += told;
   }
@@ -311,7 +315,13 @@ export class FlushQueue {
   async settlePutOff(): Promise<void> {
     while (this.isPutOff) {
       this.#advance(false, 'memory');
-      await this.#first(false)?.arrival;
+      const { pool } = stateOf(getEngine());
+      try {
+        await untilSaid(this.#first(false)?.arrival);
+      } catch (error) {
+        // A lost device is replaced by the next attempt.
+        if (pool.lost === null) throw error;
+      }
     }
   }
 
@@ -423,6 +433,17 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
 export function isWord(promise: Promise<void>): boolean {
   if (promise === getEngine().confirming?.()) return true;
   return runs.placer?.others().some(({ engine }) => promise === engine.confirming?.()) === true;
+}
+
+/** Waits for what an attempt waits for: for the device's word on memory no longer than devices may take to answer. */
+export async function untilSaid(arrival: Promise<void> | null | undefined): Promise<void> {
+  if (!arrival || !isWord(arrival)) return arrival ?? undefined;
+  const state = stateOf(getEngine());
+  try {
+    await inTime(state, arrival, 'the word on memory');
+  } catch (error) {
+    throw noticed(state.engine, error);
+  }
 }
 
 /** Resolves when all transfers between engines that are under way now have arrived or failed. */

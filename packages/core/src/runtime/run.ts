@@ -17,7 +17,7 @@ import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import { type Plan, makePlan, type PlanOptions, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
-import type { UnsupportedError } from '../engine/errors.ts';
+import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
 
 /** Everything kept for one engine. */
 export interface EngineState {
@@ -31,6 +31,8 @@ export interface EngineState {
   readonly global: ConeOptions;
   readonly partial: ConeOptions;
   flushes: number;
+  /** Of the flushes, those that the device is known to have finished (answers.ts). */
+  finished: number;
   planHits: number;
   planMisses: number;
   /** Plans made for one size, and plans that an earlier process has made. */
@@ -164,6 +166,7 @@ export function stateOf(engine: IEngine): EngineState {
       global: { ...options, donate: true },
       partial: { ...options, donate: false, keep: isDearOrOld },
       flushes: 0,
+      finished: 0,
       planHits: 0,
       planMisses: 0,
       ownPlans: 0,
@@ -391,7 +394,15 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
       }
       checkLeaves(cone);
     }
-    if (plan.dispatches.length > 0) runs.submit(pool.engine, commandsOf(plan, cone, taken));
+    if (plan.dispatches.length > 0) {
+      const commands = commandsOf(plan, cone, taken);
+      try {
+        runs.submit(pool.engine, commands);
+      } catch (error) {
+        const overwrites = plan.buffers.some(({ donor }) => donor >= 0);
+        throw unstarted(error, pool.engine, commands, overwrites);
+      }
+    }
   } catch (error) {
     while (count > 0) taken[--count]!.release();
     throw error;
@@ -407,6 +418,27 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
   }
   for (let i = 0; i < taken.length; i++) taken[i]!.release();
   return null;
+}
+
+/** Codes of what an engine says before a batch has begun, or after it has seen to it that the batch may run twice. */
+const toldBefore: readonly unknown[] = ['OUT_OF_MEMORY', 'COMPILE', 'UNSUPPORTED', 'DEVICE_LOST', 'ENGINE_DISPOSED'];
+
+/**
+ * What a batch ends in that `submit` refused: what the engine says of memory, kernels and its end. After any other error nobody knows how far the batch
+ * came.
+ *
+ * @param overwrites the batch writes over values that are still wanted if it fails: they are gone then, and the device counts as lost
+ */
+export function unstarted(error: unknown, engine: IEngine, commands: readonly Command[], overwrites: boolean): unknown {
+  if (toldBefore.includes((error as Partial<PolygradError> | null)?.code)) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const batch = `a batch of ${commands.length} command${commands.length === 1 ? '' : 's'}`;
+  if (overwrites) {
+    const text = `${batch} failed after it may have written over its inputs: ${reason}`;
+    return new DeviceLostError(engine.name, engine.device, text, { cause: error });
+  }
+  const text = `${batch} was not started: ${reason}; nothing was changed: try once more, and choose another engine with setEngine() if that fails too`;
+  return new DeviceError(engine.name, text, { cause: error });
 }
 
 /** Throws for leaves that the device had no memory for: they have no data to compute from. */

@@ -8,12 +8,14 @@
  */
 import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
+import { DeviceLostError } from '../engine/errors.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
+import { inTime } from './answers.ts';
 import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
@@ -21,7 +23,7 @@ import { download, turn } from './reading.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import { Copies, copies, shadow, useCopies } from './shadow.ts';
+import { Copies, copies, shadow, takeRewound, useCopies } from './shadow.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -130,8 +132,17 @@ export function flush(): void {
   else transactions.commit(transactions.current);
   finishFlush();
   failure ??= queue.takeLate();
+  // Of a loss, what became of protected tensors says most.
+  if (failure === null || failure.error instanceof DeviceLostError) throwRewound();
   if (failure !== null) throw failure.error;
   shadow(download);
+  throwRewound();
+}
+
+/** Throws if protected tensors went back to older values and nobody was told. */
+function throwRewound(): void {
+  const rewound = takeRewound();
+  if (rewound !== null) throw rewound;
 }
 
 const none: readonly Node[] = [];
@@ -187,11 +198,12 @@ export async function idle(): Promise<void> {
   const engine = getEngine();
   for (const each of [engine, ...(runs.placer?.others() ?? []).map((state) => state.engine)]) {
     try {
-      await each.idle();
+      await inTime(stateOf(each), each.idle(), 'the work before idle()');
     } catch (error) {
       throw noticed(each, error);
     }
   }
+  throwRewound();
 }
 
 /** Name of the engine that holds, or would hold, the node's value. */

@@ -3,14 +3,20 @@
  *
  * All of them are read at one point of the device's order, so a copy is one state of a training, never a mixture. One round of
  * reads is under way at a time, behind the steps and without anybody waiting; the copy is replaced only when all of a round has
- * arrived. After a loss, what lived on the lost device gets the values of the last complete copy.
+ * arrived.
+ *
+ * After a loss, values that have not changed since they were copied come back as they were, and what is pending is computed from them: nothing is
+ * lost. Where that does not do, because something was assigned since or needs more than the copies, all protected tensors go back to the last
+ * complete copy together, and with them what counts their assignments (`onRollback`). Somebody must be told of that: the next flush, read or `idle()` throws.
  */
+import { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
-import { type Node, realise } from '../graph/node.ts';
+import { type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
+import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
-import { isGone } from './placement.ts';
+import { goneError, isGone } from './placement.ts';
 import { upload } from './upload.ts';
 
 /** A tensor as far as copies go. */
@@ -57,6 +63,16 @@ export class Copies {
   /** Those that belong to the state of a training. */
   readonly states: WeakList = new WeakList();
   values: WeakMap<Protectable, TypedArray> = new WeakMap();
+  /** The same by the nodes that the tensors named, which keep their values unless they are written over in place. */
+  ofNodes: WeakMap<Node, TypedArray> = new WeakMap();
+  /** When the last complete round began, and how often nodes had been written over in place by then (replay/). */
+  since: number = 0;
+  overwrittenThen: number = 0;
+  overwritten: number = 0;
+  /** How often tensors went back to their copies: a round that began before is of no use. */
+  rewinds: number = 0;
+  /** That they did, until somebody is told. */
+  rewound: DeviceLostError | null = null;
   /** The round of reads under way, and when it began. */
   reading: Promise<void> | null = null;
   last: number = Number.NEGATIVE_INFINITY;
@@ -97,9 +113,14 @@ function covered(): readonly Protectable[] {
   return engines.policy.shadow ? [...new Set([...all, ...states.alive()])] : all;
 }
 
+/** The values that are gone of those that a node is, or would be computed from. */
+function lostBelow(node: Node): Node[] {
+  return nodesBelow([node]).filter((n) => n.storage !== null && isGone(n));
+}
+
 /** True if the value is gone, or would be computed from one that is. */
 function needsLost(node: Node): boolean {
-  return nodesBelow([node]).some((n) => n.storage !== null && isGone(n));
+  return lostBelow(node).length > 0;
 }
 
 const isFar = ({ engine, lost }: BufferPool): boolean => engine.name !== 'cpu' && lost === null;
@@ -108,20 +129,36 @@ const poolOfNode = (node: Node): PoolBuffer['pool'] => (node.storage!.buffer as 
 /** Called at the end of every global flush: starts a round of reads if it is time for one. */
 export function shadow(read: (node: Node) => Promise<TypedArray>): void {
   const c = copies;
-  if ((c.named.size === 0 && !engines.policy.shadow) || c.reading !== null) return;
+  const log = transactions;
+  if (c.named.size === 0 && !engines.policy.shadow) {
+    if (log.committed !== null) forget();
+    return;
+  }
+  if (c.reading !== null) return;
   restoreLost();
   const now = performance.now();
   if (now - c.last < engines.policy.interval) return;
   const tensors = covered();
   // Half a step is no state: wait until all of it is in memory, but for what is lost already.
   if (tensors.some(({ node }) => node.storage === null && !needsLost(node))) return;
-  const far = tensors.filter(({ node }) => node.storage !== null && isFar(poolOfNode(node)) && !node.shape.includes(0));
-  if (far.length === 0) return;
+  const there = tensors.filter(
+    ({ node }) => node.storage !== null && poolOfNode(node).lost === null && !node.shape.includes(0),
+  );
+  if (!there.some(({ node }) => isFar(poolOfNode(node)))) return;
   c.last = now;
-  c.reading = Promise.all(far.map(({ node }) => read(node))).then(
+  log.committed ??= [];
+  const nodes = there.map(({ node }) => node);
+  const { overwritten, rewinds } = c;
+  const undoers = log.committed.length;
+  c.reading = Promise.all(nodes.map((node) => read(node))).then(
     (values) => {
-      c.values = new WeakMap(far.map((tensor, i) => [tensor, values[i]!]));
       c.reading = null;
+      if (c.rewinds !== rewinds) return;
+      c.values = new WeakMap(there.map((tensor, i) => [tensor, values[i]!]));
+      c.ofNodes = new WeakMap(nodes.map((node, i) => [node, values[i]!]));
+      c.overwrittenThen = overwritten;
+      c.since = now;
+      log.committed?.splice(0, undoers);
     },
     () => {
       // The last complete copy stays.
@@ -130,32 +167,94 @@ export function shadow(read: (node: Node) => Promise<TypedArray>): void {
   );
 }
 
+/** Nothing is protected any more. */
+function forget(): void {
+  transactions.committed = null;
+  copies.values = new WeakMap();
+  copies.ofNodes = new WeakMap();
+}
+
 /** Resolves when no copy is being made. For tests, and before a program ends with what it has. */
 export async function shadowed(): Promise<void> {
   await copies.reading;
 }
 
-/**
- * Once after a loss, as soon as another engine works: gives protected tensors that lived on the lost device the values of the last
- * complete copy. True if it did something.
- */
-export function restoreLost(): boolean {
-  const { losses } = engines;
-  if (copies.losses === losses || poolOf(getEngine()).lost !== null) return false;
-  copies.losses = losses;
-  let found = false;
-  for (const tensor of covered()) {
-    const { node } = tensor;
-    const values = copies.values.get(tensor);
-    if (values === undefined || !needsLost(node)) continue;
-    const storage = upload(values, node.shape, node.dtype, () => undefined);
+/** What a loss has left must be looked at again: tensors name older values than they did then. */
+export function lookAgain(): void {
+  copies.losses = -1;
+}
+
+/** That protected tensors went back to older values, once: whoever takes it throws it. */
+export function takeRewound(): DeviceLostError | null {
+  const { rewound } = copies;
+  copies.rewound = null;
+  return rewound;
+}
+
+/** A node and the memory it is to have. */
+type Placed = readonly [node: Node, storage: NodeStorage];
+
+/** Memory for nodes with values, all of it or none. */
+function uploaded(nodes: Iterable<readonly [Node, TypedArray]>): Placed[] {
+  const placed: Placed[] = [];
+  try {
+    for (const [node, values] of nodes) placed.push([node, upload(values, node.shape, node.dtype, () => undefined)]);
+  } catch (error) {
+    for (const [, { buffer }] of placed) buffer.release();
+    throw error;
+  }
+  return placed;
+}
+
+function place(placed: readonly Placed[]): void {
+  for (const [node, storage] of placed) {
     if (node.storage === null) realise(node, storage);
     else {
       const old = node.storage.buffer;
       node.storage = storage;
       old.release();
     }
-    found = true;
   }
-  return found;
+}
+
+/**
+ * Once after a loss, as soon as another engine works: protected tensors that lived on the lost device have values again. True if it did
+ * something. Where they are older ones, `takeRewound` says so.
+ */
+export function restoreLost(): boolean {
+  const c = copies;
+  const { losses } = engines;
+  if (c.losses === losses || poolOf(getEngine()).lost !== null) return false;
+  const tensors = covered().filter((tensor) => c.values.has(tensor));
+  const same = c.overwritten === c.overwrittenThen ? c.ofNodes : new WeakMap<Node, TypedArray>();
+  const found = new Map<Node, TypedArray>();
+  for (const { node } of tensors)
+    for (const leaf of nodesBelow([node])) {
+      const values = leaf.storage === null ? undefined : same.get(leaf);
+      if (values !== undefined && isGone(leaf)) found.set(leaf, values);
+    }
+  place(uploaded(found));
+  const stale = tensors.flatMap(({ node }) => lostBelow(node))[0];
+  if (stale === undefined) {
+    c.losses = losses;
+    return found.size > 0;
+  }
+  const older = new Map<Node, TypedArray>();
+  for (const tensor of tensors) if (!same.has(tensor.node)) older.set(tensor.node, c.values.get(tensor)!);
+  const placed = uploaded(older);
+  const { engine, device, cause } = goneError(stale);
+  const { reason } = cause as DeviceLostError;
+  place(placed);
+  c.losses = losses;
+  c.rewinds++;
+  // They are what was copied from now on.
+  c.overwrittenThen = c.overwritten;
+  c.ofNodes = new WeakMap(tensors.map((tensor) => [tensor.node, c.values.get(tensor)!]));
+  transactions.rewind();
+  const age = Math.round(performance.now() - c.since);
+  const count = `${older.size} protected tensor${older.size === 1 ? ' has' : 's have'}`;
+  c.rewound = new DeviceLostError(engine, device, `${reason}; ${count} the values of ${age} ms before again`, {
+    cause,
+  });
+  return true;
 }

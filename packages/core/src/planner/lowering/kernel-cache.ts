@@ -120,7 +120,14 @@ export class KernelCache {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
-    const compiled = this.#engine.compile(programs);
+    let compiled: readonly CompiledKernel[];
+    try {
+      compiled = this.#engine.compile(programs);
+    } catch (error) {
+      // No plan holds them: they would stay for ever.
+      for (const { key } of fresh) this.#known.delete(key);
+      throw error;
+    }
     let at = 0;
     for (const entry of fresh) {
       entry.compiled = compiled.slice(at, (at += entry.bindings.length));
