@@ -53,7 +53,7 @@ const entries = {
 const plain = new Set(
   [
     'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
-    'listCudaDevices autocast writeTrace calibrate to',
+    'faultKinds listCudaDevices autocast writeTrace calibrate to',
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
@@ -369,6 +369,7 @@ const makers = {
   CompileError: () =>
     text(() => testing.createReferenceEngine().compile([{ ...program, body: [...program.body].reverse() }])),
   DTypeError: () => text(() => core.add(core.ones([2]), core.ones([2], { dtype: 'int32' }))),
+  DeviceError: () => new core.DeviceError('cpu', 'a read of 16 bytes gave 12'),
   DeviceFaultError: () => new core.DeviceFaultError('cuda', 'a card', 'a kernel went out of bounds', 700),
   DeviceLostError: () => new core.DeviceLostError('cpu', 'a processor', 'somebody pulled the plug'),
   DisposedError: () => {

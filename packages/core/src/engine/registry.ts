@@ -9,7 +9,7 @@ import { computesIn } from '../ir/target.ts';
 import type { DType } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
-import { EngineMissingError, UnsupportedError } from './errors.ts';
+import { type DeviceLostError, EngineMissingError, UnsupportedError } from './errors.ts';
 import type { LostEvent, RecoveryPolicy } from './recovery.ts';
 import { say } from '../shape/shown.ts';
 
@@ -75,6 +75,8 @@ export interface Engines {
   readonly listeners: Set<(event: LostEvent) => void>;
   /** Devices lost so far. */
   losses: number;
+  /** That protected tensors went back to older values after a loss (runtime/shadow.ts), until somebody is told. */
+  untold: DeviceLostError | null;
   /** A lost engine whose successor is starting. */
   underway: { readonly engine: IEngine; readonly done: Promise<void> } | null;
 }
@@ -84,6 +86,7 @@ const enginesOf = (registry: Registry | null): Engines => ({
   policy: usualPolicy,
   listeners: new Set(),
   losses: 0,
+  untold: null,
   underway: null,
 });
 
@@ -93,6 +96,13 @@ export let engines: Engines = enginesOf(null);
 /** Another part takes its place. */
 export function useEngines(next: Engines): void {
   engines = next;
+}
+
+/** What nobody was told of, once: whoever takes it throws it. */
+export function takeUntold(): DeviceLostError | null {
+  const { untold } = engines;
+  if (untold !== null) engines.untold = null;
+  return untold;
 }
 
 /** A part in which no engine is set. It knows the same backends as the one in use. */

@@ -1,12 +1,11 @@
 /**
- * What devices answer, checked before anybody works with it: the bytes that were asked for, and within a time limit.
+ * Devices answer within a time limit, or count as lost.
  *
  * A device that does not answer says nothing else either, so a clock is all there is. It counts pieces of the limit, each by a timer of its own:
  * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one of them and no more. Other
  * answers of the same device begin the limit anew, for it works.
  */
-import type { Binding, IEngine } from '../engine/engine.ts';
-import { DeviceError, DeviceLostError } from '../engine/errors.ts';
+import { DeviceLostError } from '../engine/errors.ts';
 import { engines } from '../engine/registry.ts';
 import type { EngineState } from './run.ts';
 
@@ -26,12 +25,6 @@ interface Host {
 
 // What tests put in the place of timers later is not asked: they would stop it.
 const { setTimeout, clearTimeout } = globalThis as unknown as Host;
-
-/** The bytes that an engine read. Throws DeviceError where they are not those of the binding. */
-export function received({ name }: IEngine, { bytes }: Binding, read: Uint8Array): Uint8Array {
-  if (read.byteLength === bytes) return read;
-  throw DeviceError.ofSize(name, 'a read', bytes, read.byteLength);
-}
 
 /**
  * The answer of an engine, or a DeviceLostError where it takes longer than `setRecovery({ timeout })` says.

@@ -13,7 +13,7 @@ import { cpuEngine } from '../engine/registry.ts';
 import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
 import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
-import { inTime, received } from './answers.ts';
+import { inTime } from './answers.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { type Attempt, open, quiet } from './queue.ts';
@@ -425,9 +425,7 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
   const bytes = (to - from) * element;
   const source = { buffer: buffer.memory, offset: from * element, bytes };
   if (engine.downloadSync !== undefined) {
-    const read = blaming(engine, () =>
-      received(engine, source, runs.downloadSync(engine, source, new Uint8Array(bytes))),
-    );
+    const read = blaming(engine, () => runs.downloadSync(engine, source, new Uint8Array(bytes)));
     blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
     return null;
   }
@@ -441,7 +439,6 @@ function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | nul
       const read = await inTime(stateOf(engine), asked, `a read of ${bytes} bytes`).catch((error) => {
         throw noticed(engine, error);
       });
-      received(engine, source, read);
       blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
     } finally {
       flights.set(

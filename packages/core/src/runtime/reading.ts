@@ -4,10 +4,11 @@
  * The way goes straight down: a value in memory needs this file and engine/pool.ts, one that must be computed also queue.ts, run.ts and
  * the planner. docs/architecture.md says which files `await t.data()` visits, and tooling/read-path.test.mjs counts them.
  */
-import type { Binding, IEngine } from '../engine/engine.ts';
+import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import { type PoolBuffer, fromDevice, storageBytes, hints } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
+import { engines, takeUntold } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
@@ -15,11 +16,11 @@ import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf, type Shape, type View } from '../shape/view.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
-import { inTime, received } from './answers.ts';
+import { inTime } from './answers.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, realise, untilSaid } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
-import { restoreLost, takeRewound } from './shadow.ts';
+import { restoreLost } from './shadow.ts';
 
 /**
  * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
@@ -53,7 +54,9 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
   const { engine, binding, done } = read;
   try {
     const bytes = runs.download(engine, binding, new Uint8Array(binding.bytes));
-    return arrived(node, engine, binding, await inTime(stateOf(engine), bytes, `a read of ${binding.bytes} bytes`));
+    const unlimited = engine.inHostMemory === true && engines.policy.timeout === undefined;
+    const answer = unlimited ? bytes : inTime(stateOf(engine), bytes, `a read of ${binding.bytes} bytes`);
+    return arrived(node, engine, await answer);
   } catch (error) {
     throw failed(node, engine, error);
   } finally {
@@ -63,14 +66,14 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
 
 /** What was read, unless protected tensors went back to older values and nobody was told. */
 function told(data: TypedArray): TypedArray {
-  const rewound = takeRewound();
+  const rewound = takeUntold();
   if (rewound !== null) throw rewound;
   return data;
 }
 
 /** What a reader is told instead of an error: of a lost device, what became of protected tensors. */
 function toldOf(error: unknown): unknown {
-  return (error instanceof DeviceLostError ? takeRewound() : null) ?? error;
+  return (error instanceof DeviceLostError ? takeUntold() : null) ?? error;
 }
 
 /** The error of a read: of a value that a lost device left to an engine that is disposed, the loss. */
@@ -114,7 +117,7 @@ function downloadSync(node: Node): TypedArray {
         `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
       );
     }
-    return arrived(node, engine, binding, runs.downloadSync(engine, binding, new Uint8Array(binding.bytes)));
+    return arrived(node, engine, runs.downloadSync(engine, binding, new Uint8Array(binding.bytes)));
   } catch (error) {
     throw failed(node, engine, error);
   } finally {
@@ -122,8 +125,8 @@ function downloadSync(node: Node): TypedArray {
   }
 }
 
-function arrived(node: Node, engine: IEngine, binding: Binding, bytes: Uint8Array): TypedArray {
-  return fromDevice(engine, node.dtype, received(engine, binding, bytes), sizeOf(node.shape));
+function arrived(node: Node, engine: IEngine, bytes: Uint8Array): TypedArray {
+  return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
 }
 
 /** Computes a node and prepares to copy it, as far as that is possible now; else a promise of when to try again. */
@@ -299,8 +302,7 @@ export function peek(node: Node): TypedArray | null {
     const bytes = (most - least + 1) * element;
     if (bytes > mostBytes) return null;
     const binding = { buffer: memory, offset: least * element, bytes };
-    const read = received(engine, binding, engine.downloadSync(binding, new Uint8Array(bytes)));
-    const all = fromDevice(engine, node.dtype, read, most - least + 1);
+    const all = fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(bytes)), most - least + 1);
     const values = new hostArrays[node.dtype](size) as Int32Array;
     for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least]!;
     return values;

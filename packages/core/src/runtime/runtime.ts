@@ -10,7 +10,15 @@ import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
+import {
+  checkEngine,
+  type Engines,
+  engines,
+  getEngine,
+  newEngines,
+  takeUntold,
+  useEngines,
+} from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
@@ -23,7 +31,7 @@ import { download, turn } from './reading.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import { Copies, copies, shadow, takeRewound, useCopies } from './shadow.ts';
+import { Copies, copies, shadow, useCopies } from './shadow.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -141,7 +149,7 @@ export function flush(): void {
 
 /** Throws if protected tensors went back to older values and nobody was told. */
 function throwRewound(): void {
-  const rewound = takeRewound();
+  const rewound = takeUntold();
   if (rewound !== null) throw rewound;
 }
 

@@ -71,8 +71,6 @@ export class Copies {
   overwritten: number = 0;
   /** How often tensors went back to their copies: a round that began before is of no use. */
   rewinds: number = 0;
-  /** That they did, until somebody is told. */
-  rewound: DeviceLostError | null = null;
   /** The round of reads under way, and when it began. */
   reading: Promise<void> | null = null;
   last: number = Number.NEGATIVE_INFINITY;
@@ -184,13 +182,6 @@ export function lookAgain(): void {
   copies.losses = -1;
 }
 
-/** That protected tensors went back to older values, once: whoever takes it throws it. */
-export function takeRewound(): DeviceLostError | null {
-  const { rewound } = copies;
-  copies.rewound = null;
-  return rewound;
-}
-
 /** A node and the memory it is to have. */
 type Placed = readonly [node: Node, storage: NodeStorage];
 
@@ -219,7 +210,7 @@ function place(placed: readonly Placed[]): void {
 
 /**
  * Once after a loss, as soon as another engine works: protected tensors that lived on the lost device have values again. True if it did
- * something. Where they are older ones, `takeRewound` says so.
+ * something. Where they are older ones, `takeUntold` says so.
  */
 export function restoreLost(): boolean {
   const c = copies;
@@ -253,7 +244,7 @@ export function restoreLost(): boolean {
   transactions.rewind();
   const age = Math.round(performance.now() - c.since);
   const count = `${older.size} protected tensor${older.size === 1 ? ' has' : 's have'}`;
-  c.rewound = new DeviceLostError(engine, device, `${reason}; ${count} the values of ${age} ms before again`, {
+  engines.untold = new DeviceLostError(engine, device, `${reason}; ${count} the values of ${age} ms before again`, {
     cause,
   });
   return true;
