@@ -1,11 +1,12 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
+ * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
  * errors are calls with one argument changed, of random programs and of every public function, which has its right call made first: they are
  * refused in the words of the library, or come to the same on the engine and on the reference engine;
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
+ * faults are trainings on engines that fail (fuzz/faults.mjs): they end with the bits they would have had;
  * sizes are programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients the same of derivatives;
  * with --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes): sizes and size-gradients are
  * compared with plans of their own, and of trainings the rows change; errors put every setting back, this one too;
@@ -26,6 +27,7 @@ import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setDynamicSizes, setEngine, setLogger } from '@polygrad/core';
 import { createReferenceEngine, uncalled } from '@polygrad/testing';
+import { checkFaults } from './fuzz/faults.mjs';
 import { checkTraining, checkTrainingAtSizes } from './fuzz/trainings.mjs';
 
 const { values } = parseArgs({
@@ -86,6 +88,10 @@ if (calls !== null && values.path === undefined)
 // The last row of numbers says what is changed for a call that may be refused.
 const programOf = (raw) => generate(values.kind === 'errors' ? raw.slice(0, -1) : raw, { dtypes, smooth });
 const training = values.kind === 'trainings';
+const faults = values.kind === 'faults';
+/** Errors of all schedules, and engines that they took. */
+const met = { thrown: 0, engines: 0 };
+const another = async () => (await makeEngine(values.engine, { threads: Number(values.threads) })).engine;
 const engines = training ? [made.engine, createReferenceEngine()] : [];
 const seen = new Map();
 /** Settled when what runs has ended: a time limit does not wait for it. */
@@ -104,6 +110,15 @@ const property = fc.asyncProperty(rows, async (raw) => {
   }
 });
 async function one(raw) {
+  if (faults) {
+    ran++;
+    const { thrown, engines: made } = await checkFaults(another, raw.flat());
+    met.thrown += thrown;
+    met.engines += made;
+    await new Promise((resolve) => setImmediate(resolve));
+    if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
+    return;
+  }
   if (training) {
     ran++;
     if (values.sizes === 'always') compared += await checkTrainingAtSizes(made.engine, raw.flat());
@@ -148,7 +163,7 @@ await running.catch((error) => {
 if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
 if (broken) {
   if (sizes) console.log(printSizes(programsOf(result.counterexample[0], { dtypes, smooth })));
-  else if (calls === null && !training) console.log(printProgram(programOf(result.counterexample[0])));
+  else if (calls === null && !training && !faults) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
 }
@@ -164,6 +179,7 @@ console.log(
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
 );
+if (faults) console.log(`${met.thrown} errors of the library on ${met.engines} engines`);
 if (training && values.sizes === 'always')
   console.log(`${compared} trainings at a size compared with plans of their own`);
 if (sizes)

@@ -7,7 +7,7 @@ import * as pg from '@polygrad/core';
 import * as nn from '@polygrad/nn';
 
 /** Decisions from a list of numbers; what is not in the list is 0. */
-class Choices {
+export class Choices {
   #numbers;
   #next = 0;
   said = [];

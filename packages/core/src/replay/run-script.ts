@@ -7,7 +7,7 @@
 import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
-import { getEngine } from '../engine/registry.ts';
+import { engines, getEngine } from '../engine/registry.ts';
 import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
 import { bufferNode, numberOf } from '../graph/primitives.ts';
 import { finishFlush, releasedSlot } from '../graph/recorder.ts';
@@ -149,6 +149,8 @@ export class Runner {
   run(args: readonly unknown[]): { readonly value: unknown } | null {
     const { state, effects, draws, uploads, inputs, fresh } = this.script;
     const { engine, pool } = state;
+    // A flush says that protected tensors went back to older values.
+    if (engines.untold !== null) return null;
     const { calls } = graph;
     let done = 0;
     let taken = 0;

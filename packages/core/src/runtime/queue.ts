@@ -19,7 +19,7 @@
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { getEngine, beforeOthers, cpuEngine, engines } from '../engine/registry.ts';
+import { getEngine, beforeOthers, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
@@ -304,6 +304,19 @@ export class FlushQueue {
     return error;
   }
 
+  /**
+   * Throws if protected tensors went back to older values and nobody was told. What was assigned since, from these, goes back too: whoever is told
+   * finds them as they were copied.
+   */
+  tell(): void {
+    const untold = takeUntold();
+    if (untold === null) return;
+    const { current } = this.#log;
+    current.hold();
+    this.#log.rollBack(current);
+    throw untold;
+  }
+
   /** How the first flush failed that was put off, once. */
   takeLate(): Failure | null {
     const failure = this.#late;
@@ -393,7 +406,8 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     const several = multiEngine;
     if (on !== 'one') {
       if (several === null) return quiet(load());
-      // What came back from a copy need not be computed.
+      // What came back from a copy need not be computed. After a loss was dealt with, what is computed may still need what was gone then.
+      if (engines.losses > 0) lookAgain();
       const restored = restoreLost();
       wanted = open(wanted);
       if (restored) {

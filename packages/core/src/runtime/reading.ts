@@ -8,7 +8,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import { type PoolBuffer, fromDevice, storageBytes, hints } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { engines, takeUntold } from '../engine/registry.ts';
+import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
@@ -28,11 +28,14 @@ import { restoreLost } from './shadow.ts';
  */
 export async function readNode(node: Node): Promise<TypedArray> {
   if (node.shape.includes(0)) return hostArray(node.dtype, 0);
+  tellRewound();
   const data = await download(node, beginRead()).catch((error: unknown) => {
-    throw toldOf(error);
+    if (error instanceof DeviceLostError) tellRewound();
+    throw error;
   });
   await turn();
-  return told(data);
+  tellRewound();
+  return data;
 }
 
 /**
@@ -64,16 +67,9 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
   }
 }
 
-/** What was read, unless protected tensors went back to older values and nobody was told. */
-function told(data: TypedArray): TypedArray {
-  const rewound = takeUntold();
-  if (rewound !== null) throw rewound;
-  return data;
-}
-
-/** What a reader is told instead of an error: of a lost device, what became of protected tensors. */
-function toldOf(error: unknown): unknown {
-  return (error instanceof DeviceLostError ? takeUntold() : null) ?? error;
+/** Throws if protected tensors went back to older values and nobody was told. */
+function tellRewound(): void {
+  if (engines.untold !== null) queue.tell();
 }
 
 /** The error of a read: of a value that a lost device left to an engine that is disposed, the loss. */
@@ -89,13 +85,15 @@ function failed(node: Node, engine: IEngine, error: unknown): unknown {
  */
 export function readNodeSync(node: Node): TypedArray {
   if (node.shape.includes(0)) return hostArray(node.dtype, 0);
-  let data: TypedArray;
+  tellRewound();
   try {
-    data = downloadSync(node);
+    const data = downloadSync(node);
+    tellRewound();
+    return data;
   } catch (error) {
-    throw toldOf(error);
+    if (error instanceof DeviceLostError) tellRewound();
+    throw error;
   }
-  return told(data);
 }
 
 function downloadSync(node: Node): TypedArray {

@@ -10,15 +10,7 @@ import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import {
-  checkEngine,
-  type Engines,
-  engines,
-  getEngine,
-  newEngines,
-  takeUntold,
-  useEngines,
-} from '../engine/registry.ts';
+import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
@@ -133,6 +125,7 @@ export function flush(): void {
     rehearsal.plan?.(pendingNodes());
     return;
   }
+  queue.tell();
   queue.advance();
   const wanted = pendingNodes();
   let failure: Failure | null = null;
@@ -141,16 +134,10 @@ export function flush(): void {
   finishFlush();
   failure ??= queue.takeLate();
   // Of a loss, what became of protected tensors says most.
-  if (failure === null || failure.error instanceof DeviceLostError) throwRewound();
+  if (failure === null || failure.error instanceof DeviceLostError) queue.tell();
   if (failure !== null) throw failure.error;
   shadow(download);
-  throwRewound();
-}
-
-/** Throws if protected tensors went back to older values and nobody was told. */
-function throwRewound(): void {
-  const rewound = takeUntold();
-  if (rewound !== null) throw rewound;
+  queue.tell();
 }
 
 const none: readonly Node[] = [];
@@ -182,7 +169,7 @@ function pendingNodes(): readonly Node[] {
 export function throttle(): Promise<void> {
   let state = stateOf(getEngine());
   for (const other of runs.placer?.others() ?? []) if (other.inFlight > state.inFlight) state = other;
-  if (state.inFlight < mostInFlight) return turn() ?? Promise.resolve();
+  if (state.inFlight < mostInFlight) return (turn() ?? Promise.resolve()).then(() => queue.tell());
   state.idling ??= idle().finally(() => {
     state.inFlight = 0;
     state.idling = null;
@@ -211,7 +198,7 @@ export async function idle(): Promise<void> {
       throw noticed(each, error);
     }
   }
-  throwRewound();
+  queue.tell();
 }
 
 /** Name of the engine that holds, or would hold, the node's value. */

@@ -14,6 +14,7 @@ import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
 import { type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
+import type { TrackedHandle } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { goneError, isGone } from './placement.ts';
@@ -215,7 +216,9 @@ function place(placed: readonly Placed[]): void {
 export function restoreLost(): boolean {
   const c = copies;
   const { losses } = engines;
-  if (c.losses === losses || poolOf(getEngine()).lost !== null) return false;
+  if (losses === 0 || poolOf(getEngine()).lost !== null) return false;
+  // After a loss is dealt with, a program may still assign what it computed on the lost device.
+  if (c.losses === losses && !covered().some(({ node }) => node.storage !== null && isGone(node))) return false;
   const tensors = covered().filter((tensor) => c.values.has(tensor));
   const same = c.overwritten === c.overwrittenThen ? c.ofNodes : new WeakMap<Node, TypedArray>();
   const found = new Map<Node, TypedArray>();
@@ -236,6 +239,8 @@ export function restoreLost(): boolean {
   const { engine, device, cause } = goneError(stale);
   const { reason } = cause as DeviceLostError;
   place(placed);
+  // What they named before is older than that, or gone.
+  for (const tensor of tensors) transactions.forget(tensor as TrackedHandle);
   c.losses = losses;
   c.rewinds++;
   // They are what was copied from now on.
