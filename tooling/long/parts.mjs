@@ -84,14 +84,30 @@ const conformance = engines.filter(isThere).flatMap((entry) => {
 
 /** Programs of each kind where the same are drawn every time: what takes one to three minutes on two cores. */
 const programs = {
-  cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200, sizes: 400, 'size-gradients': 80 },
-  native: { programs: 2000, gradients: 300, errors: 4000, trainings: 60, sizes: 300, 'size-gradients': 60 },
+  cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200, faults: 1000, sizes: 400, 'size-gradients': 80 },
+  native: {
+    programs: 2000,
+    gradients: 300,
+    errors: 4000,
+    trainings: 60,
+    faults: 1000,
+    sizes: 300,
+    'size-gradients': 60,
+  },
   'native-v3': { programs: 1000, gradients: 200 },
-  webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30 },
-  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20 },
+  webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30, faults: 60 },
+  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20, faults: 200 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
-  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15 },
-  reference: { programs: 3000, gradients: 300, errors: 6000, trainings: 150, sizes: 400, 'size-gradients': 60 },
+  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15, faults: 60 },
+  reference: {
+    programs: 3000,
+    gradients: 300,
+    errors: 6000,
+    trainings: 150,
+    faults: 1000,
+    sizes: 400,
+    'size-gradients': 60,
+  },
   'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
   'reference-matrix': { programs: 2000, gradients: 200, trainings: 100 },
 };
