@@ -16,7 +16,6 @@ import { sort } from '../ops/order/sorting.ts';
 import { matmul } from '../ops/products/matmul.ts';
 import { cumSum } from '../ops/reduction/cumulative.ts';
 import { sum } from '../ops/reduction/reduction.ts';
-import { reshape } from '../ops/movement/shape.ts';
 import { type EngineState, prepare, run, stateOf } from '../runtime/run.ts';
 import type { DType } from '../shape/dtype.ts';
 import { checkFields, numberFrom } from '../shape/options.ts';
@@ -68,7 +67,13 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
     inputs: [float(n), float(n)],
     build: ([x, y]) => {
       let z = x!;
-      for (let i = 0; i < fusedOperations; i += 2) z = add(mul(z, y!), x!);
+      for (let i = 0; i < fusedOperations; i += 2) {
+        const product = mul(z, y!);
+        const next = add(product, x!);
+        product.dispose();
+        if (i > 0) z.dispose();
+        z = next;
+      }
       return z;
     },
   }),
@@ -86,7 +91,7 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
     build: ([x, i]) => take(x!, i!, 0),
   }),
   sort: (n) => ({ inputs: [float(n)], build: ([x]) => sort(x!) }),
-  scan: (n) => ({ inputs: [float(n)], build: ([x]) => cumSum(reshape(x!, [n]), 0) }),
+  scan: (n) => ({ inputs: [float(n)], build: ([x]) => cumSum(x!, 0) }),
 };
 
 /** Rounds at a size: at least, at most; milliseconds after which larger sizes of a family are not measured. */
