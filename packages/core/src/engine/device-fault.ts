@@ -17,7 +17,12 @@ export class DeviceFaultError extends DeviceLostError {
   override readonly driverCode: number;
 
   constructor(engine: string, device: string, reason: string, driverCode: number, options?: ErrorOptions) {
-    super(engine, device, `${reason}; no engine of this process works on it any more`, options);
+    const told = '; no engine of this process works on it any more';
+    super(engine, device, reason.includes(told) ? reason : reason + told, options);
     this.driverCode = driverCode;
+  }
+
+  override because(reason: string): DeviceFaultError {
+    return new DeviceFaultError(this.engine, this.device, reason, this.driverCode, { cause: this });
   }
 }

@@ -165,6 +165,11 @@ export class DeviceLostError extends PolygradError {
     const { driverCode } = (options?.cause ?? {}) as PolygradError;
     if (driverCode !== undefined) this.driverCode = driverCode;
   }
+
+  /** The same loss, with more to say of it. */
+  because(reason: string): DeviceLostError {
+    return new DeviceLostError(this.engine, this.device, reason, { cause: this });
+  }
 }
 
 /**

@@ -305,12 +305,17 @@ export function toDevice(engine: IEngine, dtype: DType, data: TypedArray): Array
 
 /** A host array from bytes of the engine's memory; takes the bytes over where it can. */
 export function fromDevice(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
-  const width = storageBytes(engine, dtype);
-  if (bytes.byteLength !== length * width)
-    throw DeviceError.ofSize(engine.name, 'a read', length * width, bytes.byteLength);
   const own = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  if (width === dtypeInfo[dtype].bytes) return new hostArrays[dtype](own.buffer, own.byteOffset, length);
+  if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes)
+    return new hostArrays[dtype](own.buffer, own.byteOffset, length);
   const host = new hostArrays[dtype](length) as Int32Array;
   host.set(new Uint32Array(own.buffer, own.byteOffset, length));
   return host;
+}
+
+/** What a read of so many elements gave, as an array of the host. Throws DeviceError where the engine gave more or less. */
+export function received(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
+  const asked = length * storageBytes(engine, dtype);
+  if (bytes.byteLength !== asked) throw DeviceError.ofSize(engine.name, 'a read', asked, bytes.byteLength);
+  return fromDevice(engine, dtype, bytes, length);
 }

@@ -17,7 +17,7 @@ import { inTime } from './answers.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { type Attempt, open, quiet } from './queue.ts';
-import { type BufferPool, type PoolBuffer, fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
+import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 
 /**
@@ -481,7 +481,7 @@ function arrive(
   const bytes = length * storageBytes(pool.engine, dtype);
   const fresh = pool.alloc(bytes);
   try {
-    const host = fromDevice(buffer.pool.engine, dtype, read, length);
+    const host = received(buffer.pool.engine, dtype, read, length);
     runs.upload(pool.engine, { buffer: fresh.memory, offset: 0, bytes }, toDevice(pool.engine, dtype, host));
   } catch (error) {
     fresh.release();

@@ -6,7 +6,7 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
-import { type PoolBuffer, fromDevice, storageBytes, hints } from '../engine/pool.ts';
+import { type PoolBuffer, received, storageBytes, hints } from '../engine/pool.ts';
 import { noticed, recover } from '../engine/recovery.ts';
 import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
@@ -124,7 +124,7 @@ function downloadSync(node: Node): TypedArray {
 }
 
 function arrived(node: Node, engine: IEngine, bytes: Uint8Array): TypedArray {
-  return fromDevice(engine, node.dtype, bytes, sizeOf(node.shape));
+  return received(engine, node.dtype, bytes, sizeOf(node.shape));
 }
 
 /** Computes a node and prepares to copy it, as far as that is possible now; else a promise of when to try again. */
@@ -300,7 +300,7 @@ export function peek(node: Node): TypedArray | null {
     const bytes = (most - least + 1) * element;
     if (bytes > mostBytes) return null;
     const binding = { buffer: memory, offset: least * element, bytes };
-    const all = fromDevice(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(bytes)), most - least + 1);
+    const all = received(engine, node.dtype, engine.downloadSync(binding, new Uint8Array(bytes)), most - least + 1);
     const values = new hostArrays[node.dtype](size) as Int32Array;
     for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least]!;
     return values;

@@ -9,7 +9,7 @@
  * lost. Where that does not do, because something was assigned since or needs more than the copies, all protected tensors go back to the last
  * complete copy together, and with them what counts their assignments (`onRollback`). Somebody must be told of that: the next flush, read or `idle()` throws.
  */
-import { DeviceLostError } from '../engine/errors.ts';
+import type { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
 import { type Node, type NodeStorage, realise } from '../graph/node.ts';
@@ -236,8 +236,7 @@ export function restoreLost(): boolean {
   const older = new Map<Node, TypedArray>();
   for (const tensor of tensors) if (!same.has(tensor.node)) older.set(tensor.node, c.values.get(tensor)!);
   const placed = uploaded(older);
-  const { engine, device, cause } = goneError(stale);
-  const { reason } = cause as DeviceLostError;
+  const loss = goneError(stale).cause as DeviceLostError;
   place(placed);
   // What they named before is older than that, or gone.
   for (const tensor of tensors) transactions.forget(tensor as TrackedHandle);
@@ -249,8 +248,6 @@ export function restoreLost(): boolean {
   transactions.rewind();
   const age = Math.round(performance.now() - c.since);
   const count = `${older.size} protected tensor${older.size === 1 ? ' has' : 's have'}`;
-  engines.untold = new DeviceLostError(engine, device, `${reason}; ${count} the values of ${age} ms before again`, {
-    cause,
-  });
+  engines.untold = loss.because(`${loss.reason}; ${count} the values of ${age} ms before again`);
   return true;
 }
