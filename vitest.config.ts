@@ -29,10 +29,10 @@ const alone = [
   // They replace modules.
   'packages/backend-cpu/src/{setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
   'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',
-  'packages/core/src/placement/calibrate.test.ts',
   // They register backends, or count what is registered.
   'packages/backend-cpu/src/late.test.ts',
-  'packages/core/src/tensor/{placement,placement-later,recovery,recovery-faults,late-memory-apart}.test.ts',
+  'packages/core/src/tensor/{placement,placement-later,recovery,recovery-faults,late-memory-apart,device-errors}.test.ts',
+  'packages/core/src/placement/calibrate.test.ts',
   // They look at what imports bring: methods, functions without methods.
   'packages/core/src/methods/*.test.ts',
   'packages/nn/src/functions-only.test.ts',
