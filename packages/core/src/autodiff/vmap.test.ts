@@ -278,11 +278,21 @@ describe('vmap', () => {
     }
   });
 
-  it('takes an empty batch, and leaves no buffers behind', async () => {
+  it('takes an empty batch', () => {
     expect(vmap((x: Tensor) => matmul(x, w))(float64([]).reshape([0, 3])).shape).toEqual([0, 2]);
-    flush();
+  });
+
+  it('leaves no buffers behind', async () => {
+    // What the tests above have left to the collector is on another engine.
+    await setEngine(createReferenceEngine());
+    using x = float64([
+      [0.1, -0.2, 0.3],
+      [0.5, 0.4, -0.6],
+    ]);
+    await x.data();
     const before = memory().numBuffers;
-    const g = vmap(grad((x: Tensor) => sum(exp(mul(x, x)))))(xs);
+    expect(before).toBe(1);
+    const g = vmap(grad((row: Tensor) => sum(exp(mul(row, row)))))(x);
     await g.data();
     g.dispose();
     expect(memory().numBuffers).toBe(before);
