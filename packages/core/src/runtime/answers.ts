@@ -3,10 +3,14 @@
  *
  * A device that does not answer says nothing else either, so a clock is all there is. It counts pieces of the limit, each by a timer of its own:
  * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one of them and no more. Other
- * answers of the same device begin the limit anew, for it works. Part of devices.ts for pages.
+ * answers of the same device begin the limit anew, for it works.
  */
 import { DeviceLostError } from '../engine/errors.ts';
+import { engines } from '../engine/registry.ts';
 import type { EngineState } from './run.ts';
+
+/** The limit where `setRecovery` sets none, in milliseconds for each batch. */
+const usualLimit = 300_000;
 
 /** Pieces of a limit. */
 const pieces = 8;
@@ -23,19 +27,14 @@ interface Host {
 const { setTimeout, clearTimeout } = globalThis as unknown as Host;
 
 /**
- * The answer of an engine, or a DeviceLostError where it takes longer than the limit.
+ * The answer of an engine, or a DeviceLostError where it takes longer than `setRecovery({ timeout })` says.
  *
  * @param what was asked for, in words: `a read of 16 bytes`
- * @param flushes of the engine that are asked for with it
  */
-export function within<T>(
-  state: EngineState,
-  answer: Promise<T>,
-  what: string,
-  limit: number,
-  flushes: number,
-): Promise<T> {
-  const { engine, pool } = state;
+export function inTime<T>(state: EngineState, answer: Promise<T>, what: string): Promise<T> {
+  const { engine, pool, flushes } = state;
+  const limit = engines.policy.timeout ?? (engine.inHostMemory === true ? Number.POSITIVE_INFINITY : usualLimit);
+  if (limit === Number.POSITIVE_INFINITY) return answer;
   return new Promise((resolve, reject) => {
     let { finished } = state;
     const batches = (): number => Math.max(1, flushes - finished);
