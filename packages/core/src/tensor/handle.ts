@@ -16,7 +16,7 @@ import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
-import { getElement } from '../shape/host.ts';
+import { floatsOf, getElement } from '../shape/host.ts';
 import { handleBrand, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
@@ -223,8 +223,9 @@ export class TensorHandle implements TrackedHandle {
 
   async print(): Promise<void> {
     const node = nodeOf(this as unknown as Tensor, 'print');
-    const [data, { print }] = await Promise.all([readNode(node), import('./printed.ts')]);
-    print(data, node.shape, node.dtype);
+    const { shape, dtype } = node;
+    const [data, { textOf }] = await Promise.all([readNode(node), import('./printed.ts')]);
+    console.log(textOf(shape, (i) => getElement(data, dtype, i), floatsOf(dtype)));
   }
 
   dispose(): void {
