@@ -173,12 +173,7 @@ export class TensorHandle implements TrackedHandle {
         [target.dtype, node.dtype],
       );
     }
-    if (graph.placeholders?.outlive(this, node)) {
-      throw new OperationError(
-        composingDepth() > 0 ? opName('assign') : 'assign',
-        say`a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
-      );
-    }
+    graph.placeholders?.checkAssign(this, node);
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
     const leaf = target.slot !== null && target.slot !== releasedSlot;
     const next = leaf ? stopGradient(node) : node;
