@@ -25,7 +25,7 @@ import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { copies } from './copies.ts';
 import { inTime, load, multiEngine, quiet, recover } from './late.ts';
-import { componentsOf } from './placement.ts';
+import { componentsOf, open } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { noticed } from '../engine/recovery.ts';
 
@@ -368,11 +368,6 @@ export interface Attempt {
   readonly patience: Patience;
   /** Assignments whose old values nothing may overwrite before all of it is submitted. */
   readonly transaction: Transaction;
-}
-
-/** Those that are not in memory by now. */
-export function open(nodes: readonly Node[]): readonly Node[] {
-  return nodes.filter((node) => node.storage === null);
 }
 
 /**
