@@ -1,7 +1,7 @@
 /**
  * That a device is lost: who notices, and who is told. What the policy may say.
  *
- * Which engine takes over is not known here, nor which tensors survive: runtime/succession.ts and runtime/shadow.ts.
+ * Which engine takes over is not known here, nor which tensors survive: runtime/devices.ts and runtime/shadow.ts.
  */
 import type { IEngine } from './engine.ts';
 import { DeviceLostError, EngineDisposedError } from './errors.ts';

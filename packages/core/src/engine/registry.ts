@@ -69,7 +69,7 @@ export type Load = (alone: boolean) => Promise<unknown>;
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: Registry };
 
-/** Which engine works, and what follows when it is lost (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
+/** Which engine works, and what is known of losses (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
 export interface Engines {
   /** Backends and the engines in use; null: those of the program, which all copies of this package share. */
   readonly registry: Registry | null;
