@@ -16,7 +16,7 @@ import { root } from './workspace.mjs';
  * growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [67_200, 80_100], vite: [67_900, 80_700], esbuild: [70_700, 84_200] },
+  add: { rolldown: [67_200, 80_100], vite: [67_900, 80_800], esbuild: [70_700, 84_200] },
   'cnn-cpu': { rolldown: [118_900, 141_700], esbuild: [125_900, 149_400] },
   cnn: {
     rolldown: [121_000, 175_400],
