@@ -33,6 +33,8 @@ export interface PlanCacheOptions {
   readonly mostBytes?: number;
   /** Most plans kept. Default 512. */
   readonly mostPlans?: number;
+  /** Told the first trouble: what cannot be read, used or written. Default: the library's logger (`setLogger`); null: nobody. */
+  readonly log?: Logger | null;
 }
 
 /** The plans in use. */
@@ -94,11 +96,11 @@ class StoredPlans implements PlanCache {
   #stopped = false;
   plans = 0;
 
-  constructor(store: PlanStore, limits: PlanLimits) {
+  constructor(store: PlanStore, limits: PlanLimits, log: Logger | null | undefined) {
     this.#store = store;
     this.#limits = limits;
     const here = runs;
-    this.#logger = () => here.logger;
+    this.#logger = () => (log === undefined ? here.logger : log);
   }
 
   /** Reads what is there. False where plans can be neither found nor kept. */
@@ -297,7 +299,18 @@ const rules: OptionRules<PlanCacheOptions> = {
   version: isText,
   mostBytes: numberFrom(1),
   mostPlans: numberFrom(1, undefined, true),
+  log: [(x) => x === null || typeof x === 'function', 'a function, or null'],
 };
+
+/**
+ * True where plans are kept between processes already: `usePlanCache` was called.
+ *
+ * @example
+ * isPlanCacheUsed(); // false
+ */
+export function isPlanCacheUsed(): boolean {
+  return runs.makePlan !== makePlan;
+}
 
 /**
  * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes as long as a later one,
@@ -323,7 +336,7 @@ export async function usePlanCache(options: PlanCacheOptions = {}): Promise<Plan
   const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
   const here = runs;
   const limits = { bytes: mostBytes, plans: mostPlans };
-  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits);
+  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, options.log);
   if (await cache.load(options.version)) here.makePlan = cache.plan;
   return cache;
 }
