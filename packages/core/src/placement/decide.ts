@@ -290,13 +290,14 @@ class Sum {
     );
   }
 
-  /** Where it is done soonest. */
+  /** Where it is done soonest; on the CPU engine where that is as good as certain to be no worse. */
   cheapest(): Choice {
     let place = this.#q.cpu;
     let least = this.#total(place);
+    let bound = least * (1 - doubt);
     for (const state of this.#q.devices) {
       const total = this.#total(state);
-      if (total < least) [place, least] = [state, total];
+      if (total < bound) [place, least, bound] = [state, total, total];
     }
     return { place, reason: `done soonest, transfers counted: ${short(least)} ms` };
   }
@@ -368,7 +369,7 @@ class Sum {
       if (state === chosen) continue;
       const { known, fresh } = this.#bring(state);
       const gain = own - this.#work(state) - fresh - this.#give(state);
-      if (gain > best.gain) best = { gain, runs: Math.max(1, Math.ceil(known / gain)) };
+      if (gain > Math.max(best.gain, doubt * own)) best = { gain, runs: Math.max(1, Math.ceil(known / gain)) };
     }
     return best;
   }
@@ -434,6 +435,9 @@ class Sum {
     return this.#q.isKnown(node) ? Math.max(0, cost - this.#q.credit) : cost;
   }
 }
+
+/** Costs that differ by less than this part are the same: measured ones are no more exact. */
+const doubt = 0.03;
 
 /** Milliseconds of what an engine cannot do. */
 export const never = 1e15;
