@@ -81,6 +81,8 @@ export interface Decision {
   readonly runs: number;
   /** Milliseconds that a run would take less if its data were elsewhere. */
   readonly gain: number;
+  /** Data is moved on credit: that is paid by now, and what is moved next has to earn it anew. */
+  readonly spent: boolean;
 }
 
 const short = (value: number): string =>
@@ -105,12 +107,13 @@ function placeOfLeaf(leaf: Node, { cpu, devices }: Question): EngineState | null
 export function decide(order: readonly Node[], q: Question): Decision {
   const homes = homesOf(order, q);
   const places = order.map((node, i) => (node.storage !== null ? null : (homes[i] ?? q.current)));
-  if (q.policy === null) return { places, parts: [], runs: Number.POSITIVE_INFINITY, gain: 0 };
+  if (q.policy === null) return { places, parts: [], runs: Number.POSITIVE_INFINITY, gain: 0, spent: false };
   const forced = q.policy === 'forceCpu' ? q.cpu : q.policy === 'forceGpu' ? q.devices[0]! : null;
   const needsMemory = storedNodes(order, q);
   const parts: Part[] = [];
   let runs = Number.POSITIVE_INFINITY;
   let gain = 0;
+  let spent = false;
   for (const nodes of partsOf(order, homes)) {
     const part = new Sum(nodes, homes, needsMemory, q);
     const chosen =
@@ -129,12 +132,14 @@ export function decide(order: readonly Node[], q: Question): Decision {
       costs: part.costs(),
       reason: divided ? 'divided: some of it is done sooner elsewhere, transfers counted' : chosen.reason,
     });
-    if (forced !== null || q.policy === 'minimizeTransfers' || divided) continue;
+    if (forced !== null || q.policy === 'minimizeTransfers') continue;
+    if (q.credit > 0) spent ||= divided || part.moves(chosen.place);
+    if (divided) continue;
     const regret = part.regret(chosen.place);
     gain += regret.gain;
     runs = Math.min(runs, regret.runs);
   }
-  return { places, parts, runs, gain };
+  return { places, parts, runs, gain, spent };
 }
 
 /** The engines on which nodes belong: those that `to` names, and those of the data that most of a node is computed from. */
@@ -266,6 +271,11 @@ class Sum {
       else fresh += cost;
     }
     return { known, fresh };
+  }
+
+  /** True if data that stays would be moved there. */
+  moves(state: EngineState): boolean {
+    return this.#bring(state).known > 0;
   }
 
   #give(state: EngineState): number {

@@ -43,6 +43,8 @@ interface Kept {
   /** Runs so far, and the number of runs from which it is made anew. */
   uses: number;
   until: number;
+  /** The first node of the flush for which data was moved on credit: for that one alone it counts. Null: for all. */
+  paidFor: number | null;
   readonly version: number;
   /** Buffers that it counted. */
   readonly seen: ReadonlySet<number>;
@@ -243,11 +245,14 @@ export class EnginePlacer implements Placer {
     const hash = hashInts(key.data, key.length);
     const found = this.#kept.find(hash, key);
     const version = this.rules?.thresholds.version ?? 0;
-    if (found !== undefined && found.version === version && found.uses < found.until) {
+    const first = wanted[0]?.id ?? null;
+    const counts = (kept: Kept): boolean =>
+      kept.version === version && (kept.paidFor === null ? kept.uses < kept.until : kept.paidFor === first);
+    if (found !== undefined && counts(found)) {
       found.uses++;
       return found;
     }
-    const fresh = found === undefined || found.version !== version;
+    const fresh = found === undefined || found.version !== version || found.paidFor !== null;
     const credit = fresh ? 0 : found.decision.gain * found.uses;
     const decision = this.#decide(order, new Set(wanted), current, told, credit, fresh ? null : found.seen);
     const uses = fresh ? 1 : found.uses + 1;
@@ -260,6 +265,7 @@ export class EnginePlacer implements Placer {
       here: null,
       uses,
       until: Math.min(uses + wait - 1, mostRuns),
+      paidFor: decision.spent ? first : null,
       version,
       seen,
     };
@@ -397,8 +403,8 @@ function numbered(roots: readonly Node[]): Node[] {
 }
 
 /** What is kept must hold no node: of parts, nothing. */
-function withoutNodes({ places, runs, gain, parts }: Decision): Decision {
-  return { places, runs, gain, parts: parts.map((part) => ({ ...part, nodes: [] })) };
+function withoutNodes({ parts, ...decision }: Decision): Decision {
+  return { ...decision, parts: parts.map((part) => ({ ...part, nodes: [] })) };
 }
 
 /** The placer of the runtime in use; made on first use. */
