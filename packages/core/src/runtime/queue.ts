@@ -403,6 +403,10 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
       }
     }
     try {
+      if (on === 'one' && several !== null && runs.placer?.isAway === true) {
+        const done = several.realiseAgain(wanted, attempt);
+        if (done !== false) return done === true ? null : done;
+      }
       const done =
         on === 'one' || several === null
           ? run(
