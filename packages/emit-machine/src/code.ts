@@ -2,10 +2,31 @@
  * The low-level form: instructions of the machine on any number of registers, in nested blocks. Which registers of the machine they become
  * is decided in allocate/.
  */
-import type { Condition, Row } from './x64/rows.ts';
 
 /** General registers, vectors, masks. */
 export type RegClass = 'g' | 'v' | 'k';
+
+/**
+ * What the last comparison may have found, named as on x86: l, le, g, ge of signed and b, be, a, ae of unsigned numbers, e equal, s negative, p
+ * unordered.
+ */
+export type Condition = 'b' | 'ae' | 'e' | 'ne' | 'be' | 'a' | 's' | 'ns' | 'p' | 'np' | 'l' | 'ge' | 'le' | 'g';
+
+/** What allocation must know of an operand. */
+export interface Operand {
+  readonly reads: boolean;
+  readonly writes: boolean;
+  /** The registers that may stand here; null for constants, and for what is memory alone. */
+  readonly cls: RegClass | null;
+  /** Memory may stand in the place of the register. */
+  readonly folds: boolean;
+}
+
+/** What allocation must know of an instruction; targets know more. */
+export interface Row {
+  readonly name: string;
+  readonly operands: readonly Operand[];
+}
 
 /** A register before allocation. */
 export class Reg {
@@ -36,7 +57,29 @@ export interface Memory {
   readonly offset: number;
 }
 
+/** The same place, some bytes further. */
+export function further(m: Memory, bytes: number): Memory {
+  return bytes === 0 ? m : { ...m, offset: m.offset + bytes };
+}
+
 export type Arg = Reg | Memory | number;
+
+/** Memory at registers of the machine: `base + index * scale + offset`; a base of -1 is the constants behind the code, an index of -1 none. */
+export interface MemoryPlace {
+  readonly base: number;
+  readonly index: number;
+  readonly scale: number;
+  readonly offset: number;
+}
+
+/** Where the entry of the function leaves its four parameters in the frame. */
+export const parameterOffset = { args: 0, from: 8, to: 16, scratch: 24 } as const;
+
+/** What stands at an operand's place in the end: a register's number, or a constant where the operand is one; memory. */
+export type Place = number | MemoryPlace;
+
+/** The base of constants. */
+export const poolBase = -1;
 
 /** One instruction. */
 export interface Ins {
