@@ -11,6 +11,7 @@ const all: readonly (readonly [Isa, Bytes, bits: number])[] = [
   ['x64-v4', 16, 2],
   ['x64-v4', 32, 2],
   ['x64-v4', 64, 2],
+  ['arm64', 16, 4],
 ];
 
 /** The sets of instructions and widths of vectors that there are; says so where some are not. */

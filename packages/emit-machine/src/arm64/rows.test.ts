@@ -57,7 +57,11 @@ function placeOf({ kind }: Operand, row: Row, size: number, variant: number): Pl
     case 'shr64':
       return pick(1, 64, 7);
     case 'lane':
-      return row.operands.some((o) => o.kind === 'D') ? pick(0, 1) : row.name === 'fmla' ? pick(0, 1) : pick(1, 3, 2, 0);
+      return row.operands.some((o) => o.kind === 'D')
+        ? pick(0, 1)
+        : row.name === 'fmla'
+          ? pick(0, 1)
+          : pick(1, 3, 2, 0);
     case 'bytes':
       return pick(1, 4, 8, 15);
     case 'cond':
@@ -75,7 +79,9 @@ function* samples(): Generator<Sample> {
       for (let variant = 0; variant < 14; variant++) {
         const places = row.operands.map((o, i) => placeOf(o, row, size, variant + i * 5));
         // Registers of the stack have other names where a form for others exists; moves from 31 have another one, too.
-        const general = row.operands.map((o, i) => (['r', 'w', 'x', 'X', 'ext'].includes(o.kind) && places[i] === 31 ? 30 : places[i]!));
+        const general = row.operands.map((o, i) =>
+          ['r', 'w', 'x', 'X', 'ext'].includes(o.kind) && places[i] === 31 ? 30 : places[i]!,
+        );
         yield { row, size, places: general };
       }
     }
@@ -135,6 +141,8 @@ describe.skipIf(status !== 0)('the instruction table of arm64', () => {
     const { stdout } = spawnSync(objdump, ['-D', '-b', 'binary', '-m', 'aarch64', file], { encoding: 'utf8' });
     rmSync(folder, { recursive: true });
     const text = stdout.replace(/\s+/g, ' ').replace(/ \/\/ b\.\S+/g, '');
-    expect(text).toMatch(/b\.lt 0x18 .*4: \w+ b 0x0 8: \w+ b\.ls 0x10 .*c: \w+ b 0x0 10: \w+ ldr q3, 0x50 14: \w+ adr x4, 0x60 18: \w+ ret/);
+    expect(text).toMatch(
+      /b\.lt 0x18 .*4: \w+ b 0x0 8: \w+ b\.ls 0x10 .*c: \w+ b 0x0 10: \w+ ldr q3, 0x50 14: \w+ adr x4, 0x60 18: \w+ ret/,
+    );
   });
 });

@@ -73,8 +73,24 @@ export class Accesses {
     return found;
   }
 
-  /** The place of elements from an index on. */
+  /** The place of elements from an index on, as the machine may say it. */
   #at(mem: KNode, index: KNode, lanes: number, gate: Reg | null): Place {
+    const at = this.#placeOf(mem, index, lanes, gate);
+    const { b, machine } = this.#ctx;
+    if (machine.basics.indexes || at.index === null) return at;
+    const { base, index: by, scale, offset } = at as Place & { readonly base: Reg; readonly index: Reg };
+    const make = (): Reg => machine.basics.address(b, { base, index: by, scale, offset: 0 });
+    const reached = (address: Reg): Place => ({ base: address, index: null, scale: 1, offset });
+    if (by.mutable && !isCounter(by)) return reached(make());
+    const key = `at ${base.id} ${by.id} ${scale}`;
+    const old = this.#open(key);
+    if (old !== undefined) return reached(old);
+    const made = b.in(this.#innermost(null, by), make);
+    this.#sums.set(key, made);
+    return reached(made);
+  }
+
+  #placeOf(mem: KNode, index: KNode, lanes: number, gate: Reg | null): Place {
     const { b, target } = this.#ctx;
     const { base, offset, length } = this.#pointer(mem);
     const bytes = bytesOf(mem.dtype);
