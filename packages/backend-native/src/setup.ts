@@ -46,7 +46,10 @@ const rules: OptionRules<NativeEngineOptions> = {
 
 /** Sets of instructions: the addon's bit for each, its widest vectors, and a name for people. */
 const isaFacts: Readonly<
-  Record<MachineTarget['isa'], { readonly feature: number; readonly widest: 16 | 32 | 64; readonly instructions: string }>
+  Record<
+    MachineTarget['isa'],
+    { readonly feature: number; readonly widest: 16 | 32 | 64; readonly instructions: string }
+  >
 > = {
   'x64-v3': { feature: 1, widest: 32, instructions: 'AVX2' },
   'x64-v4': { feature: 2, widest: 64, instructions: 'AVX-512' },

@@ -1,0 +1,33 @@
+/**
+ * Machine code of arm64, run by an emulator: random programs against the reference engine, and every dispatch of cases of the conformance suite
+ * against the CPU engine, bit for bit.
+ */
+import { createCpuEngine } from '@polygrad/backend-cpu';
+import { runConformance } from '@polygrad/conformance';
+import { comparePrograms, randomProgram } from '@polygrad/testing';
+import { describe, expect, it, vi } from 'vitest';
+import { createNativeEngine } from './create.ts';
+import { emulatedAddon, whyNotEmulated } from './testing/emulated.ts';
+import { TwinEngine } from './testing/twins.ts';
+
+const missing = whyNotEmulated();
+vi.mock('./addon.ts', () => ({ loadAddon: () => emulatedAddon() }));
+
+describe.skipIf(missing !== null)('arm64', () => {
+  it.each([false, true])('random programs give what the reference engine gives, checked: %s', async (checked) => {
+    const engine = createNativeEngine({ threads: 1, checked });
+    expect(engine.caps.vectorBytes).toBe(16);
+    const programs = Array.from({ length: 40 }, (_, i) => randomProgram(i + 1));
+    expect(await comparePrograms(engine, programs)).toEqual([]);
+    engine.dispose();
+  });
+
+  it('writes what the CPU engine writes', async () => {
+    const twins = new TwinEngine(createNativeEngine({ threads: 1, vectorBytes: 16 }), createCpuEngine({ threads: 1 }));
+    const { failed } = await runConformance({ engine: twins, sample: 1201 });
+    expect(twins.differences).toEqual([]);
+    expect(failed).toBe(0);
+    expect(twins.compared).toBeGreaterThan(40);
+    twins.dispose();
+  });
+});
