@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Addon } from '../addon.ts';
@@ -25,6 +26,18 @@ export function whyNotEmulated(): string | null {
     throw new Error(`POLYGRAD_REQUIRE names arm64, but ${reason}`);
   console.warn(`machine code of arm64 is not run: ${reason}`);
   return reason;
+}
+
+/** A program for arm64 and its arguments, as a command of this machine: Node that install.sh put there. Null where it is not. */
+export function emulatedNode(): readonly [command: string, ...args: string[]] | null {
+  const devices = process.env.POLYGRAD_DEVICES ?? join(homedir(), '.cache/polygrad/devices');
+  const node = join(devices, 'node-arm64/bin/node');
+  if (existsSync(node)) return [emulator, '-L', '/usr/aarch64-linux-gnu', node];
+  const reason = `${node} is not there (tooling/devices/install.sh arm64)`;
+  if ((process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('arm64'))
+    throw new Error(`POLYGRAD_REQUIRE names arm64, but ${reason}`);
+  console.warn(`the addon for arm64 is not run: ${reason}`);
+  return null;
 }
 
 /** The program that runs code, compiled where its sources have changed. */

@@ -18,6 +18,7 @@ const targets: readonly MachineTarget[] = (
     ['x64-v3', 16],
     ['x64-v3', 32],
     ['x64-v4', 64],
+    ['arm64', 16],
   ] as const
 ).map(([isa, vectorBytes]) => ({ isa, vectorBytes, sharedBytes: 1 << 20, scalarOffset: 8192 }));
 
