@@ -7,6 +7,7 @@ import { runConformance } from '@polygrad/conformance';
 import { comparePrograms, randomProgram } from '@polygrad/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { createNativeEngine } from './create.ts';
+import { valueCases } from './fixtures/value-cases.ts';
 import { emulatedAddon, whyNotEmulated } from './testing/emulated.ts';
 import { TwinEngine } from './testing/twins.ts';
 
@@ -19,6 +20,12 @@ describe.skipIf(missing !== null)('arm64', () => {
     expect(engine.caps.vectorBytes).toBe(16);
     const programs = Array.from({ length: 40 }, (_, i) => randomProgram(i + 1));
     expect(await comparePrograms(engine, programs)).toEqual([]);
+    engine.dispose();
+  });
+
+  it('every operation on special values gives what the reference engine gives', async () => {
+    const engine = createNativeEngine({ threads: 1 });
+    expect((await comparePrograms(engine, [...valueCases()])).slice(0, 40)).toEqual([]);
     engine.dispose();
   });
 

@@ -38,8 +38,8 @@ export interface Registers {
   readonly slotBytes: number;
   /** True where an instruction on two registers copies one whole. */
   isCopy(item: Ins): boolean;
-  /** The instruction that puts a number into a register. */
-  readonly constant: Row;
+  /** True for instructions that are left out where nobody reads what they make: numbers that other instructions hold themselves. */
+  mayGo(row: Row): boolean;
   /** True where lanes outside of the mask keep what they hold. */
   keepsLanes(item: Ins): boolean;
   /** Writes a division that needs registers of its own. */

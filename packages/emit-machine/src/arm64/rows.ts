@@ -363,7 +363,8 @@ row('mov:set_x', 0x4e081c00, 'D@0+ lane@20 x@5');
 row('ext:16b', 0x6e000000, '16b@0= 16b@5 16b@16 bytes@11');
 row('tbl:16b', 0x4e000000, '16b@0= list@5 16b@16');
 row('tbx:16b', 0x4e001000, '16b@0+ list@5 16b@16');
-row('fmla:lane', 0x4f801000, '4s@0+ 4s@5 S@16 lane@21');
+row('fmla:lane_s', 0x4f801000, '4s@0+ 4s@5 S@16 lane@21');
+row('fmla:lane_d', 0x4fc01000, '2d@0+ 2d@5 D@16 lane@11');
 
 row('ret', 0xd65f03c0, '');
 row('bti', 0xd503245f, '');

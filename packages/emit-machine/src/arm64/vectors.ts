@@ -6,6 +6,7 @@ import type { Context } from '../lower/context.ts';
 import { reciprocalOf } from '../lower/numbers.ts';
 import type { Make } from '../machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
+import { laneOf } from './lanes.ts';
 import { floatNames } from './scalars.ts';
 
 /** One operation, or null where it is done lane by lane. */
@@ -24,7 +25,11 @@ function floats({ b }: Context, { op }: KNode, kind: Kind): Make {
     case 'FMA':
       return ([x, y, z]) => {
         const sum = b.copy(z!, 16);
-        b.ins(`fmla:${lanes}`, 16, sum, x!, y!);
+        const [left, right] = [laneOf(x!), laneOf(y!)];
+        const key = `fmla:lane_${kind === 'f32' ? 's' : 'd'}`;
+        if (left !== null) b.ins(key, 16, sum, y!, left, 0);
+        else if (right !== null) b.ins(key, 16, sum, x!, right, 0);
+        else b.ins(`fmla:${lanes}`, 16, sum, x!, y!);
         return sum;
       };
     default:

@@ -59,6 +59,8 @@ function divide({ signed, rest, size, args }: Item & { readonly kind: 'divide' }
   }
 }
 
+const constantMove = rowOf('mov:constant');
+
 export const registers: Registers = {
   classes,
   stack: 4,
@@ -66,7 +68,7 @@ export const registers: Registers = {
   store: { g: rowOf('mov:store'), v: rowOf('vmovups:store'), k: rowOf('kmovq:store') },
   slotBytes: 64,
   isCopy: ({ row: { name }, size }) => name === 'vmovaps' || name === 'kmovq' || (name === 'mov' && size === 8),
-  constant: rowOf('mov:constant'),
+  mayGo: (row) => row === constantMove,
   // Blends take them from an operand.
   keepsLanes: ({ mask, zero, row }) => mask !== null && !zero && !row.name.startsWith('vblendm'),
   divide,
