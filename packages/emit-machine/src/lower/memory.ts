@@ -269,7 +269,7 @@ export class Accesses {
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      v.parts.forEach((part, p) => access.storePart(b, used, further(at, p * used), part));
+      for (const [p, part] of v.parts.entries()) access.storePart(b, used, further(at, p * used), part);
     }
     if (condition !== null) b.closeIf();
   }
