@@ -1,6 +1,6 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
-import { Block, isMemory, type Item, Reg } from '../code.ts';
-import type { Registers } from '../machine.ts';
+import { Block, isMemory, type Item, Reg } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
 export interface LoopRange {

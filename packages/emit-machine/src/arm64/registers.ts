@@ -1,6 +1,6 @@
 /** Registers of arm64 for allocation. */
-import type { Row } from '../code.ts';
-import type { Registers } from '../machine.ts';
+import type { Row } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 import { rowOf } from './rows.ts';
 
 const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, i) => from + i);

@@ -4,7 +4,7 @@
  *
  * Source: Arm Architecture Reference Manual for A-profile (DDI 0487), chapter C. Every row is compared with a disassembler (rows.test.ts).
  */
-import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../code.ts';
+import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
 
 /**
  * What stands at an operand's place. `r`: a general register of 4 or 8 bytes as the instruction says; `w`, `x`: of 4, of 8; `X`: of 8, where 31 is

@@ -1,10 +1,10 @@
 /** Operations on the parts of vectors in arm64: 16 bytes, lanes of 4 or 8. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Builder } from '../builder.ts';
-import type { Reg } from '../code.ts';
-import type { Context } from '../lower/context.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Reg } from '../form/code.ts';
+import type { Context } from '../form/context.ts';
 import { reciprocalOf } from '../lower/numbers.ts';
-import type { Make } from '../machine.ts';
+import type { Make } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { laneOf } from './lanes.ts';
 import { floatNames } from './scalars.ts';

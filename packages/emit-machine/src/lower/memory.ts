@@ -1,8 +1,8 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf } from '@polygrad/core/kernel';
-import { type Block, further, type Memory as Place, type Reg } from '../code.ts';
+import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from './context.ts';
+import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
 
 const elementBytes: Readonly<Partial<Record<DType, number>>> = {
   float32: 4,

@@ -1,7 +1,6 @@
 /** Registers of x86-64 for allocation: which there are, how they are copied, spilled and divided with. */
-import type { Held } from '../allocate/assign.ts';
-import type { Item, Place, Reg } from '../code.ts';
-import type { Classes, DivisionParts, Registers } from '../machine.ts';
+import type { Held, Item, Place, Reg } from '../form/code.ts';
+import type { Classes, DivisionParts, Registers } from '../form/machine.ts';
 import type { MachineTarget } from '../target.ts';
 import { rowOf } from './rows.ts';
 

@@ -3,12 +3,11 @@
  * its operations for lower/, its bytes for write.ts. x64/ and arm64/ have one each.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Assigned, FinalItem, Held } from './allocate/assign.ts';
 import type { Builder } from './builder.ts';
-import type { Condition, Ins, Item, Memory, Place, Reg, RegClass, Row } from './code.ts';
-import type { Context, Lowered } from './lower/context.ts';
-import type { Masks } from './lower/masks.ts';
-import type { DType, Kind, MachineTarget } from './target.ts';
+import type { Assigned, Condition, FinalItem, Held, Ins, Item, Memory, Place, Reg, RegClass, Row } from './code.ts';
+import type { Context, Lowered } from './context.ts';
+import type { Masks } from './masks.ts';
+import type { DType, Kind, MachineTarget } from '../target.ts';
 
 /** The registers of each class, in the order in which they are taken. */
 export interface Classes {
