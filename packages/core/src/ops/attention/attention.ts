@@ -6,15 +6,17 @@
  * are graphs of primitives and have derivatives of every order.
  */
 import * as p from '../../graph/primitives.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
+import { attentionPrimitive } from '../../primitives/attention.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
-import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
+import { broadcastShapes, broadcastsTo, sizeOf } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
@@ -47,8 +49,8 @@ export interface AttentionOptions {
   readonly dropout?: number;
   /** Key of the dropout. Default: the generator's next. */
   readonly key?: RandomKey | number;
-  /** Whole score matrices, blocks of them, or what suits their size. Default 'auto'. */
-  readonly form?: 'auto' | 'whole' | 'blocks';
+  /** Whole score matrices, blocks of them, one kernel without any, or what suits their size. Default 'auto'. */
+  readonly form?: 'auto' | 'whole' | 'blocks' | 'kernel';
   /** For blocks: queries and keys in each. Default: by size. */
   readonly blockSize?: readonly [number, number];
 }
@@ -91,11 +93,19 @@ export function scaledDotProductAttention(
     const heads = headsOf(operands);
     const { form = 'auto', blockSize } = options;
     const inBlocks = form === 'blocks' || (form === 'auto' && heads * rows * columns > mostScores);
-    const result = inBlocks
+    const result = form === 'kernel' ? inKernel(operands, settings) : inBlocks
       ? blockwise(operands, { ...settings, size: blockSize ?? blockSizes(heads, rows, columns) })
       : whole(operands, settings);
     return wrap(p.cast(p.reshape(result, outShape), dtype));
   });
+}
+
+/** Attention in one kernel: [...lead, G, L, V]. */
+function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }: AttentionSettings): Node {
+  const scaled = p.mul(q, p.scalar(scale, q.dtype));
+  const made = makeNode(attentionPrimitive, [scaled, k, v, ...(mask === null ? [] : [mask])], { causal, bound });
+  const shape = [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!];
+  return p.reshape(p.slice(made, [0], [sizeOf(shape)], [1]), shape);
 }
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
@@ -199,8 +209,8 @@ function readSettings(options: AttentionOptions, q: Node, mask: DType): Attentio
     throw new ArgumentError(op, say`bad causalOffset: ${causalOffset}; must be an integer`);
   if (typeof dropout !== 'number' || !(dropout >= 0 && dropout <= 1))
     throw new ArgumentError(op, say`bad dropout: ${dropout}; must be from 0 to 1`);
-  if (!['auto', 'whole', 'blocks'].includes(form))
-    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole' or 'blocks'`);
+  if (!['auto', 'whole', 'blocks', 'kernel'].includes(form))
+    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole', 'blocks' or 'kernel'`);
   if (blockSize !== undefined) checkList(op, 'blockSize', blockSize, '[64, 64]');
   if (blockSize && (blockSize.length !== 2 || blockSize.some((n) => !Number.isInteger(n) || n < 1)))
     throw new ArgumentError(op, say`bad blockSize: ${showShape(blockSize)}; must be two integers of at least 1`);
