@@ -2,8 +2,8 @@
  * Attention, and rotary position embedding.
  *
  * In attention every query takes the mean of the values, weighted by the softmax of its products with the keys. Small score matrices are
- * computed whole, as softmax between two products. Large ones never exist: attention-blocks.ts goes through them block by block. Both forms
- * are graphs of primitives and have derivatives of every order.
+ * computed whole, as softmax between two products. Large ones never exist: one kernel keeps its scores on chip (primitives/attention.ts), or
+ * attention-blocks.ts goes through them block by block. `formOf` chooses. All forms have derivatives of every order.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -57,12 +57,37 @@ export interface AttentionOptions {
 
 const op = 'scaledDotProductAttention';
 
-/** Scores of which more are not computed whole. */
-const mostScores = 1 << 22;
+/**
+ * Scores of which more are not computed whole, and how many where half of them are hidden by position, which one kernel skips. Below that the whole form
+ * is as fast, and plans of it are shared by lengths (planner/families/), which those of a kernel are not. Figures: bench/results/2026-11-28-attention.md.
+ */
+const mostScores = { all: 1 << 22, causal: 1 << 20 };
+/** With fewer queries the scores take less memory than the keys. */
+const fewestRows = 16;
+/** Elements of a head that one kernel has room for in group memory and registers. */
+const widestHead = 128;
+
+/** How attention is computed, all in all: what is asked for, or what suits the sizes; one kernel only where it can. */
+function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands, settings: AttentionSettings): Form {
+  const { q, v, mask } = operands;
+  const [rows, columns] = [q.shape[q.shape.length - 2]!, v.shape[v.shape.length - 2]!];
+  const widest = Math.max(q.shape[q.shape.length - 1]!, v.shape[v.shape.length - 1]!);
+  // Dropout is written for tiles of the graph alone.
+  const fits = settings.dropout === null && widest <= widestHead;
+  if (form !== 'auto') return form === 'kernel' && !fits ? 'blocks' : form;
+  // The gradient of a mask of numbers is made of blocks, where one kernel would need the scores.
+  const suits = fits && (mask === null || mask.dtype === 'bool');
+  const most = suits && settings.causal !== null ? mostScores.causal : mostScores.all;
+  if (rows < fewestRows || headsOf(operands) * rows * columns <= most) return 'whole';
+  return suits ? 'kernel' : 'blocks';
+}
+
+type Form = Exclude<NonNullable<AttentionOptions['form']>, 'auto'>;
 
 /**
- * softmax(scale * Q K^T + mask) V. Source: Vaswani et al., "Attention is all you need" (2017); PyTorch `scaled_dot_product_attention`. In blocks:
- * Dao et al., "FlashAttention" (2022); then no score matrix is held, forward or backward.
+ * softmax(scale * Q K^T + mask) V. Source: Vaswani et al., "Attention is all you need" (2017); PyTorch `scaled_dot_product_attention`. In blocks
+ * and in one kernel: Dao et al., "FlashAttention" (2022); then no score matrix is held, forward or backward. One kernel is for heads of at most 128
+ * elements without dropout; blocks stand in for it elsewhere.
  *
  * A query that sees no key gets zeros. In a mask of numbers, those below half of the dtype's lowest (-Infinity among them) hide the key.
  *
@@ -89,13 +114,14 @@ export function scaledDotProductAttention(
     const { q, k, v } = operands;
     const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
     if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
-    const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
     const heads = headsOf(operands);
-    const { form = 'auto', blockSize } = options;
-    const inBlocks = form === 'blocks' || (form === 'auto' && heads * rows * columns > mostScores);
-    const result = form === 'kernel' ? inKernel(operands, settings) : inBlocks
-      ? blockwise(operands, { ...settings, size: blockSize ?? blockSizes(heads, rows, columns) })
-      : whole(operands, settings);
+    const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
+    const compute: Readonly<Record<Form, () => Node>> = {
+      whole: () => whole(operands, settings),
+      blocks: () => blockwise(operands, { ...settings, size: options.blockSize ?? blockSizes(heads, rows, columns) }),
+      kernel: () => inKernel(operands, settings),
+    };
+    const result = compute[formOf(options, operands, settings)]();
     return wrap(p.cast(p.reshape(result, outShape), dtype));
   });
 }

@@ -116,6 +116,11 @@ export class Operands {
     return this.ready(this.w.e.unary('LOG', x));
   }
 
+  /** The greater of two; x where either is NaN, which a row's sum has from its exponentials. */
+  greater(x: KNode, y: KNode): KNode {
+    return this.w.e.where(this.w.e.lt(x, y), y, x);
+  }
+
   /** x * y + z. */
   product(x: KNode, y: KNode, z: KNode): KNode {
     return this.ready(this.w.e.ternary('MULADD', x, y, z));

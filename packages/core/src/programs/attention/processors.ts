@@ -6,7 +6,7 @@
  * vectors, and nothing has to be turned but the strip. Strip, scores of a block and what is being summed stay in a second-level cache.
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
-import { attentionBlock, attentionStrip, attentionUnroll } from '../../codegen/costs/attention.ts';
+import { attentionBlock, attentionStrip } from '../../codegen/costs/attention.ts';
 import { productCosts } from '../../codegen/costs/cpu.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds } from '../../ir/node.ts';
@@ -126,10 +126,7 @@ class Strip {
         }
       }
     };
-    const unit = typeof steps === 'number' && steps % attentionUnroll === 0 ? attentionUnroll : 1;
-    b.loop(typeof steps === 'number' ? steps / unit : steps, (turn) => {
-      for (let u = 0; u < unit; u++) step(e.add(e.mul(turn, unit), u));
-    });
+    b.loop(steps, step);
     for (let i = 0; i < height; i++)
       for (let j = 0; j < width; j++) store(i, j, b.load(sums, i * width + j, this.s.lanes));
   }
@@ -258,13 +255,14 @@ function stripOf({ group, e }: ProgramWriter, strips: number, strip: number): { 
 /** Goes through blocks of the others from `start` to `end`: where each begins, and how long it is. */
 function eachBlock(w: ProgramWriter, block: number, most: number, start: KNode, end: KNode, body: (from: KNode, length: KNode) => void): void {
   const { b, e } = w;
+  const isAll = start.op === 'CONST' && start.arg.value === 0 && end.op === 'CONST' && end.arg.value === most;
+  const isWhole = isAll && most % block === 0;
   const whole = Math.ceil(most / block);
   const turns = e.max(0, e.idiv(e.add(e.sub(end, start), block - 1), block));
-  b.loop(turns.op === 'CONST' ? turns : w.typical(turns, start.op === 'CONST' && end.op === 'CONST' ? whole : Math.ceil(whole / 2)), (turn) => {
+  b.loop(turns.op === 'CONST' ? turns : w.typical(turns, isAll ? whole : Math.ceil(whole / 2)), (turn) => {
     const from = b.place(e.add(start, e.mul(turn, block)));
-    assumeBounds(from, 0, most - 1);
-    const length = e.min(block, e.sub(end, from));
-    body(from, length.op === 'CONST' ? length : w.typical(length, block));
+    assumeBounds(from, 0, isWhole ? most - block : most - 1);
+    body(from, isWhole ? e.i32(block) : w.typical(e.min(block, e.sub(end, from)), block));
   });
 }
 
@@ -300,7 +298,7 @@ export function forwardByProcessors(set: ProgramSet, spec: AttentionSpec, caps: 
           const score = s.load(scores, at);
           const masked = b.place(s.masked(score, mask, x, e.add(from, c), false));
           if (s.isMasked) b.store(scores, at, masked);
-          b.store(high, 0, e.max(b.load(high, 0, shape.lanes), masked));
+          b.store(high, 0, o.greater(b.load(high, 0, shape.lanes), masked));
         });
         const now = b.load(high, 0, shape.lanes);
         const factor = b.place(o.exp(e.sub(before, now)));

@@ -287,11 +287,11 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
       const highest = found.map((line) =>
         line
           .map(({ score, allowed }): KNode => b.place(e.where(allowed, score, o.number(lowest[o.wide]))))
-          .reduce((x, y) => e.max(x, y)),
+          .reduce((x, y) => o.greater(x, y)),
       );
       const tops = g
-        .acrossLine(cells, highest, (x, y) => e.max(x, y))
-        .map((high, i): KNode => b.place(e.max(b.load(top, i), high)));
+        .acrossLine(cells, highest, (x, y) => o.greater(x, y))
+        .map((high, i): KNode => b.place(o.greater(b.load(top, i), high)));
       const shrink = tops.map((now, i): KNode => b.place(o.exp(e.sub(b.load(top, i), now))));
       const shares = found.map((line, i) =>
         line.map(({ score, allowed }): KNode => b.place(e.where(allowed, o.exp(e.sub(score, tops[i]!)), o.number(0)))),
