@@ -5,7 +5,7 @@
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import { ProgramSet } from '../program-set.ts';
 import type { AttentionSpec, GradientSpec } from './operands.ts';
-import { forwardByProcessors, keysByProcessors, queriesByProcessors } from './processors.ts';
+import { forwardByProcessors, gradientByProcessors } from './processors.ts';
 import { forwardByThreads, keysByThreads, queriesByThreads } from './threads.ts';
 
 /** The program of attention. */
@@ -16,15 +16,12 @@ export function lowerAttention(spec: AttentionSpec, caps: CodegenCaps): Lowered 
   return set.result();
 }
 
-/** The programs of its gradients: that of the queries, then those of keys and values. */
+/** The programs of its gradients: those of queries, keys and values, one behind the other. */
 export function lowerAttentionGradient(spec: GradientSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet('attention_gradient', caps);
   if (caps.simt) {
     queriesByThreads(set, spec, caps);
     keysByThreads(set, spec, caps);
-  } else {
-    queriesByProcessors(set, spec, caps);
-    keysByProcessors(set, spec, caps);
-  }
+  } else gradientByProcessors(set, spec, caps);
   return set.result();
 }

@@ -95,12 +95,13 @@ export class Operands {
   readonly #memories: Map<number, KNode> = new Map();
   readonly #done: Map<KNode, KNode> = new Map();
 
-  constructor(w: ProgramWriter, spec: AttentionSpec, caps: CodegenCaps) {
+  /** `access`: 'readwrite' for a program that sums up in its results. */
+  constructor(w: ProgramWriter, spec: AttentionSpec, caps: CodegenCaps, access: 'write' | 'readwrite' = 'write') {
     this.w = w;
     this.spec = spec;
     this.wide = spec.out.dtype as Wide;
     this.#caps = caps;
-    this.out = w.param(0, spec.out.dtype, 'write', spec.out.span);
+    this.out = w.param(0, spec.out.dtype, access, spec.out.span);
   }
 
   /** The expression in operations that the target has. */

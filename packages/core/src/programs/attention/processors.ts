@@ -6,7 +6,7 @@
  * vectors, and nothing has to be turned but the strip. Strip, scores of a block and what is being summed stay in a second-level cache.
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
-import { attentionBlock, attentionStrip } from '../../codegen/costs/attention.ts';
+import { attentionBlock, attentionHeads, attentionStrip } from '../../codegen/costs/attention.ts';
 import { productCosts } from '../../codegen/costs/cpu.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds } from '../../ir/node.ts';
@@ -111,9 +111,9 @@ class Strip {
     vector: (j: number, step: KNode) => KNode,
     store: (i: number, j: number, value: KNode) => void,
     name: string,
+    [height, width]: readonly [number, number] = this.s.tile,
   ): void {
     const { b, e } = this.w;
-    const [height, width] = this.s.tile;
     const sums = b.reg(name, this.o.wide, this.s.lanes, height * width);
     for (let i = 0; i < height; i++) for (let j = 0; j < width; j++) b.store(sums, i * width + j, start(i, j));
     const step = (at: KNode): void => {
@@ -189,12 +189,51 @@ class Strip {
     });
   }
 
+  /**
+   * Adds to rows of `width` elements in the results, from `start` on, one for each of `length` lines, the strip's rows of a matrix weighed by the line.
+   * Vectors are elements of rows, so that nothing has to be turned.
+   */
+  gather(name: string, start: KNode, weights: KNode, matrix: Matrix, length: KNode, width: number): void {
+    const { b, e } = this.w;
+    const { lanes } = this.s;
+    const [high, most] = this.s.tile;
+    const across = width / lanes;
+    let vectors = Math.min(most, across);
+    while (across % vectors !== 0) vectors--;
+    const rows = b.place(placeOf(e, matrix, this.first, e.i32(0)));
+    const some = (first: KNode, height: number): void =>
+      b.loop(across / vectors, (turn) => {
+        const column = (j: number): KNode => e.mul(e.add(e.mul(turn, vectors), j), lanes);
+        const line = (i: number): KNode => e.add(first, i);
+        const at = (i: number, j: number): KNode => e.add(e.add(start, e.mul(line(i), width)), column(j));
+        this.#sums(
+          (i, j) => this.load(this.o.out, at(i, j)),
+          this.count,
+          (i, step) => b.load(weights, this.at(line(i), step)),
+          (j, step) => this.load(matrix.memory, e.add(e.add(rows, e.mul(step, matrix.row)), column(j))),
+          (i, j, value) => b.store(this.o.out, at(i, j), value),
+          `${name}_${height}`,
+          [height, vectors],
+        );
+      });
+    const groups = b.place(e.idiv(length, high));
+    b.loop(groups, (group) => some(e.mul(group, high), high));
+    const done = e.mul(groups, high);
+    b.loop(e.sub(length, done), (rest) => some(e.add(done, rest), 1));
+  }
+
+  /** How many of the strip's positions there are. */
+  get count(): KNode {
+    const { e } = this.w;
+    const { strip } = this.s;
+    if (this.positions % strip === 0) return e.i32(strip);
+    return e.min(strip, e.sub(this.positions, this.first));
+  }
+
   /** Writes lines as rows of `width` elements; `start` is where the matrix begins. */
   write(lines: KNode, start: KNode, width: number): void {
     const { b, e } = this.w;
-    const { strip } = this.s;
-    const count = this.positions % strip === 0 ? e.i32(strip) : e.min(strip, e.sub(this.positions, this.first));
-    b.loop(count, (x) => {
+    b.loop(this.count, (x) => {
       const row = b.place(e.add(start, e.mul(e.add(this.first, x), width)));
       b.loop(width, (i) => b.store(this.o.out, e.add(row, i), b.load(lines, this.at(i, x))));
     });
@@ -230,6 +269,21 @@ class Strip {
     const added = along === 0 ? e.splat(one(0), lanes) : e.vec(Array.from({ length: lanes }, (_, l) => one(l)));
     const isHidden = e.eq(added, hidden);
     return e.where(isHidden, hidden, e.add(masked, added));
+  }
+
+  /** Weights in the place of scores, where they are asked for, and the scores' gradients in that of the weights'. */
+  slopes(scores: KNode, byWeights: KNode, { logs, backs }: RowFacts, mask: Matrix | null, from: KNode, length: KNode, keep: boolean): void {
+    const { b, e } = this.w;
+    this.eachVector((x) => {
+      const [log, back] = [this.load(logs, x), this.load(backs, x)];
+      b.loop(length, (c) => {
+        const at = this.at(c, x);
+        const score = b.place(this.masked(this.load(scores, at), mask, x, e.add(from, c), false));
+        const weight = b.place(this.weight(score, log));
+        if (keep) b.store(scores, at, weight);
+        b.store(byWeights, at, e.mul(weight, e.sub(this.load(byWeights, at), back)));
+      });
+    });
   }
 
   /** True if some scores may be hidden. */
@@ -336,14 +390,82 @@ function logarithmsOf(o: Operands, spec: GradientSpec, head: KNode): Matrix {
   return { memory: o.memory(made), start, row: 1, column: 1 };
 }
 
+/**
+ * Gradients of queries, keys and values. A group has a head of keys to itself and computes every score once; where that leaves workers without a group, or
+ * rows are no whole vectors, queries and keys have programs of their own. The bits are the same: sums are taken in the same order.
+ */
+export function gradientByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { lanes } = shapeFor(caps, spec, spec.rows, spec.columns);
+  const inVectors = [spec.depth, spec.width].every((n) => n % lanes === 0);
+  const inRows = [spec.q, spec.flow].every(({ view }) => view.strides.at(-1) === 1 && view.dtype === spec.out.dtype);
+  if (inVectors && inRows && (caps.parallelism === 1 || spec.keyHeads >= attentionHeads * caps.parallelism))
+    headsByProcessors(set, spec, caps);
+  else {
+    queriesByProcessors(set, spec, caps);
+    keysByProcessors(set, spec, caps);
+  }
+}
+
+/** All gradients of a head of keys. */
+function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { keyHeads, shared, rows, columns, depth, width } = spec;
+  const shape = shapeFor(caps, spec, rows, columns);
+  set.add('', keyHeads, (w) => {
+    const { b, e, group: keyHead } = w;
+    const o = new Operands(w, spec, caps, 'readwrite');
+    const ofKeys = e.add(keyHeads * shared * rows * depth, e.mul(keyHead, columns * depth));
+    const ofValues = e.add(keyHeads * (shared * rows + columns) * depth, e.mul(keyHead, columns * width));
+    for (const [start, length] of [[ofKeys, columns * depth], [ofValues, columns * width]] as const)
+      b.loop(length / shape.lanes, (i) =>
+        b.store(o.out, e.add(start, e.mul(i, shape.lanes)), e.splat(o.number(0), shape.lanes)),
+      );
+    const [k, v] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)];
+    b.loop(shared, (sharing) => {
+      const head = e.add(e.mul(keyHead, shared), sharing);
+      const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
+      b.loop(Math.ceil(rows / shape.strip), (turn) => {
+        const s = new Strip(w, o, shape, e.mul(turn, shape.strip), rows);
+        const [queries, flows] = [s.turned('queries', q, depth), s.turned('flows', flow, width)];
+        const facts = rowFacts(s, spec, head);
+        const lines = up(shape.block, shape.tile[0]);
+        const [scores, byWeights, results] = [s.lines('scores', lines), s.lines('by_weights', lines), s.lines('results', depth)]; // biome-ignore format: three alike
+        s.clear(results, depth, 0);
+        const end = o.columnsSeen(e.min(rows, e.add(s.first, shape.strip)));
+        eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
+          s.products('products', scores, k, from, length, columns, depth, queries);
+          s.products('flowing', byWeights, v, from, length, columns, width, flows);
+          s.slopes(scores, byWeights, facts, mask, from, length, true);
+          s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
+          s.gather('by_keys', e.add(ofKeys, e.mul(from, depth)), byWeights, q, length, depth);
+          s.gather('by_values', e.add(ofValues, e.mul(from, width)), scores, flow, length, width);
+        });
+        s.write(results, e.mul(head, rows * depth), depth);
+      });
+    });
+  });
+}
+
+/** Logarithms of a strip of queries, and what is taken back of their weights' gradients. */
+interface RowFacts {
+  readonly logs: KNode;
+  readonly backs: KNode;
+}
+
+function rowFacts(s: Strip, spec: GradientSpec, head: KNode): RowFacts {
+  return {
+    logs: s.turned('logarithms', logarithmsOf(s.o, spec, head), 1),
+    backs: s.turned('backs', s.o.matrix(spec.back, head), 1),
+  };
+}
+
 /** Gradients of the queries. */
-export function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
   const heads = spec.keyHeads * shared;
   const shape = shapeFor(caps, spec, rows, columns);
   const strips = Math.ceil(rows / shape.strip);
   set.add('_queries', heads * strips, (w) => {
-    const { b, e } = w;
+    const { e } = w;
     const o = new Operands(w, spec, caps);
     const { head, first } = stripOf(w, strips, shape.strip);
     const s = new Strip(w, o, shape, first, rows);
@@ -351,8 +473,7 @@ export function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: C
     const [k, v, mask] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead), o.mask(head)];
     const queries = s.turned('queries', o.matrix(spec.q, head), depth);
     const flows = s.turned('flows', o.matrix(spec.flow, head), width);
-    const logs = s.turned('logarithms', logarithmsOf(o, spec, head), 1);
-    const backs = s.turned('backs', o.matrix(spec.back, head), 1);
+    const facts = rowFacts(s, spec, head);
     const lines = up(shape.block, shape.tile[0]);
     const [scores, byWeights, results] = [s.lines('scores', lines), s.lines('by_weights', lines), s.lines('results', depth)];
     s.clear(results, depth, 0);
@@ -360,22 +481,15 @@ export function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: C
     eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
       s.products('products', scores, k, from, length, columns, depth, queries);
       s.products('flowing', byWeights, v, from, length, columns, width, flows);
-      s.eachVector((x) => {
-        const [log, back] = [s.load(logs, x), s.load(backs, x)];
-        b.loop(length, (c) => {
-          const at = s.at(c, x);
-          const score = b.place(s.masked(s.load(scores, at), mask, x, e.add(from, c), false));
-          b.store(scores, at, e.mul(s.weight(score, log), e.sub(s.load(byWeights, at), back)));
-        });
-      });
-      s.accumulate('slopes', results, k, from, length, depth, scores, null);
+      s.slopes(scores, byWeights, facts, mask, from, length, false);
+      s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
     });
     s.write(results, e.mul(head, rows * depth), depth);
   });
 }
 
 /** Gradients of keys and values: strips of keys, which go through the queries of all heads that share them. */
-export function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { keyHeads, shared, rows, columns, depth, width } = spec;
   const shape = shapeFor(caps, spec, columns, rows);
   const strips = Math.ceil(columns / shape.strip);

@@ -10,7 +10,7 @@
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { enoughGroups } from '../../codegen/costs/gpu.ts';
-import { attentionBytes, attentionTiles, type ThreadTile } from '../../codegen/costs/attention.ts';
+import { attentionBytes, attentionTiles, attentionWords, type ThreadTile } from '../../codegen/costs/attention.ts';
 import type { KNode } from '../../ir/ir.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
 import { type AttentionSpec, type GradientSpec, lowest, type Matrix, Operands, placeOf, wideBytes } from './operands.ts';
@@ -34,11 +34,28 @@ function elementsOf(tile: ThreadTile, spec: AttentionSpec, own: number, others: 
   return (own * high + others * wide) * line + high * lineOf(wide) + high * across;
 }
 
-/** The tile for `count` rows of each of `heads` heads, with so many tiles of rows and of columns in group memory. */
-function tileFor(caps: CodegenCaps, spec: AttentionSpec, heads: number, count: number, own: number): ThreadTile {
+/** Registers of a thread for its rows of results of these widths. */
+function wordsOf(tile: ThreadTile, spec: AttentionSpec, widths: readonly number[]): number {
+  const elements = widths.reduce((sum, width) => sum + spread(width, tile) / tile.across, 0);
+  return (elements * tile.rows * wideBytes(spec)) / 4;
+}
+
+/**
+ * The tile for `count` rows of each of `heads` heads, with so many tiles of rows in group memory, and results of these widths that threads
+ * keep.
+ */
+function tileFor(
+  caps: CodegenCaps,
+  spec: AttentionSpec,
+  heads: number,
+  count: number,
+  own: number,
+  widths: readonly number[],
+): ThreadTile {
   const fits = attentionTiles.filter(
     (tile) =>
       tile.across * tile.down <= caps.maxGroup &&
+      wordsOf(tile, spec, widths) <= attentionWords &&
       elementsOf(tile, spec, own, 1) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
   );
   const least = fits.at(-1) ?? attentionTiles.at(-1)!;
@@ -253,7 +270,7 @@ function blockOf({ group, e }: ProgramWriter, blocks: number, height: number): {
 export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
   const heads = spec.keyHeads * shared;
-  const tile = tileFor(caps, spec, heads, rows, 1);
+  const tile = tileFor(caps, spec, heads, rows, 1, [width]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(rows / height);
   const write = (w: ProgramWriter): void => {
@@ -388,7 +405,7 @@ function slopes(
 export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
   const heads = spec.keyHeads * shared;
-  const tile = tileFor(caps, spec, heads, rows, 2);
+  const tile = tileFor(caps, spec, heads, rows, 2, [depth]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(rows / height);
   const write = (w: ProgramWriter): void => {
@@ -440,7 +457,7 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
 /** Gradients of keys and values: blocks of keys, which go through the queries of all heads that share them. */
 export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { keyHeads, shared, rows, columns, depth, width } = spec;
-  const tile = tileFor(caps, spec, keyHeads, columns, 2);
+  const tile = tileFor(caps, spec, keyHeads, columns, 2, [depth, width]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(columns / height);
   const write = (w: ProgramWriter): void => {
