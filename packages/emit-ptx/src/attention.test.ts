@@ -1,5 +1,14 @@
 /** Registers, spills and warps of attention in one kernel, forward and backward, on every card. */
-import { type DType, flush, grads, scaledDotProductAttention, setEngine, sum, type Tensor, tensor } from '@polygrad/core';
+import {
+  type DType,
+  flush,
+  grads,
+  scaledDotProductAttention,
+  setEngine,
+  sum,
+  type Tensor,
+  tensor,
+} from '@polygrad/core';
 import { matrixLowering } from '@polygrad/core/engine/threads';
 import { createNullEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
@@ -29,10 +38,18 @@ for (const target of targets)
     };
     await setEngine(engine);
     const names: string[] = [];
-    for (const [dtype, width] of [['float32', 64], ['float32', 128], ['bfloat16', 64], ['float64', 64], ['float32', 20]] as const) {
+    for (const [dtype, width] of [
+      ['float32', 64],
+      ['float32', 128],
+      ['bfloat16', 64],
+      ['float64', 64],
+      ['float32', 20],
+    ] as const) {
       const [q, k, v] = [0, 1, 2].map(() => filled(dtype, [4, 8, 512, width])) as [Tensor, Tensor, Tensor];
       const before = kernels.length;
-      grads((...xs: Tensor[]) => sum(scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, { form: 'kernel', causal: true })))(q, k, v);
+      grads((...xs: Tensor[]) =>
+        sum(scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, { form: 'kernel', causal: true })),
+      )(q, k, v);
       flush();
       for (let i = before; i < kernels.length; i++) names.push(`${dtype} ${width} ${kernels[i]!.entry}`);
     }

@@ -116,7 +116,14 @@ interface Slopes {
   readonly scores: Node;
 }
 
-function slopesOf(src: Operands, mask: Node | null, logarithms: Node, flow: Node, back: Node, attr: AttentionAttr): Slopes {
+function slopesOf(
+  src: Operands,
+  mask: Node | null,
+  logarithms: Node,
+  flow: Node,
+  back: Node,
+  attr: AttentionAttr,
+): Slopes {
   const weights = weightsOf(src, mask, logarithms, attr);
   const inner = p.sub(against(flow, src[2]), back);
   return { weights, inner, scores: p.mul(weights, inner) };
@@ -199,7 +206,10 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
     programsOf(node, ({ out, slot }, caps) => {
       const [q, k, v] = [slot(0), slot(1), slot(2)];
       const mask = node.src.length > 3 ? slot(3) : null;
-      return lowerAttention({ ...node.attr, ...sizesOf(q.view.shape, k.view.shape, v.view.shape), out, q, k, v, mask }, caps);
+      return lowerAttention(
+        { ...node.attr, ...sizesOf(q.view.shape, k.view.shape, v.view.shape), out, q, k, v, mask },
+        caps,
+      );
     }),
 });
 

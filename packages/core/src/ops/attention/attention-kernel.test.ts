@@ -123,7 +123,7 @@ const cases: readonly Case[] = [
   // Logits of hundreds.
   { ...plain, factor: 1000 },
   { heads: 1, shared: 1, rows: 67, columns: 65, depth: 8, width: 8, causal: 0 },
-  { heads: 1, shared: 2, rows: 33, columns: 130, depth: 5, width: 12, mask: 'bool' },
+  { heads: 1, shared: 2, rows: 33, columns: 66, depth: 5, width: 12, mask: 'bool' },
   { heads: 1, shared: 1, rows: 16, columns: 64, depth: 128, width: 1 },
   { heads: 1, shared: 1, rows: 9, columns: 20, depth: 2, width: 128 },
 ];
@@ -162,15 +162,78 @@ for (const [name, make] of Object.entries(engines))
         const found = await Promise.all(
           (['kernel', 'whole'] as const).map((form) => {
             const gradients = pg.grads((...xs: pg.Tensor[]) =>
-              pg.sum(
-                pg.square(
-                  pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, form, 'float64')),
-                ),
-              ),
+              pg.sum(pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, form, 'float64')))),
             )(...tensors(c, d, 'float64'));
             return Promise.all(gradients.map(numbers));
           }),
         );
         found[0]!.forEach((gradient, i) => close(gradient, found[1]![i]!, 1e-11));
       });
+
+    it('gives a row NaN where a score is NaN, and no other', async () => {
+      const d = draw(plain);
+      d.q[4 * 1] = Number.NaN;
+      const [q, k, v] = tensors(plain, d) as [pg.Tensor, pg.Tensor, pg.Tensor];
+      const found = await numbers(pg.scaledDotProductAttention(q, k, v, { form: 'kernel' }));
+      found.forEach((x, i) => expect(Number.isNaN(x), `element ${i}`).toBe(i >= 3 && i < 6));
+    });
+
+    it('gives NaN where a score is plus infinity, as the whole form does', async () => {
+      const d = draw(plain);
+      d.q[0] = 3e38;
+      d.k.fill(3e38, 0, 1);
+      const [q, k, v] = tensors(plain, d) as [pg.Tensor, pg.Tensor, pg.Tensor];
+      for (const form of ['kernel', 'whole'] as const) {
+        const found = await numbers(pg.scaledDotProductAttention(q, k, v, { form }));
+        found.forEach((x, i) => expect(Number.isNaN(x), `${form} ${i}`).toBe(i < 3));
+      }
+    });
+
+    it('takes tensors with strides, and one for all three operands', async () => {
+      const c = { ...plain, columns: 5, width: 4 };
+      const d = { ...draw(c), v: draw(c).k, q: draw(c).k };
+      const x = pg.permute(pg.tensor(d.k).reshape([2, 5, 4]), [2, 0, 1]).contiguous();
+      const turned = pg.permute(x, [1, 2, 0]).reshape([1, 2, 5, 4]);
+      const found = await numbers(pg.scaledDotProductAttention(turned, turned, turned, { form: 'kernel' }));
+      close(found, formula(c, d), 3e-6);
+    });
+
+    it('is right for tangents, batches and derivatives of derivatives', async () => {
+      const c = { ...plain, causal: 1 };
+      const d = draw(c);
+      const run = (form: 'kernel' | 'whole') => {
+        const xs = tensors(c, d, 'float64');
+        const f = (q: pg.Tensor, k: pg.Tensor, v: pg.Tensor): pg.Tensor =>
+          pg.scaledDotProductAttention(q, k, v, optionsOf(c, d, form, 'float64'));
+        const [q, k, v] = xs as [pg.Tensor, pg.Tensor, pg.Tensor];
+        const loss = (...ys: pg.Tensor[]): pg.Tensor => pg.sum(pg.exp(f(ys[0]!, ys[1]!, ys[2]!)));
+        const second = pg.grads((...ys: pg.Tensor[]) =>
+          pg
+            .grads(loss)(...ys)
+            .reduce((sum, g) => pg.add(sum, pg.sum(pg.square(g))), pg.tensor(0, { dtype: 'float64' })),
+        )(...xs);
+        const batched = pg.vmap((one: pg.Tensor) => f(one, k, v))(pg.stack([q, pg.neg(q), pg.mul(q, 0.5)], 0));
+        const tangent = pg.jvp((...ys: pg.Tensor[]) => f(ys[0]!, ys[1]!, ys[2]!), xs, [pg.sin(q), pg.cos(k), v]);
+        return [...second, batched, ...(Array.isArray(tangent) ? tangent : Object.values(tangent))] as pg.Tensor[];
+      };
+      const [ours, theirs] = [run('kernel'), run('whole')];
+      for (const [i, t] of ours.entries()) close(await numbers(t), await numbers(theirs[i]!), 1e-10);
+    });
   });
+
+describe('gradients on processors', () => {
+  it('are the same bits with one pass over the scores and with two', async () => {
+    const c: Case = { heads: 2, shared: 2, rows: 70, columns: 75, depth: 8, width: 4, causal: 3 };
+    const d = draw(c);
+    const found: number[][][] = [];
+    for (const parallelism of [1, 64]) {
+      const engine = createReferenceEngine();
+      await pg.setEngine({ ...engine, caps: { ...engine.caps, parallelism } });
+      const gradients = pg.grads((...xs: pg.Tensor[]) =>
+        pg.sum(pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, 'kernel')))),
+      )(...tensors(c, d));
+      found.push(await Promise.all(gradients.map(numbers)));
+    }
+    expect(found[0]).toEqual(found[1]);
+  });
+});

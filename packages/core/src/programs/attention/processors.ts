@@ -11,7 +11,15 @@ import { productCosts } from '../../codegen/costs/cpu.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds } from '../../ir/node.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
-import { type AttentionSpec, type GradientSpec, lowest, type Matrix, Operands, placeOf, wideBytes } from './operands.ts';
+import {
+  type AttentionSpec,
+  type GradientSpec,
+  lowest,
+  type Matrix,
+  Operands,
+  placeOf,
+  wideBytes,
+} from './operands.ts';
 
 const up = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 
@@ -132,7 +140,16 @@ class Strip {
   }
 
   /** Products of `length` rows of a matrix from `from` on with the strip, along `depth` elements: a line for each row. */
-  products(name: string, to: KNode, matrix: Matrix, from: KNode, length: KNode, rows: number, depth: number, lines: KNode): void {
+  products(
+    name: string,
+    to: KNode,
+    matrix: Matrix,
+    from: KNode,
+    length: KNode,
+    rows: number,
+    depth: number,
+    lines: KNode,
+  ): void {
     const { b, e } = this.w;
     const [height, width] = this.s.tile;
     b.loop(e.idiv(e.add(length, height - 1), height), (group) => {
@@ -272,7 +289,15 @@ class Strip {
   }
 
   /** Weights in the place of scores, where they are asked for, and the scores' gradients in that of the weights'. */
-  slopes(scores: KNode, byWeights: KNode, { logs, backs }: RowFacts, mask: Matrix | null, from: KNode, length: KNode, keep: boolean): void {
+  slopes(
+    scores: KNode,
+    byWeights: KNode,
+    { logs, backs }: RowFacts,
+    mask: Matrix | null,
+    from: KNode,
+    length: KNode,
+    keep: boolean,
+  ): void {
     const { b, e } = this.w;
     this.eachVector((x) => {
       const [log, back] = [this.load(logs, x), this.load(backs, x)];
@@ -307,7 +332,14 @@ function stripOf({ group, e }: ProgramWriter, strips: number, strip: number): { 
 }
 
 /** Goes through blocks of the others from `start` to `end`: where each begins, and how long it is. */
-function eachBlock(w: ProgramWriter, block: number, most: number, start: KNode, end: KNode, body: (from: KNode, length: KNode) => void): void {
+function eachBlock(
+  w: ProgramWriter,
+  block: number,
+  most: number,
+  start: KNode,
+  end: KNode,
+  body: (from: KNode, length: KNode) => void,
+): void {
   const { b, e } = w;
   const isAll = start.op === 'CONST' && start.arg.value === 0 && end.op === 'CONST' && end.arg.value === most;
   const isWhole = isAll && most % block === 0;
@@ -415,7 +447,10 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
     const o = new Operands(w, spec, caps, 'readwrite');
     const ofKeys = e.add(keyHeads * shared * rows * depth, e.mul(keyHead, columns * depth));
     const ofValues = e.add(keyHeads * (shared * rows + columns) * depth, e.mul(keyHead, columns * width));
-    for (const [start, length] of [[ofKeys, columns * depth], [ofValues, columns * width]] as const)
+    for (const [start, length] of [
+      [ofKeys, columns * depth],
+      [ofValues, columns * width],
+    ] as const)
       b.loop(length / shape.lanes, (i) =>
         b.store(o.out, e.add(start, e.mul(i, shape.lanes)), e.splat(o.number(0), shape.lanes)),
       );
@@ -475,7 +510,11 @@ function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenC
     const flows = s.turned('flows', o.matrix(spec.flow, head), width);
     const facts = rowFacts(s, spec, head);
     const lines = up(shape.block, shape.tile[0]);
-    const [scores, byWeights, results] = [s.lines('scores', lines), s.lines('by_weights', lines), s.lines('results', depth)];
+    const [scores, byWeights, results] = [
+      s.lines('scores', lines),
+      s.lines('by_weights', lines),
+      s.lines('results', depth),
+    ];
     s.clear(results, depth, 0);
     const end = o.columnsSeen(e.min(rows, e.add(first, shape.strip)));
     eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {

@@ -13,7 +13,15 @@ import { enoughGroups } from '../../codegen/costs/gpu.ts';
 import { attentionBytes, attentionTiles, attentionWords, type ThreadTile } from '../../codegen/costs/attention.ts';
 import type { KNode } from '../../ir/ir.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
-import { type AttentionSpec, type GradientSpec, lowest, type Matrix, Operands, placeOf, wideBytes } from './operands.ts';
+import {
+  type AttentionSpec,
+  type GradientSpec,
+  lowest,
+  type Matrix,
+  Operands,
+  placeOf,
+  wideBytes,
+} from './operands.ts';
 
 /** Elements of a vector that is read from a tile. */
 const lanes = 4;
@@ -63,7 +71,9 @@ function tileFor(
     fits.find(({ down, rows }) => {
       const block = down * rows;
       return block < 2 * Math.max(8, count) && heads * Math.ceil(count / block) >= enoughGroups;
-    }) ?? (fits.find(({ down, rows }) => down * rows <= 32) ?? least)
+    }) ??
+    fits.find(({ down, rows }) => down * rows <= 32) ??
+    least
   );
 }
 
@@ -254,9 +264,7 @@ class Group {
     });
     b.barrier();
     return values.map((_, i) =>
-      b.place(
-        this.each(across, (x) => b.load(cells, e.add(start(i), x))).reduce((x, y) => both(x, y)),
-      ),
+      b.place(this.each(across, (x) => b.load(cells, e.add(start(i), x))).reduce((x, y) => both(x, y))),
     );
   }
 }
@@ -299,7 +307,9 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
       b.barrier();
       const scores = g.products('scores', queries, others, inDepth);
       const found = scores.map((line, i) =>
-        line.map((score, j): Masked => maskedAt(o, g, mask, score, e.add(first, g.row(i)), e.add(from, g.column(j)), false)),
+        line.map(
+          (score, j): Masked => maskedAt(o, g, mask, score, e.add(first, g.row(i)), e.add(from, g.column(j)), false),
+        ),
       );
       const highest = found.map((line) =>
         line
@@ -376,7 +386,13 @@ function maskedAt(
 }
 
 /** What both programs of gradients read for a query, and what they make of it. */
-function rowFacts(o: Operands, spec: GradientSpec, head: KNode, row: KNode, inside: KNode): { log: KNode; back: KNode } {
+function rowFacts(
+  o: Operands,
+  spec: GradientSpec,
+  head: KNode,
+  row: KNode,
+  inside: KNode,
+): { log: KNode; back: KNode } {
   const { e, b } = o.w;
   const { rows, width } = spec;
   const gate = inside.op === 'CONST' ? undefined : b.place(inside);
@@ -499,11 +515,17 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
             return slopes(o, masked, facts[j]!, byWeights[i]![j]!);
           }),
         );
-        g.keep(weights, found.map((line) => line.map(({ weight }) => weight)));
+        g.keep(
+          weights,
+          found.map((line) => line.map(({ weight }) => weight)),
+        );
         b.barrier();
         g.accumulate(byValues, weights, others, width);
         b.barrier();
-        g.keep(weights, found.map((line) => line.map(({ slope }) => slope)));
+        g.keep(
+          weights,
+          found.map((line) => line.map(({ slope }) => slope)),
+        );
         g.fill(others, q, breadth, from, rows, depth, outDepth);
         b.barrier();
         g.accumulate(byKeys, weights, others, depth);
