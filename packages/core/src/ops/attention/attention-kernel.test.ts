@@ -167,7 +167,7 @@ for (const [name, make] of Object.entries(engines))
             return Promise.all(gradients.map(numbers));
           }),
         );
-        found[0]!.forEach((gradient, i) => close(gradient, found[1]![i]!, 1e-11));
+        for (const [i, gradient] of found[0]!.entries()) close(gradient, found[1]![i]!, 1e-11);
       });
 
     it('gives a row NaN where a score is NaN, and no other', async () => {
@@ -175,7 +175,7 @@ for (const [name, make] of Object.entries(engines))
       d.q[4 * 1] = Number.NaN;
       const [q, k, v] = tensors(plain, d) as [pg.Tensor, pg.Tensor, pg.Tensor];
       const found = await numbers(pg.scaledDotProductAttention(q, k, v, { form: 'kernel' }));
-      found.forEach((x, i) => expect(Number.isNaN(x), `element ${i}`).toBe(i >= 3 && i < 6));
+      expect(found.map(Number.isNaN)).toEqual(found.map((_, i) => i >= 3 && i < 6));
     });
 
     it('gives NaN where a score is plus infinity, as the whole form does', async () => {
@@ -185,7 +185,7 @@ for (const [name, make] of Object.entries(engines))
       const [q, k, v] = tensors(plain, d) as [pg.Tensor, pg.Tensor, pg.Tensor];
       for (const form of ['kernel', 'whole'] as const) {
         const found = await numbers(pg.scaledDotProductAttention(q, k, v, { form }));
-        found.forEach((x, i) => expect(Number.isNaN(x), `${form} ${i}`).toBe(i < 3));
+        expect(found.map(Number.isNaN), form).toEqual(found.map((_, i) => i < 3));
       }
     });
 
