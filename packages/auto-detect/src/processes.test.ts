@@ -7,7 +7,8 @@ import { ArgumentError, type EngineComparison, memoryStore, registerBackend } fr
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Processes } from './apart.ts';
-import { type AutoDetectOptions, type Detected, detect } from './detect.ts';
+import { type Detected, detect } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { keyOf, loadKept, packageVersion, saveKept } from './kept.ts';

@@ -100,6 +100,8 @@ const slowest = 400;
 /** Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. */
 const roundMs = 0.5;
 const mostRepeats = 256;
+/** Runs of the smallest work of a family before its first round counts, at most: by then JavaScript is compiled well. */
+const warmRuns = 4000;
 
 class Bench {
   readonly state: EngineState;
@@ -237,7 +239,10 @@ async function curvesOf(
     try {
       for (const bench of open) bench.begin();
       for (const bench of open) await bench.prepare();
-      for (const bench of open) await bench.round();
+      const begun = now();
+      const warm = elements === sizes[0] ? warmRuns : 1;
+      for (let i = 0; i < warm && (i === 0 || now() - begun < budget / 4); i++)
+        for (const bench of open) await bench.round();
       for (const bench of open) bench.count();
       for (const bench of open) await bench.round();
       for (const bench of open) bench.count();
