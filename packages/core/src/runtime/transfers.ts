@@ -109,6 +109,7 @@ function arrive(
   const fresh = pool.alloc(bytes);
   try {
     const host = received(buffer.pool.engine, dtype, read, length);
+    stateOf(pool.engine).inFlight++;
     runs.upload(pool.engine, { buffer: fresh.memory, offset: 0, bytes }, toDevice(pool.engine, dtype, host));
   } catch (error) {
     fresh.release();
