@@ -181,7 +181,9 @@ describe('DataFrame', () => {
     const kinds = Array.from({ length: 20 }, (_, i) => i % 4);
     expect(frame.folds(5, { stratify: kinds }).length).toBe(5);
     const [half] = frame.split([0.5, 0.5], { stratify: 'kind' });
-    expect(Array.from(half!.column('kind').values as string[]).filter((kind) => kind === 'b').length).toBeGreaterThan(1);
+    expect(Array.from(half!.column('kind').values as string[]).filter((kind) => kind === 'b').length).toBeGreaterThan(
+      1,
+    );
     expect(() => frame.folds(5, { stratify: 'what' })).toThrow(/no column 'what'/);
     expect(() => frame.folds(21)).toThrow(/count is 21/);
   });
