@@ -9,7 +9,8 @@ import {
 } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
+import { type Found, detect as search } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { during } from './fixtures/clock.ts';
@@ -207,7 +208,8 @@ describe('detection', () => {
   it('passes options on, and tells the report even where nothing starts', async () => {
     const create = vi.fn(() => createReferenceEngine());
     await detect({ engineOptions: { cpu: { threads: 2 } } }, [packaged(fake('cpu', { score: 1 }, { create }))]);
-    expect(create).toHaveBeenCalledWith({ threads: 2 });
+    // These searches ask for no self-test.
+    expect(create).toHaveBeenCalledWith({ threads: 2 }, { isProven: true });
     const onReport = vi.fn();
     const failing = detect({ only: ['webgpu'], onReport }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
     await expect(failing).rejects.toThrow(EngineMissingError);

@@ -5,8 +5,7 @@
  * reading at once stays possible; where nothing is there at once anyway, by whoever needs it first. The other is loaded before a device is set.
  */
 import { DeviceLostError } from '../engine/errors.ts';
-import { poolOf, received, storageBytes, toDevice } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import { poolOf } from '../engine/pool.ts';
 import {
   beforeOthers,
   cpuEngine,
@@ -16,12 +15,8 @@ import {
   optionsOf,
   replaceEngine,
 } from '../engine/registry.ts';
-import { nextMark, realise } from '../graph/node.ts';
-import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
 import type { House } from './devices.ts';
-import type { Given } from './multi-engine.ts';
-import { goneError, heldByNobody, holds, isFree, isGone, noCpu, open } from './placement.ts';
-import { type EngineState, run, runs, stateOf } from './run.ts';
+import type { EngineState } from './run.ts';
 
 /** Work on several engines, once it is there. */
 export let multiEngine: typeof import('./multi-engine.ts') | null = null;
@@ -29,40 +24,12 @@ let devices: typeof import('./devices.ts') | null = null;
 
 /** Loads what several engines need. */
 export const load = async (): Promise<void> => {
-  const loaded = await import('./multi-engine.ts');
-  loaded.begin(given);
-  multiEngine = loaded;
+  multiEngine ??= await import('./multi-engine.ts');
 };
 
 const loadDevices = async (): Promise<typeof import('./devices.ts')> => (devices ??= await import('./devices.ts'));
 
 beforeOthers((alone) => Promise.all([loadDevices(), alone || load()]));
-
-/** What multi-engine.ts is given. */
-const given: Given = {
-  cpuEngine,
-  goneError,
-  heldByNobody,
-  holds,
-  inTime,
-  isFree,
-  isGone,
-  nextMark,
-  noCpu,
-  noticed,
-  open,
-  quiet,
-  realise,
-  received,
-  run,
-  stateOf,
-  storageBytes,
-  storageIn,
-  toDevice,
-  viewBase,
-  viewSpan,
-  runs: () => runs,
-};
 
 /** What devices.ts is given. */
 const house: House = {

@@ -9,50 +9,16 @@
  * Pages load this only when they need it (late.ts).
  */
 import type { IEngine } from '../engine/engine.ts';
-import type { BufferPool, PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
-import type { noticed } from '../engine/recovery.ts';
-import type { cpuEngine } from '../engine/registry.ts';
-import type { nextMark, Node, realise } from '../graph/node.ts';
-import type { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
+import { cpuEngine } from '../engine/registry.ts';
+import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
-import type { inTime, quiet } from './late.ts';
-import type { goneError, heldByNobody, holds, isFree, isGone, noCpu, open } from './placement.ts';
-import type { Attempt } from './queue.ts';
-import type { EngineState, run, RunState, stateOf } from './run.ts';
-
-/** What it is given of core. */
-export interface Given {
-  readonly cpuEngine: typeof cpuEngine;
-  readonly goneError: typeof goneError;
-  readonly heldByNobody: typeof heldByNobody;
-  readonly holds: typeof holds;
-  readonly inTime: typeof inTime;
-  readonly isFree: typeof isFree;
-  readonly isGone: typeof isGone;
-  readonly nextMark: typeof nextMark;
-  readonly noCpu: typeof noCpu;
-  readonly noticed: typeof noticed;
-  readonly open: typeof open;
-  readonly quiet: typeof quiet;
-  readonly realise: typeof realise;
-  readonly received: typeof received;
-  readonly run: typeof run;
-  readonly stateOf: typeof stateOf;
-  readonly storageBytes: typeof storageBytes;
-  readonly storageIn: typeof storageIn;
-  readonly toDevice: typeof toDevice;
-  readonly viewBase: typeof viewBase;
-  readonly viewSpan: typeof viewSpan;
-  /** Those in use. */
-  readonly runs: () => RunState;
-}
-
-let core: Given;
-
-/** Called once, before all else. */
-export function begin(given: Given): void {
-  core = given;
-}
+import { storageIn } from '../planner/capture/cone.ts';
+import { type EngineState, stateOf, runs, run } from './run.ts';
+import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
+import { quiet } from './late.ts';
+import { type Attempt, open } from './queue.ts';
+import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { bring, isWithinReach } from './transfers.ts';
 
 /**
  * `realise` where the current engine works, but alone does not do.
@@ -68,19 +34,19 @@ export function realiseApart(
   try {
     const done = full ? false : onAnother(wanted, attempt);
     if (done !== false) return done === true ? null : done;
-    for (let left = wanted; ; left = core.open(wanted)) {
+    for (let left = wanted; ; left = open(wanted)) {
       const missing = runGroups(cut(left, current, attempt.told === true, full), current, attempt);
       if (missing !== 'here') return missing;
     }
   } catch (error) {
-    if (error instanceof Waiting) return core.quiet(error.until);
+    if (error instanceof Waiting) return quiet(error.until);
     throw error;
   }
 }
 
 /** Another engine may have all of it, as the one before: asked before anything is cut. */
 function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
-  const { placer } = core.runs();
+  const { placer } = runs;
   for (const state of placer?.others() ?? []) {
     if (state.pool.lost !== null || state.pool.disposed) continue;
     const done = allOn(state, wanted, attempt);
@@ -93,9 +59,9 @@ function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise
 /** All of it on another engine; false, with nothing done, where that is not to be or cannot be. */
 function allOn(state: EngineState, wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { everything, patience, told } = attempt;
-  const { placer } = core.runs();
+  const { placer } = runs;
   try {
-    return core.run(state, wanted, everything ? state.global : state.partial, patience, told === true, placer);
+    return run(state, wanted, everything ? state.global : state.partial, patience, told === true, placer);
   } catch (error) {
     // What it refuses is cut; what was lost with it is known by then.
     if (state.pool.lost === null && !placer!.takes(error, state)) throw error;
@@ -105,7 +71,7 @@ function allOn(state: EngineState, wanted: readonly Node[], attempt: Attempt): b
 
 /** `realise` on the engine that has computed all of such work before. False, with nothing done, where that is another one now. */
 export function realiseAgain(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
-  const { placer } = core.runs();
+  const { placer } = runs;
   const state = placer?.likely(wanted) ?? null;
   if (state === null) return false;
   const done = allOn(state, wanted, attempt);
@@ -117,18 +83,18 @@ export function realiseAgain(wanted: readonly Node[], attempt: Attempt): boolean
 function fallback(node: Node, { engine: first }: EngineState): EngineState | Error {
   const lacks = ({ caps }: IEngine): DType | undefined =>
     [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
-  const engine = core.cpuEngine();
-  if (engine === null) return core.noCpu('flush', lacks(first) ?? node.dtype, first);
+  const engine = cpuEngine();
+  if (engine === null) return noCpu('flush', lacks(first) ?? node.dtype, first);
   if ('then' in engine) throw new Waiting(engine);
   const missing = lacks(engine);
-  return missing === undefined ? core.stateOf(engine) : core.heldByNobody('flush', missing, first, engine);
+  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, first, engine);
 }
 
 /** The engine for a node that was meant for another, which may not be able to. */
 function placeFor(node: Node, meant: EngineState, full: boolean): EngineState | Error {
-  const { placer } = core.runs();
+  const { placer } = runs;
   const { lost, disposed } = meant.pool;
-  const held = core.holds(meant.engine, node);
+  const held = holds(meant.engine, node);
   if (!full && held && lost === null && !disposed && !placer?.refuses(meant, node)) return meant;
   const place = fallback(node, meant);
   if (placer !== null && !full && !held && !(place instanceof Error)) {
@@ -176,7 +142,7 @@ interface Cut {
 
 /** Unrealised nodes below the wanted ones and the leaves they end in, sources first; numbered by `index`. */
 function below(wanted: readonly Node[]): readonly Node[] {
-  const mark = core.nextMark();
+  const mark = nextMark();
   const order: Node[] = [];
   const stack: { readonly node: Node; at: number }[] = [];
   for (const root of wanted) {
@@ -203,12 +169,11 @@ const missing = { nothing: 0, data: 1, ever: 2 } as const;
 /** `told`: nodes that cannot be computed are an error. */
 function cut(wanted: readonly Node[], current: EngineState, told: boolean, full: boolean): Cut {
   const order = below(wanted);
-  const { placer } = core.runs();
-  const assigned = full || placer === null ? null : placer.assign(order, wanted, current, told);
+  const assigned = full || runs.placer === null ? null : runs.placer.assign(order, wanted, current, told);
   const asked = new Set(wanted);
   // A number that is moved must be somewhere first.
   for (const node of order)
-    if (node.storage === null && node.op === 'to' && core.isFree(node.src[0]!)) asked.add(node.src[0]!);
+    if (node.storage === null && node.op === 'to' && isFree(node.src[0]!)) asked.add(node.src[0]!);
   const engines: EngineState[] = [];
   const numberOf = (state: EngineState): number => {
     const at = engines.indexOf(state);
@@ -219,7 +184,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const stage = new Int32Array(count);
   const waits = new Uint8Array(count);
   /** Nodes that are no leaves, and computed by themselves rather than by whoever uses them. */
-  const computed = (node: Node): boolean => node.storage === null && (!core.isFree(node) || asked.has(node));
+  const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
   order.forEach((node, i) => {
     if (node.storage !== null) return;
     const place = placeFor(node, assigned?.[i] ?? current, full);
@@ -232,8 +197,8 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
     for (const source of node.src) {
       const s = source.index;
       if (source.storage !== null) {
-        if (core.isGone(source)) {
-          if (told) throw core.goneError(source);
+        if (isGone(source)) {
+          if (told) throw goneError(source);
           waits[i] = missing.ever;
         } else if (!isWithinReach(source, place.pool)) waits[i] = Math.max(waits[i]!, missing.data);
       } else if (computed(source)) {
@@ -267,9 +232,9 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
     for (const source of node.src) {
       const s = source.index;
       if (source.storage !== null) {
-        if (core.isGone(source)) continue;
+        if (isGone(source)) continue;
         readers[s] = readers[s]! | (1 << numberOf(to)) | (moves ? staysToo : 0);
-        if (core.storageIn(source, to.pool) !== null) continue;
+        if (storageIn(source, to.pool) !== null) continue;
         if (ready) groupOf(i).needs.push({ node: source, to });
         else if (!isWithinReach(source, to.pool)) transfers.push({ node: source, to });
       } else if (computed(source) && waits[s] === missing.nothing) {
@@ -307,9 +272,9 @@ function staysWhereItIs(node: Node, readers: number): boolean {
 function move({ state, moved }: Group): void {
   for (const node of moved) {
     if (node.storage !== null || node.edges === 'dead') continue;
-    const there = core.storageIn(node.src[0]!, state.pool)!;
+    const there = storageIn(node.src[0]!, state.pool)!;
     there.buffer.retain();
-    core.realise(node, there);
+    realise(node, there);
   }
 }
 
@@ -325,7 +290,7 @@ function poolsOf({ state, needs }: Group): BufferPool[] {
 
 /** Those that are not in memory, and that somebody needs. */
 function needed(nodes: readonly Node[]): readonly Node[] {
-  return core.open(nodes).filter((node) => node.edges !== 'dead');
+  return open(nodes).filter((node) => node.edges !== 'dead');
 }
 
 /**
@@ -333,7 +298,7 @@ function needed(nodes: readonly Node[]): readonly Node[] {
  * apart from the second one, until what is refused is alone.
  */
 function runRefused(state: EngineState, wanted: readonly Node[], error: Error): void {
-  const order = below(wanted).filter((node) => node.storage === null && !core.isFree(node));
+  const order = below(wanted).filter((node) => node.storage === null && !isFree(node));
   const first = order.slice(0, order.length >> 1);
   if (first.length === 0) {
     onCpu(state, wanted, error);
@@ -345,12 +310,12 @@ function runRefused(state: EngineState, wanted: readonly Node[], error: Error): 
     const nodes = needed(half);
     if (nodes.length === 0) continue;
     try {
-      const done = core.run(state, nodes, state.partial);
+      const done = run(state, nodes, state.partial);
       if (typeof done !== 'boolean') throw new Waiting(done);
       // What it needs of the first half is on the CPU engine: it is cut anew.
       if (!done) return;
     } catch (failure) {
-      if (failure instanceof Waiting || !core.runs().placer?.takes(failure, state)) throw failure;
+      if (failure instanceof Waiting || !runs.placer?.takes(failure, state)) throw failure;
       runRefused(state, nodes, failure as Error);
     }
   }
@@ -358,17 +323,17 @@ function runRefused(state: EngineState, wanted: readonly Node[], error: Error): 
 
 /** Computes on the CPU engine what another one refuses. Throws Waiting. */
 function onCpu(refused: EngineState, wanted: readonly Node[], error: Error): void {
-  const engine = core.cpuEngine();
+  const engine = cpuEngine();
   if (engine === null || engine === refused.engine) throw error;
   if ('then' in engine) throw new Waiting(engine);
-  const state = core.stateOf(engine);
+  const state = stateOf(engine);
   const order = below(wanted);
-  const computed = order.filter((node) => node.storage === null && !core.isFree(node));
-  core.runs().placer?.fallBack(refused, error.message.split('\n', 1)[0]!, computed, error);
+  const computed = order.filter((node) => node.storage === null && !isFree(node));
+  runs.placer?.fallBack(refused, error.message.split('\n', 1)[0]!, computed, error);
   const arrivals = order.flatMap((node) => (node.storage === null ? [] : [bring(node, state.pool, true)]));
   const awaited = arrivals.filter((arrival) => arrival !== null);
   if (awaited.length > 0) throw new Waiting(Promise.all(awaited));
-  if (core.run(state, wanted, state.partial) !== true) throw error;
+  if (run(state, wanted, state.partial) !== true) throw error;
 }
 
 /** Null: all is done; a promise: what to wait for; `here`: what the nodes left waited for is in memory by now. */
@@ -401,15 +366,15 @@ function runGroups(
     try {
       for (const { node, to } of needs) bring(node, to.pool, shared.has(node));
       move(group);
-      const left = core.open(wanted);
+      const left = open(wanted);
       const options = everything ? state.global : state.partial;
-      done = left.length === 0 || core.run(state, left, options, patience === 'none' ? 'none' : 'memory');
+      done = left.length === 0 || run(state, left, options, patience === 'none' ? 'none' : 'memory');
     } catch (error) {
       // What an engine that was lost just now leaves is cut anew. Of the current one queue.ts takes care.
       if (current.pool.lost === null && !working.every(isWorking)) return 'here';
-      if (!core.runs().placer?.takes(error, state)) throw error;
+      if (!runs.placer?.takes(error, state)) throw error;
       const alive = needed(wanted);
-      const left = needs.some(({ node, to }) => core.storageIn(node, to.pool) === null) ? null : alive;
+      const left = needs.some(({ node, to }) => storageIn(node, to.pool) === null) ? null : alive;
       if (left === null) onCpu(state, alive, error as Error);
       else runRefused(state, left, error as Error);
       return 'here';
@@ -423,137 +388,5 @@ function runGroups(
   }
   if (waiting && underway.size === 0 && here.size > 0) return 'here';
   if (waiting && underway.size === 0) throw new Error('[flush] nodes wait for data that nothing brings');
-  return underway.size === 0 ? null : core.quiet(Promise.all(underway.values()));
-}
-
-/*
- * Data of one engine on another: copies of leaves, made when a kernel elsewhere reads them.
- *
- * Buffers are written once, so a copy never grows old; it hangs on the buffer it was made from and goes back with it (a buffer
- * given to an output loses its copies, see run.ts). A small part of a buffer - a batch out of a data set - moves instead, lest
- * copies of all batches gather, unless both engines read it. Where the source engine cannot read at once, the copy is there when its
- * download has arrived; asking again meanwhile starts no second one.
- */
-
-interface Flight {
-  readonly pool: BufferPool;
-  readonly from: number;
-  readonly to: number;
-  promise: Promise<void>;
-}
-
-/** Copies of parts of one buffer; beyond that the oldest goes. */
-const mostCopies = 64;
-
-const flights = new WeakMap<PoolBuffer, Flight[]>();
-
-/** Resolves when all transfers that are under way now have arrived or failed. */
-export async function landed(): Promise<void> {
-  await Promise.allSettled([...core.runs().transfers]);
-}
-
-/** True if a leaf's value can be had in this pool's engine without waiting. */
-function isWithinReach(node: Node, pool: BufferPool): boolean {
-  const { engine } = (node.storage!.buffer as PoolBuffer).pool;
-  return engine.downloadSync !== undefined || core.storageIn(node, pool) !== null;
-}
-
-/**
- * Sees to it that a leaf's value is in this pool's engine. Null: it is there now; otherwise a promise that resolves when it is.
- *
- * @param keep true if it must stay where it is too
- */
-function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | null {
-  if (core.storageIn(node, pool) !== null) return null;
-  const { buffer: counted, view } = node.storage!;
-  const buffer = counted as PoolBuffer;
-  const from = core.viewBase(node.shape, view.strides, view.offset);
-  const to = from + core.viewSpan(node.shape, view.strides);
-  const underway = flights.get(buffer) ?? [];
-  const known = underway.find((f) => f.pool === pool && f.from === from && f.to === to);
-  if (known !== undefined) return known.promise;
-
-  const { engine } = buffer.pool;
-  const element = core.storageBytes(engine, node.dtype);
-  const bytes = (to - from) * element;
-  const source = { buffer: buffer.memory, offset: from * element, bytes };
-  if (engine.downloadSync !== undefined) {
-    const read = blaming(engine, () => core.runs().downloadSync(engine, source, new Uint8Array(bytes)));
-    blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
-    return null;
-  }
-  // Held, so that nothing is written over it before it is read.
-  buffer.retain();
-  const flight: Flight = { pool, from, to, promise: Promise.resolve() };
-  flights.set(buffer, [...underway, flight]);
-  const fly = async (): Promise<void> => {
-    try {
-      const asked = core.runs().download(engine, source, new Uint8Array(bytes));
-      const read = await core.inTime(core.stateOf(engine), asked, `a read of ${bytes} bytes`).catch((error) => {
-        throw core.noticed(engine, error);
-      });
-      blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
-    } finally {
-      flights.set(
-        buffer,
-        flights.get(buffer)!.filter((f) => f !== flight),
-      );
-      buffer.release();
-    }
-  };
-  flight.promise = fly();
-  // Whoever waits is told. Where nobody waits it may fail in silence: the next one who needs the data asks again.
-  const { transfers } = core.runs();
-  transfers.add(flight.promise);
-  const land = (): void => void transfers.delete(flight.promise);
-  flight.promise.then(land, land);
-  return flight.promise;
-}
-
-/** Does something that asks an engine; declares the engine lost if it says so. */
-function blaming<T>(engine: IEngine, ask: () => T): T {
-  try {
-    return ask();
-  } catch (error) {
-    throw core.noticed(engine, error);
-  }
-}
-
-/** Puts what was read into the other engine's memory. */
-function arrive(
-  node: Node,
-  buffer: PoolBuffer,
-  from: number,
-  to: number,
-  read: Uint8Array,
-  pool: BufferPool,
-  keep: boolean,
-): void {
-  const { dtype } = node;
-  const length = to - from;
-  const bytes = length * core.storageBytes(pool.engine, dtype);
-  const fresh = pool.alloc(bytes);
-  try {
-    const host = core.received(buffer.pool.engine, dtype, read, length);
-    core
-      .runs()
-      .upload(pool.engine, { buffer: fresh.memory, offset: 0, bytes }, core.toDevice(pool.engine, dtype, host));
-  } catch (error) {
-    fresh.release();
-    throw error;
-  }
-  if (keep || length * core.storageBytes(buffer.pool.engine, dtype) * 2 >= buffer.bytes) {
-    const copies = (buffer.copies ??= []);
-    if (copies.length >= mostCopies) copies.shift()?.buffer.release();
-    copies.push({ from, to, buffer: fresh, found: null });
-    return;
-  }
-  const { storage } = node;
-  if (storage === null || storage.buffer !== buffer) {
-    fresh.release();
-    return;
-  }
-  const { strides, offset } = storage.view;
-  node.storage = { buffer: fresh, view: { strides, offset: offset - from } };
-  buffer.release();
+  return underway.size === 0 ? null : quiet(Promise.all(underway.values()));
 }

@@ -23,11 +23,6 @@ export function isFree(node: Node): boolean {
   return node.src.length === 0 && node.op !== 'buffer';
 }
 
-/** Those that are not in memory by now. */
-export function open(nodes: readonly Node[]): readonly Node[] {
-  return nodes.filter((node) => node.storage === null);
-}
-
 /** The engine that holds a dtype: the current one, or the CPU engine. Throws where there is none, or none yet. */
 export function engineFor(where: string, dtype: DType): IEngine {
   const current = getEngine();

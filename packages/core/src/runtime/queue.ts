@@ -25,7 +25,7 @@ import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { copies } from './copies.ts';
 import { inTime, load, multiEngine, quiet, recover } from './late.ts';
-import { componentsOf, open } from './placement.ts';
+import { componentsOf } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { noticed } from '../engine/recovery.ts';
 
@@ -370,6 +370,11 @@ export interface Attempt {
   readonly transaction: Transaction;
 }
 
+/** Those that are not in memory by now. */
+export function open(nodes: readonly Node[]): readonly Node[] {
+  return nodes.filter((node) => node.storage === null);
+}
+
 /**
  * Realises nodes on the engines that hold them, as far as that is possible now.
  *
@@ -453,5 +458,5 @@ export async function untilSaid(arrival: Promise<void> | null | undefined): Prom
 
 /** Resolves when all transfers between engines that are under way now have arrived or failed. */
 export async function arrivals(): Promise<void> {
-  await multiEngine?.landed();
+  await Promise.allSettled(runs.transfers);
 }
