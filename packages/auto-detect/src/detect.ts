@@ -13,13 +13,14 @@ import {
   listBackends,
   setEngine,
 } from '@polygrad/core/engine';
+import type { PlanCache } from '@polygrad/core/plans';
 import type { Processes } from './apart.ts';
 import type { Compare } from './contest.ts';
 import { inspect } from './inspect.ts';
 import { isMistake, within } from './limit.ts';
 import { checkDetectOptions, namesOfList } from './options.ts';
 import { type BackendPackage, backendPackages, inNode } from './packages.ts';
-import { proveApart, proveHere, sent } from './prove.ts';
+import { isProven, proveApart, proveHere, sent } from './prove.ts';
 import type { DetectionReport } from './report.ts';
 import { conclude, isProcessor, type Row, rowOf } from './rows.ts';
 import { type AutoDetectOptions, fallback, limit, op, optionsOf, refuse, type Search } from './search.ts';
@@ -32,7 +33,12 @@ export interface Detected {
   readonly device: string;
   /** Every backend tried, and why it was not chosen. */
   readonly report: DetectionReport;
+  /** Plans that are kept: a program that ends after its first steps awaits `plans?.saved()`. Null: none are, or the program calls `usePlanCache` itself. */
+  readonly plans: PlanCache | null;
 }
+
+/** What a search found. */
+export type Found = Omit<Detected, 'plans'>;
 
 /** The search over given packages; `autoDetectAndConfigureGpu` is the one over those that are known. */
 export async function detect(
@@ -40,7 +46,7 @@ export async function detect(
   known: readonly BackendPackage[],
   compare?: Compare,
   processes: Processes | null = processesHere,
-): Promise<Detected> {
+): Promise<Found> {
   checkDetectOptions(options, known);
   const { timeout = 5000, measureStore, measure, onReport, log } = options;
   const store = measureStore ?? defaultStore();
@@ -133,7 +139,7 @@ async function start(
     const options = optionsOf(search, name);
     const outcome = await within(
       limit(search, name),
-      async () => engineFrom(await candidate.create!(options), name),
+      async () => engineFrom(await candidate.create!(options, { isProven: await isProven(search, candidate) }), name),
       (late) => late.dispose(),
     );
     if (outcome.kind === 'value') {
@@ -247,6 +253,15 @@ function engineFrom(made: IEngine, name: string): IEngine {
  * formatReport(report); // one line for each backend
  * ```
  */
-export function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
-  return detect(options, backendPackages);
+export async function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
+  const found = await detect(options, backendPackages);
+  return { ...found, plans: await keptPlans(options.plans) };
+}
+
+/** Keeps plans, unless the program does. What is kept unasked fails in silence: a container's disk may be read only. */
+async function keptPlans(plans: AutoDetectOptions['plans']): Promise<PlanCache | null> {
+  if (!(plans ?? inNode)) return null;
+  const { isPlanCacheUsed, usePlanCache } = await import('@polygrad/core/plans');
+  if (typeof plans === 'object') return usePlanCache(plans);
+  return isPlanCacheUsed() ? null : usePlanCache({ log: null });
 }

@@ -1,10 +1,10 @@
 /** Asks a backend what it found: one that is registered or loaded here, or native code in a process of its own. What that says is kept. */
-import { type BackendProvider, getBackend, type IEngine, type Probe } from '@polygrad/core/engine';
+import { type BackendProvider, getBackend, type Probe } from '@polygrad/core/engine';
 import type { Apart, Processes } from './apart.ts';
 import { oneLine, whyNotLoaded, within } from './limit.ts';
 import { type BackendPackage, inNode, isMissing } from './packages.ts';
 import { installText, type Row, rowOf } from './rows.ts';
-import { fallback, limit, type Options, refuse, type Search } from './search.ts';
+import { fallback, limit, refuse, type Search } from './search.ts';
 
 /** Loads a backend where it is not registered yet, and asks it what it found. */
 export async function inspect(search: Search, name: string, source: BackendPackage | undefined): Promise<Row> {
@@ -27,7 +27,7 @@ export async function inspect(search: Search, name: string, source: BackendPacka
   const probed = await within(left, () => provider.probe());
   if (probed.kind === 'late') return rowOf(name, 'timed out', `its probe did not answer within ${timeout} ms`);
   if (probed.kind === 'error') return rowOf(name, 'failed to start', oneLine(probed.error));
-  return answered(name, probed.value, async (options) => provider.create(options), {
+  return answered(name, probed.value, async (...given) => provider.create(...given), {
     ...(name === fallback && inNode && search.processes !== null && { memoryBytes: search.processes.memoryBytes }),
   });
 }
@@ -74,9 +74,9 @@ async function inspectApart(
   let opened: Apart | null = null;
   const apart = (): Apart | null => (opened ??= processes.open({ specifier, name }));
   const close = (): void => opened?.close();
-  const create = async (options?: Options): Promise<IEngine> => {
+  const create: NonNullable<Row['create']> = async (...given) => {
     if (getBackend(name) === undefined) await load();
-    return (getBackend(name) as BackendProvider).create(options);
+    return (getBackend(name) as BackendProvider).create(...given);
   };
   if (kept === null) {
     const asked = apart();

@@ -34,6 +34,14 @@ export async function proveApart(search: Search, r: Row): Promise<boolean> {
   return judgeProof(search, r, proof);
 }
 
+/** True where an engine need not test itself: it did in a process of its own, or nobody asks it to. */
+export async function isProven(search: Search, { name, apart, kept }: Row): Promise<boolean> {
+  if (search.options.selfTest === false) return true;
+  if (apart === null || kept === null) return false;
+  const { optionsKey } = await import('./kept.ts');
+  return kept.proofs[optionsKey(sent(optionsOf(search, name)))] !== undefined;
+}
+
 /** The same for an engine of this process, before anything else is done with it. */
 export async function proveHere(search: Search, r: Row, engine: IEngine): Promise<boolean> {
   if (r.apart !== null || search.options.selfTest === false || (r.name === fallback && !inNode)) return true;

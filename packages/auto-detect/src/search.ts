@@ -1,5 +1,6 @@
 /** One search: what the call asks for, and what its parts share. */
 import type { TuningStore } from '@polygrad/core/engine';
+import type { PlanCacheOptions } from '@polygrad/core/plans';
 import type { Processes } from './apart.ts';
 import type { Measuring } from './contest.ts';
 import { oneLine, type Outcome } from './limit.ts';
@@ -36,6 +37,11 @@ export interface AutoDetectOptions {
   readonly selfTest?: boolean;
   /** Told in a line what is found of each backend, and of engines that compute wrongly. Default: the console, of wrong engines alone; null: nobody. */
   readonly log?: ((text: string) => void) | null;
+  /**
+   * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
+   * options may stand here. Default: true in Node, in the folder of caches of the user; false in pages.
+   */
+  readonly plans?: boolean | PlanCacheOptions;
   /** Told the report, also when no engine starts. */
   readonly onReport?: (report: DetectionReport) => void;
 }

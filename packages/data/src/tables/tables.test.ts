@@ -70,6 +70,11 @@ describe('parseCsv', () => {
     expect(parseCsv('a,b').rows).toBe(0);
   });
 
+  it('takes columns of any name', () => {
+    const frame = parseCsv('__proto__,constructor,toString\n1,x,true\n');
+    expect(frame.names.map((name) => frame.column(name).type)).toEqual(['number', 'text', 'bool']);
+  });
+
   it('says the line of what is wrong', () => {
     const failure = (text: string | Uint8Array, options = {}): DataError => {
       try {
@@ -80,7 +85,7 @@ describe('parseCsv', () => {
       throw new Error('nothing was refused');
     };
     const cases: [string, string, RegExp][] = [
-      ['a,b\n1,2\n3\n', 'format', /cats.csv, line 3: 1 fields, and there are 2 columns/],
+      ['a,b\n1,2\n3\n', 'format', /cats.csv, line 3: 1 field, and there are 2 columns/],
       ['a\n"x\n\ny"\n"z', 'truncated', /line 5: a quote is opened here and never closed/],
       ['a\nx"y\n', 'format', /line 2: a quote inside the field 'x'/],
       ['a\n"x\n" y\n', 'format', /line 3: ' ' behind the closing quote of 'x/],
@@ -164,6 +169,25 @@ describe('JSON lines', () => {
 });
 
 describe('DataFrame', () => {
+  it('is folded, with classes of a column in every part', () => {
+    const frame = DataFrame.fromRows(Array.from({ length: 20 }, (_, i) => ({ i, kind: i % 4 ? 'a' : 'b' })));
+    const folds = frame.folds(5, { seed: 1, stratify: 'kind' });
+    const held = folds.map(({ train, validation }) => {
+      expect([train.rows, validation.rows]).toEqual([16, 4]);
+      expect(Array.from(validation.column('kind').values as string[]).sort()).toEqual(['a', 'a', 'a', 'b']);
+      return Array.from(validation.column('i').values as Float64Array);
+    });
+    expect(held.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    const kinds = Array.from({ length: 20 }, (_, i) => i % 4);
+    expect(frame.folds(5, { stratify: kinds }).length).toBe(5);
+    const [half] = frame.split([0.5, 0.5], { stratify: 'kind' });
+    expect(Array.from(half!.column('kind').values as string[]).filter((kind) => kind === 'b').length).toBeGreaterThan(
+      1,
+    );
+    expect(() => frame.folds(5, { stratify: 'what' })).toThrow(/no column 'what'/);
+    expect(() => frame.folds(21)).toThrow(/count is 21/);
+  });
+
   it('is made of rows, and cut into parts', async () => {
     const rows = [
       { x: 1, name: 'a', ok: true },
@@ -180,7 +204,7 @@ describe('DataFrame', () => {
     expect(() => DataFrame.fromRows([{ x: 1 }, { x: 'a' }])).toThrow(/row 1 has a as 'x', row 0 a number/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { y: 1 }])).toThrow(/row 1 has no 'x'/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { x: 1, y: 1 }])).toThrow(/row 1 has 2 names, row 0 1/);
-    expect(() => DataFrame.fromRows([{ x: [] }])).toThrow(/has a Array as 'x'/);
+    expect(() => DataFrame.fromRows([{ x: [] }])).toThrow(/has a list of 0 as 'x'/);
   });
 });
 

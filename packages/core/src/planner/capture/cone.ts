@@ -8,9 +8,8 @@
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
-import { placeholderText } from '../../graph/placeholder.ts';
+import { graph } from '../../graph/state.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { intsPerAxis, IntWriter } from './cache.ts';
 
@@ -174,13 +173,7 @@ export class Cone {
     if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
-        const text = placeholderText(node);
-        if (text !== undefined) {
-          throw new OperationError(
-            'vmap',
-            `a value was asked for that depends on ${text}: it exists only when the function has returned; return the tensor and read the result`,
-          );
-        }
+        graph.refusePlaceholder?.(node);
         throw new Error(
           `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
         );
