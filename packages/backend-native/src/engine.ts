@@ -181,7 +181,10 @@ export class NativeEngine implements IEngine {
   }
 
   async source(kernel: CompiledKernel): Promise<KernelSource> {
-    return { language: 'x64', text: this.#emit(kernel.program, true).text };
+    return {
+      language: this.#setup.target.isa === 'arm64' ? 'arm64' : 'x64',
+      text: this.#emit(kernel.program, true).text,
+    };
   }
 
   async idle(): Promise<void> {}
