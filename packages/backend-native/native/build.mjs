@@ -2,8 +2,8 @@
  * Compiles the addon with whatever C compiler there is: one command, a second; nothing is downloaded. Does nothing where the sources and the command
  * are those of the last time. Where there is no compiler, or the platform is none it was written for, it says so and succeeds: the package then explains why it is unavailable.
  *
- * Options: --force compiles again; --faults makes build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says so.
- * CC names the compiler.
+ * Where a cross compiler for another platform is installed, its binary is made too. Options: --force compiles again; --faults makes
+ * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says so. CC names the compiler of this platform.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,48 +19,62 @@ const require = createRequire(import.meta.url);
 const own = `${process.platform}-${process.arch}`;
 const say = (text) => process.stderr.write(`native addon: ${text}\n`);
 
+/** The platforms it is written for, and what compiles for each on another one. */
+const platforms = { 'linux-x64': 'x86_64-linux-gnu-gcc', 'linux-arm64': 'aarch64-linux-gnu-gcc' };
+
+const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+
 /** The first compiler that answers, or null. */
-function findCompiler() {
-  const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
+function findCompiler(platform) {
+  if (platform !== own) return answers(platforms[platform]) ? platforms[platform] : null;
   return [process.env.CC, 'cc', 'gcc', 'clang', 'clang-19'].filter(Boolean).find(answers) ?? null;
 }
 
-function flags(faults) {
+/** The binary of a platform; that of this one has no other name. */
+export const binaryOf = (platform, faults = false) =>
+  join(output, `native${faults ? '-faults' : ''}${platform === own ? '' : `-${platform}`}.node`);
+
+function flags(platform, faults) {
   const headers = join(dirname(require.resolve('node-api-headers/package.json')), 'include');
   const list = ['-std=c11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-s'];
   // No library: every symbol comes from the process, so one binary serves every C library of Linux.
   list.push('-nodefaultlibs', '-nostartfiles', '-fno-stack-protector', '-isystem', headers);
   list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
+  // Of arm64 the compiler's own, which is put in: clearing caches, and atomics of processors that have no instruction for them.
+  if (platform === 'linux-arm64') list.push('-mno-outline-atomics', '-Wl,--push-state,--as-needed,-lgcc,--pop-state');
   if (faults) list.push('-DPOLYGRAD_FAULTS');
   return list;
 }
 
-/** Compiles what has changed; returns an exit code. */
+/** Compiles what has changed, for this platform and for others whose compiler is there; returns an exit code. */
 export function buildAddon({ force = false, faults = false } = {}) {
-  if (own !== 'linux-x64') {
-    say(`not compiled on ${own}: the engine writes code for Linux on x86-64 so far`);
+  if (!(own in platforms)) say(`not compiled on ${own}: the engine writes code for Linux on x86-64 and arm64 so far`);
+  const codes = Object.keys(platforms).map((platform) => {
+    const compiler = findCompiler(platform);
+    if (compiler !== null) return buildFor(platform, compiler, force, faults);
+    if (platform === own) say('no C compiler: the native engine will not be available');
     return 0;
-  }
-  const hash = createHash('sha256').update(flags(faults).join(' '));
+  });
+  return Math.max(...codes);
+}
+
+function buildFor(platform, compiler, force, faults) {
+  const options = flags(platform, faults);
+  const hash = createHash('sha256').update(options.join(' '));
   const sources = readdirSync(here)
     .filter((file) => /\.[ch]$/.test(file))
     .sort();
   for (const file of sources) hash.update(file).update(readFileSync(join(here, file)));
   const key = hash.digest('hex');
-  const target = join(output, faults ? 'native-faults.node' : 'native.node');
+  const target = binaryOf(platform, faults);
   const stamp = `${target}.key`;
   const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
   if (!fresh || force) {
-    const compiler = findCompiler();
-    if (compiler === null) {
-      say('no C compiler: the native engine will not be available');
-      return 0;
-    }
     mkdirSync(output, { recursive: true });
     // A running program keeps the old file: the new one takes its place only when it is whole.
     const part = `${target}.${process.pid}`;
     const files = sources.filter((file) => file.endsWith('.c')).map((file) => join(here, file));
-    const { status, error } = spawnSync(compiler, [...flags(faults), ...files, '-o', part], {
+    const { status, error } = spawnSync(compiler, [...files, ...options, '-o', part], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     if (status !== 0) {
@@ -70,13 +84,13 @@ export function buildAddon({ force = false, faults = false } = {}) {
     renameSync(part, target);
     writeFileSync(stamp, key);
   }
-  if (!faults) copyToPlatformPackage(target);
+  if (!faults) copyToPlatformPackage(platform, target);
   return 0;
 }
 
-/** The package of this platform carries the binary to users. */
-function copyToPlatformPackage(target) {
-  const copy = join(here, '../..', `backend-native-${own}`, 'native.node');
+/** The package of a platform carries the binary to users. */
+function copyToPlatformPackage(platform, target) {
+  const copy = join(here, '../..', `backend-native-${platform}`, 'native.node');
   if (existsSync(copy) && readFileSync(copy).equals(readFileSync(target))) return;
   copyFileSync(target, `${copy}.${process.pid}`);
   renameSync(`${copy}.${process.pid}`, copy);

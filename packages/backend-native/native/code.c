@@ -21,6 +21,8 @@ void *map_code(const uint8_t *bytes, size_t length) {
   void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return NULL;
   memcpy(at, bytes, length);
+  /* Processors whose caches of data and of instructions are apart must be told. */
+  __builtin___clear_cache((char *)at, (char *)at + size);
   if (wanted("executable") || mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
     munmap(at, size);
     return NULL;
@@ -71,6 +73,27 @@ uint32_t plain_arithmetic(void) {
 }
 
 void restore_arithmetic(uint32_t before) { _mm_setcsr(before); }
+
+#elif defined(__aarch64__)
+
+/* Vectors of 16 bytes are part of what Linux asks for. */
+int32_t find_features(void) { return wanted("processor") ? 0 : 4; }
+
+static uint64_t float_control(void) {
+  uint64_t value;
+  __asm__ volatile("mrs %0, fpcr" : "=r"(value));
+  return value;
+}
+
+static void set_float_control(uint64_t value) { __asm__ volatile("msr fpcr, %0" : : "r"(value)); }
+
+uint32_t plain_arithmetic(void) {
+  uint32_t before = (uint32_t)float_control();
+  set_float_control(0);
+  return before;
+}
+
+void restore_arithmetic(uint32_t before) { set_float_control(before); }
 
 #else
 

@@ -10,7 +10,7 @@ typedef int32_t (*kernel_function)(const uint64_t *args, int64_t from, int64_t t
 
 enum { scratch_bytes = 1 << 20, arg_slots = 1024, most_threads = 64 };
 
-/* Sets of instructions that the processor and the system have: 1 for x86-64-v3, 2 for x86-64-v4. */
+/* Sets of instructions that the processor and the system have: 1 for x86-64-v3, 2 for x86-64-v4, 4 for arm64. */
 int32_t find_features(void);
 
 /* Memory that holds code: written first, executable afterwards, never both. NULL where the system refuses. */

@@ -16,6 +16,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define relax() _mm_pause()
+#elif defined(__aarch64__)
+#define relax() __asm__ volatile("yield")
 #else
 #define relax() ((void)0)
 #endif

@@ -3,7 +3,7 @@ import { loadAddon as loadNamed } from '@polygrad/addon';
 
 /** Engines and code are numbers. Every number, offset and length is checked; machine code is trusted. */
 export interface Addon {
-  /** Bits: 1 for x86-64-v3, 2 for x86-64-v4. */
+  /** Bits: 1 for x86-64-v3, 2 for x86-64-v4, 4 for arm64. */
   features(): number;
   /** An engine on a memory that keeps its place, with so many threads, the calling one among them. */
   create(memory: Uint8Array, threads: number): number;
@@ -26,6 +26,7 @@ export function loadAddon(): Addon | string {
 
 function find(): Addon | string {
   const platform = `${process.platform}-${process.arch}`;
-  if (platform !== 'linux-x64') return `it writes code for Linux on x86-64 alone so far, this is ${platform}`;
+  if (platform !== 'linux-x64' && platform !== 'linux-arm64')
+    return `it writes code for Linux on x86-64 and arm64 alone so far, this is ${platform}`;
   return loadNamed<Addon>({ name: 'native', from: import.meta.url, variable: 'POLYGRAD_NATIVE_ADDON' });
 }

@@ -6,8 +6,8 @@ export interface NativeEngineOptions {
   readonly threads?: number;
   /** Bytes of vectors. Sums are added in another order with each; 16 gives what the CPU engine gives, bit for bit. Default: the widest there are. */
   readonly vectorBytes?: 16 | 32 | 64;
-  /** Which instructions are used: AVX2 (`x64-v3`) or AVX-512 (`x64-v4`). Default: the best there are. */
-  readonly isa?: 'x64-v3' | 'x64-v4';
+  /** Which instructions are used: AVX2 (`x64-v3`), AVX-512 (`x64-v4`), or NEON (`arm64`). Default: the best there are. */
+  readonly isa?: 'x64-v3' | 'x64-v4' | 'arm64';
   /** Most bytes the engine may take from the system: 4 GiB less one page unless told. */
   readonly memory?: number;
   /** Code that checks every access, to find mistakes of programs; slow. */

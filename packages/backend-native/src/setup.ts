@@ -39,10 +39,23 @@ const threadRule = numberFrom(1, maxThreads, true);
 const rules: OptionRules<NativeEngineOptions> = {
   threads: threadRule,
   vectorBytes: [(x) => x === 16 || x === 32 || x === 64, '16, 32 or 64'],
-  isa: oneOf('x64-v3', 'x64-v4'),
+  isa: oneOf('x64-v3', 'x64-v4', 'arm64'),
   memory: numberFrom(1),
   checked: [(x) => typeof x === 'boolean', 'true or false'],
 };
+
+/** Sets of instructions: the addon's bit for each, its widest vectors, and a name for people. */
+const isaFacts: Readonly<
+  Record<
+    MachineTarget['isa'],
+    { readonly feature: number; readonly widest: 16 | 32 | 64; readonly instructions: string }
+  >
+> = {
+  'x64-v3': { feature: 1, widest: 32, instructions: 'AVX2' },
+  'x64-v4': { feature: 2, widest: 64, instructions: 'AVX-512' },
+  arm64: { feature: 4, widest: 16, instructions: 'NEON' },
+};
+const isas = ['x64-v3', 'x64-v4', 'arm64'] as const;
 
 export interface Setup {
   readonly addon: Addon;
@@ -71,12 +84,19 @@ export function setUp(options: NativeEngineOptions): Setup {
   const reason = whyNot();
   const addon = loadAddon();
   if (reason !== null || typeof addon === 'string') throw new UnsupportedError('native', reason ?? String(addon));
-  const wide = (addon.features() & 2) !== 0;
-  const isa = options.isa ?? (wide ? 'x64-v4' : 'x64-v3');
-  if (isa === 'x64-v4' && !wide) throw new UnsupportedError('native', 'this processor has no AVX-512; leave isa out');
-  const vectorBytes = options.vectorBytes ?? (isa === 'x64-v4' ? 64 : 32);
-  if (vectorBytes === 64 && isa === 'x64-v3')
-    throw new UnsupportedError('native', 'vectors of 64 bytes need isa x64-v4');
+  const features = addon.features();
+  const isa = options.isa ?? isas.findLast((name) => (features & isaFacts[name].feature) !== 0)!;
+  const { feature, widest, instructions } = isaFacts[isa];
+  if ((features & feature) === 0)
+    throw new UnsupportedError('native', `this processor has no ${instructions}; leave isa out`);
+  const vectorBytes = options.vectorBytes ?? widest;
+  if (vectorBytes > widest)
+    throw new UnsupportedError(
+      'native',
+      vectorBytes === 64 && isa === 'x64-v3'
+        ? 'vectors of 64 bytes need isa x64-v4'
+        : `vectors of ${isa} have ${widest} bytes at most, not ${vectorBytes}`,
+    );
   const threads = threadCount(options.threads);
   const limit = Math.max(
     2 * pageBytes,
@@ -91,8 +111,8 @@ export function setUp(options: NativeEngineOptions): Setup {
       dtypes: new Set(everyDType),
       nativeOps,
       simt: false,
-      // Vectors of 16 bytes are for the results of WebAssembly, so loops are those of WebAssembly.
-      lowering: vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
+      // Who asks for vectors of 16 bytes wants the results of WebAssembly, so loops are those of WebAssembly.
+      lowering: options.vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
       vectorBytes,
       ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
       sharedBytes,
@@ -124,6 +144,5 @@ export function processorName(): string {
 
 /** What the speed of an engine depends on besides the processor: instructions, width of vectors, threads. */
 export function factsOf({ target: { isa, vectorBytes }, threads }: Setup): string {
-  const instructions = isa === 'x64-v4' ? 'AVX-512' : 'AVX2';
-  return `${instructions}, vectors of ${vectorBytes} bytes, ${threads} thread${threads === 1 ? '' : 's'}`;
+  return `${isaFacts[isa].instructions}, vectors of ${vectorBytes} bytes, ${threads} thread${threads === 1 ? '' : 's'}`;
 }

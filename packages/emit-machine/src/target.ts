@@ -5,9 +5,9 @@ export type DType = Program['scalars'][number];
 
 /** Parameters of the emitter. Equal targets give equal bytes for equal programs. */
 export interface MachineTarget {
-  /** `x64-v3`: AVX2, FMA, BMI2. `x64-v4`: AVX-512 F, BW, DQ and VL besides. */
-  readonly isa: 'x64-v3' | 'x64-v4';
-  /** The widest vectors used; 64 with v4 only. */
+  /** `x64-v3`: AVX2, FMA, BMI2. `x64-v4`: AVX-512 F, BW, DQ and VL besides. `arm64`: ARMv8-A with NEON. */
+  readonly isa: 'x64-v3' | 'x64-v4' | 'arm64';
+  /** The widest vectors used; 64 with v4 only, 16 with arm64. */
   readonly vectorBytes: 16 | 32 | 64;
   /** Scratch bytes a program may declare as SHARED. */
   readonly sharedBytes: number;

@@ -5,13 +5,17 @@ import type { NativeEngineOptions } from '../options.ts';
 type Isa = NonNullable<NativeEngineOptions['isa']>;
 type Bytes = NonNullable<NativeEngineOptions['vectorBytes']>;
 
-const all: readonly (readonly [Isa, Bytes, bits: number])[] = [
+const every: readonly (readonly [Isa, Bytes, bits: number])[] = [
   ['x64-v3', 16, 1],
   ['x64-v3', 32, 1],
   ['x64-v4', 16, 2],
   ['x64-v4', 32, 2],
   ['x64-v4', 64, 2],
+  ['arm64', 16, 4],
 ];
+
+/** Those of processors like this one. */
+const all = every.filter(([isa]) => (isa === 'arm64') === (process.arch === 'arm64'));
 
 /** The sets of instructions and widths of vectors that there are; says so where some are not. */
 export function targets(): readonly (readonly [Isa, Bytes])[] {

@@ -2,58 +2,25 @@
  * From registers without number to those of the machine: what is spilled is read from the frame where an instruction takes memory, and goes through
  * registers kept for that elsewhere.
  */
-import type { Builder } from '../builder.ts';
-import { type Arg, isMemory, type Item, type Memory, Reg, type RegClass } from '../code.ts';
-import { type Place, poolBase } from '../x64/encode.ts';
-import { type Condition, type Row, rowOf } from '../x64/rows.ts';
-import type { Label } from '../code.ts';
-import { copyOf, flatten, keepsLanes, withoutUnread } from './flat.ts';
+import type { Builder } from '../form/builder.ts';
+import {
+  type Arg,
+  type Assigned,
+  type FinalIns,
+  type FinalItem,
+  type Held,
+  isMemory,
+  type Item,
+  type Memory,
+  type Place,
+  poolBase,
+  Reg,
+  type RegClass,
+} from '../form/code.ts';
+import type { Classes, Registers } from '../form/machine.ts';
+import { copyOf, flatten, withoutUnread } from './flat.ts';
 import { coalesce } from './coalesce.ts';
 import { type Interval, intervalsOf, scan } from './scan.ts';
-
-const stackPointer = 4;
-/** Registers of division: what is divided, and its upper half or the remainder. */
-const quotient = 0;
-const remainder = 2;
-
-/** A place that holds a value: a register, or a slot of the frame by its offset. */
-export interface Held {
-  readonly cls: RegClass | 'slot';
-  readonly number: number;
-  readonly reg: Reg;
-}
-
-/** One instruction with registers of the machine. */
-export interface FinalIns {
-  readonly kind: 'ins';
-  readonly row: Row;
-  readonly size: number;
-  readonly places: readonly Place[];
-  readonly mask: number;
-  readonly zero: boolean;
-  /** What it expects where, and what it leaves where: only where the verifier asks. */
-  readonly reads: readonly Held[];
-  readonly writes: readonly Held[];
-  /** Registers it changes besides. */
-  readonly spoils: readonly number[];
-}
-
-export type FinalItem =
-  | FinalIns
-  /** Two registers become one place: it holds the value of both. */
-  | { readonly kind: 'same'; readonly from: Held; readonly to: Held }
-  | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
-  | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
-  | { readonly kind: 'fault'; readonly label: Label; readonly condition: Condition; readonly code: number };
-
-export interface Assigned {
-  readonly items: readonly FinalItem[];
-  /** Bytes of the frame, a multiple of 64. */
-  readonly frameBytes: number;
-  /** General registers that are written. */
-  readonly general: ReadonlySet<number>;
-  readonly spilled: number;
-}
 
 /** Results that are stored behind the instruction. */
 type Spilled = { readonly reg: Reg; readonly number: number }[];
@@ -62,40 +29,12 @@ const none: readonly Held[] = [];
 const noSpoils: readonly number[] = [];
 const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolean => temporary?.has(reg) === true;
 
-/** General registers, those that a function may change first. */
-const generalRegisters = [1, 6, 7, 8, 9, 10, 11, 0, 2, 3, 5, 12, 13, 14, 15];
-const scratchGeneral = [0, 2, 1];
-
-interface Classes {
-  readonly all: Readonly<Record<RegClass, readonly number[]>>;
-  readonly scratch: Readonly<Record<RegClass, readonly number[]>>;
-}
-
-function classesOf({ target }: Builder, divides: boolean): Classes {
-  const count = target.isa === 'x64-v4' ? 32 : 16;
-  const vectors = Array.from({ length: count }, (_, i) => i);
-  const general = generalRegisters.filter((r) => !divides || (r !== quotient && r !== remainder));
-  const { registers } = target;
-  return {
-    all: {
-      g: general.slice(0, registers?.general),
-      v: vectors.slice(0, registers?.vector),
-      k: [1, 2, 3, 4, 5, 6, 7].slice(0, registers?.mask),
-    },
-    scratch: {
-      g: scratchGeneral,
-      v: vectors.slice(0, registers?.vector).slice(-3),
-      k: [1, 2, 3, 4, 5, 6, 7].slice(0, registers?.mask).slice(-2),
-    },
-  };
-}
-
 /** @param told also tells what each instruction expects where, for the verifier */
 export function assign(builder: Builder, told = false): Assigned {
-  const flat = coalesce(withoutUnread(flatten(builder.root)));
+  const flat = coalesce(withoutUnread(flatten(builder.root, builder.machine.registers)));
   const intervals = intervalsOf(flat);
-  const classes = classesOf(
-    builder,
+  const classes = builder.machine.registers.classes(
+    builder.target,
     flat.items.some((i) => i.kind === 'divide'),
   );
   for (const cls of ['g', 'v', 'k'] as const) {
@@ -108,6 +47,7 @@ export function assign(builder: Builder, told = false): Assigned {
 }
 
 class Assigner {
+  readonly #registers: Registers;
   readonly #intervals: readonly (Interval | undefined)[];
   readonly #scratch: Classes['scratch'];
   readonly #vectorBytes: number;
@@ -115,6 +55,7 @@ class Assigner {
   readonly #slots = new Map<Reg, number>();
   readonly #items: FinalItem[] = [];
   readonly #general = new Set<number>();
+  readonly #vectors = new Set<number>();
   #frameBytes: number;
 
   constructor(
@@ -123,6 +64,7 @@ class Assigner {
     scratch: Classes['scratch'],
     told: boolean,
   ) {
+    this.#registers = builder.machine.registers;
     this.#told = told;
     this.#intervals = intervals;
     this.#scratch = scratch;
@@ -140,6 +82,7 @@ class Assigner {
       items: this.#items,
       frameBytes: Math.ceil(this.#frameBytes / 64) * 64,
       general: this.#general,
+      vectors: this.#vectors,
       spilled: this.#slots.size,
     };
   }
@@ -152,7 +95,7 @@ class Assigner {
   #slot(reg: Reg): number {
     let at = this.#slots.get(reg);
     if (at === undefined) {
-      const bytes = reg.cls === 'v' ? 64 : 8;
+      const bytes = reg.cls === 'v' ? this.#registers.slotBytes : 8;
       at = Math.ceil(this.#frameBytes / bytes) * bytes;
       this.#frameBytes = at + bytes;
       this.#slots.set(reg, at);
@@ -165,13 +108,13 @@ class Assigner {
     if (reg.home !== null) return { place: this.#fixed(reg.home), held: [] };
     const offset = this.#slot(reg);
     return {
-      place: { base: stackPointer, index: -1, scale: 1, offset },
+      place: { base: this.#registers.stack, index: -1, scale: 1, offset },
       held: [{ cls: 'slot', number: offset, reg }],
     };
   }
 
   #fixed({ base, offset }: Memory): Place {
-    return { base: base === 'constants' ? poolBase : stackPointer, index: -1, scale: 1, offset };
+    return { base: base === 'constants' ? poolBase : this.#registers.stack, index: -1, scale: 1, offset };
   }
 
   #push(ins: FinalIns): void {
@@ -186,18 +129,18 @@ class Assigner {
   /** A register of the machine is written. */
   #written(list: Held[] | null, cls: RegClass, number: number, reg: Reg): void {
     if (cls === 'g') this.#general.add(number);
+    else if (cls === 'v') this.#vectors.add(number);
     this.#held(list, cls, number, reg);
   }
 
   #load(reg: Reg, number: number): void {
     const { place, held } = this.#inMemory(reg);
-    const key = reg.cls === 'g' ? 'mov' : reg.cls === 'k' ? 'kmovq' : 'vmovups';
     const size = reg.cls === 'v' ? this.#vectorBytes : 8;
     const writes: Held[] = [];
     this.#written(writes, reg.cls, number, reg);
     this.#push({
       kind: 'ins',
-      row: rowOf(key),
+      row: this.#registers.load[reg.cls],
       size,
       places: [number, place],
       mask: 0,
@@ -211,12 +154,11 @@ class Assigner {
   #store(reg: Reg, number: number): void {
     if (reg.home !== null) return;
     const { place, held } = this.#inMemory(reg);
-    const key = reg.cls === 'g' ? 'mov:store' : reg.cls === 'k' ? 'kmovq:store' : 'vmovups:store';
     const size = reg.cls === 'v' ? this.#vectorBytes : 8;
     const reads: Held[] = [{ cls: reg.cls, number, reg }];
     this.#push({
       kind: 'ins',
-      row: rowOf(key),
+      row: this.#registers.store[reg.cls],
       size,
       places: [place, number],
       mask: 0,
@@ -229,7 +171,7 @@ class Assigner {
 
   #instruction(item: Item & { readonly kind: 'ins' }): void {
     const { row, size, args, mask, zero } = item;
-    const copy = copyOf(item);
+    const copy = copyOf(this.#registers, item);
     if (copy !== null) {
       const [to, from] = [this.#placeOf(copy.to), this.#placeOf(copy.from)];
       const { cls } = copy.to;
@@ -269,7 +211,7 @@ class Assigner {
     for (let i = 0; i < args.length; i++) if (isMemory(args[i]!)) hasMemory = true;
     const places: Place[] = new Array(args.length);
     let later = 0;
-    const keeps = keepsLanes(item);
+    const keeps = this.#registers.keepsLanes(item);
     for (let i = 0; i < args.length; i++) {
       const a: Arg = args[i]!;
       const o = row.operands[i]!;
@@ -279,16 +221,9 @@ class Assigner {
         if (base instanceof Reg)
           places[i] = { base: used(base), index: index === null ? -1 : used(index), scale, offset };
         else if (index === null) places[i] = this.#fixed(a);
-        else places[i] = { base: stackPointer, index: used(index), scale, offset };
+        else places[i] = { base: this.#registers.stack, index: used(index), scale, offset };
       } else if (o.writes && !o.reads && !keeps) later |= 1 << i;
-      else if (
-        !o.writes &&
-        o.field === 'M' &&
-        o.only !== 'register' &&
-        !hasMemory &&
-        this.#placeOf(a) < 0 &&
-        !isBrought(temporary, a)
-      ) {
+      else if (!o.writes && o.folds && !hasMemory && this.#placeOf(a) < 0 && !isBrought(temporary, a)) {
         hasMemory = true;
         const { place, held } = this.#inMemory(a);
         places[i] = place;
@@ -325,32 +260,15 @@ class Assigner {
     if (spilled !== null) for (const { reg, number } of spilled as Spilled) this.#store(reg, number);
   }
 
-  #divide({ signed, rest, size, args }: Item & { readonly kind: 'divide' }): void {
-    const [d, a, b] = args as [Reg, Reg, Reg];
-    const add = (
-      key: string,
-      places: Place[],
-      reads: readonly Held[],
-      writes: readonly Held[],
-      spoils: readonly number[],
-      bytes: number = size,
-    ): void =>
-      this.#push({ kind: 'ins', row: rowOf(key), size: bytes, places, mask: 0, zero: false, reads, writes, spoils });
-    const where = (reg: Reg): { readonly place: Place; readonly held: readonly Held[] } => {
-      const number = this.#placeOf(reg);
-      return number < 0 ? this.#inMemory(reg) : { place: number, held: [{ cls: 'g', number, reg }] };
-    };
-    const [x, y] = [where(a), where(b)];
-    add('mov', [quotient, x.place], x.held, [], [quotient]);
-    if (signed) add(size === 8 ? 'cqo' : 'cdq', [], [], [], [remainder]);
-    else add('xor', [remainder, remainder], [], [], [remainder], 4);
-    add(signed ? 'idiv' : 'div', [y.place], y.held, [], [quotient, remainder]);
-    const result = rest ? remainder : quotient;
-    const to = this.#placeOf(d);
-    if (to >= 0) {
-      const writes: Held[] = [];
-      this.#written(writes, 'g', to, d);
-      add('mov', [to, result], [], writes, [], 8);
-    } else add('mov:store', [this.#inMemory(d).place, result], [], this.#inMemory(d).held, [], 8);
+  #divide(item: Item & { readonly kind: 'divide' }): void {
+    this.#registers.divide(item, {
+      where: (reg) => {
+        const number = this.#placeOf(reg);
+        return number < 0 ? this.#inMemory(reg) : { place: number, held: [{ cls: 'g', number, reg }] };
+      },
+      push: (made) => this.#items.push(made),
+      placeOf: (reg) => this.#placeOf(reg),
+      written: (list, number, reg) => this.#written(list, 'g', number, reg),
+    });
   }
 }

@@ -3,7 +3,8 @@
  *
  * That changes nothing where what is copied has no other user, and nobody looks at the register in between.
  */
-import { type Arg, isMemory, type Item, Reg } from '../code.ts';
+import { type Arg, isMemory, type Item, Reg } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 import { copyOf, eachUse, type Flat, keepOnly, type Use } from './flat.ts';
 
 /** Items that are looked at for one copy. */
@@ -11,8 +12,8 @@ const most = 400;
 
 /** Rewrites the list, which gets shorter. */
 export function coalesce(flat: Flat): Flat {
-  const { items, blocks } = flat;
-  if (!items.some(isCandidate)) return flat;
+  const { registers, items, blocks } = flat;
+  if (!items.some((item) => isCandidate(registers, item))) return flat;
   const places: number[][] = [];
   let now = 0;
   const note: Use = ({ id }) => {
@@ -20,23 +21,23 @@ export function coalesce(flat: Flat): Flat {
     if (list === undefined) places[id] = [now];
     else if (list[list.length - 1] !== now) list.push(now);
   };
-  for (; now < items.length; now++) eachUse(items[now]!, note);
+  for (; now < items.length; now++) eachUse(registers, items[now]!, note);
   const gone = new Set<number>();
   for (const [at, item] of items.entries()) {
-    if (!isCandidate(item)) continue;
-    const { to, from } = copyOf(item)!;
+    if (!isCandidate(registers, item)) continue;
+    const { to, from } = copyOf(registers, item)!;
     const own = places[from.id]!;
     const first = own[0]!;
     if (own[own.length - 1] !== at || at - first > most) continue;
     if (!straight(items, blocks, first, at)) continue;
-    if (!startsHere(items[first]!, from)) continue;
+    if (!startsHere(registers, items[first]!, from)) continue;
     if (places[to.id]!.some((p) => p > first && p < at)) continue;
     for (const p of own) replace(items[p]!, from, to);
     const list = places[to.id]!;
     list.push(...own.filter((p) => !list.includes(p)));
     list.sort((a, b) => a - b);
     gone.add(at);
-    const source = copyOf(items[first]!);
+    const source = copyOf(registers, items[first]!);
     if (source !== null && source.to === source.from) gone.add(first);
   }
   if (gone.size === 0) return flat;
@@ -44,8 +45,8 @@ export function coalesce(flat: Flat): Flat {
 }
 
 /** True for a copy into a register that is written more than once. */
-function isCandidate(item: Item): boolean {
-  const copy = copyOf(item);
+function isCandidate(registers: Registers, item: Item): boolean {
+  const copy = copyOf(registers, item);
   return copy !== null && copy.to !== copy.from && copy.to.mutable && !copy.from.mutable && copy.from.home === null;
 }
 
@@ -59,10 +60,10 @@ function straight(items: readonly Item[], blocks: Flat['blocks'], from: number, 
 }
 
 /** True where an item gives a register its first value. */
-function startsHere(item: Item, reg: Reg): boolean {
+function startsHere(registers: Registers, item: Item, reg: Reg): boolean {
   let uses = 0;
   let only = false;
-  eachUse(item, (r, reads, writes) => {
+  eachUse(registers, item, (r, reads, writes) => {
     if (r !== reg) return;
     uses++;
     only = writes && !reads;

@@ -1,6 +1,6 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
-import { Block, isMemory, type Item, Reg } from '../code.ts';
-import { rowOf } from '../x64/rows.ts';
+import { Block, isMemory, type Item, Reg } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
 export interface LoopRange {
@@ -10,6 +10,7 @@ export interface LoopRange {
 }
 
 export interface Flat {
+  readonly registers: Registers;
   readonly items: Item[];
   /** The block that each item stands in. */
   readonly blocks: Block[];
@@ -17,7 +18,7 @@ export interface Flat {
   readonly loops: readonly LoopRange[];
 }
 
-export function flatten(root: Block): Flat {
+export function flatten(root: Block, registers: Registers): Flat {
   const items: Item[] = [];
   const blocks: Block[] = [];
   const loops: LoopRange[] = [];
@@ -39,7 +40,7 @@ export function flatten(root: Block): Flat {
     loops.push(range);
   };
   walk(root);
-  return { items, blocks, loops };
+  return { registers, items, blocks, loops };
 }
 
 /** The list without numbers that nobody reads: some instructions hold them themselves. */
@@ -48,16 +49,15 @@ export function withoutUnread(flat: Flat): Flat {
   const note: Use = (reg, reads) => {
     if (reads) read[reg.id] = true;
   };
-  for (const item of flat.items) eachUse(item, note);
+  const { registers } = flat;
+  for (const item of flat.items) eachUse(registers, item, note);
   const gone = (item: Item): boolean =>
-    item.kind === 'ins' && item.row === constantMove && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
+    item.kind === 'ins' && registers.mayGo(item.row) && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
   return flat.items.some(gone) ? keepOnly(flat, (i) => !gone(flat.items[i]!)) : flat;
 }
 
-const constantMove = rowOf('mov:constant');
-
 /** The list without some of its items. */
-export function keepOnly({ items, blocks, loops }: Flat, keeps: (at: number) => boolean): Flat {
+export function keepOnly({ registers, items, blocks, loops }: Flat, keeps: (at: number) => boolean): Flat {
   const kept: number[] = [];
   const before = new Int32Array(items.length + 1);
   for (let i = 0; i < items.length; i++) {
@@ -66,22 +66,18 @@ export function keepOnly({ items, blocks, loops }: Flat, keeps: (at: number) => 
   }
   before[items.length] = kept.length;
   return {
+    registers,
     items: kept.map((i) => items[i]!),
     blocks: kept.map((i) => blocks[i]!),
     loops: loops.map((l) => ({ block: l.block, start: before[l.start]!, end: before[l.end + 1]! - 1 })),
   };
 }
 
-/** True where lanes outside of the mask keep what they hold. Blends take them from an operand. */
-export function keepsLanes({ mask, zero, row }: Item & { readonly kind: 'ins' }): boolean {
-  return mask !== null && !zero && !row.name.startsWith('vblendm');
-}
-
 /** Called for each use of a register. */
 export type Use = (reg: Reg, reads: boolean, writes: boolean) => void;
 
 /** Tells every use of a register by an item, in order. */
-export function eachUse(item: Item, use: Use): void {
+export function eachUse(registers: Registers, item: Item, use: Use): void {
   if (item.kind === 'divide') {
     for (let i = 0; i < item.args.length; i++) use(item.args[i] as Reg, i > 0, i === 0);
     return;
@@ -97,16 +93,14 @@ export function eachUse(item: Item, use: Use): void {
       continue;
     }
     const { reads, writes } = row.operands[i]!;
-    use(a, reads || (writes && keepsLanes(item)), writes);
+    use(a, reads || (writes && registers.keepsLanes(item)), writes);
   }
   if (mask !== null) use(mask, true, false);
 }
 
 /** The registers that an item copies one to the other, or null. */
-export function copyOf(item: Item): { readonly to: Reg; readonly from: Reg } | null {
-  if (item.kind !== 'ins' || item.mask !== null) return null;
-  const { row, size, args } = item;
-  if (!(row.name === 'vmovaps' || row.name === 'kmovq' || (row.name === 'mov' && size === 8))) return null;
-  const [to, from] = args;
+export function copyOf(registers: Registers, item: Item): { readonly to: Reg; readonly from: Reg } | null {
+  if (item.kind !== 'ins' || item.mask !== null || !registers.isCopy(item)) return null;
+  const [to, from] = item.args;
   return to instanceof Reg && from instanceof Reg ? { to, from } : null;
 }

@@ -4,7 +4,7 @@
  * Source: M. Poletto and V. Sarkar, "Linear scan register allocation", ACM TOPLAS 21(5), 1999. What is spilled is so from its start to its end; the
  * cheapest is, counted by how often it is used, inner loops most.
  */
-import type { Block, Reg, RegClass } from '../code.ts';
+import type { Block, Reg, RegClass } from '../form/code.ts';
 import { eachUse, type Flat, type Use } from './flat.ts';
 
 /** When a register is needed: reads are at even, writes at odd places. */
@@ -26,7 +26,7 @@ interface Places {
 
 /** The intervals by number of register; those that are never used have none. */
 export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
-  const { items, blocks, loops } = flat;
+  const { registers, items, blocks, loops } = flat;
   const found: (Interval | undefined)[] = [];
   const places: Places[] = [];
   const order: Interval[] = [];
@@ -53,7 +53,7 @@ export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
     let known = often.get(block);
     if (known === undefined) often.set(block, (known = 8 ** Math.min(6, loopsAround(block))));
     weight = known;
-    eachUse(items[at]!, note);
+    eachUse(registers, items[at]!, note);
   }
   for (const i of order) {
     const { at: used, reads } = places[i.reg.id]!;

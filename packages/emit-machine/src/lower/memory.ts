@@ -1,10 +1,8 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf } from '@polygrad/core/kernel';
-import type { Block, Memory as Place, Reg } from '../code.ts';
-import { further } from '../builder.ts';
-import { type DType, isFloat, kindOf, refuse, smallBits, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from './context.ts';
-import { loadBytes, storeBytes } from './masks.ts';
+import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
+import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
+import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
 
 const elementBytes: Readonly<Partial<Record<DType, number>>> = {
   float32: 4,
@@ -50,23 +48,19 @@ export class Accesses {
 
   /** The value of a SCALAR. */
   scalar(dtype: KNode['dtype'], slot: number): Lowered {
-    const { b, target } = this.#ctx;
+    const { b, machine, target } = this.#ctx;
     const kind = kindOf(dtype);
-    const width = widthOf(kind);
     const at: Place = { base: this.#args, index: null, scale: 1, offset: target.scalarOffset + slot * 8 };
-    return b.in(b.root, () => {
-      const key = kind === 'f32' ? 'vmovss' : kind === 'f64' ? 'vmovsd' : 'mov';
-      return { parts: [b.op(key, isFloat(kind) ? 16 : width, at)], width };
-    });
+    return b.in(b.root, () => ({ parts: [machine.access.scalar(b, kind, at)], width: widthOf(kind) }));
   }
 
   #pointer(mem: KNode): { readonly base: Reg; readonly offset: number; readonly length: number } {
     let found = this.#pointers.get(mem);
     if (found !== undefined) return found;
-    const { b, target } = this.#ctx;
+    const { b, machine, target } = this.#ctx;
     if (mem.op === 'PARAM') {
       const at: Place = { base: this.#args, index: null, scale: 1, offset: mem.arg.slot * 8 };
-      found = { base: b.in(b.root, () => b.op('mov', 8, at)), offset: 0, length: mem.arg.length };
+      found = { base: b.in(b.root, () => machine.basics.pointer(b, at)), offset: 0, length: mem.arg.length };
     } else if (mem.op === 'SHARED') {
       found = { base: this.#scratch, offset: this.#scratchBytes, length: mem.arg.length };
       this.#scratchBytes += Math.ceil((mem.arg.length * bytesOf(mem.dtype)) / 64) * 64;
@@ -79,8 +73,24 @@ export class Accesses {
     return found;
   }
 
-  /** The place of elements from an index on. */
+  /** The place of elements from an index on, as the machine may say it. */
   #at(mem: KNode, index: KNode, lanes: number, gate: Reg | null): Place {
+    const at = this.#placeOf(mem, index, lanes, gate);
+    const { b, machine } = this.#ctx;
+    if (machine.basics.indexes || at.index === null) return at;
+    const { base, index: by, scale, offset } = at as Place & { readonly base: Reg; readonly index: Reg };
+    const make = (): Reg => machine.basics.address(b, { base, index: by, scale, offset: 0 });
+    const reached = (address: Reg): Place => ({ base: address, index: null, scale: 1, offset });
+    if (by.mutable && !isCounter(by)) return reached(make());
+    const key = `at ${base.id} ${by.id} ${scale}`;
+    const old = this.#open(key);
+    if (old !== undefined) return reached(old);
+    const made = b.in(this.#innermost(null, by), make);
+    this.#sums.set(key, made);
+    return reached(made);
+  }
+
+  #placeOf(mem: KNode, index: KNode, lanes: number, gate: Reg | null): Place {
     const { b, target } = this.#ctx;
     const { base, offset, length } = this.#pointer(mem);
     const bytes = bytesOf(mem.dtype);
@@ -91,10 +101,10 @@ export class Accesses {
       if (gate !== null) {
         // What is not touched is not checked either.
         at = b.integer(0);
-        b.ins('test', 4, gate, gate);
-        b.ins('cmovne', 8, at, full);
+        b.test(gate);
+        b.take('ne', at, full);
       }
-      b.ins('cmp:constant', 4, at, Math.max(0, length - lanes + 1));
+      b.compare(4, at, Math.max(0, length - lanes + 1));
       b.fault('ae');
       return { base, index: full, scale: bytes, offset };
     }
@@ -130,7 +140,7 @@ export class Accesses {
   /** A sum of 32 bits with its sign in 64. */
   #extended(sum: Reg): Reg {
     const { b } = this.#ctx;
-    const make = (): Reg => b.op('movsxd', 8, sum);
+    const make = (): Reg => this.#ctx.machine.basics.extend(b, sum);
     if (sum.mutable && !isCounter(sum)) return make();
     const key = `extended ${sum.id}`;
     const old = this.#open(key);
@@ -143,7 +153,8 @@ export class Accesses {
 
   /** A sum of products in 32 bits: parts that change rarely are added first, outside of the loops that do not change them. */
   #sum(terms: readonly KNode[], coefs: readonly number[], offset: number): Reg {
-    const { b } = this.#ctx;
+    const { b, machine } = this.#ctx;
+    const { basics } = machine;
     const known = terms.map((t, i) => ({ reg: this.#ctx.get(t).parts[0]!, coef: coefs[i]! }));
     known.sort((x, y) => x.reg.block.depth - y.reg.block.depth);
     let sum: Reg | null = null;
@@ -160,13 +171,13 @@ export class Accesses {
       }
       const before: Reg | null = sum;
       const block: Block = kept ? this.#innermost(before, reg) : b.current;
-      const next: Reg = b.in(block, () => this.#add(before, reg, coef));
+      const next: Reg = b.in(block, () => basics.addProduct(b, before, reg, coef));
       if (kept) this.#sums.set(key, next);
       sum = next;
     }
     if (sum === null) return b.integer(offset);
     if (offset === 0) return sum;
-    return b.two('add:constant', 4, sum, offset);
+    return basics.add(b, sum, offset);
   }
 
   #open(key: string): Reg | undefined {
@@ -183,23 +194,10 @@ export class Accesses {
     return block.depth < this.#scopes.group.depth ? this.#scopes.group : block;
   }
 
-  #add(sum: Reg | null, x: Reg, coef: number): Reg {
-    const { b } = this.#ctx;
-    const product = (): Reg => {
-      const size = Math.abs(coef);
-      if (coef === 1) return x;
-      if (Number.isInteger(Math.log2(size)) && coef > 0) return b.two('shl', 4, x, Math.log2(size));
-      return b.op('imul:constant', 4, x, coef);
-    };
-    if (sum === null) return product();
-    if (coef === 1 || coef === 2 || coef === 4 || coef === 8)
-      return b.op('lea', 4, { base: sum, index: x, scale: coef, offset: 0 });
-    return b.op('lea', 4, { base: sum, index: product(), scale: 1, offset: 0 });
-  }
-
   load(n: KNodeOf<'LOAD'>, splat: number): Lowered {
     const [mem, index, gate, alt] = n.src;
-    const { b, masks } = this.#ctx;
+    const { b, machine, masks } = this.#ctx;
+    const { access, basics } = machine;
     const kind = kindOf(n.dtype);
     const width = widthOf(kind);
     const bytes = bytesOf(mem.dtype);
@@ -207,23 +205,20 @@ export class Accesses {
     let at = this.#at(mem, index, n.lanes, condition);
     if (condition !== null) {
       // Where the gate is false zeros are read instead.
-      const zeros = b.op('lea', 8, b.zeros(n.lanes * bytes));
-      const address = b.op('lea', 8, at);
+      const zeros = basics.address(b, b.zeros(n.lanes * bytes));
+      const address = basics.address(b, at);
       const chosen = b.copy(zeros);
-      b.ins('test', 4, condition, condition);
-      b.ins('cmovne', 8, chosen, address);
+      b.test(condition);
+      b.take('ne', chosen, address);
       at = { base: chosen, index: null, scale: 1, offset: 0 };
     }
     const otherwise = condition === null || alt === undefined || isZero(alt) ? null : this.#ctx.get(alt);
     if (n.lanes === 1) {
-      if (splat > 0 && otherwise === null && bytes >= 4) {
-        const size = partBytes(this.#ctx, splat, width);
-        const key = width === 4 ? 'vbroadcastss' : size === 16 ? 'vmovddup' : 'vbroadcastsd';
-        return { parts: [b.op(key, size, at)], width };
-      }
-      const v = this.#scalarAt(mem.dtype as DType, at);
+      if (splat > 0 && otherwise === null && bytes >= 4)
+        return { parts: [access.spread(b, width, partBytes(this.#ctx, splat, width), at)], width };
+      const v = access.element(b, mem.dtype as DType, at);
       if (otherwise === null) return { parts: [v], width };
-      return { parts: [choose(this.#ctx, condition!, v, otherwise.parts[0]!, n.lanes)], width };
+      return { parts: [access.choose(this.#ctx, condition!, v, otherwise.parts[0]!)], width };
     }
     const loaded = this.#vectorAt(n.dtype as DType, n.lanes, at);
     if (otherwise === null) return loaded;
@@ -243,51 +238,25 @@ export class Accesses {
   row({ src: [mem, index] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
     const at = this.#at(mem, index, from + lanes, null);
     const place = further(at, from * 4);
-    if (lanes === 1) return this.#ctx.b.op('vmovss', 16, place);
-    return lanes === 2 ? this.#ctx.b.op('vmovsd', 16, place) : this.#ctx.b.op('vmovups', lanes * 4, place);
-  }
-
-  #scalarAt(dtype: DType, at: Place): Reg {
-    const { b } = this.#ctx;
-    switch (dtype) {
-      case 'float32':
-        return b.op('vmovss', 16, at);
-      case 'float64':
-        return b.op('vmovsd', 16, at);
-      case 'int64':
-      case 'uint64':
-        return b.op('mov', 8, at);
-      case 'int8':
-        return b.op('movsx:byte', 4, at);
-      case 'int16':
-        return b.op('movsx:word', 4, at);
-      case 'uint8':
-      case 'bool':
-        return b.op('movzx:byte', 4, at);
-      case 'uint16':
-        return b.op('movzx:word', 4, at);
-      default:
-        return b.op('mov', 4, at);
-    }
+    return this.#ctx.machine.access.part(this.#ctx.b, lanes * 4, place);
   }
 
   #vectorAt(dtype: DType, lanes: number, at: Place): Lowered {
-    const { b, masks } = this.#ctx;
+    const { b, machine, masks } = this.#ctx;
+    const { access } = machine;
     const kind = kindOf(dtype);
     if (kind === 'bool') return masks.load(at, lanes);
     const bits = smallBits(dtype);
-    if (bits !== 0) return { parts: loadBytes(this.#ctx, at, lanes, bits === 8 ? 1 : 2, kind === 'i32'), width: 4 };
+    if (bits !== 0) return { parts: access.small(this.#ctx, at, lanes, bits === 8 ? 1 : 2, kind === 'i32'), width: 4 };
     const width = widthOf(kind);
     const used = usedBytes(this.#ctx, lanes, width);
-    return makeParts(this.#ctx, lanes, width, (p) => {
-      const place = further(at, p * used);
-      return used === 8 ? b.op('vmovsd', 16, place) : b.op('vmovups', used, place);
-    });
+    return makeParts(this.#ctx, lanes, width, (p) => access.part(b, used, further(at, p * used)));
   }
 
   store(n: KNodeOf<'STORE'>): void {
     const [mem, index, value, gate] = n.src;
-    const { b } = this.#ctx;
+    const { b, machine } = this.#ctx;
+    const { access } = machine;
     const kind = kindOf(mem.dtype);
     const v = this.#ctx.get(value);
     const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
@@ -295,22 +264,12 @@ export class Accesses {
     if (condition !== null) b.openIf(condition);
     const at = this.#at(mem, index, value.lanes, null);
     const bits = smallBits(mem.dtype as DType);
-    if (value.lanes === 1) {
-      const [r] = v.parts;
-      if (kind === 'f32') b.ins('vmovss:store', 16, at, r!);
-      else if (kind === 'f64') b.ins('vmovsd:store', 16, at, r!);
-      else if (bits === 16) b.ins('mov:word', 4, at, r!);
-      else if (bits === 8 || kind === 'bool') b.ins('mov:byte', 4, at, r!);
-      else b.ins('mov:store', widthOf(kind), at, r!);
-    } else if (kind === 'bool') this.#ctx.masks.store(at, v, value.lanes);
-    else if (bits !== 0) storeBytes(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
+    if (value.lanes === 1) access.storeElement(b, mem.dtype as DType, at, v.parts[0]!);
+    else if (kind === 'bool') this.#ctx.masks.store(at, v, value.lanes);
+    else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      v.parts.forEach((part, p) => {
-        const place = further(at, p * used);
-        if (used === 8) b.ins('vmovsd:store', 16, place, part);
-        else b.ins('vmovups:store', used, place, part);
-      });
+      for (const [p, part] of v.parts.entries()) access.storePart(b, used, further(at, p * used), part);
     }
     if (condition !== null) b.closeIf();
   }
@@ -326,25 +285,6 @@ const counters = new WeakSet<Reg>();
 /** Says that a register is the counter of a loop whose block it is made in. */
 export function markCounter(reg: Reg): void {
   counters.add(reg);
-}
-
-function choose({ b, target }: Context, condition: Reg, yes: Reg, no: Reg, _lanes: number): Reg {
-  if (yes.cls === 'g') {
-    const d = b.copy(no);
-    b.ins('test', 4, condition, condition);
-    b.ins('cmovne', 8, d, yes);
-    return d;
-  }
-  if (target.isa === 'x64-v4') {
-    const d = b.reg('v');
-    const all = b.copy(condition);
-    b.ins('neg', 4, all);
-    b.masked('vblendmps', 16, b.op('kmovd', 8, all), false, d, no, yes);
-    return d;
-  }
-  const all = b.copy(condition);
-  b.ins('neg', 8, all);
-  return b.op('vblendvps', 16, no, yes, b.op('vmovq', 16, all));
 }
 
 function isZero(n: KNode): boolean {

@@ -17,30 +17,30 @@ import {
   type Uses,
   usesOf,
 } from '@polygrad/core/kernel';
-import { Builder } from '../builder.ts';
-import type { Block, Reg } from '../code.ts';
+import { Builder } from '../form/builder.ts';
+import type { Block, Condition, Reg } from '../form/code.ts';
+import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import type { Condition } from '../x64/rows.ts';
-import { type Context, type Lowered, partBytes, partCount } from './context.ts';
-import { BitMasks, LaneMasks, type Masks } from './masks.ts';
+import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
+import type { Masks } from '../form/masks.ts';
 import { Accesses, markCounter } from './memory.ts';
-import { compareIntegers, scalarOperation } from './scalars.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this engine does not execute. */
-export function lowerProgram(program: Program, target: MachineTarget): Builder {
+export function lowerProgram(program: Program, target: MachineTarget, machine: Machine): Builder {
   if (program.group.some((g) => g !== 1))
     refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
-  const lowering = new Lowering(program, target);
+  const lowering = new Lowering(program, target, machine);
   lowering.run();
   return lowering.b;
 }
 
 class Lowering implements Context {
   readonly b: Builder;
+  readonly machine: Machine;
   readonly target: MachineTarget;
   readonly masks: Masks;
   readonly group: Block;
@@ -59,13 +59,14 @@ class Lowering implements Context {
   readonly #counter: Reg;
   readonly #to: Reg;
 
-  constructor(program: Program, target: MachineTarget) {
-    const b = new Builder(target);
+  constructor(program: Program, target: MachineTarget, machine: Machine) {
+    const b = new Builder(target, machine);
     this.b = b;
+    this.machine = machine;
     this.target = target;
     this.#program = program;
     this.grid = program.grid;
-    this.masks = target.isa === 'x64-v4' ? new BitMasks(this) : new LaneMasks(this);
+    this.masks = b.machine.masks(this);
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
     this.#rare = findRareSides(program, this.#uses);
@@ -85,8 +86,8 @@ class Lowering implements Context {
   run(): void {
     const { b } = this;
     this.#walk(0, this.#program.body.length);
-    b.ins('add:constant', 4, this.#counter, 1);
-    b.ins('cmp', 4, this.#counter, this.#to);
+    this.machine.basics.count(b, this.#counter, 1);
+    b.compare(4, this.#counter, this.#to);
     b.closeLoop('l');
   }
 
@@ -129,7 +130,7 @@ class Lowering implements Context {
     const flat = b.copy(this.#counter);
     if (axis === 0 && y * z === 1) return flat;
     const divide = (a: Reg, by: number, rest: boolean): Reg =>
-      by === 1 ? a : b.divide(a, b.integer(by), { signed: false, rest, size: 4 });
+      by === 1 ? a : this.machine.basics.divide(b, a, b.integer(by), rest);
     if (axis === 0) return divide(flat, x, true);
     const above = divide(flat, axis === 1 ? x : x * y, false);
     return axis === 1 && z !== 1 ? divide(above, y, true) : above;
@@ -201,7 +202,7 @@ class Lowering implements Context {
   #compare(n: KNode): Condition {
     const [x, y] = n.src as [KNode, KNode];
     const right = this.get(y).parts[0]!;
-    return compareIntegers(this, n.op as 'LT', kindOf(x.dtype), this.get(x).parts[0]!, right, n);
+    return this.machine.operations.compare(this, n.op as 'LT', kindOf(x.dtype), this.get(x).parts[0]!, right, n);
   }
 
   /** What follows runs where a bool is true. */
@@ -219,7 +220,7 @@ class Lowering implements Context {
     const { b } = this;
     const [yes, no] = [this.get(n.src[1]!).parts[0]!, this.get(n.src[2]!).parts[0]!];
     const d = b.copy(no);
-    b.ins(`cmov${this.#compare(condition)}`, 8, d, yes);
+    b.take(this.#compare(condition), d, yes);
     return { parts: [d], width: widthOf(kindOf(n.dtype)) };
   }
 
@@ -277,18 +278,18 @@ class Lowering implements Context {
     });
     if (n.lanes === 1) {
       const [c] = condition.parts;
-      b.ins('test', 4, c!, c!);
+      b.test(c!);
       b.openUnless(side === 1 ? 'e' : 'ne');
     } else {
       const some = this.masks.some(condition, n.lanes, side === 2);
-      b.ins('test', 4, some, some);
+      b.test(some);
       b.openUnless('e');
     }
     for (const x of nodes) this.#node(x, at);
     const chosen =
       n.lanes === 1
         ? [
-            scalarOperation(
+            this.machine.operations.scalar(
               this,
               'WHERE',
               kindOf(n.dtype),
@@ -310,7 +311,7 @@ class Lowering implements Context {
     const limit = constant === null ? this.get(extent).parts[0]! : null;
     const fixed = limit?.mutable ? b.copy(limit) : limit;
     if (fixed !== null) {
-      b.ins('test', 4, fixed, fixed);
+      this.machine.basics.sign(b, fixed);
       b.openUnless('le');
     }
     const start = b.integer(0);
@@ -320,9 +321,8 @@ class Lowering implements Context {
     b.in(block.parent!, () => b.move(counter, start));
     this.#values.set(n, { parts: [counter], width: 4 });
     this.#walk(from, to);
-    b.ins('add:constant', 4, counter, 1);
-    if (constant !== null) b.ins('cmp:constant', 4, counter, constant);
-    else b.ins('cmp', 4, counter, fixed!);
+    this.machine.basics.count(b, counter, 1);
+    b.compare(4, counter, constant ?? fixed!);
     b.closeLoop('l');
     if (fixed !== null) b.closeIf();
     this.#values.delete(n);
@@ -337,7 +337,7 @@ class Lowering implements Context {
     if (all === undefined) this.#registers.set(mem, (all = []));
     const kind = kindOf(mem.dtype);
     const scalar = mem.lanes === 1;
-    const bits = kind === 'bool' && !scalar && this.target.isa === 'x64-v4';
+    const bits = kind === 'bool' && !scalar && this.masks.inBits;
     const cls = scalar ? (isFloat(kind) ? 'v' : 'g') : bits ? 'k' : 'v';
     const count = scalar || bits ? 1 : partCount(this, mem.lanes, widthOf(kind));
     return (all[at] ??= Array.from({ length: count }, () => this.b.reg(cls, true)));
@@ -359,7 +359,7 @@ class Lowering implements Context {
     const kind = kindOf(mem.dtype);
     // Masks of a register have the width that memory gives.
     const parts =
-      kind === 'bool' && value.lanes > 1 && this.target.isa === 'x64-v3'
+      kind === 'bool' && value.lanes > 1 && !this.masks.inBits
         ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
         : given.parts;
     if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);

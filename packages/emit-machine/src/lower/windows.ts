@@ -3,8 +3,8 @@
  * from there. Pooling, strided convolutions and their gradients read so. Windows lie at fixed places of the row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
-import type { Block, Reg } from '../code.ts';
-import { type Context, join, type Lowered, makeParts, usedBytes } from './context.ts';
+import type { Block, Reg } from '../form/code.ts';
+import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
 
 /** Windows of a part at most: moving lanes from each takes an instruction, and loading one element takes two. */
 const mostWindows = 4;
@@ -82,84 +82,16 @@ export class Windows {
 
   #part(picked: Picked, bytes: number): Reg {
     if (isHalves(picked))
-      return join(this.#ctx, this.#part(picked[0], bytes / 2), this.#part(picked[1], bytes / 2), bytes);
+      return this.#ctx.machine.lanes.join(
+        this.#ctx,
+        this.#part(picked[0], bytes / 2),
+        this.#part(picked[1], bytes / 2),
+        bytes,
+      );
     const { first, size, windows, lanes } = picked;
     const loaded = windows.map((at) => this.#window(first, at, size));
     if (windows.length === 1 && size === lanes.length && lanes.every(({ at }, i) => at === i)) return loaded[0]!;
-    if (bytes === 16) {
-      const few = this.#short(loaded, lanes);
-      if (few !== null) return few;
-    }
-    return this.#ctx.target.isa === 'x64-v4' ? this.#moved(loaded, lanes, bytes) : this.#blended(loaded, lanes, bytes);
-  }
-
-  /** Four lanes by one instruction, where there is one: of one window, or the first two lanes of one and the last two of another. */
-  #short(loaded: readonly Reg[], lanes: readonly { readonly window: number; readonly at: number }[]): Reg | null {
-    const { b } = this.#ctx;
-    const [w, x, y, z] = lanes as [(typeof lanes)[0], (typeof lanes)[0], (typeof lanes)[0], (typeof lanes)[0]];
-    const how = w.at | (x.at << 2) | (y.at << 4) | (z.at << 6);
-    if (loaded.length === 1) return b.op('vpshufd', 16, loaded[0]!, how);
-    if (w.window !== x.window || y.window !== z.window) return null;
-    return b.op('vshufps', 16, loaded[w.window]!, loaded[y.window]!, how);
-  }
-
-  /** AVX-512: lanes of two windows at a time; then those of each further one among what is there. */
-  #moved(
-    loaded: readonly Reg[],
-    lanes: readonly { readonly window: number; readonly at: number }[],
-    bytes: number,
-  ): Reg {
-    const { b } = this.#ctx;
-    const width = bytes / 4;
-    if (loaded.length === 1)
-      return b.op(
-        'vpermps',
-        bytes,
-        words(
-          this.#ctx,
-          lanes.map(({ at }) => at),
-        ),
-        loaded[0]!,
-      ); // prettier-ignore
-    let made = loaded[0]!;
-    for (let next = 1; next < loaded.length; next++) {
-      const to = b.copy(made, bytes);
-      const from = lanes.map(({ window, at }, lane) =>
-        window === next ? width + at : window > next ? 0 : next === 1 ? at : lane,
-      );
-      b.ins('vpermt2ps', bytes, to, words(this.#ctx, from), loaded[next]!);
-      made = to;
-    }
-    return made;
-  }
-
-  /** AVX2: lanes of each window moved to their places, and then taken from there. */
-  #blended(
-    loaded: readonly Reg[],
-    lanes: readonly { readonly window: number; readonly at: number }[],
-    bytes: number,
-  ): Reg {
-    const { b } = this.#ctx;
-    const placed = loaded.map((reg, i) => {
-      const from = lanes.map(({ window, at }) => (window === i ? at : 0));
-      if (bytes === 16)
-        return b.op(
-          'vpshufd',
-          16,
-          reg,
-          from.reduce((sum, at, lane) => sum | (at << (2 * lane)), 0),
-        );
-      return b.op('vpermps', bytes, words(this.#ctx, from), reg);
-    });
-    return placed.reduce((made, reg, i) =>
-      b.op(
-        'vblendps',
-        bytes,
-        made,
-        reg,
-        lanes.reduce((mask, { window }, lane) => mask | (Number(window === i) << lane), 0),
-      ),
-    );
+    return this.#ctx.machine.lanes.pick(this.#ctx, loaded, lanes, bytes);
   }
 
   #window(first: KNodeOf<'LOAD'>, at: number, size: number): Reg {
@@ -171,9 +103,4 @@ export class Windows {
     if (made === undefined) all.set(key, (made = this.#row(first, at, size)));
     return made;
   }
-}
-
-/** A vector of integers that is a constant. */
-function words({ b }: Context, values: readonly number[]): Reg {
-  return b.vector(new Uint8Array(new Uint32Array(values).buffer));
 }

@@ -1,21 +1,8 @@
 /**
  * The assembler: instructions of the table as bytes, labels, and constants that lie behind the code.
  */
-import { conditions, type Condition, type Operand, type Row } from './rows.ts';
-
-/** Memory at `base + index * scale + offset`; a base of -1 is the constants behind the code, an index of -1 none. */
-export interface MemoryPlace {
-  readonly base: number;
-  readonly index: number;
-  readonly scale: number;
-  readonly offset: number;
-}
-
-/** What stands at an operand's place: a register's number, or a constant where the operand is one; memory. */
-export type Place = number | MemoryPlace;
-
-/** The base of constants. */
-export const poolBase = -1;
+import { type Condition, type MemoryPlace, type Place, poolBase } from '../form/code.ts';
+import { conditions, type Operand, type Row } from './rows.ts';
 
 const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };
 

@@ -4,6 +4,8 @@
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
 
+import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
+
 /**
  * What stands at an operand's place. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of
  * 16 bytes at least), `x` 16 bytes, `y` 32 bytes, `s` and `d` one float32 or float64. `k` masks. `r` a general register of 4 or 8 bytes as the
@@ -14,16 +16,14 @@ export type OperandKind = 'v' | 'h' | 'q' | 'e' | 'x' | 'y' | 's' | 'd' | 'k' | 
 /** Where an operand is encoded: in the register or the register-or-memory field, in the prefix, in a byte behind, or as a constant. */
 export type Field = 'R' | 'M' | 'V' | 'S' | 'I';
 
-export interface Operand {
+export interface Operand extends AnyOperand {
   readonly kind: OperandKind;
   readonly field: Field;
-  readonly reads: boolean;
-  readonly writes: boolean;
   /** Only memory may stand here, or only a register; otherwise both where the field is M. */
   readonly only: 'memory' | 'register' | null;
 }
 
-export interface Row {
+export interface Row extends AnyRow {
   readonly name: string;
   /** Its name with an EVEX prefix. */
   readonly evexName: string;
@@ -71,7 +71,14 @@ function parse(text: string): readonly Operand[] {
     reads: !t.includes('='),
     writes: t.includes('=') || t.includes('+'),
     only: t.includes('!') ? 'memory' : t.includes('.') ? 'register' : null,
+    cls: classOf(t[0] as OperandKind),
+    folds: t[1] === 'M' && !t.includes('.'),
   }));
+}
+
+function classOf(kind: OperandKind): RegClass | null {
+  if (kind === 'i') return null;
+  return kind === 'k' ? 'k' : 'rlowb'.includes(kind) ? 'g' : 'v';
 }
 
 const units: Readonly<Partial<Record<OperandKind, Row['unit']>>> = {
@@ -354,7 +361,7 @@ row('sarx', 2, 2, 0, 0xf7, 'rR= rM rV', { only: 'vex', long: 0 });
 row('shrx', 2, 3, 0, 0xf7, 'rR= rM rV', { only: 'vex', long: 0 });
 
 /** Conditions of jumps, moves and flags by their code. Unsigned: b, ae, be, a. */
-export const conditions = {
+export const conditions: Readonly<Record<Condition, number>> = {
   b: 2,
   ae: 3,
   e: 4,
@@ -369,8 +376,7 @@ export const conditions = {
   ge: 13,
   le: 14,
   g: 15,
-} as const;
-export type Condition = keyof typeof conditions;
+};
 for (const [name, code] of Object.entries(conditions)) {
   row(`set${name}`, 1, 0, 0, 0x90 + code, 'bM=.', { ...legacy, extension: 0 });
   row(`cmov${name}`, 1, 0, 0, 0x40 + code, 'rR+ rM', legacy);

@@ -1,9 +1,9 @@
 /** Operations on scalars: integers and bools in general registers, floats in the lowest lane of vectors. Integers of 32 bits have zeros above. */
-import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
-import type { Reg } from '../code.ts';
+import type { KNode } from '@polygrad/core/kernel';
+import type { Condition, Reg } from '../form/code.ts';
+import type { Context } from '../form/context.ts';
+import { constantOf, isSmall } from '../lower/numbers.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
-import type { Condition } from '../x64/rows.ts';
-import type { Context } from './context.ts';
 import { extremum, multiplyAdd } from './floats.ts';
 
 const compares = { LT: ['l', 'b'], LE: ['le', 'be'], EQ: ['e', 'e'] } as const;
@@ -104,14 +104,6 @@ function floatOperation(ctx: Context, op: string, kind: Kind, [x, y, z]: readonl
   }
 }
 
-/** The number that a source is, where it fits into an instruction. */
-function constantOf(n: KNode | undefined): number | null {
-  if (n?.op !== 'CONST') return null;
-  const value = BigInt(n.arg.value);
-  if (n.dtype === 'uint32') return Number(BigInt.asIntN(32, value));
-  return value >= -0x80000000n && value <= 0x7fffffffn ? Number(value) : null;
-}
-
 function integerOperation(ctx: Context, op: string, kind: Kind, args: readonly Reg[], n: KNode | null): Reg {
   const { b } = ctx;
   const size = widthOf(kind);
@@ -190,11 +182,6 @@ function alone({ b }: Context, key: string, size: number, x: Reg): Reg {
   const d = b.copy(x);
   b.ins(key, size, d);
   return d;
-}
-
-/** True for a value from 0 to below 2^31. */
-export function isSmall(n: KNode): boolean {
-  return lowOf(n) >= 0 && highOf(n) <= 0x7fffffff;
 }
 
 /** Divides by a constant above zero what is known not to be negative, or null. */

@@ -1,14 +1,25 @@
 /** Writes the low-level form: instructions into the current block, constants, places in the frame. */
-import { type Arg, Block, type Ins, isMemory, type Item, Label, type Memory, Reg, type RegClass } from './code.ts';
-import type { MachineTarget } from './target.ts';
-import { type Condition, rowOf } from './x64/rows.ts';
+import {
+  type Arg,
+  Block,
+  type Condition,
+  type Ins,
+  isMemory,
+  type Item,
+  Label,
+  type Memory,
+  parameterOffset,
+  Reg,
+  type RegClass,
+} from './code.ts';
+import type { Machine } from './machine.ts';
+import type { MachineTarget } from '../target.ts';
 
-/** Where the entry of the function leaves its four parameters in the frame. */
-export const parameterOffset = { args: 0, from: 8, to: 16, scratch: 24 } as const;
 const parameterBytes = 64;
 
 export class Builder {
   readonly target: MachineTarget;
+  readonly machine: Machine;
   readonly root: Block = new Block(null, 'root', true);
   current: Block = this.root;
   /** All registers made, by number. */
@@ -22,8 +33,9 @@ export class Builder {
   #frameBytes = parameterBytes;
   #faults = 0;
 
-  constructor(target: MachineTarget) {
+  constructor(target: MachineTarget, machine: Machine) {
     this.target = target;
+    this.machine = machine;
   }
 
   /** The constants that lie behind the code. */
@@ -53,20 +65,19 @@ export class Builder {
 
   /** One instruction whose operands are all given. */
   ins(key: string, size: number, ...args: Arg[]): void {
-    this.current.items.push({ kind: 'ins', row: rowOf(key), size, args, mask: null, zero: false });
+    this.current.items.push({ kind: 'ins', row: this.machine.rowOf(key), size, args, mask: null, zero: false });
   }
 
   /** One instruction that writes only lanes of a mask; the others keep what they hold, or become zero. */
   masked(key: string, size: number, mask: Reg, zero: boolean, ...args: Arg[]): void {
-    const made: Ins = { kind: 'ins', row: rowOf(key), size, args, mask, zero };
+    const made: Ins = { kind: 'ins', row: this.machine.rowOf(key), size, args, mask, zero };
     this.current.items.push(made);
   }
 
   /** A new register with the result of an instruction, which is its first operand. */
   op(key: string, size: number, ...args: Arg[]): Reg {
-    const row = rowOf(key);
-    const { kind } = row.operands[0]!;
-    const d = this.reg(kind === 'k' ? 'k' : 'rlowb'.includes(kind) ? 'g' : 'v');
+    const row = this.machine.rowOf(key);
+    const d = this.reg(row.operands[0]!.cls!);
     this.current.items.push({ kind: 'ins', row, size, args: [d, ...args], mask: null, zero: false });
     return d;
   }
@@ -82,9 +93,7 @@ export class Builder {
   move(to: Reg, from: Reg, size = 64): void {
     if (to === from) return;
     if (to.hint === null) to.hint = from;
-    if (from.cls === 'g') this.ins('mov', 8, to, from);
-    else if (from.cls === 'k') this.ins('kmovq', 8, to, from);
-    else this.ins('vmovaps', this.bytes(size), to, from);
+    this.machine.basics.move(this, to, from, size);
   }
 
   copy(from: Reg, size = 64): Reg {
@@ -95,7 +104,7 @@ export class Builder {
 
   /** The size of vectors that the machine has. */
   bytes(size: number): number {
-    return Math.max(16, Math.min(size, this.target.isa === 'x64-v4' ? 64 : 32));
+    return this.machine.basics.bytes(this.target, size);
   }
 
   /** An instruction of two operands whose first one is the result as well. */
@@ -107,24 +116,7 @@ export class Builder {
 
   /** A general register that holds a number. */
   integer(value: number | bigint, size: 4 | 8 = 4): Reg {
-    const big = BigInt.asIntN(size * 8, BigInt(value));
-    if (size === 4) {
-      const d = this.reg('g');
-      this.ins('mov:constant', 4, d, Number(big));
-      return d;
-    }
-    if (big >= -0x80000000n && big <= 0x7fffffffn) {
-      const d = this.reg('g');
-      this.ins('mov:constant', 8, d, Number(big));
-      return d;
-    }
-    // Numbers that no double holds are put together.
-    const high = this.reg('g');
-    this.ins('mov:constant', 4, high, Number(BigInt.asIntN(32, big >> 32n)));
-    this.ins('shl', 8, high, 32);
-    const low = this.reg('g');
-    this.ins('mov:constant', 4, low, Number(BigInt.asIntN(32, big)));
-    return this.two('or', 8, high, low);
+    return this.machine.basics.integer(this, BigInt.asIntN(size * 8, BigInt(value)), size);
   }
 
   /** A vector of 64 bytes, `pattern` over and over. */
@@ -137,7 +129,7 @@ export class Builder {
     const made = this.in(this.root, () => {
       const r = this.reg('v');
       r.home = { base: 'constants', index: null, scale: 1, offset };
-      this.ins('vmovups', this.bytes(64), r, r.home);
+      this.machine.basics.constants(this, r, r.home);
       return r;
     });
     this.#known.set(key, made);
@@ -205,8 +197,7 @@ export class Builder {
     return this.in(this.root, () => {
       const r = this.reg('g');
       r.home = { base: 'frame', index: null, scale: 1, offset: parameterOffset[name] };
-      this.ins('mov', 8, r, r.home);
-      return r;
+      return this.machine.basics.pointer(this, r.home, r);
     });
   }
 
@@ -215,6 +206,21 @@ export class Builder {
     const offset = this.#frameBytes;
     this.#frameBytes += Math.ceil(bytes / 64) * 64;
     return { base: 'frame', index: null, scale: 1, offset };
+  }
+
+  /** Compares a bool with zero: `ne` where it is true. */
+  test(bool: Reg): void {
+    this.machine.basics.test(this, bool);
+  }
+
+  /** Compares integers of so many bytes. */
+  compare(size: number, x: Reg, y: Reg | number): void {
+    this.machine.basics.compare(this, size, x, y);
+  }
+
+  /** Writes one register to another where the condition holds. */
+  take(condition: Condition, to: Reg, from: Reg): void {
+    this.machine.basics.take(this, condition, to, from);
   }
 
   divide(a: Reg, b: Reg, options: { signed: boolean; rest: boolean; size: 4 | 8 }): Reg {
@@ -252,7 +258,7 @@ export class Builder {
 
   /** What follows runs where a bool is true. */
   openIf(bool: Reg): void {
-    this.ins('test', 4, bool, bool);
+    this.test(bool);
     this.openUnless('e');
   }
 
@@ -264,11 +270,6 @@ export class Builder {
   fault(condition: Condition): void {
     this.current.items.push({ kind: 'fault', label: new Label(), condition, code: ++this.#faults });
   }
-}
-
-/** The same place, some bytes further. */
-export function further(m: Memory, bytes: number): Memory {
-  return bytes === 0 ? m : { ...m, offset: m.offset + bytes };
 }
 
 /** The registers of an operand. */

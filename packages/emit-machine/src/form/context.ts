@@ -1,0 +1,47 @@
+/** What the lowering functions share: values found so far, and vectors in parts as wide as the machine's. */
+import type { KNode } from '@polygrad/core/kernel';
+import type { Builder } from './builder.ts';
+import type { Reg } from './code.ts';
+import type { Machine } from './machine.ts';
+import { type MachineTarget, refuse } from '../target.ts';
+import type { Masks } from './masks.ts';
+
+/**
+ * A lowered value: one register for a scalar, otherwise the parts of a vector, all as wide as `vectorBytes` of the target if there is more than one.
+ * `width` is the size of a lane. Masks have one register where there are mask registers, and parts of either width elsewhere.
+ */
+export interface Lowered {
+  readonly parts: readonly Reg[];
+  readonly width: 4 | 8;
+}
+
+export interface Context {
+  readonly b: Builder;
+  readonly machine: Machine;
+  readonly target: MachineTarget;
+  readonly masks: Masks;
+  /** The lowered form of a source that stands earlier in the body. */
+  get(node: KNode): Lowered;
+  /** How many live nodes use this one. */
+  uses(node: KNode): number;
+}
+
+/** Parts that hold so many lanes. */
+export function partCount({ target }: Context, lanes: number, width: number): number {
+  if ((lanes & (lanes - 1)) !== 0) refuse(`vectors must have a power of two lanes: got ${lanes}`);
+  return Math.max(1, (lanes * width) / target.vectorBytes);
+}
+
+/** Bytes that each part holds. */
+export function usedBytes({ target }: Context, lanes: number, width: number): number {
+  return Math.min(target.vectorBytes, lanes * width);
+}
+
+/** Bytes of the registers that hold the parts: 16 at least. */
+export function partBytes(ctx: Context, lanes: number, width: number): number {
+  return Math.max(16, usedBytes(ctx, lanes, width));
+}
+
+export function makeParts(ctx: Context, lanes: number, width: 4 | 8, make: (part: number) => Reg): Lowered {
+  return { parts: Array.from({ length: partCount(ctx, lanes, width) }, (_, p) => make(p)), width };
+}
