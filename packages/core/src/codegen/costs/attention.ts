@@ -27,6 +27,9 @@ export const attentionTiles: readonly ThreadTile[] = [
   { across: 4, down: 4, rows: 1, columns: 1 },
 ];
 
+/** Rows of a block where there are few groups. */
+export const attentionRows = 32;
+
 /** Threads of a group where those run one after another: Mesa's lavapipe compiles groups of 64 ten times as long as groups of 16. */
 export const attentionEmulated = 16;
 

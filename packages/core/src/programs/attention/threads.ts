@@ -13,6 +13,7 @@ import { enoughGroups } from '../../codegen/costs/gpu.ts';
 import {
   attentionBytes,
   attentionEmulated,
+  attentionRows,
   attentionTiles,
   attentionWords,
   type ThreadTile,
@@ -82,15 +83,16 @@ function tileFor(
       wordsOf(tile, spec, widths) <= attentionWords &&
       elementsOf(tile, spec, room) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
   );
-  const least = fits.at(-1) ?? attentionTiles.at(-1)!;
-  return (
-    fits.find(({ down, rows }) => {
-      const block = down * rows;
-      return block < 2 * Math.max(8, count) && heads * Math.ceil(count / block) >= enoughGroups;
-    }) ??
-    fits.find(({ down, rows }) => down * rows <= 32) ??
-    least
+  const heightOf = ({ down, rows }: ThreadTile): number => down * rows;
+  const many = fits.find(
+    (tile) => heightOf(tile) < 2 * count && heads * Math.ceil(count / heightOf(tile)) >= enoughGroups,
   );
+  // Few groups: as many rows as there are, or so many that there are more groups.
+  const few =
+    count < attentionRows
+      ? fits.findLast((tile) => heightOf(tile) >= count)
+      : fits.find((tile) => heightOf(tile) <= attentionRows);
+  return many ?? few ?? fits.at(-1) ?? attentionTiles.at(-1)!;
 }
 
 /** A tile in group memory. */
