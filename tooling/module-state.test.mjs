@@ -9,7 +9,6 @@ const parts = ['graph', 'transactions', 'engines', 'runs', 'queue', 'copies'];
 
 /** What a program has once, with the reason. */
 const once = {
-  core: 'functions that code is given which was loaded late',
   count: 'numbers of the definitions of primitives, which are facts',
   marks: 'numbers that nothing else is marked with',
   nextId: 'numbers of buffers',
