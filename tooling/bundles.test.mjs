@@ -16,7 +16,7 @@ import { root } from './workspace.mjs';
  * growth is noticed. rollup and esbuild are minified by esbuild, which leaves 4 % more than the minifier of rolldown.
  */
 const budget = {
-  add: { rolldown: [68_300, 80_200], vite: [69_000, 80_800], esbuild: [71_600, 84_000] },
+  add: { rolldown: [68_300, 80_200], vite: [69_000, 80_800], esbuild: [71_600, 84_500] },
   'cnn-cpu': { rolldown: [119_700, 141_600], esbuild: [127_300, 150_200] },
   cnn: {
     rolldown: [122_500, 176_300],
@@ -30,7 +30,7 @@ const budget = {
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
   rolldown: { 'packages/backend-webgpu/src/engine.ts': 122_200, 'packages/backend-cpu/src/engine.ts': 125_400 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_800, 'packages/backend-cpu/src/engine.ts': 135_500 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_800, 'packages/backend-cpu/src/engine.ts': 135_700 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
