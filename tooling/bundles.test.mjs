@@ -78,7 +78,9 @@ describe.each(Object.keys(budget))('page %s', (page) => {
     expect([...modules].filter((path) => /asm\/text\.ts|tensor\/(printed|format)\.ts/.test(path))).toEqual([]);
     // Nor what follows a lost device, how copies are made for tensors that must survive it, unless the page asks for some, and what is
     // asked of Node.
-    expect([...modules].filter((path) => /runtime\/(shadow|policy|devices)\.ts|threads\/host\.ts/.test(path))).toEqual([]);
+    expect([...modules].filter((path) => /runtime\/(shadow|policy|devices)\.ts|threads\/host\.ts/.test(path))).toEqual(
+      [],
+    );
     expect(
       [...allModules].filter((path) => /\/testing\/|\.test\.|core\/src\/index\.ts|methods\/methods/.test(path)),
     ).toEqual([]);
