@@ -22,7 +22,7 @@ const budget = {
     rolldown: [122_500, 176_200],
     vite: [123_300, 177_000],
     rollup: [128_000, 184_200],
-    esbuild: [130_500, 185_600],
+    esbuild: [130_500, 185_700],
   },
   'cnn-late': { rolldown: [82_300, 178_200], esbuild: [87_600, 188_300] },
 };
@@ -30,7 +30,7 @@ const budget = {
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
   rolldown: { 'packages/backend-webgpu/src/engine.ts': 122_200, 'packages/backend-cpu/src/engine.ts': 125_400 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_800, 'packages/backend-cpu/src/engine.ts': 135_500 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 131_800, 'packages/backend-cpu/src/engine.ts': 135_700 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
