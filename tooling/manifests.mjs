@@ -7,6 +7,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isJoined, joinedSideEffects, packedExports } from './join.mjs';
 import { root } from './workspace.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
@@ -14,7 +15,7 @@ const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 /** Words that all packages are found by; each adds its own. */
 const common = ['polygrad', 'tensor', 'autograd', 'machine-learning'];
 /** Packing by npm would publish `workspace:` ranges, which nobody can install. */
-const guard = 'node ../../tooling/pack-guard.mjs';
+const guard = 'node ../../tooling/prepack.mjs';
 
 /** Folders of the packages that are published. */
 export function publishedFolders(from = root) {
@@ -42,7 +43,15 @@ function complete(manifest, repository, folder) {
   const keywords = [...new Set([...common, ...(manifest.keywords ?? [])])];
   const { name, version, description, license, scripts = {}, ...rest } = manifest;
   for (const field of ['keywords', ...Object.keys(fields)]) delete rest[field];
-  return { name, version, description, keywords, license, ...fields, ...rest, scripts: { ...scripts, prepack: guard } };
+  const own = isJoined(manifest) ? withJoined(rest) : rest;
+  return { name, version, description, keywords, license, ...fields, ...own, scripts: { ...scripts, prepack: guard } };
+}
+
+/** Fields of a package whose modules are joined for Node when it is packed, each where it was. */
+function withJoined(rest) {
+  const { sideEffects: effects, publishConfig } = rest;
+  const kept = Array.isArray(effects) ? { sideEffects: [...new Set([...effects, joinedSideEffects])] } : {};
+  return { ...rest, ...kept, publishConfig: { ...publishConfig, exports: packedExports(rest) } };
 }
 
 /** Documents that are packed with a package: paths from the root. */
@@ -79,7 +88,7 @@ function withAddresses(document, folder, repository, from) {
 /** What is wrong with a manifest's own fields. */
 function wrongFields(manifest, repository, folder) {
   const wanted = complete(manifest, repository, folder);
-  const said = ['keywords', 'repository', 'homepage', 'bugs', 'scripts']
+  const said = ['keywords', 'repository', 'homepage', 'bugs', 'scripts', 'sideEffects', 'publishConfig']
     .filter((field) => JSON.stringify(manifest[field]) !== JSON.stringify(wanted[field]))
     .map((field) => `${field} is ${JSON.stringify(manifest[field])}, not ${JSON.stringify(wanted[field])}`);
   if (wanted.keywords.length <= common.length) said.push('keywords has no word of its own');

@@ -14,7 +14,7 @@ describe('manifests', () => {
 
   it('are refused by npm, which would publish workspace: ranges, and packed by pnpm', () => {
     const pack = (agent) =>
-      spawnSync(process.execPath, [join(root, 'tooling/pack-guard.mjs')], {
+      spawnSync(process.execPath, [join(root, 'tooling/prepack.mjs')], {
         env: { ...process.env, npm_config_user_agent: agent, npm_package_name: '@polygrad/nn' },
         encoding: 'utf8',
       });

@@ -12,6 +12,7 @@ import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { findChromium } from './browser/chromium.mjs';
+import { isJoined, packedExports } from './join.mjs';
 import { wrongContents } from './pack/contents.mjs';
 import { readmeProblems } from './pack/readme.mjs';
 import { problemsOfPage } from './pack/visit.mjs';
@@ -88,6 +89,15 @@ function importAll(manifest, types) {
   return `${lines.join('\n')}\n${types ? `export const all: readonly object[] = [${names}];` : check}\n`;
 }
 
+/** A program that fails where Node takes an entry from another file than the joined ones. */
+function joinedOnly(manifest) {
+  const entries = Object.keys(packedExports(manifest)).filter((path) => !/\*|package\.json/.test(path));
+  const names = JSON.stringify(entries.map((path) => manifest.name + path.slice(1)));
+  return `for (const name of ${names})
+  if (!import.meta.resolve(name).includes('/dist/joined/')) throw new Error(\`\${name} is \${import.meta.resolve(name)}\`);
+`;
+}
+
 /** Makes an empty project in which `names`, and what they need, are installed; returns null or what went wrong. */
 function projectWith(names, project, tarballs, byName) {
   mkdirSync(project);
@@ -113,6 +123,11 @@ function problemsOf(pack, tarballs, byName, work) {
 
   writeFileSync(join(project, 'entries.mjs'), importAll(manifest, false));
   attempt('importing the entries', failureOf(process.execPath, ['entries.mjs'], project));
+
+  if (isJoined(manifest)) {
+    writeFileSync(join(project, 'joined.mjs'), joinedOnly(manifest));
+    attempt('the files joined for Node', failureOf(process.execPath, ['joined.mjs'], project));
+  }
 
   writeFileSync(join(project, 'entries.ts'), importAll(manifest, true));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');

@@ -7,7 +7,7 @@ import { autoDetectAndConfigureGpu, type DetectionReport } from './index.ts';
 const program = fileURLToPath(new URL('../soak/concurrency.mjs', import.meta.url));
 let report: DetectionReport = [];
 beforeAll(async () => {
-  const found = await autoDetectAndConfigureGpu({ measure: false, selfTest: false, timeout: 600_000 });
+  const found = await autoDetectAndConfigureGpu({ measure: false, selfTest: false, plans: false, timeout: 600_000 });
   report = found.report;
   found.engine.dispose();
 });

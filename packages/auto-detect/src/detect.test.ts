@@ -9,7 +9,7 @@ import {
 } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Detected, detect as search } from './detect.ts';
+import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { during } from './fixtures/clock.ts';
@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 /** A search that measures and tests nothing: the interpreter under these names would take its time. */
-const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Detected> =>
+const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Found> =>
   search({ measure: false, selfTest: false, ...options }, known);
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 

@@ -17,6 +17,7 @@ import {
   setEngine,
   type TuningStore,
 } from '@polygrad/core/engine';
+import type { PlanCache, PlanCacheOptions } from '@polygrad/core/plans';
 import type { Apart, Processes, Proof } from './apart.ts';
 import type { Compare, Measuring } from './contest.ts';
 import { isMistake, oneLine, type Outcome, whyNotLoaded, within } from './limit.ts';
@@ -54,6 +55,11 @@ export interface AutoDetectOptions {
   readonly selfTest?: boolean;
   /** Told in a line what is found of each backend, and of engines that compute wrongly. Default: the console, of wrong engines alone; null: nobody. */
   readonly log?: ((text: string) => void) | null;
+  /**
+   * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
+   * options may stand here. Default: true in Node, in the folder of caches of the user; false in pages.
+   */
+  readonly plans?: boolean | PlanCacheOptions;
   /** Told the report, also when no engine starts. */
   readonly onReport?: (report: DetectionReport) => void;
 }
@@ -66,7 +72,12 @@ export interface Detected {
   readonly device: string;
   /** Every backend tried, and why it was not chosen. */
   readonly report: DetectionReport;
+  /** Plans that are kept: a program that ends after its first steps awaits `plans?.saved()`. Null: none are, or the program calls `usePlanCache` itself. */
+  readonly plans: PlanCache | null;
 }
+
+/** What a search found. */
+export type Found = Omit<Detected, 'plans'>;
 
 const op = 'autoDetectAndConfigureGpu';
 /** The last resort, which others must beat. */
@@ -94,7 +105,7 @@ export async function detect(
   known: readonly BackendPackage[],
   compare?: Compare,
   processes: Processes | null = processesHere,
-): Promise<Detected> {
+): Promise<Found> {
   checkDetectOptions(options, known);
   const { timeout = 5000, measureStore, measure, onReport, log } = options;
   const store = measureStore ?? defaultStore();
@@ -497,6 +508,15 @@ function engineFrom(made: IEngine, name: string): IEngine {
  * formatReport(report); // one line for each backend
  * ```
  */
-export function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
-  return detect(options, backendPackages);
+export async function autoDetectAndConfigureGpu(options: AutoDetectOptions = {}): Promise<Detected> {
+  const found = await detect(options, backendPackages);
+  return { ...found, plans: await keptPlans(options.plans) };
+}
+
+/** Keeps plans, unless the program does. What is kept unasked fails in silence: a container's disk may be read only. */
+async function keptPlans(plans: AutoDetectOptions['plans']): Promise<PlanCache | null> {
+  if (!(plans ?? inNode)) return null;
+  const { isPlanCacheUsed, usePlanCache } = await import('@polygrad/core/plans');
+  if (typeof plans === 'object') return usePlanCache(plans);
+  return isPlanCacheUsed() ? null : usePlanCache({ log: null });
 }

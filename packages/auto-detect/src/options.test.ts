@@ -2,7 +2,7 @@
 import { ArgumentError, memoryStore, registerBackend } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Detected, detect as search } from './detect.ts';
+import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
 import { fake, packaged } from './fixtures/backends.ts';
 import { during } from './fixtures/clock.ts';
 import { ownRegistry } from './fixtures/registry.ts';
@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Detected> =>
+const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Found> =>
   search(options === null ? options : { measure: false, selfTest: false, ...options }, known);
 const cpu = packaged(fake('cpu', { score: 10 }));
 

@@ -31,6 +31,7 @@ const rules: OptionRules<AutoDetectOptions> = {
   measure: oneOf('automatic', 'load', 'anew', false),
   measureStore: [isObject, 'a store, such as memoryStore()'],
   selfTest: oneOf(true, false),
+  plans: [(value) => typeof value === 'boolean' || isObject(value), 'true, false, or options of usePlanCache'],
   log: [(value) => value === null || typeof value === 'function', 'a function, or null'],
   onReport: [(value) => typeof value === 'function', 'a function'],
 };

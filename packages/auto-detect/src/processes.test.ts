@@ -7,7 +7,7 @@ import { ArgumentError, type EngineComparison, memoryStore, registerBackend } fr
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Processes } from './apart.ts';
-import { type AutoDetectOptions, type Detected, detect } from './detect.ts';
+import { type AutoDetectOptions, type Found, detect } from './detect.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { keyOf, loadKept, packageVersion, saveKept } from './kept.ts';
@@ -67,7 +67,7 @@ const apart = (name: string): BackendPackage => ({
 });
 const cpu = packaged(fake('cpu', { score: 10 }));
 
-async function find(options: AutoDetectOptions, wanted: readonly string[]): Promise<Detected> {
+async function find(options: AutoDetectOptions, wanted: readonly string[]): Promise<Found> {
   registry.clear();
   loads.mockClear();
   const known = [...wanted.map(apart), cpu];
@@ -119,7 +119,7 @@ describe('a backend in a process of its own', () => {
   it('is not asked again: what it said, and that it crashed, is kept', async () => {
     const measureStore = memoryStore();
     const open = vi.fn(processes.open);
-    const again = async (): Promise<Detected> => {
+    const again = async (): Promise<Found> => {
       registry.clear();
       const known = ['fine', 'crashes', 'crashesLater'].map(apart);
       return detect(

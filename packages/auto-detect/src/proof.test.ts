@@ -2,7 +2,7 @@
 import { EngineMissingError, memoryStore, type Probe, type TuningStore } from '@polygrad/core/engine';
 import { createReferenceEngine, createWrongEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Detected, detect as search } from './detect.ts';
+import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import type { BackendPackage } from './packages.ts';
@@ -12,7 +12,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Detected> => {
+const detect = (options: AutoDetectOptions, known: readonly BackendPackage[]): Promise<Found> => {
   registry.clear();
   return search({ measure: false, measureStore: memoryStore(), ...options }, known, () =>
     Promise.reject(new Error('nothing is measured here')),

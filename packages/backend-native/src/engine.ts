@@ -11,11 +11,12 @@ import {
   type EngineLostInfo,
   type EngineMemory,
   type IEngine,
+  type KeptCode,
   type KernelSource,
   showEngine,
 } from '@polygrad/core/engine';
 import { Heap } from '@polygrad/core/engine/shaping';
-import { packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
+import { type PackedProgram, packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
 import { emitMachineCode, MachineCodeError } from '@polygrad/emit-machine';
 import { CommandCells } from './commands.ts';
 import { Code, CodeTable, NativeKernel } from './kernel.ts';
@@ -39,6 +40,7 @@ export class NativeEngine implements IEngine {
   readonly device: string;
   readonly caps: EngineCaps;
   readonly lost: Promise<EngineLostInfo>;
+  readonly codeKey: string;
   readonly #setup: Setup;
   readonly #memory: SharedMemory;
   readonly #heap: Heap;
@@ -52,7 +54,8 @@ export class NativeEngine implements IEngine {
 
   constructor(options: NativeEngineOptions = {}) {
     this.#setup = setUp(options);
-    const { addon, caps, limit, threads } = this.#setup;
+    const { addon, caps, limit, target, threads } = this.#setup;
+    this.codeKey = JSON.stringify(target);
     this.#memory = new SharedMemory(firstBytes, limit);
     this.#number = addon.create(new Uint8Array(this.#memory.buffer), threads);
     this.#heap = new Heap(this.#memory, 64, limit, () =>
@@ -110,7 +113,7 @@ export class NativeEngine implements IEngine {
       // Checked code knows the lengths of its memory, which equal code may differ in.
       let code = this.#setup.target.checked === true ? undefined : this.#codes.find(packed);
       if (code === undefined) {
-        code = new Code(packed, this.#load(program));
+        code = this.#load(program, packed);
         this.#codes.add(code);
       }
       code.users++;
@@ -118,11 +121,16 @@ export class NativeEngine implements IEngine {
     });
   }
 
-  #load(program: Program): number {
+  #load(program: Program, packed: PackedProgram): Code {
     const { addon } = this.#setup;
-    const { params, scalars, grid } = program;
-    const { bytes } = this.#emit(program, false);
-    return addon.compile(this.#number, bytes, params.length, scalars.length, grid[0] * grid[1] * grid[2]);
+    const { params, scalars, grid, kept } = program;
+    const bytes = kept?.bytes instanceof Uint8Array ? kept.bytes : this.#emit(program, false).bytes;
+    const number = addon.compile(this.#number, bytes, params.length, scalars.length, grid[0] * grid[1] * grid[2]);
+    return new Code(packed, bytes, number);
+  }
+
+  codeOf(kernel: CompiledKernel): KeptCode {
+    return { bytes: (kernel as NativeKernel).code.bytes };
   }
 
   #emit(program: Program, listing: boolean): ReturnType<typeof emitMachineCode> {

@@ -5,12 +5,14 @@ import { type PackedProgram, type Program, sameCode, unpackProgram } from '@poly
 /** One piece of machine code. */
 export class Code {
   readonly program: PackedProgram;
+  readonly bytes: Uint8Array;
   /** Its number in the addon. */
   readonly number: number;
   users = 0;
 
-  constructor(program: PackedProgram, number: number) {
+  constructor(program: PackedProgram, bytes: Uint8Array, number: number) {
     this.program = program;
+    this.bytes = bytes;
     this.number = number;
   }
 }

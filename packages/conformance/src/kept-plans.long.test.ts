@@ -1,10 +1,11 @@
 /** The suite with plans of an earlier engine: all that is read is the same bits. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { getEngine, setEngine, setLogger, stats } from '@polygrad/core';
-import type { Binding, IEngine } from '@polygrad/core/engine';
+import { createNativeEngine } from '@polygrad/backend-native';
+import { getEngine, setDynamicSizes, setEngine, setLogger, stats } from '@polygrad/core';
+import { type Binding, getBackend, type IEngine } from '@polygrad/core/engine';
 import { type PlanStore, type StoredEntry, usePlanCache } from '@polygrad/core/plans';
 import { createReferenceEngine } from '@polygrad/testing';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { runConformance } from './run.ts';
 
 /** Entries in memory. */
@@ -55,14 +56,26 @@ async function pass(engine: IEngine, store: PlanStore, sample: number) {
   return { cases, plansMade, plansLoaded, told: told.filter((text) => text.includes('kept plan')) };
 }
 
-const engines: readonly [string, number, () => IEngine | Promise<IEngine>][] = [
+const engines: [string, number, () => IEngine | Promise<IEngine>][] = [
   ['CPU engine', 31, () => createCpuEngine({ threads: 1 })],
   ['CPU engine, threads', 47, () => createCpuEngine({ threads: 2 })],
   ['reference engine', 61, () => createReferenceEngine()],
   ['reference engine with groups', 61, () => createReferenceEngine({ simt: true })],
 ];
+const { score, reason } = await getBackend('native')!.probe();
+const isRequired = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('native');
+if (score > 0 || isRequired) engines.push(['native engine', 53, () => createNativeEngine({ threads: 1 })]);
+else console.warn(`plans of the native engine are not tested: ${reason}`);
 
-it.each(engines)('%s', async (_, sample, make) => {
+const rows = engines.flatMap(([name, sample, make]) => [
+  [name, 'automatic', sample, make] as const,
+  [name, 'always', sample + 8, make] as const,
+]);
+
+afterEach(() => setDynamicSizes('automatic'));
+
+it.each(rows)('%s, sizes: %s', async (_, sizes, sample, make) => {
+  setDynamicSizes(sizes);
   const store = new MemoryPlans();
   const fresh = await pass(await make(), store, sample);
   expect(fresh.plansLoaded).toBe(0);

@@ -1,11 +1,30 @@
 /** How many groups of a program run, where loops end at a size that is given at dispatch. */
 import type { KNode, Program } from './ir.ts';
+import { nodesOf } from './node.ts';
 
 /** The groups of a program at sizes, along each axis of its grid; null where it is all of them. */
 export function groupsAt({ grid, groups }: Program, sizes: readonly number[]): Program['grid'] | null {
   if (groups === undefined) return null;
   const count = valueAt(groups, sizes);
   return [Math.min(count, grid[0]), Math.ceil(count / grid[0]), 1];
+}
+
+const counting: ReadonlySet<string> = new Set([
+  'CONST',
+  'SCALAR',
+  'ADD',
+  'SUB',
+  'MUL',
+  'IDIV',
+  'IREM',
+  'NEG',
+  'MIN',
+  'MAX',
+]);
+
+/** True for what `groupsAt` computes: an int32 expression of sizes alone. */
+export function isCount(n: KNode): boolean {
+  return [...nodesOf([n])].every(({ op, dtype, lanes }) => counting.has(op) && dtype === 'int32' && lanes === 1);
 }
 
 /** An int32 expression of sizes alone. */

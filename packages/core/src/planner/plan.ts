@@ -15,7 +15,7 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import { type PlanGraph, type PlanNode, type SizedCone, SizesRefused } from './capture/plan-graph.ts';
+import { type PlanGraph, type PlanNode, type SizedBytes, type SizedCone, SizesRefused } from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -29,7 +29,7 @@ export interface BindingPlan {
   readonly offset: number;
   readonly bytes: number;
   /** The bytes at sizes, where they depend on those. */
-  readonly bytesAt: ((sizes: readonly number[]) => number) | null;
+  readonly sized: SizedBytes | null;
 }
 
 export interface DispatchPlan {
@@ -47,7 +47,7 @@ export interface BufferPlan {
   readonly sizeClass: number;
   readonly donor: number;
   /** The bytes at sizes, where they depend on those. */
-  readonly bytesAt: ((sizes: readonly number[]) => number) | null;
+  readonly sized: SizedBytes | null;
 }
 
 /** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
@@ -74,16 +74,21 @@ export interface PlanOptions {
   readonly engine: IEngine;
   readonly kernels: KernelCache;
   readonly elementBytes: readonly number[];
+  /** How plans are made, or found where earlier ones are kept. */
+  readonly makePlan: MakePlan;
 }
 
+/** Makes the plan of a cone, for one size or, with a sized cone, for a class of sizes. */
+export type MakePlan = (cone: Cone, options: PlanOptions, sizedCone: SizedCone | null) => Plan;
+
 /** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
-export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone | null = null): Plan {
+export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone | null): Plan {
   const { engine, elementBytes } = options;
   const { caps } = engine;
   const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign }, sizedCone);
   const { size } = graph;
-  const bytesAt = (node: PlanNode, start = 0): BufferPlan['bytesAt'] =>
-    size === null ? null : size.bytesAt(node, elementSize(node.dtype, elementBytes), start);
+  const sizedBytes = (node: PlanNode, start = 0): SizedBytes | null =>
+    size === null ? null : size.bytesOf(node, elementSize(node.dtype, elementBytes), start);
   const bytesOf = (node: PlanNode): number => (node.leaf?.span ?? node.size) * elementSize(node.dtype, elementBytes);
 
   const bases = new Set<PlanNode>();
@@ -116,11 +121,10 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     const unit = elementSize(node.dtype, elementBytes);
     const start = shift * unit;
     const bytes = bytesOf(node) - start;
-    const own = leaf === null && !outputIndex.has(node) ? null : bytesAt(node, start);
-    if (leaf !== null)
-      return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, bytesAt: own };
+    const sized = leaf === null && !outputIndex.has(node) ? null : sizedBytes(node, start);
+    if (leaf !== null) return { kind: 'leaf', at: leaf.local, unit, offset: leaf.shift * unit - start, bytes, sized };
     const buffer = outputIndex.get(node);
-    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, bytesAt: own };
+    if (buffer !== undefined) return { kind: 'taken', at: buffer, unit, offset: start, bytes, sized };
     const place = memory.node(node);
     return { ...place, offset: place.offset + start, bytes };
   }
@@ -128,9 +132,9 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const buffers: BufferPlan[] = [...bases].map((node) => ({
     ...block(bytesOf(node)),
     donor: donations.get(node)?.leaf?.local ?? -1,
-    bytesAt: bytesAt(node),
+    sized: sizedBytes(node),
   }));
-  if (hasEmpty) buffers.push({ ...block(0), donor: -1, bytesAt: null });
+  if (hasEmpty) buffers.push({ ...block(0), donor: -1, sized: null });
   return {
     dispatches,
     buffers,
@@ -235,7 +239,7 @@ function placeTemporaries(
       unit: 1,
       offset,
       bytes: (items[item] as Lifetime).bytes,
-      bytesAt: null,
+      sized: null,
     };
   };
   return {

@@ -14,7 +14,14 @@ import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
 import type { PlanFamilies } from '../planner/families/families.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import { type Plan, makePlan, type PlanOptions, type BindingPlan, type OutputPlan } from '../planner/plan.ts';
+import {
+  type BindingPlan,
+  type MakePlan,
+  makePlan,
+  type OutputPlan,
+  type Plan,
+  type PlanOptions,
+} from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '../shape/errors.ts';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -35,8 +42,8 @@ export interface EngineState {
   finished: number;
   planHits: number;
   planMisses: number;
-  /** Plans made for one size, and plans that an earlier process has made. */
-  ownPlans: number;
+  /** Plans made, for one size or a class of sizes, and plans that an earlier process has made. */
+  madePlans: number;
   keptPlans: number;
   /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
   planning: number;
@@ -129,8 +136,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
-  /** Plans for one size: made, or found among those of earlier processes (stored/). */
-  makePlan: (cone: Cone, options: PlanOptions) => Plan = makePlan;
+  /** How plans are made, or found among those of earlier processes (stored/). */
+  makePlan: MakePlan = makePlan;
   /** Whom hints go to. */
   logger: Logger | null = usualLogger;
 }
@@ -169,7 +176,7 @@ export function stateOf(engine: IEngine): EngineState {
       finished: 0,
       planHits: 0,
       planMisses: 0,
-      ownPlans: 0,
+      madePlans: 0,
       keptPlans: 0,
       planning: 0,
       kernels: 0,
@@ -330,8 +337,15 @@ export function forgetPlans(state: EngineState): void {
   state.families?.clear(optionsOf(state));
 }
 
-const optionsOf = ({ engine, kernelCache, elementBytes }: EngineState): PlanOptions => {
-  return { engine, kernels: kernelCache, elementBytes };
+const optionsOf = (state: EngineState): PlanOptions => {
+  const { engine, kernelCache, elementBytes } = state;
+  const counted: MakePlan = (...args) => {
+    const { keptPlans } = state;
+    const plan = runs.makePlan(...args);
+    if (keptPlans === state.keptPlans) state.madePlans++;
+    return plan;
+  };
+  return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
 
 /** The plan of what the cone holds. */
@@ -350,8 +364,7 @@ export function planOf(state: EngineState, cone: Cone): Plan {
     state.families ??= newFamilies();
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
   }
-  if (plan === undefined) state.ownPlans++;
-  plan ??= runs.makePlan(cone, options);
+  plan ??= options.makePlan(cone, options, null);
   state.plans.add(hash, key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;

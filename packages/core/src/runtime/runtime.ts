@@ -225,19 +225,18 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
     pool,
     families,
     planning,
-    ownPlans,
+    madePlans,
     keptPlans,
     replays = 0,
     recordings = 0,
   } = stateOf(engine);
-  const { size = 0, binds = 0, made = 0 } = families ?? {};
+  const { size = 0, binds = 0 } = families ?? {};
   const { bytes } = pool.memory();
-  const plansMade = ownPlans + made;
   return {
     flushes,
     planHits,
     planMisses,
-    plansMade,
+    plansMade: madePlans,
     plansLoaded: keptPlans,
     plans: plans.size,
     families: size,

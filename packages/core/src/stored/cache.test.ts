@@ -61,6 +61,35 @@ describe('plans of another process', () => {
     for (const [name, bytes] of store.files) expect(bytes).toBe(files.get(name));
   });
 
+  it('are found for classes of sizes too, once the same sizes have come, with the same bits', async () => {
+    const store = new MemoryPlans();
+    const visitSizes = (rows: readonly number[], simt: boolean) =>
+      asProcess(createReferenceEngine({ simt }), { store, version: 'sizes' }, async ({ told }: Inside) => {
+        const values: number[] = [];
+        for (const n of rows) {
+          const x = pg.tensor(Float32Array.from(numbers(n * 5)), { shape: [n, 5] });
+          const y = pg.tensor(
+            Int32Array.from({ length: n }, (_, i) => i % 3),
+            { shape: [n] },
+          );
+          const w = pg.tensor(Float32Array.from(numbers(5 * 3)), { shape: [5, 3] });
+          const loss = pg.scope(() => pg.grad((t: pg.Tensor) => pg.crossEntropy(x.matmul(t), y))(w));
+          values.push(...((await loss.data()) as Float32Array));
+          for (const t of [x, y, w, loss]) t.dispose();
+        }
+        const { plansLoaded, plansMade, families, binds } = pg.stats();
+        return { values, plansLoaded, plansMade, families, binds, told: [...told] };
+      });
+    for (const simt of [false, true]) {
+      const first = await visitSizes([9, 12, 30, 40], simt);
+      expect(first).toMatchObject({ plansLoaded: 0, plansMade: 3, families: 2, binds: 3, told: [] });
+      expect(await visitSizes([9, 12, 30, 40], simt)).toEqual({ ...first, plansLoaded: 3, plansMade: 0 });
+      // Others of the same classes: the first of them has a plan of its own, and none that was kept is bound to it.
+      const other = await visitSizes([11, 10, 9], simt);
+      expect(other).toMatchObject({ plansLoaded: 1, plansMade: 1, families: 1, binds: 2, told: [] });
+    }
+  });
+
   it('are not used by another version, engine, device, number of threads, or after other tiles were measured', async () => {
     const store = new MemoryPlans();
     const { values, plansMade } = await visit(store);

@@ -7,13 +7,14 @@ import { checkoutStamp, usualStore } from '#plan-store';
 import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import type { Cone } from '../planner/capture/cone.ts';
-import { makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
+import type { SizedCone } from '../planner/capture/plan-graph.ts';
+import { type MakePlan, makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
 import { runs, stateOf } from '../runtime/run.ts';
 import { PolygradError } from '../shape/errors.ts';
 import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
 import { ByteWriter } from './bytes.ts';
 import { contextOf, format } from './context.ts';
-import { type Entry, isFor, keyOf, placeOf, seal, sha256, unseal, unsealNow } from './entries.ts';
+import { type Entry, isFor, keyOf, placeOf, seal, sha256, signatureOf, unseal, unsealNow } from './entries.ts';
 import { type Pause, readPlan, writePlan } from './plans.ts';
 import type { PlanLimits, PlanStore } from './store.ts';
 import { version } from './version.ts';
@@ -32,6 +33,8 @@ export interface PlanCacheOptions {
   readonly mostBytes?: number;
   /** Most plans kept. Default 512. */
   readonly mostPlans?: number;
+  /** Told the first trouble: what cannot be read, used or written. Default: the library's logger (`setLogger`); null: nobody. */
+  readonly log?: Logger | null;
 }
 
 /** The plans in use. */
@@ -93,11 +96,11 @@ class StoredPlans implements PlanCache {
   #stopped = false;
   plans = 0;
 
-  constructor(store: PlanStore, limits: PlanLimits) {
+  constructor(store: PlanStore, limits: PlanLimits, log: Logger | null | undefined) {
     this.#store = store;
     this.#limits = limits;
     const here = runs;
-    this.#logger = () => here.logger;
+    this.#logger = () => (log === undefined ? here.logger : log);
   }
 
   /** Reads what is there. False where plans can be neither found nor kept. */
@@ -156,30 +159,29 @@ class StoredPlans implements PlanCache {
     }
   }
 
-  /** Finds the plan of a cone, or makes it. */
-  readonly plan = (cone: Cone, options: PlanOptions): Plan => {
-    const found = this.#find(cone, options);
+  /** Finds the plan of a cone, or of a class of its sizes, or makes it. */
+  readonly plan: MakePlan = (cone, options, sized) => {
+    const found = this.#find(cone, options, sized);
     if (found === null) {
-      const made = makePlan(cone, options);
-      this.#made(options.engine, cone, made);
+      const made = makePlan(cone, options, sized);
+      this.#made(options.engine, cone, sized, made);
       return made;
     }
-    const state = stateOf(options.engine);
-    state.ownPlans--;
-    state.keptPlans++;
+    stateOf(options.engine).keptPlans++;
     return found;
   };
 
-  #find(cone: Cone, options: PlanOptions): Plan | null {
+  #find(cone: Cone, options: PlanOptions, sized: SizedCone | null): Plan | null {
     const context = contextOf(options.engine);
     if (context === null) return null;
-    const place = placeOf(context, cone.hash);
+    const signature = signatureOf(cone, sized);
+    const place = placeOf(context, signature.hash);
     this.#read(place);
     const list = this.#known.get(place);
-    const entry = list?.find((each) => isFor(each, context, cone));
+    const entry = list?.find((each) => isFor(each, context, signature));
     if (list === undefined || entry === undefined) return null;
     try {
-      return readPlan(entry.plan, cone, options);
+      return readPlan(entry.plan, cone, options, sized);
     } catch (error) {
       // A lost device, or code on its way, says nothing of the plan.
       if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
@@ -189,11 +191,11 @@ class StoredPlans implements PlanCache {
     }
   }
 
-  #made(engine: IEngine, cone: Cone, plan: Plan): void {
-    if (this.#stopped || plan.sizes.length > 0 || this.#waiting.length >= mostWaiting) return;
+  #made(engine: IEngine, cone: Cone, sized: SizedCone | null, plan: Plan): void {
+    if (this.#stopped || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
-    this.#waiting.push({ key: keyOf(context, cone), plan, engine });
+    this.#waiting.push({ key: keyOf(context, cone, signatureOf(cone, sized)), plan, engine });
     if (this.#isDue) return;
     this.#isDue = true;
     later(() => {
@@ -297,7 +299,18 @@ const rules: OptionRules<PlanCacheOptions> = {
   version: isText,
   mostBytes: numberFrom(1),
   mostPlans: numberFrom(1, undefined, true),
+  log: [(x) => x === null || typeof x === 'function', 'a function, or null'],
 };
+
+/**
+ * True where plans are kept between processes already: `usePlanCache` was called.
+ *
+ * @example
+ * isPlanCacheUsed(); // false
+ */
+export function isPlanCacheUsed(): boolean {
+  return runs.makePlan !== makePlan;
+}
 
 /**
  * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes as long as a later one,
@@ -323,7 +336,7 @@ export async function usePlanCache(options: PlanCacheOptions = {}): Promise<Plan
   const { folder, database, mostBytes = 64 * 2 ** 20, mostPlans = 512 } = options;
   const here = runs;
   const limits = { bytes: mostBytes, plans: mostPlans };
-  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits);
+  const cache = new StoredPlans(options.store ?? usualStore({ folder, database }), limits, options.log);
   if (await cache.load(options.version)) here.makePlan = cache.plan;
   return cache;
 }

@@ -3,7 +3,7 @@ import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import { choicesOf } from '../tuning/choices.ts';
 
 /** Of the form of entries: changes when what is written does. */
-export const format = 1;
+export const format = 2;
 
 /** A value as text: the same for equal values, whatever the order of their fields or elements. Functions belong to the library's version. */
 function textOf(value: unknown): string {

@@ -1,10 +1,11 @@
 /**
  * Entries of the cache: what a plan is for, and its bytes, with a hash of all of it.
  *
- * A plan is for a cone: the integers of its signature, and which primitives they number, in a context (context.ts).
+ * A plan is for a cone, or for a class of sizes of one: the integers that say so, and which primitives they number, in a context (context.ts).
  */
 import { definitionAt } from '../graph/definition.ts';
 import type { Cone } from '../planner/capture/cone.ts';
+import type { SizedCone } from '../planner/capture/plan-graph.ts';
 import { ByteReader, ByteWriter, check, Damaged } from './bytes.ts';
 
 /** A plan that was read, or is to be written. */
@@ -17,27 +18,44 @@ export interface Entry {
   readonly plan: Uint8Array;
 }
 
-/** What a plan of this cone is for. */
-export function keyOf(context: string, cone: Cone): Omit<Entry, 'plan'> {
+/** The integers that say what a plan is for: the first `length` of `data`. */
+export interface Signature {
+  readonly hash: number;
+  readonly data: Int32Array;
+  readonly length: number;
+}
+
+/** What the plan of a cone, or of a class of its sizes, is for. */
+export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
+  if (sized === null) return { hash: cone.hash, data: cone.key.data, length: cone.key.length };
+  const data = sized.key();
+  let hash = data.length;
+  for (const x of data) {
+    hash = Math.imul(hash ^ x, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  return { hash, data, length: data.length };
+}
+
+/** What is kept to know it again. */
+export function keyOf(context: string, cone: Cone, { hash, data, length }: Signature): Omit<Entry, 'plan'> {
   const primitives = new Map<number, string>();
   for (let i = 0; i < cone.count; i++) {
     const { kind, op } = cone.nodes[i]!;
     primitives.set(kind, op);
   }
-  const { data, length } = cone.key;
-  return { context, hash: cone.hash, key: data.slice(0, length), primitives: [...primitives] };
+  return { context, hash, key: data.slice(0, length), primitives: [...primitives] };
 }
 
-/** True if the entry is for the cone. */
-export function isFor({ context, key, primitives }: Entry, own: string, cone: Cone): boolean {
+/** True if the entry is for what the signature says. */
+export function isFor({ context, key, primitives }: Entry, own: string, { data, length }: Signature): boolean {
   if (context !== own) return false;
-  const { data, length } = cone.key;
   if (key.length !== length) return false;
   for (let i = 0; i < length; i++) if (key[i] !== data[i]) return false;
   return primitives.every(([id, name]) => definitionAt(id)?.op === name);
 }
 
-/** Where entries for a context and a hash of a cone are found: what their names begin with, after the version. Others seldom share it. */
+/** Where entries for a context and the hash of a signature are found: what their names begin with, after the version. Others seldom share it. */
 export function placeOf(context: string, hash: number): string {
   let a = 0x811c9dc5;
   let b = context.length;

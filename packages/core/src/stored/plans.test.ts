@@ -12,8 +12,11 @@ import { asProcess, MemoryPlans } from './fixtures/processes.ts';
 import { readPlan, writePlan } from './plans.ts';
 
 /** Two kernels with something between them, a number of the user and two outputs, of which one is a view of the other. */
-async function work(): Promise<number[][]> {
-  const x = pg.tensor([1, 2, 3, 4, 5, 6], { shape: [2, 3] });
+async function work(rows = 2): Promise<number[][]> {
+  const x = pg.tensor(
+    Array.from({ length: 3 * rows }, (_, i) => i + 1),
+    { shape: [rows, 3] },
+  );
   const y = pg.tensor([1, 2, 3], { shape: [3, 1] });
   const [sum, turned] = pg.scope(() => {
     const product = x.matmul(y).mul(2.5);
@@ -29,17 +32,19 @@ async function work(): Promise<number[][]> {
 const noCode = (): null => null;
 const noPause = (): null => null;
 
-/** Calls a function with each plan that work needs, the cone that asks for it, and kernels of its own. */
+/** Calls a function with each plan that work of some sizes needs, for one size or for a class, the cone that asks for it, and kernels of its own. */
 async function withPlans(
   engine: IEngine,
+  sizes: readonly number[],
   use: (plan: Plan, read: (bytes: Uint8Array) => Plan) => Promise<void>,
 ): Promise<number> {
   const before = runs.makePlan;
   await pg.setEngine(engine);
   pg.clearPlans();
   const waiting: Promise<void>[] = [];
-  runs.makePlan = (cone, given) => {
-    const plan = makePlan(cone, given);
+  runs.makePlan = (cone, given, sized) => {
+    const plan = makePlan(cone, given, sized);
+    if ((sized === null) !== (sizes.length === 1)) return plan;
     // The cone is another one afterwards: what it is asked is asked now.
     const { elementBytes } = stateOf(engine);
     const own = Object.create(cone, {
@@ -66,13 +71,13 @@ async function withPlans(
       foreign: { value: null },
     }) as typeof cone;
     const storages = own.nodes.map((node) => node?.storage ?? null);
-    const options: PlanOptions = { engine, kernels: new KernelCache(engine), elementBytes };
+    const options: PlanOptions = { engine, kernels: new KernelCache(engine), elementBytes, makePlan };
     own.storageOf = (leaf) => storages[own.nodes.indexOf(leaf)]!;
-    waiting.push(use(plan, (bytes) => readPlan(bytes, own, options)));
+    waiting.push(use(plan, (bytes) => readPlan(bytes, own, options, sized)));
     return plan;
   };
   try {
-    await work();
+    for (const rows of sizes) await work(rows);
     await Promise.all(waiting);
   } finally {
     runs.makePlan = before;
@@ -137,12 +142,21 @@ const changes: Readonly<Record<string, Change>> = {
   })),
 };
 
+const kinds = { 'for one size': [2], 'for a class of sizes': [2, 3] } as const;
+const refused = Object.keys(changes).flatMap((name) =>
+  (Object.keys(kinds) as (keyof typeof kinds)[]).map((kind) => [name, kind] as const),
+);
+
 describe('plans that do not fit', () => {
-  it.each(Object.keys(changes))('are refused: %s', async (name) => {
+  it.each(refused)('are refused: %s, %s', async (name, kind) => {
     let seen = 0;
-    const count = await withPlans(createReferenceEngine(), async (plan, read) => {
+    const count = await withPlans(createReferenceEngine(), kinds[kind], async (plan, read) => {
       const whole = await writePlan(plan, noCode, noPause);
-      expect(read(whole!).outputs).toEqual(plan.outputs);
+      const found = read(whole!);
+      const places = ({ buffers, outputs, blocks, sizes }: Plan) => ({ buffers, outputs, blocks, sizes });
+      expect(places(found)).toEqual(places(plan));
+      const bound = ({ dispatches }: Plan) => dispatches.map(({ bindings, scalars }) => ({ bindings, scalars }));
+      expect(bound(found)).toEqual(bound(plan));
       const changed = changes[name]!(plan);
       if (changed === null) return;
       const bytes = await writePlan(changed, noCode, noPause);

@@ -1,13 +1,16 @@
 /**
  * Plans as bytes, and back, for the cone that asks: every slot, size and offset is checked against it.
  *
- * Plans for one size only: those of families are bound by functions of the size, and are made when a second size comes.
+ * Of a plan for a class of sizes, numbers are those at capacity, as in the sized cone that it is checked against. How bytes depend on sizes is
+ * written for buffers alone: for what is bound to them, and to leaves, it follows.
  */
 import type { CompiledKernel } from '../engine/engine.ts';
 import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import type { KeptCode, Program } from '../ir/ir.ts';
 import { programOf } from '../ir/program.ts';
-import { type Cone, viewBase, viewSpan } from '../planner/capture/cone.ts';
+import { type Cone, viewBase } from '../planner/capture/cone.ts';
+import type { PlanSize, SizedBytes, SizedCone } from '../planner/capture/plan-graph.ts';
+import { bytesAt } from '../planner/families/bound.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import {
   type BindingPlan,
@@ -82,8 +85,8 @@ export async function writePlan(
   codeOf: (kernel: CompiledKernel) => KeptCode | null,
   pause: Pause,
 ): Promise<Uint8Array | null> {
-  if (plan.sizes.length > 0) return null;
   const out = new ByteWriter();
+  out.ints(plan.sizes);
   const entries = [...new Set(plan.kernels)];
   out.uint(entries.length);
   for (const entry of entries) {
@@ -101,13 +104,14 @@ export async function writePlan(
       out.int(offset);
       out.uint(bytes);
     }
-    out.uint(scalars.length);
-    for (const local of scalars) out.uint(local);
+    out.ints(scalars);
   }
   out.uint(plan.buffers.length);
-  for (const { bytes, donor } of plan.buffers) {
+  for (const { bytes, donor, sized } of plan.buffers) {
     out.uint(bytes);
     out.int(donor);
+    out.uint(sized?.unit ?? 0);
+    out.ints(sized?.shape ?? []);
   }
   out.uint(plan.blocks.length);
   for (const { bytes } of plan.blocks) out.uint(bytes);
@@ -120,27 +124,43 @@ export async function writePlan(
   return out.take();
 }
 
-/** What a plan says of memory, checked against the cone. */
+/** What a plan says of memory, checked against the cone: for a class of sizes at its least, its greatest, and at capacity. */
 class Places {
   readonly cone: Cone;
   readonly options: PlanOptions;
   readonly buffers: readonly BufferPlan[];
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
+  readonly #sized: SizedCone | null;
+  readonly #capacities: readonly number[];
+  readonly #sizes: readonly (readonly number[])[];
   readonly #leaves: ReadonlySet<number>;
 
-  constructor(cone: Cone, options: PlanOptions, buffers: readonly BufferPlan[], blocks: Places['blocks']) {
+  constructor(
+    cone: Cone,
+    sized: SizedCone | null,
+    options: PlanOptions,
+    buffers: readonly BufferPlan[],
+    blocks: Places['blocks'],
+  ) {
     this.cone = cone;
     this.options = options;
     this.buffers = buffers;
     this.blocks = blocks;
+    this.#sized = sized;
+    const { capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'> = sized?.size ?? oneSize;
+    this.#capacities = capacities;
+    this.#sizes = sized === null ? [capacities] : [low, high, capacities];
     this.#leaves = new Set(cone.leaves.values());
     const donatable = new Set(cone.donatable.values());
-    for (const { bytes, donor } of buffers) {
+    for (const buffer of buffers) {
+      const { bytes, donor } = buffer;
       this.#checkBytes(bytes);
+      check(bytesAt(this.#bytesOf(buffer), capacities, capacities) === bytes, 'the bytes of a buffer');
       if (donor === -1) continue;
       // Each gives its memory once.
       check(donatable.delete(donor), 'a donor');
-      check(bytes <= this.#leaf(donor).end, 'the bytes of a donor');
+      for (const n of this.#sizes)
+        check(bytesAt(this.#bytesOf(buffer), capacities, n) <= this.#leaf(donor, n).end, 'the bytes of a donor');
     }
     for (const { bytes } of blocks) this.#checkBytes(bytes);
   }
@@ -153,16 +173,47 @@ class Places {
     return this.options.elementBytes[dtypeInfo[dtype].id]!;
   }
 
-  /** The bytes of a leaf from its view's offset: where it begins, at most, and ends. */
-  #leaf(local: number): { readonly unit: number; readonly begin: number; readonly end: number } {
+  #bytesOf({ bytes, sized }: Pick<BufferPlan, 'bytes' | 'sized'>): SizedBytes {
+    return sized ?? { unit: 0, shape: [], strides: null, more: bytes };
+  }
+
+  /** The elements of a leaf at capacity, as bytes. */
+  #elementsOf(local: number): SizedBytes & { readonly strides: readonly number[] } {
     check(this.#leaves.has(local), 'a leaf');
     const node = this.cone.nodes[local]!;
-    const { strides, offset } = this.cone.storageOf(node).view;
+    const { strides: own } = this.cone.storageOf(node).view;
     const unit = this.elementBytes(node.dtype);
+    const sized = this.#sized;
+    if (sized === null) return { unit, shape: node.shape, strides: own, more: unit };
+    return { unit, shape: sized.shapeOf(local), strides: sized.stridesOf(local, own), more: unit };
+  }
+
+  /** The bytes of a leaf from its view's offset: where it begins, at most, and ends. */
+  #leaf(local: number, n: readonly number[]): { readonly unit: number; readonly begin: number; readonly end: number } {
+    const elements = this.#elementsOf(local);
+    const { unit } = elements;
+    const node = this.cone.nodes[local]!;
+    const { strides, offset } = this.cone.storageOf(node).view;
+    // Strides of a leaf that has sizes are not negative: it begins where it does.
     const first = viewBase(node.shape, strides, offset);
     const aligned = (first * unit) % this.options.engine.caps.bindAlign;
     const begin = (first - offset) * unit;
-    return { unit, begin: begin - aligned, end: begin + viewSpan(node.shape, strides) * unit };
+    const bytes = elements.shape.includes(0) ? 0 : bytesAt(elements, this.#capacities, n);
+    return { unit, begin: begin - aligned, end: begin + bytes };
+  }
+
+  /** How the bytes of a binding depend on sizes. */
+  sizedOf({ kind, at, offset, bytes }: BindingPlan): SizedBytes | null {
+    const { size } = this.#sized ?? {};
+    if (size === undefined) return null;
+    if (kind === 'taken') {
+      const sized = this.buffers[at]?.sized ?? null;
+      return sized === null ? null : { ...sized, more: 0 - offset };
+    }
+    const elements = this.#elementsOf(at);
+    if ([...elements.shape, ...elements.strides].every((x) => size.factorOf(x) === 0)) return null;
+    const reach = bytesAt({ ...elements, more: 0 }, size.capacities, size.capacities);
+    return { ...elements, more: bytes - reach };
   }
 
   #taken(at: number): number {
@@ -171,44 +222,69 @@ class Places {
     return place.bytes;
   }
 
-  checkBinding({ kind, at, unit, offset, bytes }: BindingPlan, { dtype, arg }: Program['params'][number]): void {
+  checkBinding(binding: BindingPlan, { dtype, arg }: Program['params'][number]): void {
+    const { kind, at, unit, offset, bytes, sized } = binding;
     check(arg.length * this.elementBytes(dtype) <= bytes, 'the length of a binding');
     if (kind === 'taken') {
       check(offset >= 0 && offset % this.options.engine.caps.bindAlign === 0, 'an offset');
-      check(offset + bytes <= this.#taken(at), 'a binding');
+      // At other sizes it ends where the buffer does.
+      check(sized === null ? offset + bytes <= this.#taken(at) : offset + bytes === this.#taken(at), 'a binding');
       return;
     }
-    const leaf = this.#leaf(at);
-    check(arg.access === 'read' && unit === leaf.unit, 'a leaf that is bound');
-    check(-offset >= leaf.begin && bytes - offset <= leaf.end, 'a part of a leaf');
+    for (const n of this.#sizes) {
+      const leaf = this.#leaf(at, n);
+      check(arg.access === 'read' && unit === leaf.unit, 'a leaf that is bound');
+      const own = bytesAt(this.#bytesOf(binding), this.#capacities, n);
+      check(own >= 0 && -offset >= leaf.begin && own - offset <= leaf.end, 'a part of a leaf');
+    }
   }
 
   checkOutput({ leaf, at, view: { strides, offset } }: OutputPlan, local: number): void {
-    const { shape, dtype } = this.cone.nodes[local]!;
+    const { shape: own, dtype } = this.cone.nodes[local]!;
+    const shape = this.#sized?.shapeOf(local) ?? own;
     check(strides.length === shape.length, 'the rank of an output');
-    const span = viewSpan(shape, strides);
-    const unit = this.elementBytes(dtype);
-    const own = leaf ? this.#leaf(at) : { unit, begin: 0, end: this.#taken(at) };
     check(leaf || at < this.buffers.length, 'the buffer of an output');
-    if (span === 0) return;
+    const unit = this.elementBytes(dtype);
+    if (shape.includes(0)) return;
+    const isSized = this.#sized !== null && shape.some((x) => this.#sized!.size.factorOf(x) > 0);
+    check(!isSized || strides.every((stride) => stride >= 0), 'the strides of an output');
     const first = viewBase(shape, strides, offset) * unit;
-    check(unit === own.unit && first >= own.begin && first + span * unit <= own.end, 'the place of an output');
+    for (const n of this.#sizes) {
+      const place = leaf
+        ? this.#leaf(at, n)
+        : { unit, begin: 0, end: bytesAt(this.#bytesOf(this.buffers[at]!), this.#capacities, n) };
+      const bytes = bytesAt({ unit, shape, strides, more: unit }, this.#capacities, n);
+      check(unit === place.unit && first >= place.begin && first + bytes <= place.end, 'the place of an output');
+    }
   }
 
   checkScalar(local: number, dtype: DType): void {
+    if (local < 0) {
+      check(-1 - local < this.#capacities.length && dtype === 'int32', 'a size');
+      return;
+    }
     const node = this.cone.nodes[local];
-    check(local < this.cone.count && node?.op === 'scalar' && node.storage === null, 'a scalar');
+    const isBound = node?.op === 'scalar' || (node?.op === 'constant' && this.#sized?.isBound(local) === true);
+    check(local < this.cone.count && isBound && node.storage === null, 'a scalar');
     check(isLong(node.dtype) === isLong(dtype), 'the dtype of a scalar');
   }
 }
 
-/** The plan of a cone, whose kernels the cache holds from now on. Throws Damaged for bytes that are none. */
-export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions): Plan {
+/** What a plan for one size has in the place of sizes. */
+const oneSize = { capacities: [], low: [], high: [] } as const;
+
+/**
+ * The plan of a cone, or of a class of its sizes, whose kernels the cache holds from now on. Throws Damaged for bytes that are none.
+ */
+export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions, sized: SizedCone | null): Plan {
   const from = new ByteReader(bytes);
   const { kernels } = options;
   const entries: KernelEntry[] = [];
+  const { capacities } = sized?.size ?? oneSize;
   let taken = false;
   try {
+    const sizes = from.ints();
+    check(sizes.length === capacities.length && sizes.every((x, i) => x === capacities[i]), 'the sizes of a plan');
     from.list(() => {
       const kernel = from.bytes();
       entries.push(kernels.findOr(`kept ${latin1.decode(kernel)}`, () => readKernel(kernel)));
@@ -220,25 +296,31 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions): P
           const at = from.uint();
           const [unit, offset, size] = [from.uint(), from.int(), from.uint()];
           const kind = at % 2 === 1 ? 'leaf' : 'taken';
-          return { kind, at: Math.floor(at / 2), unit, offset, bytes: size, bytesAt: null };
+          return { kind, at: Math.floor(at / 2), unit, offset, bytes: size, sized: null };
         });
-        return { bindings: places, scalars: from.uints() };
+        return { bindings: places, scalars: from.ints() };
       }),
     );
-    const buffers = from.list((): BufferPlan => ({ ...block(from.uint()), donor: from.int(), bytesAt: null }));
+    const buffers = from.list((): BufferPlan => {
+      const [own, donor, unit, shape] = [from.uint(), from.int(), from.uint(), from.ints()];
+      return { ...block(own), donor, sized: unit === 0 ? null : { unit, shape, strides: null, more: 0 } };
+    });
     const blocks = from.list(() => block(from.uint()));
     const outputs = from.list((): OutputPlan => {
       const at = from.uint();
       return { leaf: at % 2 === 1, at: Math.floor(at / 2), view: { strides: from.ints(), offset: from.int() } };
     });
     check(from.done && outputs.length === cone.outputs.length, 'the end of a plan');
-    const places = new Places(cone, options, buffers, blocks);
+    const places = new Places(cone, sized, options, buffers, blocks);
     for (const [i, output] of outputs.entries()) places.checkOutput(output, cone.outputs.data[i]!);
     for (const [u, entry] of used.entries()) {
       for (const [i, { params, scalars }] of slotsOfKernel(entry).entries()) {
         const { bindings, scalars: locals } = bound[u]![i]!;
         check(params.length === bindings.length && scalars.length === locals.length, 'the slots of a kernel');
-        for (const [slot, b] of bindings.entries()) places.checkBinding(b, params[slot]!);
+        for (const [slot, b] of bindings.entries()) {
+          bindings[slot] = { ...b, sized: places.sizedOf(b) };
+          places.checkBinding(bindings[slot], params[slot]!);
+        }
         for (const [slot, local] of locals.entries()) places.checkScalar(local, scalars[slot]!);
       }
     }
@@ -247,7 +329,7 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions): P
     const dispatches = used.flatMap(({ compiled }, u) =>
       compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
     );
-    return { dispatches, buffers, outputs, blocks, kernels: used, sizes: [] };
+    return { dispatches, buffers, outputs, blocks, kernels: used, sizes };
   } finally {
     // Kernels of a plan that is refused are forgotten, but for those that others have.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));

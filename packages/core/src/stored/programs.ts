@@ -17,6 +17,7 @@ import type {
 } from '../ir/ir.ts';
 import type { MatrixTile } from '../ir/matrix.ts';
 import { binaryOps, highOf, type Known, lowOf, newMark, sourcesFirst, ternaryOps, unaryOps } from '../ir/node.ts';
+import { isCount } from '../ir/groups.ts';
 import { programOf } from '../ir/program.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -74,7 +75,7 @@ const tiles = ['m16n8k8', 'm16n8k16'] as const satisfies readonly MatrixTile[];
 const factors = ['a', 'b'] as const;
 const shared = ['sum', 'prod', 'max', 'min'] as const;
 
-/** In the place of an operation: a node in the body that was written before it, and that there are no more. */
+/** In the place of an operation: a node of the list that was written before it, and that there are no more. */
 const again = 254;
 const end = 255;
 
@@ -82,7 +83,7 @@ const end = 255;
 const mostLanes = 1024;
 
 /** Beside the number of a dtype, in one byte. */
-const inBody = 16;
+const inList = 16;
 const bounded = 32;
 
 /** True for dtypes whose constants are bigints. */
@@ -198,10 +199,9 @@ function readConstant(from: ByteReader, dtype: DType): number | bigint {
 
 const sourcesOf = (n: KNode): readonly KNode[] => n.src;
 
-/** Writes a program. Throws Damaged for one that cannot be read again: of a loop nest's operations, or bound to sizes. */
+/** Writes a program. Throws Damaged for one that cannot be read again: of a loop nest's operations. */
 export function writeProgram(out: ByteWriter, program: Program): void {
   const { name, params, scalars, grid, group, groups, body, cost, transforms, product } = program;
-  check(groups === undefined, 'a program for several sizes');
   out.text(name);
   for (const size of [...grid, ...group]) out.uint(size);
   out.uint(scalars.length);
@@ -226,7 +226,9 @@ export function writeProgram(out: ByteWriter, program: Program): void {
   const writer = new NodeWriter(out);
   out.uint(params.length);
   for (const n of params) writer.write(n as KNode);
-  for (const n of body) writer.writeInBody(n);
+  for (const n of body) writer.writeIn(n);
+  out.byte(end);
+  if (groups !== undefined) writer.writeIn(groups);
   out.byte(end);
 }
 
@@ -248,12 +250,13 @@ class NodeWriter {
     return this.#count - ((n as Known).mark - this.#before - 1);
   }
 
-  writeInBody(n: KNode): void {
+  /** The node as the next of a list, where it may have been written before. */
+  writeIn(n: KNode): void {
     for (const s of n.src) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
     if (this.#isKnown(n)) {
       this.#out.byte(again);
       this.#out.uint(this.#back(n));
-    } else this.write(n, inBody);
+    } else this.write(n, inList);
   }
 
   write(n: KNode, place = 0): void {
@@ -291,17 +294,9 @@ export function readProgram(from: ByteReader): Program {
   const product = readProduct(from);
   const paramCount = from.count();
   const nodes: KNode[] = [];
-  const body: ProgramNode[] = [];
-  for (let code = from.byte(); code !== end; code = from.byte()) {
-    if (code === again) body.push(nodeBefore(nodes, from) as ProgramNode);
-    else {
-      const op = ops[code];
-      const what = from.byte();
-      const n = readNode(from, op, what, nodes);
-      nodes.push(n);
-      if ((what & inBody) !== 0) body.push(n as ProgramNode);
-    }
-  }
+  const body = readList(from, nodes) as ProgramNode[];
+  const [groups, ...others] = readList(from, nodes);
+  check(others.length === 0 && (groups === undefined || isCount(groups)), 'a number of groups');
   check(paramCount <= nodes.length, 'parameters');
   const params = nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[];
   check(
@@ -313,6 +308,7 @@ export function readProgram(from: ByteReader): Program {
     ...fields,
     ...(transforms === undefined ? {} : { transforms }),
     ...(product === null ? {} : { product }),
+    ...(groups === undefined ? {} : { groups }),
   });
   try {
     verifyProgram(program);
@@ -320,6 +316,22 @@ export function readProgram(from: ByteReader): Program {
     throw new Damaged((error as Error).message.split('\n')[0]);
   }
   return program;
+}
+
+/** Nodes that are written one after another; those that they are made of are added to `nodes` too. */
+function readList(from: ByteReader, nodes: KNode[]): KNode[] {
+  const list: KNode[] = [];
+  for (let code = from.byte(); code !== end; code = from.byte()) {
+    if (code === again) list.push(nodeBefore(nodes, from));
+    else {
+      const op = ops[code];
+      const what = from.byte();
+      const n = readNode(from, op, what, nodes);
+      nodes.push(n);
+      if ((what & inList) !== 0) list.push(n);
+    }
+  }
+  return list;
 }
 
 function nodeBefore(nodes: readonly KNode[], from: ByteReader): KNode {

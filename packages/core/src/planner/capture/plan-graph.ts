@@ -65,7 +65,7 @@ export interface PlanSize {
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
   /** Bytes of a node in memory at sizes, those before `start` left out; null where they do not depend on them. */
-  bytesAt(node: PlanNode, elementBytes: number, start: number): ((sizes: readonly number[]) => number) | null;
+  bytesOf(node: PlanNode, elementBytes: number, start: number): SizedBytes | null;
   /**
    * Where in memory an element is of a node that is held or handed out: as long as the size that is bound, and so are its strides. Null where
    * they do not depend on that.
@@ -79,9 +79,22 @@ export interface PlanSize {
   forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }
 
+/**
+ * Bytes that depend on sizes: `unit` for each element of a shape, or for each from the first to the last that is behind it by strides, and
+ * `more`. Numbers are those at capacity.
+ */
+export interface SizedBytes {
+  readonly unit: number;
+  readonly shape: Shape;
+  readonly strides: readonly number[] | null;
+  readonly more: number;
+}
+
 /** A cone at the capacity of a class of sizes (planner/families/). */
 export interface SizedCone {
   readonly size: PlanSize;
+  /** All that a plan follows from, as a key: that of the cone at capacity, and what the sizes are. */
+  key(): Int32Array;
   shapeOf(local: number): Shape;
   stridesOf(local: number, strides: readonly number[]): readonly number[];
   attrOf(local: number): unknown;

@@ -8,9 +8,16 @@ import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { groupsAt } from '../../ir/groups.ts';
 import type { KNode } from '../../ir/ir.ts';
-import { type PlanGraph, type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
+import {
+  type PlanGraph,
+  type PlanNode,
+  type PlanSize,
+  type SizedBytes,
+  sizeFactor,
+  SizesRefused,
+} from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
-import { block, type BufferPlan, type Plan } from '../plan.ts';
+import { block, type Plan } from '../plan.ts';
 
 /** A number of a plan with other sizes in it. */
 function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
@@ -46,8 +53,8 @@ export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number):
 
 /** The plan of a class of sizes, bound to some of them. `isThreads`: groups are of several threads, and as many as the sizes ask for. */
 export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean): Plan {
-  const fit = <T extends { readonly bytes: number; readonly bytesAt: BufferPlan['bytesAt'] }>(x: T): T =>
-    x.bytesAt === null ? x : { ...x, bytes: x.bytesAt(sizes) };
+  const fit = <T extends { readonly bytes: number; readonly sized: SizedBytes | null }>(x: T): T =>
+    x.sized === null ? x : { ...x, bytes: bytesAt(x.sized, plan.sizes, sizes) };
   const hasSize = (x: number): boolean => x !== 0 && plan.sizes.some((capacity) => x % capacity === 0);
   return {
     ...plan,
@@ -66,23 +73,27 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
   };
 }
 
-/** `PlanSize.bytesAt`. */
-export function bytesAt(
-  size: PlanSize,
-  node: PlanNode,
-  bytes: number,
-  start: number,
-): ((n: readonly number[]) => number) | null {
-  const { capacities } = size;
+/** `PlanSize.bytesOf`. */
+export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: number): SizedBytes | null {
   const { shape, leaf } = node;
   if ([...shape, ...(leaf?.strides ?? [])].every((x) => sizeFactor(size, x) === 0)) return null;
-  const at = (x: number, n: readonly number[]): number => atSizes(x, capacities, n);
-  if (leaf === null) return (n) => shape.reduce((all, extent) => all * at(extent, n), bytes) - start;
+  if (leaf === null) return { unit, shape, strides: null, more: 0 - start };
   const { span, strides } = leaf;
-  const reach = (n: readonly number[]): number =>
-    shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!, n)) * (at(extent, n) - 1), 0);
-  const aligned = span - reach(capacities);
-  return (n) => (aligned + reach(n)) * bytes - start;
+  const { capacities } = size;
+  const reach = bytesAt({ unit: 1, shape, strides, more: 0 }, capacities, capacities);
+  return { unit, shape, strides, more: (span - reach) * unit - start };
+}
+
+/** How many bytes they are at sizes. */
+export function bytesAt(
+  { unit, shape, strides, more }: SizedBytes,
+  capacities: readonly number[],
+  sizes: readonly number[],
+): number {
+  const at = (x: number): number => atSizes(x, capacities, sizes);
+  if (strides === null) return shape.reduce((all, extent) => all * at(extent), unit) + more;
+  const reach = shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!)) * (at(extent) - 1), 0);
+  return reach * unit + more;
 }
 
 /** `PlanSize.placeIn`. */

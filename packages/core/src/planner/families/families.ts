@@ -18,8 +18,8 @@ import { showShape } from '../../shape/errors.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
-import { makePlan, type Plan, type PlanOptions } from '../plan.ts';
-import { bound, bytesAt, factorOf, forPrograms, numberOf, placeIn, positionOf, sized } from './bound.ts';
+import type { Plan, PlanOptions } from '../plan.ts';
+import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes } from './bound.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizeSpan, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
@@ -59,8 +59,6 @@ export class PlanFamilies {
   #count = 0;
   /** Plans bound to a size. */
   binds = 0;
-  /** Plans made for classes of sizes. */
-  made = 0;
   readonly #hints = new PlanHints();
   readonly #guesses: Guesses | undefined;
   /** Shapes of the data of forms in which an axis has one element, those met last. An axis of one element broadcasts: with two it is another form. */
@@ -168,9 +166,7 @@ export class PlanFamilies {
     try {
       const sized = sizedCone(sizes, classes, cone);
       if (sized === null) return null;
-      const plan = makePlan(cone, options, sized);
-      this.made++;
-      return plan;
+      return options.makePlan(cone, options, sized);
     } catch (error) {
       // A kernel that the engine does not compile for the greatest size of a class may be one that it does for less.
       if (error instanceof SizesRefused || error instanceof CompileError) return null;
@@ -435,7 +431,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     factorOf: (n) => factorOf(capacities, n),
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
-    bytesAt: (node, elementBytes, start) => bytesAt(size, node, elementBytes, start),
+    bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),
     placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
     numberOf: (e, extent, position) => numberOf(e, size, extent, position),
     positionOf: (e, extent, number) => positionOf(e, size, extent, number),
@@ -443,11 +439,29 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
   };
   return {
     size,
+    key: () => keyAt(sizes, values, size, cone),
     stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
     shapeOf,
     attrOf,
     isBound: (i) => sizes.bound.has(i),
   };
+}
+
+/** `SizedCone.key`. Shapes that are not in a cone's key follow from it; values of constants that are bound do not matter. */
+function keyAt(
+  { holes, factors, of, less, bound }: Sizes,
+  values: readonly number[],
+  { capacities, low, high, stretches }: PlanSize,
+  { key: { data, length } }: Cone,
+): Int32Array {
+  const key = Array.from(data.subarray(0, length));
+  for (const [i, at] of holes.entries()) key[at] = factors[i]! > 0 ? factors[i]! * values[of[i]!]! - less[i]! : 0;
+  const list = (numbers: Iterable<number>): number[] => {
+    const all = [...numbers];
+    return [all.length, ...all];
+  };
+  const long = [...stretches].flatMap(([extent, parts]) => [extent, ...list(parts)]);
+  return Int32Array.from([...key, ...list(capacities), ...list(low), ...list(high), ...list(bound), ...list(long)]);
 }
 
 /** True if elements follow from others alike for every size. */

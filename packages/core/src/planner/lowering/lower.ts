@@ -188,7 +188,7 @@ class Slots {
     let param = this.#known.get(node);
     if (param === undefined) {
       const { leaf, size, forced } = node;
-      const isBound = (leaf !== null || forced) && this.#size !== null && this.#size.bytesAt(node, 1, 0) !== null;
+      const isBound = (leaf !== null || forced) && this.#size !== null && this.#size.bytesOf(node, 1, 0) !== null;
       param = this.#e.param(this.params.length, node.dtype, access, leaf?.span ?? size, isBound ? 1 : undefined);
       this.#known.set(node, param);
       this.params.push(param);

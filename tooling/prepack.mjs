@@ -1,0 +1,16 @@
+/**
+ * Runs in a package's folder before it is packed or published: joins its modules for Node. Ends that unless pnpm does it, since only pnpm
+ * puts versions in the place of `workspace:` ranges and takes `exports` from `publishConfig`.
+ */
+const agent = process.env.npm_config_user_agent ?? '';
+if (agent.startsWith('pnpm/')) {
+  const { joinModules } = await import('./join.mjs');
+  await joinModules(process.cwd());
+} else {
+  const name = process.env.npm_package_name ?? 'this package';
+  process.stderr.write(
+    `[publish] ${name} would be packed by ${agent.split(' ')[0] || 'an unknown program'}, with "workspace:" ranges that nobody can install; ` +
+      'use `pnpm publish` (or `pnpm pack`)\n',
+  );
+  process.exitCode = 1;
+}
