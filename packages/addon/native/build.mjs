@@ -53,8 +53,13 @@ function flags(platform, sanitize) {
 
 /** On Windows, what finds the functions of Node-API (host.cc), and the list of their names for it. */
 function hostSources(folder) {
-  const names = readFileSync(join(folderOf('node-api-headers'), 'def/node_api.def'), 'utf8').match(/^(napi|node_api)_\w+$/gm);
-  writeFileSync(join(folder, 'node-api-names.h'), `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`);
+  const names = readFileSync(join(folderOf('node-api-headers'), 'def/node_api.def'), 'utf8').match(
+    /^(napi|node_api)_\w+$/gm,
+  );
+  writeFileSync(
+    join(folder, 'node-api-names.h'),
+    `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`,
+  );
   return ['-I', folder, join(shared, 'host.cc')];
 }
 

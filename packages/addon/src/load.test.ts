@@ -27,7 +27,9 @@ describe('without a binary', () => {
   });
 
   it('Linux without glibc is told of it', () => {
-    expect(on('linux', 'x64')).toMatch(/^there is no binary for Linux without glibc, as Alpine is \(musl\): take a system/);
+    expect(on('linux', 'x64')).toMatch(
+      /^there is no binary for Linux without glibc, as Alpine is \(musl\): take a system/,
+    );
     expect(on('linux', 'x64', undefined, { glibc: false })).toMatch(/^its native part for linux-x64 is not there/);
   });
 

@@ -45,11 +45,7 @@ export function adviceFor({ node, machine, packages, backends, trouble }: Omit<R
       : '';
     said.push(`To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu${others}`);
   }
-  if (
-    there.has('@polygrad/core') &&
-    !there.has('@polygrad/backend-native') &&
-    withMachineCode.test(machine.platform)
-  ) {
+  if (there.has('@polygrad/core') && !there.has('@polygrad/backend-native') && withMachineCode.test(machine.platform)) {
     said.push('To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native');
   }
   const devices = backends.filter(({ installed }) => installed).length;
