@@ -91,6 +91,23 @@ case('PixelUnshuffle', nn.PixelUnshuffle(2), [1, 2, 4, 6])
 case('Unfold', nn.Unfold((2, 3), padding=1, stride=2), [1, 2, 4, 5])
 case('Fold', nn.Fold((4, 5), (2, 3), stride=(2, 1)), [1, 12, 6])
 case('ZeroPad2d', nn.ZeroPad2d((1, 2, 0, 1)), [1, 2, 3, 3])
+case('Linear', nn.Linear(3, 4), [2, 5, 3])
+case('Embedding', nn.Embedding(5, 3), ints([0, 2, 2], [4, 1, 0]))
+case('Conv2d', nn.Conv2d(4, 6, (3, 2), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2), [2, 4, 6, 5])
+case('ConvTranspose2d', nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2), [2, 4, 3, 4])
+case('BatchNorm2d', nn.BatchNorm2d(3), [2, 3, 4, 2])
+case('LayerNorm', nn.LayerNorm((3, 4)), [2, 3, 4])
+case('AvgPool2d', nn.AvgPool2d(3, 2, 1), [2, 2, 7, 6])
+case('GlobalAvgPool2d', nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()), [2, 3, 4, 5])
+case('Flatten', nn.Flatten(), [2, 3, 4])
+case('Unflatten', nn.Unflatten(1, (3, 2)), [2, 6, 2])
+case('Identity', nn.Identity(), [2, 3])
+circular = lambda *widths: lambda m, x: nn.functional.pad(x, widths, mode='circular')
+case('CircularPad1d', nn.Identity(), [1, 2, 4], call=circular(2, 1))
+case('CircularPad2d', nn.Identity(), [1, 2, 3, 4], call=circular(2, 1, 0, 1))
+case('CircularPad3d', nn.Identity(), [1, 1, 2, 3, 3], call=circular(1, 1, 0, 1, 1, 0))
+case('ZeroPad1d', nn.ConstantPad1d((1, 2), 0), [1, 2, 3])
+case('ZeroPad3d', nn.ConstantPad3d((1, 0, 0, 1, 2, 0), 0), [1, 1, 2, 2, 3])
 case('ConstantPad1d', nn.ConstantPad1d((1, 2), 0.5), [1, 2, 3])
 case('ConstantPad2d', nn.ConstantPad2d((1, -1, 0, 2), 0.5), [2, 3, 3])
 case('ConstantPad3d', nn.ConstantPad3d((1, 0, 0, 1, 2, 0), 0.5), [1, 1, 2, 2, 3])
@@ -104,9 +121,13 @@ for name, layer in (
     ('CELU', nn.CELU(0.7)), ('GLU', nn.GLU(1)), ('HardSigmoid', nn.Hardsigmoid()), ('HardTanh', nn.Hardtanh(-0.3, 0.5)), ('LogSigmoid', nn.LogSigmoid()),
     ('Softmax2d', nn.Softmax2d()), ('Softmin', nn.Softmin(2)), ('Softplus', nn.Softplus(3)), ('Softsign', nn.Softsign()), ('PReLU', nn.PReLU()),
     ('PReLU of channels', nn.PReLU(4)), ('RReLU in evaluation', nn.RReLU(0.1, 0.5).eval()), ('HardShrink', nn.Hardshrink(0.3)), ('SoftShrink', nn.Softshrink(0.3)),
-    ('TanhShrink', nn.Tanhshrink()), ('Threshold', nn.Threshold(0.15, -2)),
+    ('TanhShrink', nn.Tanhshrink()), ('Threshold', nn.Threshold(0.15, -2)), ('ELU', nn.ELU(0.7)), ('GELU', nn.GELU()), ('GELU by tanh', nn.GELU('tanh')),
+    ('HardSwish', nn.Hardswish()), ('LeakyReLU', nn.LeakyReLU(0.2)), ('LogSoftmax', nn.LogSoftmax(1)), ('Mish', nn.Mish()), ('ReLU', nn.ReLU()),
+    ('ReLU6', nn.ReLU6()), ('SELU', nn.SELU()), ('Sigmoid', nn.Sigmoid()), ('SiLU', nn.SiLU()), ('Softmax', nn.Softmax(1)), ('Tanh', nn.Tanh()),
 ):
     case(name, layer, [2, 4, 3, 1])
+for name, shape in (('Dropout', [2, 3]), ('Dropout1d', [2, 3, 4]), ('Dropout2d', [2, 3, 2, 2]), ('Dropout3d', [2, 2, 2, 1, 3]), ('AlphaDropout', [2, 3]), ('FeatureAlphaDropout', [2, 3, 2, 2])):
+    case(f'{name} in evaluation', getattr(nn, name)().eval(), shape)
 case('Bilinear', nn.Bilinear(3, 2, 4), [2, 5, 3], [2, 5, 2])
 case('EmbeddingBag of means', nn.EmbeddingBag(5, 3), ints([0, 2, 2], [4, 1, 0]))
 case('EmbeddingBag of sums', nn.EmbeddingBag(5, 3, mode='sum'), ints(0, 2, 2, 4), [4], call=lambda m, i, w: m(i, ints(0, 3), w))
@@ -122,6 +143,9 @@ def lstm(m, x):
     return y, h, c
 
 
+case('LSTM', nn.LSTM(3, 2, 2, batch_first=True), [2, 4, 3], call=lstm)
+case('GRU', nn.GRU(3, 2, batch_first=True, bidirectional=True), [2, 4, 3])
+case('RNN', nn.RNN(3, 2, batch_first=True), [2, 4, 3])
 case('LSTM with a projection', nn.LSTM(2, 4, 2, batch_first=True, bidirectional=True, proj_size=3), [2, 3, 2], call=lstm)
 case('LSTM with a projection from a state', nn.LSTM(2, 4, bias=False, batch_first=True, proj_size=2), [2, 6, 2], [1, 2, 2], [1, 2, 4], call=lambda m, x, h, c: m(x, (h, c))[0])
 attention = lambda **o: nn.MultiheadAttention(4, 2, batch_first=True, **o)

@@ -45,6 +45,19 @@ def case(name, make):
 
 
 o = torch.optim
+case('SGD', lambda p: o.SGD(p, 0.1))
+case('SGD with momentum', lambda p: o.SGD(p, 0.1, momentum=0.9, weight_decay=0.1))
+case('SGD with the momentum of Nesterov', lambda p: o.SGD(p, 0.1, momentum=0.9, nesterov=True))
+case('Adam', lambda p: o.Adam(p))
+case('Adam with all options', lambda p: o.Adam(p, 0.05, betas=(0.8, 0.9), eps=1e-5, weight_decay=0.1))
+case('AdamW', lambda p: o.AdamW(p))
+case('AdamW with all options', lambda p: o.AdamW(p, 0.05, betas=(0.8, 0.9), eps=1e-5, weight_decay=0.3))
+case('RMSProp', lambda p: o.RMSprop(p))
+case('RMSProp with all options', lambda p: o.RMSprop(p, 0.05, alpha=0.9, eps=1e-5, weight_decay=0.1, momentum=0.5, centered=True))
+case('Adagrad', lambda p: o.Adagrad(p))
+case('Adagrad with all options', lambda p: o.Adagrad(p, 0.1, lr_decay=0.2, weight_decay=0.1, initial_accumulator_value=0.3, eps=1e-5))
+case('Adadelta', lambda p: o.Adadelta(p))
+case('Adadelta with all options', lambda p: o.Adadelta(p, 0.5, rho=0.8, eps=1e-5, weight_decay=0.1))
 case('SGD with dampening', lambda p: o.SGD(p, 0.1, momentum=0.9, dampening=0.3, weight_decay=0.1))
 case('SGD climbing', lambda p: o.SGD(p, 0.1, momentum=0.5, weight_decay=0.1, maximize=True))
 case('Adam climbing', lambda p: o.Adam(p, 0.05, weight_decay=0.1, maximize=True))

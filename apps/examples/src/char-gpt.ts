@@ -55,8 +55,8 @@ function batchOf(i: number): { ids: Tensor; next: Tensor } {
 
 export async function charGpt(steps = 200): Promise<Result> {
   seed(1);
-  const model = new CharGpt();
-  const optimizer = new AdamW(model.parameters(), { lr: 3e-3 });
+  using model = new CharGpt();
+  using optimizer = new AdamW(model.parameters(), { lr: 3e-3 });
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {
       const { ids, next } = batchOf(i);

@@ -45,7 +45,7 @@ function real(): Tensor {
 
 export async function dcgan(steps = 400): Promise<Result> {
   seed(8);
-  const generator = new Sequential(
+  using generator = new Sequential(
     new Linear(noise, 32 * 4 * 4),
     new Unflatten(1, [32, 4, 4]),
     new BatchNorm2d(32),
@@ -56,7 +56,7 @@ export async function dcgan(steps = 400): Promise<Result> {
     new ConvTranspose2d(16, 1, 4, { stride: 2, padding: 1 }),
     new Tanh(),
   );
-  const critic = new Sequential(
+  using critic = new Sequential(
     new Conv2d(1, 16, 4, { stride: 2, padding: 1 }),
     new LeakyReLU(0.2),
     new Conv2d(16, 32, 4, { stride: 2, padding: 1 }),
@@ -65,7 +65,8 @@ export async function dcgan(steps = 400): Promise<Result> {
     new Linear(32 * 4 * 4, 1),
   );
   const options = { lr: 1e-3, betas: [0.5, 0.999] } as const;
-  const [makes, tells] = [new Adam(generator.parameters(), options), new Adam(critic.parameters(), options)];
+  using makes = new Adam(generator.parameters(), options);
+  using tells = new Adam(critic.parameters(), options);
   /** How many pixels of what is drawn are neither clearly in nor out: few once discs are drawn. */
   const grey = (): Tensor =>
     scope(() =>
@@ -90,14 +91,15 @@ export async function dcgan(steps = 400): Promise<Result> {
     ).dispose();
     if (i % Math.ceil(steps / 20) === 0 || i === steps - 1) losses.push(await take(grey()));
   }
-  const picture = scope(() =>
-    generator
-      .forward(randn([batch, noise]))
-      .greater(0)
-      .cast('int32'),
+  using picture = scope(() =>
+    noGrad(() =>
+      generator
+        .forward(randn([batch, noise]))
+        .greater(0)
+        .cast('int32'),
+    ),
   );
   const [first] = (await picture.array()) as number[][][][];
-  picture.dispose();
   return {
     losses,
     note: `the numbers are the share of grey pixels; a picture:\n${first![0]!.map((row) => row.map((v) => ' #'[v]).join('')).join('\n')}`,

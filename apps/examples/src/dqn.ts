@@ -1,26 +1,33 @@
 /**
  * Deep Q-learning (Mnih et al., 2015): balances a pole on a cart with a network that tells how long each push will keep it standing. Steps are remembered, and
- * learned from in random order, against a copy of the network that follows slowly.
+ * learned from in random order, against a copy of the network that follows slowly. The network chooses the next push, the copy values it (van Hasselt et al.,
+ * 2016): one network that does both believes its own mistakes.
  */
-import { argMax, gather, noGrad, scope, seed, smoothL1Loss, detach, tensor, type Tensor } from '@polygrad/core';
-import { Adam, Linear, ReLU, Sequential } from '@polygrad/nn';
-import { CartPole } from './cart-pole.ts';
+import { argMax, detach, gather, noGrad, scope, seed, smoothL1Loss, tensor, type Tensor } from '@polygrad/core';
+import { RandomStream } from '@polygrad/data';
+import { Adam, Linear, linearRate, ReLU, Sequential } from '@polygrad/nn';
+import { CartPole, examine, play, report, type State } from './cart-pole.ts';
 import { type Result, step, take } from './train.ts';
 
 interface Memory {
-  readonly state: readonly number[];
+  readonly state: State;
   readonly action: number;
-  readonly next: readonly number[];
+  readonly next: State;
   readonly goesOn: number;
 }
 
-const [batch, most, discount] = [64, 200, 0.99];
+const [batch, room, discount] = [64, 20_000, 0.99];
 const network = (): Sequential =>
   new Sequential(new Linear(4, 64), new ReLU(), new Linear(64, 64), new ReLU(), new Linear(64, 2));
+/** Places and angles as numbers of about the same size. */
+const scaled = ([x, v, angle, turn]: State): number[] => [x! / 2.4, v! / 2, angle! / 0.2, turn! / 2];
 
-export async function dqn(episodes = 150): Promise<Result> {
-  seed(7);
-  const [q, target] = [network(), network()];
+export async function dqn(episodes = 150, start = 7): Promise<Result> {
+  seed(start);
+  const random = new RandomStream(start);
+  const chance = (): number => random.below(2 ** 30) / 2 ** 30;
+  using q = network();
+  using target = network();
   const follow = (share: number): void =>
     scope(() =>
       noGrad(() => {
@@ -29,56 +36,43 @@ export async function dqn(episodes = 150): Promise<Result> {
       }),
     );
   follow(1);
-  const optimizer = new Adam(q.parameters(), { lr: 5e-4 });
-  const cart = new CartPole(3);
+  const lr = linearRate(1e-3, { from: 1, to: 0.1, steps: 60 * episodes });
+  using optimizer = new Adam(q.parameters(), { lr });
   const memories: Memory[] = [];
-  let random = 1;
-  const chance = (): number => {
-    random = (Math.imul(random, 48271) >>> 0) % 0x7fffffff;
-    return random / 0x7fffffff;
-  };
+  const choose = (from: Sequential, state: State): Promise<number> =>
+    take(scope(() => noGrad(() => argMax(from.forward(tensor([scaled(state)])), 1))));
   const learn = (): void => {
-    const some = Array.from({ length: batch }, () => memories[Math.floor(chance() * memories.length)]!);
-    const column = (of: (m: Memory) => number): Tensor => tensor(some.map(of));
+    const some = Array.from({ length: batch }, () => memories[random.below(memories.length)]!);
+    const states = (of: (m: Memory) => State): Tensor => tensor(some.map((m) => scaled(of(m))));
     step(q, optimizer, () => {
-      const best = target.forward(tensor(some.map((m) => [...m.next]))).max(1);
-      const wanted = detach(
-        column((m) => m.goesOn)
-          .mul(best)
-          .mul(discount)
-          .add(1),
-      );
+      const next = states((m) => m.next);
+      const best = gather(target.forward(next), argMax(q.forward(next), 1).reshape([-1, 1]), 1).reshape([-1]);
+      const goesOn = tensor(some.map((m) => m.goesOn));
+      // A reward of 0.1 for each step: values stay near 10.
+      const wanted = detach(best.mul(goesOn).mul(discount).add(0.1));
       const actions = tensor(
         some.map((m) => [m.action]),
         { dtype: 'int32' },
       );
-      return smoothL1Loss(gather(q.forward(tensor(some.map((m) => [...m.state]))), actions, 1).reshape([-1]), wanted);
+      return smoothL1Loss(gather(q.forward(states((m) => m.state)), actions, 1).reshape([-1]), wanted);
     }).dispose();
     follow(0.01);
   };
+  const cart = new CartPole(start);
   const lasted: number[] = [];
   for (let episode = 0; episode < episodes; episode++) {
-    let count = 0;
-    for (let state: number[] | null = cart.reset(); state !== null && count < most; count++) {
-      const at = state;
-      const explore = chance() < Math.max(0.05, 1 - episode / (0.4 * episodes));
-      const action = explore
-        ? Math.floor(chance() * 2)
-        : await take(scope(() => noGrad(() => argMax(q.forward(tensor([at])), 1))));
-      state = cart.push(action === 1);
-      memories.push({ state: at, action, next: state ?? at, goesOn: Number(state !== null) });
-      if (memories.length > 10_000) memories.shift();
-      if (memories.length >= 2 * batch) learn();
-    }
+    const explore = Math.max(0.02, 1 - episode / (0.3 * episodes));
+    const count = await play(
+      cart,
+      (state) => (chance() < explore ? random.below(2) : choose(q, state)),
+      (state, action, next) => {
+        memories.push({ state, action, next: next ?? state, goesOn: Number(next !== null) });
+        if (memories.length > room) memories.shift();
+        if (memories.length >= 4 * batch) learn();
+      },
+    );
     lasted.push(count);
   }
-  const average = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0) / list.length;
-  const tenth = Math.ceil(episodes / 10);
-  const parts = Array.from({ length: Math.ceil(episodes / tenth) }, (_, i) =>
-    average(lasted.slice(i * tenth, (i + 1) * tenth)),
-  );
-  return {
-    losses: parts.map((n) => -n),
-    note: `the pole stood ${parts.at(-1)!.toFixed(0)} steps at last, ${parts[0]!.toFixed(0)} at first (at most ${most})`,
-  };
+  const last = await examine((state) => choose(target, state), 10);
+  return report(lasted, last);
 }

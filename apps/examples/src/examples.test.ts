@@ -1,6 +1,6 @@
-/** Each program learns: a few steps of it lower its loss. */
+/** Each program learns: a few steps of it lower its loss. And it gives back what it took. */
 import '@polygrad/backend-cpu';
-import { setEngine } from '@polygrad/core';
+import { flush, memory, setEngine } from '@polygrad/core';
 import { beforeAll, expect, it } from 'vitest';
 import { programs } from './programs.ts';
 
@@ -14,6 +14,7 @@ const few: Readonly<Record<string, readonly [steps: number, part: number]>> = {
   dcgan: [60, 0.95],
   dqn: [6, 1000],
   'lstm-lengths': [120, 0.9],
+  'neural-style': [40, 0.5],
   pinn: [150, 0.3],
   reinforce: [30, 1000],
   resnet: [5, 1],
@@ -28,7 +29,11 @@ it('all programs are tried', () => {
 
 it.each(Object.entries(programs))('%s', async (name, program) => {
   const [steps, part] = few[name]!;
+  const before = memory();
   const { losses, note } = await program(steps);
+  flush();
+  const { numTensors, numBuffers } = memory();
+  expect({ numTensors, numBuffers }).toEqual({ numTensors: before.numTensors, numBuffers: before.numBuffers });
   expect(losses.every(Number.isFinite)).toBe(true);
   expect(note).not.toContain('NaN');
   const last = Math.min(...losses.slice(-3));

@@ -2,7 +2,7 @@
  * An LSTM on sequences of many lengths: were there more ones than zeros? Batches are of one length each, from 3 to 40. Lengths share plans, so that new ones
  * cost little.
  */
-import { crossEntropy, noGrad, seed, select, tensor, type Tensor } from '@polygrad/core';
+import { crossEntropy, noGrad, scope, seed, select, tensor, type Tensor } from '@polygrad/core';
 import { accuracy, Adam, Linear, LSTM, Module } from '@polygrad/nn';
 import { type Result, step, take, train } from './train.ts';
 
@@ -34,8 +34,8 @@ class Counter extends Module {
 
 export async function lstmLengths(steps = 400): Promise<Result> {
   seed(4);
-  const model = new Counter();
-  const optimizer = new Adam(model.parameters(), { lr: 5e-3 });
+  using model = new Counter();
+  using optimizer = new Adam(model.parameters(), { lr: 5e-3 });
   const lengths = new Set<number>();
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {
@@ -46,8 +46,13 @@ export async function lstmLengths(steps = 400): Promise<Result> {
   );
   let right = 0;
   for (let i = 0; i < 10; i++) {
-    const { x, y } = batchOf(100_000 + i);
-    right += (await take(noGrad(() => accuracy(model.forward(x), y).mean()))) / 10;
+    const share = scope(() =>
+      noGrad(() => {
+        const { x, y } = batchOf(100_000 + i);
+        return accuracy(model.forward(x), y).mean();
+      }),
+    );
+    right += (await take(share)) / 10;
   }
   return { losses, note: `${lengths.size} lengths; right about new sequences: ${(100 * right).toFixed(1)} %` };
 }

@@ -3,6 +3,7 @@ import { charGpt } from './char-gpt.ts';
 import { dcgan } from './dcgan.ts';
 import { dqn } from './dqn.ts';
 import { lstmLengths } from './lstm-lengths.ts';
+import { neuralStyle } from './neural-style.ts';
 import { pinn } from './pinn.ts';
 import { reinforce } from './reinforce.ts';
 import { resnet } from './resnet.ts';
@@ -16,6 +17,7 @@ export const programs: Readonly<Record<string, (steps?: number) => Promise<Resul
   dcgan,
   dqn,
   'lstm-lengths': lstmLengths,
+  'neural-style': neuralStyle,
   pinn,
   reinforce,
   resnet,

@@ -68,8 +68,8 @@ function batchOf(i: number): { x: Tensor; y: Tensor } {
 
 export async function resnet(steps = 60, width = 16): Promise<Result> {
   seed(10);
-  const model = resnet18(width);
-  const optimizer = new SGD(model.parameters(), { lr: 0.05, momentum: 0.9, weightDecay: 5e-4 });
+  using model = resnet18(width);
+  using optimizer = new SGD(model.parameters(), { lr: 0.05, momentum: 0.9, weightDecay: 5e-4 });
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {
       const { x, y } = batchOf(i);

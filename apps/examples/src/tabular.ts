@@ -3,17 +3,14 @@
  * numbers and fills the gaps; words become one column each.
  */
 import { mseLoss, noGrad, scope, seed, tensor, type Tensor } from '@polygrad/core';
-import { type DataFrame, fitFeatures, parseCsv } from '@polygrad/data';
+import { type DataFrame, fitFeatures, parseCsv, RandomStream } from '@polygrad/data';
 import { AdamW, Dropout, Linear, ReLU, Sequential } from '@polygrad/nn';
 import { type Result, step, take, train } from './train.ts';
 
 /** A table as one would find it: made up, with a price that follows from the rest, and noise. */
 export function houses(rows: number): string {
-  let state = 9;
-  const random = (): number => {
-    state = (Math.imul(state, 48271) >>> 0) % 0x7fffffff;
-    return state / 0x7fffffff;
-  };
+  const stream = new RandomStream(9);
+  const random = (): number => stream.next() / 2 ** 32;
   const places = { centre: 2.2, suburb: 1.3, village: 0.8 };
   const lines = Array.from({ length: rows }, () => {
     const [area, rooms, year] = [40 + 160 * random(), 1 + Math.floor(6 * random()), 1900 + Math.floor(120 * random())];
@@ -39,7 +36,7 @@ export async function tabular(steps = 600): Promise<Result> {
         .div(100),
     };
   };
-  const model = new Sequential(
+  using model = new Sequential(
     new Linear(features.width, 64),
     new ReLU(),
     new Dropout(0.05),
@@ -47,7 +44,7 @@ export async function tabular(steps = 600): Promise<Result> {
     new ReLU(),
     new Linear(64, 1),
   );
-  const optimizer = new AdamW(model.parameters(), { lr: 3e-3 });
+  using optimizer = new AdamW(model.parameters(), { lr: 3e-3 });
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {
       const { x, y } = table(seen.take(Array.from({ length: 100 }, (_, k) => (i * 100 + k * 7) % seen.rows)));

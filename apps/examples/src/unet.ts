@@ -1,5 +1,14 @@
 /** A U-Net (Ronneberger, Fischer and Brox, 2015): finds discs in noise, pixel by pixel. */
-import { binaryCrossEntropyWithLogits, concat, maxPool2d, noGrad, seed, tensor, type Tensor } from '@polygrad/core';
+import {
+  binaryCrossEntropyWithLogits,
+  concat,
+  maxPool2d,
+  noGrad,
+  scope,
+  seed,
+  tensor,
+  type Tensor,
+} from '@polygrad/core';
 import { Adam, Conv2d, ConvTranspose2d, Module, ReLU, Sequential } from '@polygrad/nn';
 import { type Result, step, take, train } from './train.ts';
 
@@ -54,19 +63,21 @@ class UNet extends Module {
 
 export async function unet(steps = 120): Promise<Result> {
   seed(6);
-  const model = new UNet();
-  const optimizer = new Adam(model.parameters(), { lr: 3e-3 });
+  using model = new UNet();
+  using optimizer = new Adam(model.parameters(), { lr: 3e-3 });
   const losses = await train(steps, (i) =>
     step(model, optimizer, () => {
       const { x, mask } = batchOf(i);
       return binaryCrossEntropyWithLogits(model.forward(x), mask);
     }),
   );
-  const { x, mask } = batchOf(10_000);
-  const overlap = noGrad(() => {
-    const found = model.forward(x).greater(0).cast('float32');
-    const both = found.mul(mask).sum();
-    return both.div(found.add(mask).sum().sub(both));
-  });
+  const overlap = scope(() =>
+    noGrad(() => {
+      const { x, mask } = batchOf(10_000);
+      const found = model.forward(x).greater(0).cast('float32');
+      const both = found.mul(mask).sum();
+      return both.div(found.add(mask).sum().sub(both));
+    }),
+  );
   return { losses, note: `intersection over union on new pictures: ${(await take(overlap)).toFixed(3)}` };
 }

@@ -1,5 +1,15 @@
 /** A variational autoencoder (Kingma and Welling, 2013) of small pictures: a disc that lies anywhere becomes two numbers, and two numbers a disc. */
-import { binaryCrossEntropyWithLogits, exp, randn, seed, split, tensor, type Tensor } from '@polygrad/core';
+import {
+  binaryCrossEntropyWithLogits,
+  exp,
+  noGrad,
+  randn,
+  scope,
+  seed,
+  split,
+  tensor,
+  type Tensor,
+} from '@polygrad/core';
 import { Adam, Linear, Module, ReLU, Sequential } from '@polygrad/nn';
 import { type Result, step, train } from './train.ts';
 
@@ -37,17 +47,20 @@ class Vae extends Module {
 
 export async function vae(steps = 1500): Promise<Result> {
   seed(2);
-  const model = new Vae();
-  const optimizer = new Adam(model.parameters(), { lr: 2e-3 });
+  using model = new Vae();
+  using optimizer = new Adam(model.parameters(), { lr: 2e-3 });
   const losses = await train(steps, (i) => step(model, optimizer, () => model.loss(pictures(i))));
-  const drawn = await model
-    .forward(randn([1, latent]))
-    .greater(0)
-    .cast('int32')
-    .reshape([side, side])
-    .array();
+  using drawn = scope(() =>
+    noGrad(() =>
+      model
+        .forward(randn([1, latent]))
+        .greater(0)
+        .cast('int32')
+        .reshape([side, side]),
+    ),
+  );
   return {
     losses,
-    note: `a picture of its own:\n${(drawn as number[][]).map((row) => row.map((v) => ' #'[v]).join('')).join('\n')}`,
+    note: `a picture of its own:\n${((await drawn.array()) as number[][]).map((row) => row.map((v) => ' #'[v]).join('')).join('\n')}`,
   };
 }

@@ -198,7 +198,7 @@ async function start(
     const options = optionsOf(search, name);
     const outcome = await within(
       limit(search, name),
-      async () => engineFrom(await candidate.create!(options), name),
+      async () => engineFrom(await candidate.create!(options, { isProven: await isProven(search, candidate) }), name),
       (late) => late.dispose(),
     );
     if (outcome.kind === 'value') {
@@ -250,7 +250,7 @@ async function inspect(search: Search, name: string, source: BackendPackage | un
   const probed = await within(left, () => provider.probe());
   if (probed.kind === 'late') return rowOf(name, 'timed out', `its probe did not answer within ${timeout} ms`);
   if (probed.kind === 'error') return rowOf(name, 'failed to start', oneLine(probed.error));
-  return answered(name, probed.value, async (options) => provider.create(options), {
+  return answered(name, probed.value, async (...given) => provider.create(...given), {
     ...(name === fallback && inNode && search.processes !== null && { memoryBytes: search.processes.memoryBytes }),
   });
 }
@@ -297,9 +297,9 @@ async function inspectApart(
   let opened: Apart | null = null;
   const apart = (): Apart | null => (opened ??= processes.open({ specifier, name }));
   const close = (): void => opened?.close();
-  const create = async (options?: Options): Promise<IEngine> => {
+  const create: NonNullable<Row['create']> = async (...given) => {
     if (getBackend(name) === undefined) await load();
-    return (getBackend(name) as BackendProvider).create(options);
+    return (getBackend(name) as BackendProvider).create(...given);
   };
   if (kept === null) {
     const asked = apart();
@@ -365,6 +365,14 @@ async function proveApart(search: Search, r: Row): Promise<boolean> {
     await saveKept(search.store, r.key, r.kept);
   }
   return judgeProof(search, r, proof);
+}
+
+/** True where an engine need not test itself: it did in a process of its own, or nobody asks it to. */
+async function isProven({ options }: Search, { name, apart, kept }: Row): Promise<boolean> {
+  if (options.selfTest === false) return true;
+  if (apart === null || kept === null) return false;
+  const { optionsKey } = await import('./kept.ts');
+  return kept.proofs[optionsKey(sent(options.engineOptions?.[name]))] !== undefined;
 }
 
 /** The same for an engine of this process, before anything else is done with it. */

@@ -3,7 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { ArgumentError, type EngineComparison, memoryStore, registerBackend } from '@polygrad/core/engine';
+import {
+  ArgumentError,
+  type BackendProvider,
+  type EngineComparison,
+  memoryStore,
+  registerBackend,
+} from '@polygrad/core/engine';
+import { createReferenceEngine } from '@polygrad/testing';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Processes } from './apart.ts';
@@ -85,6 +92,23 @@ describe('a backend in a process of its own', () => {
     expect(report[0]?.device).not.toBe(`process ${process.pid}`);
     expect(loads.mock.calls).toEqual([['fine']]);
     expect(report[2]).toMatchObject({ verdict: 'failed to start', reason: 'the driver is strange' });
+  });
+
+  it('that passed its self-test there makes its engine here without one; one that was not asked there tests itself', async () => {
+    const create = vi.fn<BackendProvider['create']>(() => createReferenceEngine({ name: 'fine' }));
+    const load = async (): Promise<void> => registerBackend(fake('fine', { score: 50 }, { create }));
+    const known = [{ ...apart('fine'), load }, cpu];
+    const given = { measure: false, measureStore: memoryStore(), timeout: 120_000, log: null } as const;
+    for (const [asked, isProven] of [
+      [processes, true],
+      [processes, true],
+      [null, false],
+    ] as const) {
+      registry.clear();
+      create.mockClear();
+      expect((await detect(given, known, undefined, asked)).engine.name).toBe('fine');
+      expect(create.mock.calls).toEqual([[undefined, { isProven }]]);
+    }
   });
 
   it('that crashes, or ends its process, is a row, also in its self-test', async () => {

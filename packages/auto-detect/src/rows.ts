@@ -1,5 +1,5 @@
 /** What is known of each backend while the search goes on: one row each, from which the report is made. */
-import type { EngineComparison, IEngine, Probe } from '@polygrad/core/engine';
+import type { BackendProvider, EngineComparison, IEngine, Probe } from '@polygrad/core/engine';
 import type { BackendPackage } from './packages.ts';
 import type { Apart } from './apart.ts';
 import type { Kept } from './kept.ts';
@@ -14,7 +14,7 @@ export interface Row {
   /** What its speed depends on, if it is the processor by another way. */
   readonly processor: string | null;
   /** Makes an engine; null where it cannot be used. */
-  create: ((options?: Readonly<Record<string, unknown>>) => Promise<IEngine>) | null;
+  create: ((...given: Parameters<BackendProvider['create']>) => Promise<IEngine>) | null;
   /** Its process, the first time that one is needed; null where it is asked in this one. */
   readonly apart: (() => Apart | null) | null;
   /** Ends that process if there is one. */

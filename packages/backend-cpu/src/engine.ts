@@ -33,7 +33,7 @@ import { Heap } from '@polygrad/core/engine/shaping';
 import { argSlots, heapAt } from './memory/layout.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';
-import { processorName } from './threads/host.ts';
+import { processorName } from '#host';
 import { Workers } from './threads/workers.ts';
 import { ArgsBlock } from './memory/args.ts';
 

@@ -7,7 +7,7 @@ import * as S from './asm/simd.ts';
 import * as W from './asm/plain.ts';
 import * as T from './asm/types.ts';
 import { ByteWriter } from './asm/writer.ts';
-import { nodeModule } from './threads/host.ts';
+import { allowRelaxed } from '#host';
 
 /** What the engine holds. */
 // biome-ignore format: a list
@@ -40,11 +40,7 @@ export function detectFeatures(): Features {
     throw new UnsupportedError('cpu', `WebAssembly cannot be compiled here; ${remedy} (${(error as Error).message})`);
   }
   const probe = maddProbe();
-  let valid = WebAssembly.validate(probe);
-  if (!valid && nodeModule('node:v8') !== undefined && process.versions.v8.startsWith('11.')) {
-    nodeModule('node:v8')?.setFlagsFromString('--experimental-wasm-relaxed-simd');
-    valid = WebAssembly.validate(probe);
-  }
+  const valid = WebAssembly.validate(probe) || (allowRelaxed() && WebAssembly.validate(probe));
   found = { fusedMadd: valid && roundsOnce(probe), laneSelect: valid, memory64: hasMemory64() };
   return found;
 }

@@ -1,7 +1,7 @@
 /** What this machine offers the CPU engine, told without loading the engine. */
 import type { Probe } from '@polygrad/core/engine';
 import { detectFeatures, everyDType } from './features.ts';
-import { coreCount, processorName, whyAlone } from './threads/host.ts';
+import { coreCount, processorName, whyAlone } from '#host';
 
 /** The answer of the 'cpu' backend, sync or late. */
 export async function probeCpu(): Promise<Probe> {

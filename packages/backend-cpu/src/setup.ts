@@ -18,7 +18,7 @@ import type { EmitTarget } from './emit/target.ts';
 import { detectFeatures, everyDType, makeMemory, noMemory } from './features.ts';
 import { heapAt, lowBytes, scalarOffset } from './memory/layout.ts';
 import { type CpuEngineOptions, maxThreads } from './options.ts';
-import { coreCount, environment, whyAlone } from './threads/host.ts';
+import { coreCount, environment, whyAlone } from '#host';
 import { threadsWithin } from '#room';
 
 const pageBytes = 65536;

@@ -34,7 +34,7 @@ it.skipIf(node === null)('computes what it should', async () => {
     const { probe, passed, failed, different } = JSON.parse(stdout);
     expect(probe.reason).toMatch(/^machine code, NEON, vectors of 16 bytes, \d+ threads?$/);
     expect([failed, different]).toEqual([0, []]);
-    expect(passed).toBeGreaterThan(5);
+    expect(passed).toBeGreaterThan(2);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -7,6 +7,8 @@ import { runConformance } from '@polygrad/conformance';
 import { comparePrograms, randomProgram } from '@polygrad/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { createNativeEngine } from './create.ts';
+import { manyConstants, manyValues } from './fixtures/large-programs.ts';
+import { valueCases } from './fixtures/value-cases.ts';
 import { emulatedAddon, whyNotEmulated } from './testing/emulated.ts';
 import { TwinEngine } from './testing/twins.ts';
 
@@ -19,6 +21,24 @@ describe.skipIf(missing !== null)('arm64', () => {
     expect(engine.caps.vectorBytes).toBe(16);
     const programs = Array.from({ length: 40 }, (_, i) => randomProgram(i + 1));
     expect(await comparePrograms(engine, programs)).toEqual([]);
+    engine.dispose();
+  });
+
+  it('every operation on special values gives what the reference engine gives', async () => {
+    const engine = createNativeEngine({ threads: 1 });
+    expect((await comparePrograms(engine, [...valueCases()])).slice(0, 40)).toEqual([]);
+    engine.dispose();
+  });
+
+  it('code and frames may be larger than an instruction reaches', async () => {
+    const engine = createNativeEngine({ threads: 1 });
+    const cases = [manyConstants(20_000), manyValues(6000)];
+    // They take the ways that are meant: addresses made of two parts, for constants and for the frame.
+    for (const [i, way] of [/adr x16, \./, /add x16, sp, #0x\w+, lsl #12/].entries()) {
+      const [kernel] = engine.compile([cases[i]!.program]);
+      expect((await engine.source(kernel!)).text).toMatch(way);
+    }
+    expect((await comparePrograms(engine, cases)).map((text) => text.slice(0, 200))).toEqual([]);
     engine.dispose();
   });
 

@@ -2,6 +2,7 @@
 import { totalmem } from 'node:os';
 import type { BackendProvider, IEngine, Probe } from '@polygrad/core/engine';
 import { createNativeEngine } from './create.ts';
+import { NativeEngine } from './engine.ts';
 import type { NativeEngineOptions } from './options.ts';
 import { selfTest } from './self-test.ts';
 import { factsOf, processorName, setUp, whyNot } from './setup.ts';
@@ -29,7 +30,8 @@ async function probe(): Promise<Probe> {
 export const nativeProvider: BackendProvider = {
   name: 'native',
   probe,
-  create(options?: Readonly<Record<string, unknown>>): IEngine {
-    return createNativeEngine(options as NativeEngineOptions | undefined);
+  create(options?: Readonly<Record<string, unknown>>, known?: { readonly isProven: boolean }): IEngine {
+    const own = options as NativeEngineOptions | undefined;
+    return known?.isProven ? new NativeEngine(own) : createNativeEngine(own);
   },
 };

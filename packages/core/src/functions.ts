@@ -153,7 +153,8 @@ export {
   registerBackend,
   setEngine,
 } from './engine/registry.ts';
-export { type LostEvent, onLost, type RecoveryPolicy, setRecovery } from './engine/recovery.ts';
+export { type LostEvent, onLost, type RecoveryPolicy } from './engine/recovery.ts';
+export { setRecovery } from './runtime/policy.ts';
 export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
 export { DeviceFaultError } from './engine/device-fault.ts';
 export {

@@ -127,7 +127,10 @@ export function isPlain(value: unknown): value is object {
 export function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) {
     const name = Object.prototype.toString.call(value).slice(8, -1);
-    return name === 'Object' ? 'an object' : `a ${name}`;
+    if (name === 'Object') return 'an object';
+    return name === 'Array'
+      ? `a list of ${(value as unknown[]).length}`
+      : `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
   }
   return typeof value === 'symbol' || typeof value === 'function' ? `a ${typeof value}` : String(value).slice(0, 80);
 }

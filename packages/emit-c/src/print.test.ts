@@ -242,6 +242,20 @@ describe('bindings', () => {
     expect([four.scalarBytes, four.groupAt]).toEqual([20, 4]);
   });
 
+  it('round floats of 16 bits by their own bits', () => {
+    const source = (lanes: number): string => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const x = e.param(0, 'float32', 'readwrite', 8);
+      const small = e.unary('ROUNDED', e.cast(b.load(x, 0, lanes), 'float16'));
+      b.store(x, 0, e.cast(small, 'float32'));
+      return printWgsl(b.build({ name: 'narrow' }), { f16: true }).source;
+    };
+    expect(source(1)).toContain('f32(bitcast<vec2<f16>>(bitcast<u32>(vec2<f16>(f16(p0[0i]))) ^ zero)[0])');
+    expect(source(2)).toMatch(/vec2<f32>\(bitcast<vec2<f16>>\(bitcast<u32>\(vec2<f16>\(.*\)\) \^ zero\)\)/);
+    expect(source(4)).toMatch(/bitcast<vec4<f16>>\(bitcast<vec2<u32>>\(vec4<f16>\(.*\)\) \^ vec2<u32>\(zero\)\)/);
+  });
+
   it('have that zero for literal zeros beside products and quotients of floats in WGSL too', () => {
     const source = (dtype: 'float32' | 'int32', value: number, lanes: number): string => {
       const b = new ProgramBuilder();

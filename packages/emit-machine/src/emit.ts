@@ -1,6 +1,7 @@
 /** The emitter's entry: a program in, machine code out. Pure; knows no engine and no thread. */
 import type { Program } from '@polygrad/core/kernel';
 import { lowerProgram } from './lower/program.ts';
+import { machineOf } from './machines.ts';
 import type { MachineTarget } from './target.ts';
 import { writeCode } from './write.ts';
 
@@ -12,7 +13,7 @@ export interface MachineCode {
 }
 
 /**
- * The function of one program; see lower/program.ts for its parameters. It follows the calling convention of System V and may be placed anywhere.
+ * The function of one program; see lower/program.ts for its parameters. It follows the calling convention of System V, on arm64 that of its procedure call standard, and may be placed anywhere.
  *
  * @param listing also writes the instructions as text
  * @throws MachineCodeError for programs that are not compiled here: dtypes that are not legalized, groups of several threads, atomics
@@ -23,6 +24,6 @@ export interface MachineCode {
  * bytes.length > 0; // true
  */
 export function emitMachineCode(program: Program, target: MachineTarget, listing = false): MachineCode {
-  const { bytes, text } = writeCode(lowerProgram(program, target), listing);
+  const { bytes, text } = writeCode(lowerProgram(program, target, machineOf(target)), listing);
   return { bytes, text };
 }

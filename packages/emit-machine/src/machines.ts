@@ -1,6 +1,6 @@
 /** The machines by their names. */
 import { arm64 } from './arm64/machine.ts';
-import type { Machine } from './machine.ts';
+import type { Machine } from './form/machine.ts';
 import { type MachineTarget, refuse } from './target.ts';
 import { x64v3, x64v4 } from './x64/machine.ts';
 

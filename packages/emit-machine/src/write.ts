@@ -1,7 +1,7 @@
 /** From assigned instructions to bytes: the order of entry, items, end and faults. */
-import { assign, type Assigned } from './allocate/assign.ts';
-import type { Builder } from './builder.ts';
-import type { Label } from './code.ts';
+import { assign } from './allocate/assign.ts';
+import type { Builder } from './form/builder.ts';
+import type { Assigned, Label } from './form/code.ts';
 
 export interface WrittenCode {
   readonly bytes: Uint8Array<ArrayBuffer>;

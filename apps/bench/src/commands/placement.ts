@@ -2,11 +2,13 @@
  * What choosing engines costs: the time of each operation under the policy `automatic` against that on the CPU engine alone and on a device
  * alone, at sizes from 100 elements on, in turns in one process.
  *
- *     node apps/bench/dist/commands/placement.js [--device opencl|webgpu|native] [--most 1000000] [--rounds 15] [--here]
+ *     node apps/bench/dist/commands/placement.js [--device native|opencl|webgpu] [--most 1000000] [--rounds 40] [--budget 15000] [--threads N] [--here]
  *
- * Inputs stay between runs, and results are not read. `--here`: all thresholds are infinite, so all stays on the CPU engine. Each figure is the
- * median of the rounds' ratios; a round times all three, the first of them another one each time.
+ * Inputs stay between runs, and results are not read. `--here`: all thresholds are infinite, so all stays on the CPU engine. A round is some
+ * samples of half a millisecond of each of the three. Figures are the fewest milliseconds of a run in any sample, and those of the tenth of all samples that
+ * were fastest. What comes before is told apart: the first runs, in which is decided and data moved, with plans and kernels that are there.
  */
+import { loadavg } from 'node:os';
 import '@polygrad/backend-cpu';
 import {
   calibrate,
@@ -15,6 +17,7 @@ import {
   getBackend,
   type IEngine,
   idle,
+  type OperationFamily,
   setEngine,
   type Tensor,
 } from '@polygrad/core';
@@ -23,7 +26,15 @@ import { numbers } from './turns.ts';
 const works: Readonly<
   Record<string, (n: number) => readonly [inputs: readonly Tensor[], run: (x: readonly Tensor[]) => Tensor]>
 > = {
-  elementwise: (n) => [[numbers([n], 1), numbers([n], 2)], ([x, y]) => x!.mul(y!).add(1)],
+  elementwise: (n) => [
+    [numbers([n], 1), numbers([n], 2)],
+    ([x, y]) => {
+      const product = x!.mul(y!);
+      const sum = product.add(1);
+      product.dispose();
+      return sum;
+    },
+  ],
   reduction: (n) => [[numbers([n], 1)], ([x]) => x!.sum()],
   product: (n) => {
     const side = Math.round(Math.sqrt(n));
@@ -36,10 +47,25 @@ function argument(name: string, usual: string): string {
   return at < 0 ? usual : (process.argv[at + 1] ?? usual);
 }
 
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[sorted.length >> 1]!;
+const least = (values: readonly number[]): number => Math.min(...values);
+
+/** The tenth of all that is fastest ends here. */
+function tenth(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 10)]!;
 }
+
+const percent = (x: number): string => `${(100 * (x - 1)).toFixed(1)} %`;
+
+interface Way {
+  readonly run: () => Tensor;
+  readonly enter: () => Promise<() => void>;
+  readonly times: number[];
+}
+
+/** Milliseconds of a sample, and of the runs before the first one, about; samples of a turn. */
+const sampleMs = 0.5;
+const samples = 4;
+const startMs = 200;
 
 /** Milliseconds of a run, of so many. */
 async function timed(run: () => Tensor, times: number): Promise<number> {
@@ -53,67 +79,99 @@ async function timed(run: () => Tensor, times: number): Promise<number> {
   return (performance.now() - start) / times;
 }
 
-const name = argument('device', 'opencl');
+/** The first so many runs: where the last was done, the runs up to the first one that was done there and stayed, and their milliseconds. */
+async function started(run: () => Tensor, most: number): Promise<{ where: string; runs: number; time: number }> {
+  let where = '';
+  let [runs, time] = [0, 0];
+  const start = performance.now();
+  for (let i = 1; i <= most; i++) {
+    const y = run();
+    flush();
+    if (y.device !== where) [where, runs, time] = [y.device, i, performance.now() - start];
+    y.dispose();
+  }
+  await idle();
+  return { where, runs, time };
+}
+
+const name = argument('device', 'native');
 const most = Number(argument('most', '1000000'));
-const rounds = Number(argument('rounds', '15'));
+const rounds = Number(argument('rounds', '40'));
+const families = [
+  'elementwise',
+  'reduction',
+  'product',
+  'convolution',
+  'indexing',
+  'sort',
+  'scan',
+] satisfies OperationFamily[];
 const staysHere = process.argv.includes('--here');
 await import(`@polygrad/backend-${name}`);
-const cpu = await setEngine('cpu');
-const device: IEngine = await getBackend(name)!.create();
-const thresholds = await calibrate({ device, budget: 2000, store: null });
-if (staysHere)
-  for (const family of Object.keys(works)) thresholds.set(family as 'elementwise', Number.POSITIVE_INFINITY);
-process.stdout.write(`${name} (${device.device}): thresholds ${JSON.stringify(thresholds)}\n`);
-process.stdout.write('work         elements     cpu ms  device ms    auto ms  over the better\n');
+const threads = Number(argument('threads', '0'));
+const options = threads > 0 ? { threads } : {};
+const cpu = await setEngine('cpu', options);
+const device: IEngine = await getBackend(name)!.create(name === 'native' ? options : {});
+const thresholds = await calibrate({ device, budget: Number(argument('budget', '15000')), store: null });
+if (staysHere) for (const family of families) thresholds.set(family, Number.POSITIVE_INFINITY);
+const shown = families.map((family) => `${family} ${thresholds.get(family).toPrecision(2)}`).join(', ');
+process.stdout.write(`${name} (${device.device}), load ${loadavg()[0]!.toFixed(1)}\nthresholds: ${shown}\n`);
+process.stdout.write(
+  'work         elements     cpu ms  device ms    auto ms  where    over the better: least, tenth   start ms (runs)\n',
+);
 
 for (const [work, make] of Object.entries(works)) {
   for (let n = 100; n <= most; n *= 10) {
-    const ways: {
-      readonly run: () => Tensor;
-      readonly enter: () => Promise<() => void>;
-      readonly dispose: () => void;
-    }[] = [];
-    for (const way of ['cpu', 'device', 'auto'] as const) {
-      const context = new ExecutionContext({ policy: 'automatic', device, thresholds });
-      const enter = async (): Promise<() => void> => {
-        if (way !== 'auto') {
-          await setEngine(way === 'cpu' ? cpu : device);
-          return () => {};
-        }
-        await setEngine(cpu);
-        await context.activate();
-        return () => context.deactivate();
-      };
+    const on = (engine: IEngine) => async (): Promise<() => void> => {
+      await setEngine(engine);
+      return () => {};
+    };
+    const context = new ExecutionContext({ policy: 'automatic', device, thresholds });
+    const placed = async (): Promise<() => void> => {
+      await setEngine(cpu);
+      await context.activate();
+      return () => context.deactivate();
+    };
+    // What is on the CPU engine at first is the same data for both, lest its place in memory differ.
+    const [here, run] = make(n);
+    await setEngine(device);
+    const [there] = make(n);
+    const ways: Readonly<Record<'cpu' | 'device' | 'auto', Way>> = {
+      cpu: { run: () => run(here), enter: on(cpu), times: [] },
+      device: { run: () => run(there), enter: on(device), times: [] },
+      auto: { run: () => run(here), enter: placed, times: [] },
+    };
+    let repeats = 1;
+    for (const { run, enter } of [ways.cpu, ways.device]) {
       const leave = await enter();
-      const [inputs, run] = make(n);
-      ways.push({ run: () => run(inputs), enter, dispose: () => inputs.forEach((t) => void t.dispose()) });
+      await timed(run, 3);
+      repeats = Math.max(repeats, Math.ceil(sampleMs / (await timed(run, 20))));
       leave();
     }
-    const times: number[][] = [[], [], []];
-    let repeats = 20;
-    for (let round = -3; round < rounds; round++) {
-      for (let at = 0; at < ways.length; at++) {
-        const which = (at + round + 3) % ways.length;
-        const leave = await ways[which]!.enter();
+    const leave = await placed();
+    const start = await started(ways.auto.run, Math.max(20, Math.ceil((repeats * startMs) / sampleMs)));
+    leave();
+    const all = Object.values(ways);
+    for (let round = 0; round < rounds; round++) {
+      for (let at = 0; at < all.length; at++) {
+        const { run, enter, times } = all[(at + round) % all.length]!;
+        const leave = await enter();
         // Decisions are made anew with every activation: what is measured is what they cost from then on.
-        await timed(ways[which]!.run, 3);
-        const time = await timed(ways[which]!.run, repeats);
+        await timed(run, Math.max(3, repeats));
+        for (let i = 0; i < samples; i++) times.push(await timed(run, repeats));
         leave();
-        if (round >= 0) times[which]!.push(time);
-        else repeats = Math.max(3, Math.min(2000, Math.ceil(10 / time)));
       }
     }
-    const over = times[2]!.map((auto, i) => auto / Math.min(times[0]![i]!, times[1]![i]!));
-    const ratio = Math.min(...times[2]!) / Math.min(...times[0]!, ...times[1]!);
-    const cells = times.map((list) =>
-      Math.min(...list)
-        .toPrecision(3)
-        .padStart(10),
-    );
+    const over = (of: (values: readonly number[]) => number): string =>
+      percent(of(ways.auto.times) / Math.min(of(ways.cpu.times), of(ways.device.times)));
+    const cells = all.map(({ times }) => least(times).toPrecision(3).padStart(10));
+    const { where, runs, time } = start;
+    const before = Math.max(0, time - runs * tenth(ways.auto.times));
     process.stdout.write(
-      `${work.padEnd(12)} ${String(n).padStart(8)} ${cells.join(' ')}  best ${(100 * (ratio - 1)).toFixed(1)} %, median ${(100 * (median(over) - 1)).toFixed(1)} %\n`,
+      `${work.padEnd(12)} ${String(n).padStart(8)} ${cells.join(' ')}  ${where.padEnd(8)} ${over(least).padStart(12)} ${over(tenth).padStart(12)}   ${before.toFixed(1).padStart(10)} (${runs})\n`,
     );
-    for (const { dispose } of ways) dispose();
+    for (const t of [...here, ...there]) t.dispose();
   }
 }
+process.stdout.write(`load ${loadavg()[0]!.toFixed(1)}\n`);
 process.exit(0);

@@ -13,7 +13,7 @@
  */
 import { argsAt, chunkBits, control } from '../memory/layout.ts';
 import type { Crew } from './crew.ts';
-import { mayBlock } from './host.ts';
+import { mayBlock } from '#host';
 import { kernelError, type Shares, type Work } from './work.ts';
 
 const chunkMask = (1 << chunkBits) - 1;

@@ -1,7 +1,8 @@
 /**
- * What the engine needs from its surroundings, found at run time: Node's modules, worker threads, the number of cores.
+ * What the engine needs from its surroundings, found at run time: Node's modules, worker threads, the number of cores. In bundles for
+ * browsers `#host` is page.ts.
  *
- * Nothing is imported from Node, so that bundles for browsers stay clean; Node's modules come from `process.getBuiltinModule`.
+ * Nothing is imported from Node, so that other bundles stay clean; Node's modules come from `process.getBuiltinModule`.
  */
 
 interface NodeWorker {
@@ -41,6 +42,14 @@ export const isNode: boolean =
 /** A module of Node, or undefined elsewhere (and on Node before 20.16). */
 export function nodeModule<K extends keyof Builtins>(name: K): Builtins[K] | undefined {
   return isNode ? here.process?.getBuiltinModule?.(name) : undefined;
+}
+
+/** Turns relaxed SIMD on in Node 20, which has it behind a flag; false where it has or needs none. */
+export function allowRelaxed(): boolean {
+  const v8 = nodeModule('node:v8');
+  if (v8 === undefined || !process.versions.v8.startsWith('11.')) return false;
+  v8.setFlagsFromString('--experimental-wasm-relaxed-simd');
+  return true;
 }
 
 export function environment(name: string): string | undefined {

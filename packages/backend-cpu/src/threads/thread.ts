@@ -1,5 +1,5 @@
 /** Starting a thread of Node or of the browser. */
-import { nodeModule } from './host.ts';
+import { nodeModule } from '#host';
 
 /** A started thread. */
 export interface Thread {

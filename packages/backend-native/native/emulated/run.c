@@ -1,6 +1,6 @@
 /*
- * Runs one piece of machine code for tests, as a program of its own that an emulator of another processor runs: code and memory come from standard
- * input, what the memory holds afterwards goes to standard output. Regions end where pages end that nobody may touch.
+ * Runs pieces of machine code for tests, as a program of its own that an emulator of another processor runs: code and memory come from standard
+ * input, what the memory holds afterwards goes to standard output, until the input ends. Regions end where pages end that nobody may touch.
  *
  * Input, as uint64: bytes of the code, number of regions and the bytes of each, number of parameters and of each its region and offset, number of
  * scalars and the bits of each, groups; then the code and the regions. Output: what the code gave, and the regions.
@@ -42,23 +42,30 @@ static uint64_t number(void) {
   return value;
 }
 
+static size_t whole_bytes(size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes + page_bytes; }
+
 /* Memory that ends before a page that may not be touched. */
-static uint8_t *region(size_t bytes) {
-  size_t whole = (bytes + page_bytes - 1) / page_bytes * page_bytes;
-  uint8_t *at = mmap(NULL, whole + page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED || mprotect(at + whole, page_bytes, PROT_NONE) != 0) fail("no memory\n");
-  return at + whole - bytes;
+static uint8_t *open_region(size_t bytes) {
+  size_t whole = whole_bytes(bytes);
+  uint8_t *at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED || mprotect(at + whole - page_bytes, page_bytes, PROT_NONE) != 0) fail("no memory\n");
+  return at + whole - page_bytes - bytes;
 }
 
-int main(void) {
-  static uint8_t *regions[most_regions];
-  static size_t sizes[most_regions];
-  static uint64_t args[2 * arg_slots];
-  size_t code_bytes = number();
+static void close_region(uint8_t *at, size_t bytes) {
+  size_t whole = whole_bytes(bytes);
+  munmap(at + bytes + page_bytes - whole, whole);
+}
+
+static uint8_t *regions[most_regions];
+static size_t sizes[most_regions];
+static uint64_t args[2 * arg_slots];
+
+static void run(size_t code_bytes, uint8_t *scratch) {
   size_t count = number();
   if (count > most_regions) fail("too many regions\n");
   for (size_t i = 0; i < count; i++) sizes[i] = number();
-  for (size_t i = 0; i < count; i++) regions[i] = region(sizes[i]);
+  for (size_t i = 0; i < count; i++) regions[i] = open_region(sizes[i]);
   size_t params = number();
   for (size_t i = 0; i < params; i++) {
     uint64_t of = number();
@@ -75,12 +82,27 @@ int main(void) {
   take(bytes, code_bytes);
   for (size_t i = 0; i < count; i++) take(regions[i], sizes[i]);
   void *code = map_code(bytes, code_bytes);
-  uint8_t *scratch = map_scratch();
-  if (code == NULL || scratch == NULL) fail("no memory for code\n");
+  free(bytes);
+  if (code == NULL) fail("no memory for code\n");
   kernel_function function;
   memcpy(&function, &code, sizeof function);
   int64_t result = groups > 0 ? function(args, 0, groups, scratch) : 0;
+  unmap_code(code, code_bytes);
   give(&result, sizeof result);
-  for (size_t i = 0; i < count; i++) give(regions[i], sizes[i]);
-  return 0;
+  for (size_t i = 0; i < count; i++) {
+    give(regions[i], sizes[i]);
+    close_region(regions[i], sizes[i]);
+  }
+}
+
+int main(void) {
+  uint8_t *scratch = map_scratch();
+  if (scratch == NULL) fail("no memory\n");
+  uint64_t code_bytes;
+  for (;;) {
+    ssize_t n = read(0, &code_bytes, sizeof code_bytes);
+    if (n == 0) return 0;
+    if (n != (ssize_t)sizeof code_bytes) fail("the input is cut short\n");
+    run(code_bytes, scratch);
+  }
 }

@@ -1,11 +1,22 @@
 /**
- * The addon on a processor of arm64 that is emulated: an engine on it is the engine of users, but each dispatch runs in a process of
+ * The addon on a processor of arm64 that is emulated: an engine on it is the engine of users, but dispatches run in a process of
  * `qemu-aarch64`, on memory that ends where closed pages begin (native/emulated/run.c). For tests on other processors.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
-import { homedir } from 'node:os';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Addon } from '../addon.ts';
@@ -78,13 +89,50 @@ function regionsOf(places: readonly (readonly [offset: number, bytes: number])[]
   return regions;
 }
 
-/** Makes such an addon. Engines on it are as slow as a process for every dispatch is. */
+/** A process of the emulator that answers at once: what is asked goes through one named pipe, its answer through another. */
+class Process {
+  readonly #to: number;
+  readonly #from: number;
+
+  constructor(program: string) {
+    const folder = mkdtempSync(join(tmpdir(), 'polygrad-arm64-'));
+    const pipes = ['to', 'from'].map((name) => join(folder, name));
+    if (spawnSync('mkfifo', pipes).status !== 0) throw new Error('mkfifo failed');
+    // Code that does not end is ended by `timeout`; whoever reads then finds the end of the pipe.
+    const script = 'exec timeout 7000 "$0" "$1" <"$2" >"$3"';
+    spawn('sh', ['-c', script, emulator, program, ...pipes], { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
+    this.#to = openSync(pipes[0]!, 'w');
+    this.#from = openSync(pipes[1]!, 'r');
+    rmSync(folder, { recursive: true });
+  }
+
+  send(bytes: Uint8Array): void {
+    for (let done = 0; done < bytes.length; ) done += writeSync(this.#to, bytes, done);
+  }
+
+  receive(into: Uint8Array): void {
+    for (let done = 0; done < into.length; ) {
+      const n = readSync(this.#from, into, done, into.length - done, null);
+      if (n === 0) throw new Error('the emulated program ended: it touched what it must not, or did not end by itself');
+      done += n;
+    }
+  }
+
+  end(): void {
+    closeSync(this.#to);
+    closeSync(this.#from);
+  }
+}
+
+/** Makes such an addon. */
 export function emulatedAddon(): Addon {
   const program = runner();
   const memories: Uint8Array[] = [];
+  const processes = new Map<number, Process>();
   const codes: Code[] = [];
 
-  const run = (memory: Uint8Array, code: Code, cells: Float64Array): number => {
+  const run = (engine: number, code: Code, cells: Float64Array): number => {
+    const memory = memories[engine]!;
     const places = Array.from({ length: code.params }, (_, i) => [cells[2 * i]!, cells[2 * i + 1]!] as const);
     const regions = regionsOf(places);
     const of = places.map(([offset]) =>
@@ -94,25 +142,25 @@ export function emulatedAddon(): Addon {
     for (const [i, [offset]] of places.entries()) numbers.push(of[i]!, offset - regions[of[i]!]!.from);
     numbers.push(code.scalars);
     const scalars = new Uint8Array(cells.slice(2 * code.params, 2 * code.params + code.scalars).buffer);
-    const input = Buffer.concat([
-      new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer),
-      scalars,
-      new Uint8Array(BigUint64Array.of(BigInt(code.groups)).buffer),
-      code.bytes,
-      ...regions.map(({ from, to }) => memory.slice(from, to)),
-    ]);
-    const { status, signal, stdout, stderr } = spawnSync(emulator, [program], {
-      input,
-      maxBuffer: 1 << 30,
-      timeout: 120_000,
-    });
-    if (status !== 0) throw new Error(`the emulated program ended by ${signal ?? status}: ${stderr}`);
-    let at = 8;
+    let process = processes.get(engine);
+    if (process === undefined) processes.set(engine, (process = new Process(program)));
+    process.send(
+      Buffer.concat([
+        new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer),
+        scalars,
+        new Uint8Array(BigUint64Array.of(BigInt(code.groups)).buffer),
+        code.bytes,
+        ...regions.map(({ from, to }) => memory.slice(from, to)),
+      ]),
+    );
+    const result = new BigInt64Array(1);
+    process.receive(new Uint8Array(result.buffer));
     for (const { from, to } of regions) {
-      memory.set(stdout.subarray(at, at + to - from), from);
-      at += to - from;
+      const bytes = new Uint8Array(to - from);
+      process.receive(bytes);
+      memory.set(bytes, from);
     }
-    return Number(stdout.readBigInt64LE(0));
+    return Number(result[0]);
   };
 
   return {
@@ -130,7 +178,7 @@ export function emulatedAddon(): Addon {
         if (kind === dispatch) {
           const code = codes[cells[at]!]!;
           at += 2;
-          const fault = run(memory, code, cells.subarray(at));
+          const fault = run(engine, code, cells.subarray(at));
           if (fault !== 0) return fault;
           at += 2 * code.params + code.scalars;
         } else if (kind === copy) {
@@ -146,6 +194,9 @@ export function emulatedAddon(): Addon {
       }
       return 0;
     },
-    dispose() {},
+    dispose(engine) {
+      processes.get(engine)?.end();
+      processes.delete(engine);
+    },
   };
 }

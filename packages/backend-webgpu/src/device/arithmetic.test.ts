@@ -49,6 +49,23 @@ describe.skipIf(found === null)('regrouping', () => {
     expect(await values(sub(half, half).cast('float32'))).toEqual([Number.NaN, Number.NaN, 0]);
   });
 
+  it('leaves floats rounded to 16 bits what they are where they are widened in the same kernel', async () => {
+    if (!found!.caps.dtypes.has('float16')) return;
+    await setEngine(found!);
+    const x = single([3.3, 0.1, 1 / 3, 1000.3, -2.7, 65504]);
+    const wanted = [3.30078125, 0.0999755859375, 0.333251953125, 1000.5, -2.69921875, 65504];
+    expect(await values(x.cast('float16').cast('float32'))).toEqual(wanted);
+    const matrix = x.reshape([6, 1]).cast('float16');
+    expect(
+      await values(
+        matrix
+          .matmul(single([1]).reshape([1, 1]).cast('float16'))
+          .cast('float32')
+          .flatten(),
+      ),
+    ).toEqual(wanted);
+  });
+
   it('tells whether denormal numbers are taken for 0, and finds them in casts to bool', async () => {
     const flushes = found!.caps.flushesDenormals;
     const device = await openDevice(await testAdapter());

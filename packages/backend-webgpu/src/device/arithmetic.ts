@@ -45,19 +45,24 @@ const cases: readonly (readonly [string, number])[] = [
   ['tiny * y', 3 * 2 ** -149],
 ];
 
-const source = `
+/** Where the device has float16. */
+const halfCases: typeof cases = [['f32(f16(y))', 3.30078125]];
+
+const source = (all: typeof cases, half: boolean): string => `${half ? 'enable f16;' : ''}
 @group(0) @binding(0) var<storage, read_write> data: array<f32>;
 @compute @workgroup_size(1)
 fn main() {
 ${Object.keys(numbers)
   .map((name, i) => `  let ${name} = data[${i}];`)
   .join('\n')}
-${cases.map(([text], i) => `  data[${i}] = ${text};`).join('\n')}
+${all.map(([text], i) => `  data[${i}] = ${text};`).join('\n')}
 }`;
 
 /** Asks the device. */
 export async function arithmeticOf(device: GPUDevice): Promise<DeviceArithmetic> {
-  const bytes = 4 * cases.length;
+  const half = device.features.has('shader-f16');
+  const all = half ? [...halfCases, ...cases] : cases;
+  const bytes = 4 * Math.max(all.length, Object.keys(numbers).length);
   const data = device.createBuffer({ size: bytes, usage: usage.storage | usage.copySrc | usage.copyDst });
   const read = device.createBuffer({ size: bytes, usage: usage.mapRead | usage.copyDst });
   try {
@@ -65,7 +70,7 @@ export async function arithmeticOf(device: GPUDevice): Promise<DeviceArithmetic>
     const pipeline = await host.paced(() =>
       device.createComputePipelineAsync({
         layout: 'auto',
-        compute: { module: device.createShaderModule({ code: source }), entryPoint: 'main' },
+        compute: { module: device.createShaderModule({ code: source(all, half) }), entryPoint: 'main' },
       }),
     );
     const encoder = device.createCommandEncoder();
@@ -85,7 +90,7 @@ export async function arithmeticOf(device: GPUDevice): Promise<DeviceArithmetic>
     await host.paced(() => read.mapAsync(mapRead));
     const got = new Float32Array(read.getMappedRange());
     // Zeros of either sign are equal as texts, and so is NaN.
-    const wrong = cases.map(([, value], i) => String(got[i]) !== String(value));
+    const wrong = all.map(([, value], i) => String(got[i]) !== String(value));
     return { flushes: wrong.splice(-2).includes(true), regroups: wrong.includes(true) };
   } catch {
     // A lost device says so itself.

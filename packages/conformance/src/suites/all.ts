@@ -21,6 +21,7 @@ import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
 import { loopCases, loopSpecs } from './loops.ts';
 import { replayCases } from './replays.ts';
+import { mixedPrecisionCases } from './mixed-precision.ts';
 import { memoryCases } from './memory.ts';
 import { dataSizedCases } from './order/data-sized.ts';
 import { orderDTypeCases } from './order/dtypes.ts';
@@ -94,6 +95,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...transformCases(),
     ...loopCases(target),
     ...customCases(target),
+    ...mixedPrecisionCases(),
     ...replayCases(),
     ...randomCases(),
     ...samplingCases(),

@@ -1,15 +1,16 @@
 /**
- * Kernels of users (`defineKernel`): every form against loops of JavaScript, indices of any value, derivatives, batches; and random bodies, which are
- * run by two arithmetics, that of kernels and that of JavaScript.
+ * Kernels of users (`defineKernel`): every form against loops of JavaScript, indices of any value, dtypes, and what is refused. Derivatives and
+ * batches are in custom-calls.ts, random bodies in custom-random.ts, threads as lanes of vectors in custom-lanes.ts.
  */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
-import { defineKernel, type KernelContext, type KernelInput, type KernelValue } from '@polygrad/core/custom';
+import { defineKernel, type KernelValue } from '@polygrad/core/custom';
 import type { ConformanceCase } from '../case.ts';
 import type { Target } from '../expand.ts';
-import { makeRandom, type Random, seedOf } from '../oracle/random.ts';
+import { callCases } from './custom-calls.ts';
 import { laneCases } from './custom-lanes.ts';
-import { compared, exact } from './order/values.ts';
+import { randomCases } from './custom-random.ts';
+import { compared } from './order/values.ts';
 
 const close = { rtol: 1e-5, atol: 1e-6 };
 
@@ -265,160 +266,6 @@ async function scans(): Promise<void> {
   await compared(sums, { expected: last, shape: [rows, 4] });
 }
 
-// Derivatives and batches.
-
-const rowScaled = defineKernel({
-  name: 'rowScaled',
-  form: 'groups',
-  inputs: { x: { dtype: 'float32', rank: 2 }, w: { dtype: 'float32', rank: 1 } },
-  outputs: { y: ({ x }) => ({ shape: x.shape.slice(0, 1), dtype: 'float32' }), z: 'x' },
-  grid: ({ x }) => x.shape.slice(0, 1),
-  body: (k, { x, w }, { y, z }) => {
-    const [row] = k.index;
-    const n = x.size(1);
-    const { sum } = k.fold(n, {
-      start: { sum: 0 },
-      step: ({ sum }, i) => ({
-        sum: sum.add(
-          x
-            .at([row, i])
-            .mul(x.at([row, i]))
-            .mul(w.at(i)),
-        ),
-      }),
-      combine: (a, b) => ({ sum: a.sum.add(b.sum) }),
-    });
-    y.set(row, sum);
-    k.each(n, (i) => z.set([row, i], x.at([row, i]).mul(w.at(i))));
-  },
-  gradient: ({ inputs: { x, w }, grads: { y, z } }) => {
-    const g = y.unsqueeze(1);
-    return {
-      x: g.mul(x).mul(w).mul(2).add(z.mul(w)),
-      w: g.mul(x).mul(x).add(z.mul(x)).sum(0),
-    };
-  },
-});
-
-type Two = (x: Tensor, w: Tensor) => Tensor;
-const byKernel: Two = (x, w) => {
-  const { y, z } = pg.scope(() => rowScaled({ x, w }));
-  return y.square().sum().add(z.sin().sum());
-};
-const composed: Two = (x, w) => x.mul(x).mul(w).sum(1).square().sum().add(x.mul(w).sin().sum());
-
-/** Both functions give the same. */
-async function alike(of: (f: Two) => Tensor): Promise<void> {
-  const expected = pg.scope(() => of(composed));
-  const data = await expected.data();
-  expected.dispose();
-  const tolerance = { rtol: 2e-4, atol: 2e-4 };
-  await compared(
-    pg.scope(() => of(byKernel)),
-    {
-      expected: Array.from(data as Float32Array, Number),
-      shape: expected.shape,
-      tolerance,
-    },
-  );
-}
-
-async function derivatives(): Promise<void> {
-  const [x, w] = [(): Tensor => f32([2, 3], wave(6)), (): Tensor => f32([3], [0.5, 0.2, -0.4])];
-  const single = (f: Two, argnums: number): Two => pg.grad(f, { argnums }) as Two;
-  for (const at of [0, 1]) {
-    await alike((f) => single(f, at)(x(), w()));
-    await alike((f) => single((a, b) => single(f, at)(a, b).square().sum(), 1 - at)(x(), w()));
-  }
-  await alike((f) => pg.jvp((a: Tensor) => f(a, w()), [x()], [f32([2, 3], [1, 0, 0.5, 0, -1, 2])])[1]);
-}
-
-async function batches(): Promise<void> {
-  const many = (): Tensor => f32([4, 2, 3], wave(24));
-  const w = (): Tensor => f32([3], [0.5, 0.2, -0.4]);
-  const ws = (): Tensor => f32([4, 3], wave(12));
-  await alike((f) => pg.vmap(f, { inAxes: [0, null] })(many(), w()));
-  await alike((f) => pg.vmap(f, { inAxes: [null, 0] })(f32([2, 3], wave(6)), ws()));
-  await alike((f) => pg.vmap(pg.grad(f) as Two, { inAxes: [0, 0] })(many(), ws()));
-  await alike((f) =>
-    (
-      pg.grad(
-        (a: Tensor, b: Tensor) =>
-          pg
-            .vmap(f, { inAxes: [0, null] })(a, b)
-            .sum(),
-        { argnums: 1 },
-      ) as Two
-    )(many(), w()),
-  );
-  await alike((f) =>
-    (
-      pg.grad((a: Tensor, b: Tensor) =>
-        pg
-          .vmap(f, { inAxes: [0, null] })(a, b)
-          .sum(),
-      ) as Two
-    )(many(), w()),
-  );
-  const twice = (f: Two): Two => pg.vmap(pg.vmap(f, { inAxes: [0, null] }), { inAxes: [0, 0] });
-  await alike((f) => twice(f)(f32([2, 2, 2, 3], wave(24)), f32([2, 3], wave(6))));
-  await alike((f) =>
-    (pg.grad((a: Tensor, b: Tensor) => twice(f)(a, b).sum(), { argnums: 1 }) as Two)(
-      f32([2, 2, 2, 3], wave(24)),
-      f32([2, 3], wave(6)),
-    ),
-  );
-}
-
-/** Sizes that come one after another, and none at all. */
-async function sizes(): Promise<void> {
-  for (const n of [1, 2, 3, 17, 64, 65, 300, 0]) {
-    const x = wave(2 * n);
-    const { y, z } = pg.scope(() => rowScaled({ x: f32([2, n], x), w: pg.ones([n]) }));
-    const sums = [0, 1].map((r) => x.slice(r * n, r * n + n).reduce((sum, v) => sum + v * v, 0));
-    await compared(y, { expected: sums, tolerance: { rtol: 1e-5, atol: 1e-5 } });
-    await compared(z, { expected: x, shape: [2, n] });
-  }
-  await compared(
-    pg.scope(() => rowScaled({ x: pg.zeros([0, 3]), w: pg.ones([3]) }).z),
-    { expected: [], shape: [0, 3] },
-  );
-}
-
-/** Views: inputs that lie in other orders, and results that others go on with. */
-async function views(): Promise<void> {
-  const x = wave(12);
-  const moved = Array.from({ length: 3 }, (_, c) => [x[3 + c]!, x[6 + c]!]).flat();
-  await compared(
-    pg.scope(() =>
-      rowScaled({
-        x: f32([4, 3], x)
-          .transpose()
-          .slice([
-            { start: 0, stop: 3 },
-            { start: 1, stop: 3 },
-          ]),
-        w: pg.ones([2]),
-      }).z.add(1),
-    ),
-    {
-      expected: moved.map((v) => Math.fround(v + 1)),
-      shape: [3, 2],
-      tolerance: close,
-    },
-  );
-  const lazy = pg.scope(() => f32([4, 3], x).transpose());
-  await lazy.data();
-  await compared(
-    pg.scope(() => rowScaled({ x: lazy, w: pg.ones([4]) }).z),
-    {
-      expected: Array.from({ length: 12 }, (_, i) => x[(i % 4) * 3 + Math.floor(i / 4)]!),
-      shape: [3, 4],
-    },
-  );
-  lazy.dispose();
-}
-
 /** Every dtype is read, computed with, shared and written. */
 async function inDType(dtype: DType): Promise<void> {
   const kernel = defineKernel({
@@ -443,205 +290,6 @@ async function inDType(dtype: DType): Promise<void> {
   const value = (v: number): number =>
     dtype === 'bool' ? v : dtype.startsWith('uint') ? (v === 1 ? 1 : -1) : 2 * v - 1;
   await compared(result, { expected: x.map((_, i) => value(x[i ^ 1]!)) });
-}
-
-// Random bodies, in two arithmetics.
-
-/** What a random body is written in. */
-interface Algebra<V> {
-  constant(n: number): V;
-  binary(op: (typeof binaries)[number], a: V, b: V): V;
-  choose(op: 'less' | 'equal', a: V, b: V, c: V, d: V): V;
-  load(index: readonly V[], outside: number | null): V;
-  variable(first: V): { get(): V; set(v: V): void };
-  loop(count: V, most: number, body: (i: V) => void): void;
-  when(a: V, b: V, body: () => void, otherwise: () => void): void;
-}
-
-const binaries = [
-  'add',
-  'sub',
-  'mul',
-  'floorDivide',
-  'remainder',
-  'minimum',
-  'maximum',
-  'bitwiseAnd',
-  'bitwiseOr',
-  'bitwiseXor',
-  'leftShift',
-  'rightShift',
-] as const;
-
-const onNumbers: Record<(typeof binaries)[number], (a: number, b: number) => number> = {
-  add: (a, b) => (a + b) | 0,
-  sub: (a, b) => (a - b) | 0,
-  mul: Math.imul,
-  floorDivide: (a, b) => (b === 0 ? 0 : Math.floor(a / b) | 0),
-  remainder: (a, b) => (b === 0 ? 0 : (a - Math.floor(a / b) * b) | 0),
-  minimum: Math.min,
-  maximum: Math.max,
-  bitwiseAnd: (a, b) => a & b,
-  bitwiseOr: (a, b) => a | b,
-  bitwiseXor: (a, b) => a ^ b,
-  leftShift: (a, b) => a << b,
-  rightShift: (a, b) => a >> b,
-};
-
-/** Values that a body has by number: the indices of its thread, then those of the loops around. */
-type Term =
-  | { readonly kind: 'constant'; readonly n: number }
-  | { readonly kind: 'known'; readonly at: number }
-  | { readonly kind: 'variable' }
-  | { readonly kind: 'binary'; readonly op: (typeof binaries)[number]; readonly a: Term; readonly b: Term }
-  | { readonly kind: 'choose'; readonly op: 'less' | 'equal'; readonly of: readonly [Term, Term, Term, Term] }
-  | { readonly kind: 'load'; readonly index: readonly [Term, Term]; readonly outside: number | null };
-
-type Step =
-  | { readonly kind: 'set'; readonly to: Term }
-  | { readonly kind: 'loop'; readonly count: Term; readonly most: number; readonly steps: readonly Step[] }
-  | {
-      readonly kind: 'when';
-      readonly less: readonly [Term, Term];
-      readonly steps: readonly Step[];
-      readonly otherwise: readonly Step[];
-    };
-
-/** A random body: a variable, steps that change it, and what is written. */
-interface Body {
-  readonly first: Term;
-  readonly steps: readonly Step[];
-  readonly last: Term;
-}
-
-const extreme = [0, 1, -1, 2, 3, 7, 31, 32, 1000, -1000, 65536, 2 ** 31 - 1, -(2 ** 31)];
-
-function randomBody(r: Random): Body {
-  const pick = (n: number): number => Math.min(n - 1, Math.floor(r() * n));
-  const term = (known: number, depth: number): Term => {
-    const kind = depth <= 0 ? pick(3) : pick(7);
-    const part = (): Term => term(known, depth - 1);
-    if (kind === 0) return { kind: 'constant', n: extreme[pick(extreme.length)]! };
-    if (kind === 1) return { kind: 'known', at: pick(known) };
-    if (kind === 2) return { kind: 'variable' };
-    if (kind === 3) return { kind: 'load', index: [part(), part()], outside: pick(2) === 0 ? null : pick(100) };
-    if (kind === 4)
-      return { kind: 'choose', op: pick(2) === 0 ? 'less' : 'equal', of: [part(), part(), part(), part()] };
-    return { kind: 'binary', op: binaries[pick(binaries.length)]!, a: part(), b: part() };
-  };
-  const steps = (known: number, depth: number): Step[] =>
-    Array.from({ length: pick(3) + 1 }, (): Step => {
-      const kind = depth <= 0 ? 0 : pick(3);
-      if (kind === 0) return { kind: 'set', to: term(known, 3) };
-      if (kind === 1) return { kind: 'loop', count: term(known, 2), most: pick(6), steps: steps(known + 1, depth - 1) };
-      return {
-        kind: 'when',
-        less: [term(known, 2), term(known, 1)],
-        steps: steps(known, depth - 1),
-        otherwise: steps(known, depth - 1),
-      };
-    });
-  return { first: term(2, 0), steps: steps(2, 2), last: term(2, 3) };
-}
-
-/** Runs a body in an arithmetic. */
-function play<V>(body: Body, algebra: Algebra<V>, index: readonly V[]): V {
-  const variable = algebra.variable(index[0]!);
-  const value = (term: Term, known: readonly V[]): V => {
-    const of = (t: Term): V => value(t, known);
-    switch (term.kind) {
-      case 'constant':
-        return algebra.constant(term.n);
-      case 'known':
-        return known[term.at]!;
-      case 'variable':
-        return variable.get();
-      case 'load':
-        return algebra.load(term.index.map(of), term.outside);
-      case 'choose':
-        return algebra.choose(term.op, of(term.of[0]), of(term.of[1]), of(term.of[2]), of(term.of[3]));
-      case 'binary':
-        return algebra.binary(term.op, of(term.a), of(term.b));
-      default:
-        return term satisfies never;
-    }
-  };
-  const run = (steps: readonly Step[], known: readonly V[]): void => {
-    for (const step of steps) {
-      if (step.kind === 'set') variable.set(value(step.to, known));
-      else if (step.kind === 'loop')
-        algebra.loop(value(step.count, known), step.most, (i) => run(step.steps, [...known, i]));
-      else
-        algebra.when(
-          value(step.less[0], known),
-          value(step.less[1], known),
-          () => run(step.steps, known),
-          () => run(step.otherwise, known),
-        );
-    }
-  };
-  variable.set(value(body.first, index));
-  run(body.steps, index);
-  return value(body.last, index);
-}
-
-function ofKernel(k: KernelContext, x: KernelInput): Algebra<KernelValue> {
-  return {
-    constant: (n) => k.constant(n, 'int32'),
-    binary: (op, a, b) => a[op](b),
-    choose: (op, a, b, c, d) => k.where(a[op](b), c, d),
-    load: (index, outside) => (outside === null ? x.at(index) : x.at(index, outside)),
-    variable: (first) => {
-      const v = k.variable(first);
-      return { get: () => v.value, set: (n) => v.set(n) };
-    },
-    loop: (count, most, body) => k.loop(count.minimum(most), body),
-    when: (a, b, body, otherwise) => k.ifThen(a.less(b), body, otherwise),
-  };
-}
-
-function ofNumbers(x: readonly number[], [rows, columns]: readonly [number, number]): Algebra<number> {
-  const near = (v: number, n: number): number => Math.max(0, Math.min(v, n - 1));
-  return {
-    constant: (n) => n,
-    binary: (op, a, b) => onNumbers[op](a, b),
-    choose: (op, a, b, c, d) => ((op === 'less' ? a < b : a === b) ? c : d),
-    load: ([i, j], outside) => {
-      const inside = i! >= 0 && i! < rows && j! >= 0 && j! < columns;
-      return outside === null || inside ? x[near(i!, rows) * columns + near(j!, columns)]! : outside;
-    },
-    variable: (first) => {
-      let v = first;
-      return { get: () => v, set: (n) => void (v = n) };
-    },
-    loop: (count, most, body) => {
-      for (let i = 0; i < Math.min(count, most); i++) body(i);
-    },
-    when: (a, b, body, otherwise) => (a < b ? body() : otherwise()),
-  };
-}
-
-/** One random body on one random tensor. */
-async function randomBodyCase(seed: number): Promise<void> {
-  const r = makeRandom(seed);
-  const [rows, columns] = [1 + Math.floor(r() * 4), 1 + Math.floor(r() * 5)];
-  const x = Array.from({ length: rows * columns }, () => Math.floor((r() - 0.5) * 2 ** (1 + Math.floor(r() * 31))) | 0);
-  const grid = [1 + Math.floor(r() * 9), 1 + Math.floor(r() * 9)] as const;
-  const body = randomBody(r);
-  const kernel = defineKernel({
-    name: 'random',
-    form: 'threads',
-    inputs: { x: { dtype: 'int32', rank: 2 } },
-    outputs: { y: () => ({ shape: [...grid], dtype: 'int32' }) },
-    body: (k, inputs, { y }) => y.set(k.index, play(body, ofKernel(k, inputs.x), k.index)),
-  });
-  const expected: number[] = [];
-  for (let i = 0; i < grid[0]; i++)
-    for (let j = 0; j < grid[1]; j++) expected.push(play(body, ofNumbers(x, [rows, columns]), [i, j]));
-  await compared(
-    pg.scope(() => kernel({ x: i32([rows, columns], x) }).y),
-    { expected, shape: grid, tolerance: exact },
-  );
 }
 
 /** What bodies must not do, and the line that is told. */
@@ -739,9 +387,6 @@ const dtypes: readonly DType[] = [
   'bool',
 ];
 
-/** Random bodies of a run of the suite; each is a tensor of another form, of another program. */
-const bodies = 40;
-
 export function customCases(target: Target): ConformanceCase[] {
   const cases: ConformanceCase[] = [];
   const add = (name: string, run: () => Promise<void>): void => {
@@ -760,13 +405,10 @@ export function customCases(target: Target): ConformanceCase[] {
   add('elements nobody writes', unwritten);
   for (const n of [1, 7, 32, 100]) add(`groups over rows of ${n}`, () => groupsOf(n));
   add('scans and reductions of groups', scans);
-  add('derivatives', derivatives);
-  add('batches', batches);
-  add('sizes', sizes);
-  add('views', views);
+  for (const [name, run] of callCases) add(name, run);
   for (const dtype of dtypes) if (target.holds(dtype)) add(`dtype ${dtype}`, () => inDType(dtype));
   for (const [name, run] of laneCases()) add(name, run);
   add('refusals', refused);
-  for (let i = 0; i < bodies; i++) add(`random body ${i}`, () => randomBodyCase(seedOf(`custom kernels ${i}`)));
+  for (const [name, run] of randomCases()) add(name, run);
   return cases;
 }

@@ -147,6 +147,13 @@ describe('where values are rounded', () => {
     expect(kept(e.sub(e.mul(x, y), e.mul(z, x)))).toBe(e.sub(e.mul(x, y), hold(e.mul(z, x))));
   });
 
+  it('where a float of 16 bits is widened that was rounded here', () => {
+    const small = e.cast(e.add(x, y), 'float16');
+    expect(kept(e.cast(small, 'float32'))).toBe(e.cast(hold(small), 'float32'));
+    const given = e.scalar(4, 'float32');
+    expect(kept(e.cast(given, 'float16'))).toBe(e.cast(given, 'float16'));
+  });
+
   it('nowhere else', () => {
     for (const n of [
       e.add(x, y),

@@ -2,7 +2,7 @@
  * Where values must be ROUNDED for engines whose compilers regroup float arithmetic as if it were exact (`caps.keepRounding`).
  *
  * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1, merge constants of sums and of products, take x - x for 0 and
- * a b + a c for a (b + c). None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
+ * a b + a c for a (b + c), and a float that was rounded to 16 bits and widened again for itself. None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
  * could join. The order in which a REDUCE brings its
  * values together is promised nowhere, and stays free.
  */
@@ -45,6 +45,10 @@ function cancels({ op }: KNode, a: KNode, b: KNode): boolean {
   return size(a) === size(b) && (op === 'SUB') === ((a.op === 'NEG') === (b.op === 'NEG'));
 }
 
+/** A 16-bit float that was rounded to in this kernel, or is moved on from where it was: not one of memory, whose rounding nobody sees. */
+const isNarrowed = (n: KNode): boolean =>
+  (n.dtype === 'float16' || n.dtype === 'bfloat16') && n.op !== 'LOAD' && n.op !== 'CONST' && n.op !== 'ROUNDED';
+
 const isZero = (n: KNode): boolean => n.op === 'CONST' && n.arg.value === 0;
 
 /**
@@ -79,6 +83,8 @@ export const keepRounding: KeepRounding = (e, n) => {
     case 'LE':
     case 'EQ':
       return e.binary(n.op, sums(a), sums(b));
+    case 'CAST':
+      return isNarrowed(a) ? e.cast(hold(a), n.dtype as DType) : n;
     case 'REDUCE':
       // Added to the sum so far in one piece.
       if (n.arg.op === 'sum') return remake(e, n, [sums(a), ...n.src.slice(1)]);

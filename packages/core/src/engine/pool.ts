@@ -5,7 +5,7 @@
  * serves the next request of that class. Engines run commands in order, so memory may be handed on while commands that
  * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
  */
-import type { StorageBuffer } from '../graph/node.ts';
+import type { NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { DeviceError, type DeviceLostError, OutOfMemoryError } from './errors.ts';
@@ -55,6 +55,8 @@ export interface BufferCopy {
   readonly from: number;
   readonly to: number;
   readonly buffer: PoolBuffer;
+  /** Whose value was looked for here last, and where it is. */
+  found: { readonly of: NodeStorage; readonly storage: NodeStorage } | null;
 }
 
 let nextId = 1;

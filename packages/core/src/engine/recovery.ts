@@ -1,23 +1,13 @@
 /**
- * What happens when a device is lost: who is told, which engine takes over, and what the policy is.
+ * What happens when a device is lost: who is told, and which engine takes over. The policy is set in runtime/policy.ts.
  *
  * An engine that is lost stays the current one until the next operation needs one; then its backend is asked for another, and
  * after that the CPU engine takes over. Which tensors survive is not known here: runtime/shadow.ts brings them back.
  */
 import type { IEngine } from './engine.ts';
-import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
 import { DeviceLostError, EngineDisposedError } from './errors.ts';
 import { poolOf } from './pool.ts';
-import {
-  cpuEngine,
-  type Engines,
-  engines,
-  getBackend,
-  getEngine,
-  optionsOf,
-  replaceEngine,
-  usualPolicy,
-} from './registry.ts';
+import { cpuEngine, type Engines, engines, getBackend, getEngine, optionsOf, replaceEngine } from './registry.ts';
 
 /** How losses and full devices are dealt with. */
 export interface RecoveryPolicy {
@@ -59,31 +49,6 @@ const probation = 60_000;
 
 const revived = new WeakMap<IEngine, number>();
 const failures = new WeakMap<IEngine, Error>();
-
-/**
- * Sets what happens when a device is lost or full; entries that are left out get their defaults. Returns the policy before.
- *
- * @throws ArgumentError for entries that are not known, and values that do not fit
- * @example
- * setRecovery({ fallback: 'error', shadow: true });
- * setRecovery({}); // as it was at the start
- */
-export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy {
-  checkFields('setRecovery', next, {
-    retry: numberFrom(0, 1000, true),
-    fallback: oneOf('cpu', 'error'),
-    outOfMemory: oneOf('error', 'cpu'),
-    shadow: oneOf(true, false),
-    interval: numberFrom(0),
-    patience: numberFrom(0, 2 ** 31 - 1),
-    timeout: numberFrom(1),
-  });
-  const before = engines.policy;
-  const policy = { ...usualPolicy };
-  for (const [name, value] of Object.entries(next)) if (value !== undefined) Object.assign(policy, { [name]: value });
-  engines.policy = policy;
-  return before;
-}
 
 /**
  * Calls a function whenever a device is lost, before anything takes its place. Returns a function that ends this.

@@ -40,7 +40,11 @@ export interface BackendProvider {
   /** True where `create` has to load the engine: nothing counts on its being there at once. */
   readonly late?: boolean;
   probe(): Promise<Probe>;
-  create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> | IEngine;
+  /** Makes an engine. `known.isProven`: it passed the self-test with these options already, so one that tests itself need not. */
+  create(
+    options?: Readonly<Record<string, unknown>>,
+    known?: { readonly isProven: boolean },
+  ): Promise<IEngine> | IEngine;
 }
 
 /** What is done where nobody says otherwise: `setRecovery`. */

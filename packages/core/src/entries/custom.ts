@@ -1,19 +1,19 @@
 /** Entry point @polygrad/core/custom: kernels of users. */
-export {
-  defineKernel,
-  type ElementwiseKernelOptions,
-  type GroupKernelOptions,
-  type Kernel,
-  type KernelDTypes,
-  type KernelGradient,
-  type KernelGradientContext,
-  type KernelInputRule,
-  type KernelOptions,
-  type KernelOutputRule,
-  type KernelShape,
-  type ThreadKernelOptions,
-} from '../custom/define.ts';
+export { defineKernel } from '../custom/define.ts';
 export { KernelError } from '../custom/errors.ts';
+export type {
+  ElementwiseKernelOptions,
+  GroupKernelOptions,
+  Kernel,
+  KernelDTypes,
+  KernelGradient,
+  KernelGradientContext,
+  KernelInputRule,
+  KernelOptions,
+  KernelOutputRule,
+  KernelShape,
+  ThreadKernelOptions,
+} from '../custom/options.ts';
 export type {
   KernelCombining,
   KernelContext,

@@ -27,7 +27,7 @@ export { expandView, permuteView, reshapeView, sliceView } from '../shape/view.t
 export { eachNested, nestedShape } from '../shape/nested.ts';
 export { checkFunction } from '../shape/options.ts';
 export { checkRange } from '../shape/promotion.ts';
-export { formatRows, shownElements } from '../tensor/format.ts';
+export { formatRows, shownElements } from '../tensor/printed.ts';
 export { isList, isPlain, say } from '../shape/shown.ts';
 export { resolveSlices } from '../shape/axes.ts';
 export { type View, isRowMajor, rowMajorStrides, sizeOf } from '../shape/view.ts';

@@ -3,12 +3,14 @@
  * again for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
  */
 import type { DType } from '../shape/dtype.ts';
+import { OperationError, showShape } from '../shape/errors.ts';
+import { say } from '../shape/shown.ts';
 import type { Shape } from '../shape/view.ts';
 import { record } from './primitives.ts';
 import type { Node } from './node.ts';
 import { nodesBelow } from './print.ts';
 import type { TrackedHandle } from './recorder.ts';
-import { isLocal, scopeSize } from './scope.ts';
+import { composingDepth, isLocal, opName, scopeSize } from './scope.ts';
 import { graph } from './state.ts';
 
 interface Meaning {
@@ -22,13 +24,19 @@ const placeholders = new WeakMap<Node, Meaning>();
 /** A new placeholder; `what` is told to whoever tries to read it. */
 export function placeholder(shape: Shape, dtype: DType, what: string): Node {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);
+  graph.refusePlaceholder = refuse;
   placeholders.set(node, { what, depth: graph.placeholders?.open.length ?? 0 });
   return node;
 }
 
-/** What the node stands for, if it is a placeholder. */
-export function placeholderText(node: Node): string | undefined {
-  return placeholders.get(node)?.what;
+/** `GraphState.refusePlaceholder`. */
+function refuse(node: Node): void {
+  const what = placeholders.get(node)?.what;
+  if (what === undefined) return;
+  throw new OperationError(
+    'vmap',
+    `a value was asked for that depends on ${what}: it exists only when the function has returned; return the tensor and read the result`,
+  );
 }
 
 /** Functions that are being run on placeholders. Pages carry this only with what runs one. */
@@ -43,19 +51,28 @@ class Running {
     return depth;
   }
 
-  /** True if a value has a placeholder among what it is computed from. */
-  reach(value: Node): boolean {
-    return this.#depthOf(value) >= 0;
+  /** Throws OperationError if a value that is to be kept has a placeholder among what it is computed from. */
+  checkKeep(value: Node): void {
+    if (this.#depthOf(value) < 0) return;
+    throw new OperationError(
+      'keep',
+      say`the ${value.dtype} ${showShape(value.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
+    );
   }
 
   /**
-   * True if a value depends on a placeholder of a function that is being run, and the handle was made outside of that function: it would name
-   * something that does not exist when the function has returned.
+   * Throws OperationError if a value that is to be assigned depends on a placeholder of a function that is being run, and the handle was made outside
+   * of that function: it would name something that does not exist when the function has returned.
    */
-  outlive(handle: TrackedHandle, value: Node): boolean {
+  checkAssign(handle: TrackedHandle, value: Node): void {
     const depth = this.#depthOf(value);
     const bottom = this.open[depth];
-    return bottom !== undefined && this.#depthOf(handle.node) < depth && !isLocal(handle, bottom);
+    const { node } = handle;
+    if (bottom === undefined || this.#depthOf(node) >= depth || isLocal(handle, bottom)) return;
+    throw new OperationError(
+      composingDepth() > 0 ? opName('assign') : 'assign',
+      say`a value that depends on an example inside vmap was to be assigned to a ${node.dtype} ${showShape(node.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
+    );
   }
 }
 

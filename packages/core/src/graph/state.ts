@@ -74,6 +74,8 @@ export class GraphState {
   casting: Casting | null = null;
   /** While a function is run on placeholders (placeholder.ts): what is computed on the host now is the same for all of them. */
   placeholders: RunningOnPlaceholders | null = null;
+  /** Throws OperationError if a node is a placeholder. Null as long as there was none. */
+  refusePlaceholder: ((node: Node) => void) | null = null;
   /** Told of what a compiled function does while it is recorded (replay/). */
   observer: Observer | undefined = undefined;
 

@@ -95,14 +95,19 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
 };
 
 /** Rounds at a size: at least, at most; milliseconds after which larger sizes of a family are not measured. */
-const rounds = { least: 3, most: 24 };
+const rounds = { least: 3, most: 200 };
 const slowest = 400;
+/** Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. */
+const roundMs = 0.5;
+const mostRepeats = 256;
 
 class Bench {
   readonly state: EngineState;
   readonly #now: () => number;
   readonly #work: Work;
   readonly #inputs: Tensor[] = [];
+  #repeats = 1;
+  /** Fewest milliseconds of a run. */
   best = Number.POSITIVE_INFINITY;
 
   constructor(engine: IEngine, work: Work, now: () => number) {
@@ -157,14 +162,20 @@ class Bench {
     await this.state.engine.ready?.();
   }
 
-  async round(): Promise<number> {
+  async round(): Promise<void> {
     const start = this.#now();
-    const done = this.#once((node) => run(this.state, [node], this.state.partial));
-    if (typeof done !== 'boolean') await done;
+    for (let i = 0; i < this.#repeats; i++) {
+      const done = this.#once((node) => run(this.state, [node], this.state.partial));
+      if (typeof done !== 'boolean') await done;
+    }
     await this.state.engine.idle();
-    const time = this.#now() - start;
-    this.best = Math.min(this.best, time);
-    return time;
+    this.best = Math.min(this.best, (this.#now() - start) / this.#repeats);
+  }
+
+  /** From now on it counts, with as many runs in a round as fit. */
+  count(): void {
+    this.#repeats = Math.max(1, Math.min(mostRepeats, Math.floor(roundMs / this.best)));
+    this.best = Number.POSITIVE_INFINITY;
   }
 
   end(): void {
@@ -227,7 +238,9 @@ async function curvesOf(
       for (const bench of open) bench.begin();
       for (const bench of open) await bench.prepare();
       for (const bench of open) await bench.round();
-      for (const bench of open) bench.best = Number.POSITIVE_INFINITY;
+      for (const bench of open) bench.count();
+      for (const bench of open) await bench.round();
+      for (const bench of open) bench.count();
       const start = now();
       for (let i = 0; i < rounds.most && (i < rounds.least || now() - start < budget / sizes.length); i++)
         for (const bench of open) await bench.round();
@@ -260,12 +273,13 @@ function fusedCost(alone: CostCurve, fused: CostCurve): number {
 /** Under which results of two engines are kept. */
 function keyOf(cpu: IEngine, device: IEngine): string {
   const nameOf = ({ name, device, caps }: IEngine): string => `${name} ${device} ${caps.parallelism}`;
-  return `placement 1 ${nameOf(cpu)} ${nameOf(device)}`;
+  return `placement 2 ${nameOf(cpu)} ${nameOf(device)}`;
 }
 
 /**
  * Measures from which size a device is faster than the CPU engine, for each family of operations, and what transfers cost; or takes what an
- * earlier call has stored for the same devices. Thresholds are the crossover of the two curves and 10 %; infinity where there is none.
+ * earlier call has stored for the same devices. Thresholds are where the two curves cross first and 10 %; infinity where they never do. What is
+ * measured is work that follows other work, not the wait for a result.
  *
  * Nothing else should run meanwhile. Work that takes longer than 400 ms is not measured at larger sizes.
  *

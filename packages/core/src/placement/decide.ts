@@ -81,6 +81,8 @@ export interface Decision {
   readonly runs: number;
   /** Milliseconds that a run would take less if its data were elsewhere. */
   readonly gain: number;
+  /** Data is moved on credit: that is paid by now, and what is moved next has to earn it anew. */
+  readonly spent: boolean;
 }
 
 const short = (value: number): string =>
@@ -105,12 +107,13 @@ function placeOfLeaf(leaf: Node, { cpu, devices }: Question): EngineState | null
 export function decide(order: readonly Node[], q: Question): Decision {
   const homes = homesOf(order, q);
   const places = order.map((node, i) => (node.storage !== null ? null : (homes[i] ?? q.current)));
-  if (q.policy === null) return { places, parts: [], runs: Number.POSITIVE_INFINITY, gain: 0 };
+  if (q.policy === null) return { places, parts: [], runs: Number.POSITIVE_INFINITY, gain: 0, spent: false };
   const forced = q.policy === 'forceCpu' ? q.cpu : q.policy === 'forceGpu' ? q.devices[0]! : null;
   const needsMemory = storedNodes(order, q);
   const parts: Part[] = [];
   let runs = Number.POSITIVE_INFINITY;
   let gain = 0;
+  let spent = false;
   for (const nodes of partsOf(order, homes)) {
     const part = new Sum(nodes, homes, needsMemory, q);
     const chosen =
@@ -129,12 +132,14 @@ export function decide(order: readonly Node[], q: Question): Decision {
       costs: part.costs(),
       reason: divided ? 'divided: some of it is done sooner elsewhere, transfers counted' : chosen.reason,
     });
-    if (forced !== null || q.policy === 'minimizeTransfers' || divided) continue;
+    if (forced !== null || q.policy === 'minimizeTransfers') continue;
+    if (q.credit > 0) spent ||= divided || part.moves(chosen.place);
+    if (divided) continue;
     const regret = part.regret(chosen.place);
     gain += regret.gain;
     runs = Math.min(runs, regret.runs);
   }
-  return { places, parts, runs, gain };
+  return { places, parts, runs, gain, spent };
 }
 
 /** The engines on which nodes belong: those that `to` names, and those of the data that most of a node is computed from. */
@@ -268,6 +273,11 @@ class Sum {
     return { known, fresh };
   }
 
+  /** True if data that stays would be moved there. */
+  moves(state: EngineState): boolean {
+    return this.#bring(state).known > 0;
+  }
+
   #give(state: EngineState): number {
     if (!this.#q.told) return 0;
     const { download } = this.#costsOf(state);
@@ -290,13 +300,14 @@ class Sum {
     );
   }
 
-  /** Where it is done soonest. */
+  /** Where it is done soonest; on the CPU engine where that is as good as certain to be no worse. */
   cheapest(): Choice {
     let place = this.#q.cpu;
     let least = this.#total(place);
+    let bound = least * (1 - doubt);
     for (const state of this.#q.devices) {
       const total = this.#total(state);
-      if (total < least) [place, least] = [state, total];
+      if (total < bound) [place, least, bound] = [state, total, total];
     }
     return { place, reason: `done soonest, transfers counted: ${short(least)} ms` };
   }
@@ -368,7 +379,7 @@ class Sum {
       if (state === chosen) continue;
       const { known, fresh } = this.#bring(state);
       const gain = own - this.#work(state) - fresh - this.#give(state);
-      if (gain > best.gain) best = { gain, runs: Math.max(1, Math.ceil(known / gain)) };
+      if (gain > Math.max(best.gain, doubt * own)) best = { gain, runs: Math.max(1, Math.ceil(known / gain)) };
     }
     return best;
   }
@@ -434,6 +445,9 @@ class Sum {
     return this.#q.isKnown(node) ? Math.max(0, cost - this.#q.credit) : cost;
   }
 }
+
+/** Costs that differ by less than this part are the same: measured ones are no more exact. */
+const doubt = 0.03;
 
 /** Milliseconds of what an engine cannot do. */
 export const never = 1e15;

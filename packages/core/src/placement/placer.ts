@@ -40,17 +40,32 @@ interface Kept {
   readonly decision: Decision;
   /** The engine that computes all of it, where that was found by its plan. */
   here: EngineState | null;
-  /** Runs until it is made anew. */
-  left: number;
+  /** Runs so far, and the number of runs from which it is made anew. */
   uses: number;
+  until: number;
+  /** The first node of the flush for which data was moved on credit: for that one alone it counts. Null: for all. */
+  paidFor: number | null;
   readonly version: number;
   /** Buffers that it counted. */
   readonly seen: ReadonlySet<number>;
 }
 
-/** Kept decisions; reasons that are told. */
+/** The decisions that a plan's work stays on the engine that the plan is for: pending work, and work that is read at once. */
+class Stays {
+  readonly by: object;
+  flushed: Kept | null = null;
+  read: Kept | null = null;
+
+  constructor(by: object) {
+    this.by = by;
+  }
+}
+
+/** Kept decisions; reasons that are told; runs after which every decision is looked at again; forms of flushes whose engine is guessed. */
 const mostKept = 512;
 const mostReasons = 256;
+const mostRuns = 2 ** 30;
+const mostGuesses = 256;
 
 /** Codes of errors that say an engine cannot do something, where another one may. */
 const refusals: readonly (string | undefined)[] = ['COMPILE', 'OUT_OF_MEMORY', 'UNSUPPORTED'];
@@ -63,7 +78,11 @@ export class EnginePlacer implements Placer {
   /** Nodes that belong on an engine. */
   readonly #homes = new WeakMap<Node, IEngine>();
   #kept = new PlanCache<Kept>(mostKept, () => {});
-  #stays = new WeakMap<Plan, [Kept | null, Kept | null]>();
+  /** Another one with other rules: what plans know of others does not count. */
+  #era: object = {};
+  /** The engines that did all of flushes of a form, where that was not the current one; and whether there are any. */
+  readonly #guesses = new Array<EngineState | null>(mostGuesses).fill(null);
+  isAway = false;
   readonly #key = new IntWriter();
   readonly #numbers = new WeakMap<object, number>();
   #count = 0;
@@ -75,7 +94,9 @@ export class EnginePlacer implements Placer {
   /** Everything is decided anew. */
   use(rules: PlacementRules | null): void {
     this.rules = rules;
-    this.#stays = new WeakMap();
+    this.#era = {};
+    this.#guesses.fill(null);
+    this.isAway = false;
     this.#kept = new PlanCache<Kept>(mostKept, () => {});
     this.#told.clear();
   }
@@ -132,35 +153,53 @@ export class EnginePlacer implements Placer {
   engineOf(node: Node): IEngine | null {
     return this.#placeOf(numbered([node]), node);
   }
+
+  likely(wanted: readonly Node[]): EngineState | null {
+    const state = this.#guesses[slotOf(wanted)] ?? null;
+    return state !== null && isUsable(state) && state.engine !== getEngine() ? state : null;
+  }
+
+  learn(wanted: readonly Node[], state: EngineState | null): void {
+    if (state !== null) this.isAway = true;
+    this.#guesses[slotOf(wanted)] = state;
+  }
+
   planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined {
+    const { key } = cone;
+    const { rules } = this;
+    // What stays where it is costs no more than this.
+    if (rules !== null && key.placed !== true && this.#named.size === 0) {
+      const found = state.plans.find(cone.hash, key);
+      if (found !== undefined && found.placed?.by === this.#era) {
+        const kept = told ? (found.placed as Stays).read : (found.placed as Stays).flushed;
+        if (kept?.here === state && kept.uses < kept.until && kept.version === rules.thresholds.version) {
+          kept.uses++;
+          state.planHits++;
+          return found;
+        }
+      }
+    }
+    return this.#decideHere(state, cone, wanted, told);
+  }
+
+  #decideHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined {
     const { key } = cone;
     if (key.placed === true) {
       key.placed = false;
       return null;
     }
     if (this.#named.size > 0 && !this.#belongsHere(state, cone)) return null;
-    const { rules } = this;
-    if (rules === null) return undefined;
-    const found = state.plans.find(cone.hash, key);
-    if (found !== undefined) {
-      const kept = this.#stays.get(found)?.[told ? 1 : 0];
-      if (kept != null && kept.here === state && kept.version === rules.thresholds.version && kept.left > 0) {
-        kept.left--;
-        kept.uses++;
-        state.planHits++;
-        return found;
-      }
-    }
+    if (this.rules === null) return undefined;
     const kept = this.#keptFor(cone.nodes.slice(0, cone.count) as Node[], wanted, stateOf(getEngine()), told);
     const isElsewhere = (place: EngineState | null, i: number): boolean =>
       place !== null && place !== state && !isFree(cone.nodes[i]!);
     if (kept.decision.places.some(isElsewhere)) return null;
     if (key.looped) return undefined;
     const plan = planOf(state, cone);
-    let stays = this.#stays.get(plan);
-    if (stays === undefined) this.#stays.set(plan, (stays = [null, null]));
     kept.here = state;
-    stays[told ? 1 : 0] = kept;
+    if (plan.placed?.by !== this.#era) plan.placed = new Stays(this.#era);
+    if (told) (plan.placed as Stays).read = kept;
+    else (plan.placed as Stays).flushed = kept;
     return plan;
   }
 
@@ -206,23 +245,27 @@ export class EnginePlacer implements Placer {
     const hash = hashInts(key.data, key.length);
     const found = this.#kept.find(hash, key);
     const version = this.rules?.thresholds.version ?? 0;
-    if (found !== undefined && found.version === version && found.left > 0) {
-      found.left--;
+    const first = wanted[0]?.id ?? null;
+    const counts = (kept: Kept): boolean =>
+      kept.version === version && (kept.paidFor === null ? kept.uses < kept.until : kept.paidFor === first);
+    if (found !== undefined && counts(found)) {
       found.uses++;
       return found;
     }
-    const fresh = found === undefined || found.version !== version;
+    const fresh = found === undefined || found.version !== version || found.paidFor !== null;
     const credit = fresh ? 0 : found.decision.gain * found.uses;
     const decision = this.#decide(order, new Set(wanted), current, told, credit, fresh ? null : found.seen);
+    const uses = fresh ? 1 : found.uses + 1;
     // Where waiting did not help, the next look comes later.
-    const left = (fresh ? decision.runs : Math.max(decision.runs, 2 * found.uses)) - 1;
+    const wait = fresh ? decision.runs : Math.max(decision.runs, 2 * found.uses);
     const seen = new Set<number>();
     for (const { storage } of order) if (storage !== null) seen.add(storage.buffer.id);
     const kept: Kept = {
       decision: withoutNodes(decision),
       here: null,
-      left,
-      uses: fresh ? 1 : found.uses + 1,
+      uses,
+      until: Math.min(uses + wait - 1, mostRuns),
+      paidFor: decision.spent ? first : null,
       version,
       seen,
     };
@@ -340,6 +383,14 @@ export class EnginePlacer implements Placer {
 
 const isUsable = ({ pool }: EngineState): boolean => pool.lost === null && !pool.disposed;
 
+/** A place in the table of guesses: what several forms share is guessed wrongly now and then, and nothing else follows. */
+function slotOf(wanted: readonly Node[]): number {
+  const { kind, shape } = wanted[0]!;
+  let hash = Math.imul(wanted.length, 31) + kind;
+  for (let axis = 0; axis < shape.length; axis++) hash = Math.imul(hash, 31) + shape[axis]!;
+  return (hash ^ (hash >>> 8)) & (mostGuesses - 1);
+}
+
 function signatureOf({ op, dtype, shape, src }: Node): string {
   return [op, dtype, shape, ...src.map((source) => `${source.dtype} ${source.shape}`)].join(';');
 }
@@ -352,8 +403,8 @@ function numbered(roots: readonly Node[]): Node[] {
 }
 
 /** What is kept must hold no node: of parts, nothing. */
-function withoutNodes({ places, runs, gain, parts }: Decision): Decision {
-  return { places, runs, gain, parts: parts.map((part) => ({ ...part, nodes: [] })) };
+function withoutNodes({ parts, ...decision }: Decision): Decision {
+  return { ...decision, parts: parts.map((part) => ({ ...part, nodes: [] })) };
 }
 
 /** The placer of the runtime in use; made on first use. */

@@ -196,6 +196,51 @@ describe('what a policy does', () => {
     expect(new Set(places)).toEqual(new Set(['cpu']));
   });
 
+  it('automatic keeps work apart that looks alike and has its data on different engines', async () => {
+    const device = createReferenceEngine({ name: 'gpu' });
+    const thresholds = costly({ cpu: 1e-3, device: 1e-4, launch: 0, byte: 1e-3 });
+    thresholds.set('elementwise', 1);
+    const places: string[] = [];
+    const sums: number[] = [];
+    await new ExecutionContext({ device, thresholds }).run(async () => {
+      using x = tensor(new Float32Array(1000).fill(2));
+      const triple = async (of: Tensor): Promise<void> => {
+        using y = of.mul(3);
+        flush();
+        places.push(y.device);
+        sums.push(((await y.array()) as number[]).reduce((a, b) => a + b, 0));
+      };
+      for (let i = 0; i < 9; i++) await triple(x);
+      // It has moved by now. Where the one went is where the other one is looked for.
+      for (let i = 0; i < 6; i++) {
+        using fresh = tensor(new Float32Array(1000).fill(i));
+        await triple(fresh);
+        await triple(x);
+      }
+    });
+    expect(places.slice(9)).toEqual(new Array(6).fill(['cpu', 'gpu']).flat());
+    expect(sums.slice(9)).toEqual(Array.from({ length: 6 }, (_, i) => [3000 * i, 6000]).flat());
+  });
+
+  it('automatic leaves work of the same costs where it is', async () => {
+    for (const [part, name] of [
+      [0.98, 'cpu'],
+      [0.9, 'gpu'],
+    ] as const) {
+      const device = createReferenceEngine({ name: 'gpu' });
+      const thresholds = costly({ cpu: 1e-3, device: part * 1e-3, launch: 0, byte: 0 });
+      thresholds.set('elementwise', 1);
+      await new ExecutionContext({ device, thresholds }).run(async () => {
+        using x = tensor(new Float32Array(1000).fill(2));
+        for (let i = 0; i < 9; i++) {
+          using y = x.mul(3);
+          flush();
+          expect(y.device).toBe(name);
+        }
+      });
+    }
+  });
+
   it('minimizeTransfers goes where the bytes are', async () => {
     const device = createReferenceEngine({ name: 'gpu' });
     await new ExecutionContext({ policy: 'minimizeTransfers', device }).run(async () => {

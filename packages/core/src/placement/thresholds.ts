@@ -19,14 +19,12 @@ export interface MeasuredCosts {
 /** What a crossover is taken by more, lest work goes back and forth where both are as fast. */
 const margin = 1.1;
 
-/** The size from which the device stays faster, by the curves; infinity where it never is. */
+/** The least size at which the device is faster, by the curves; infinity where it never is. Whether it is beyond that, costs say. */
 export function crossoverOf(cpu: CostCurve, device: CostCurve): number {
   const sizes = [...new Set([...cpu, ...device].map(([size]) => size))].sort((a, b) => a - b);
   const gain = (size: number): number => kernelCost(cpu, size) - kernelCost(device, size);
-  const last = sizes.length - 1;
-  if (last < 0 || gain(sizes[last]!) <= 0) return Number.POSITIVE_INFINITY;
-  let at = last;
-  while (at > 0 && gain(sizes[at - 1]!) > 0) at--;
+  const at = sizes.findIndex((size) => gain(size) > 0);
+  if (at < 0) return Number.POSITIVE_INFINITY;
   if (at === 0) return sizes[0]!;
   const [a, b] = [sizes[at - 1]!, sizes[at]!];
   const [less, more] = [gain(a), gain(b)];

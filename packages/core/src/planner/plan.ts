@@ -68,6 +68,8 @@ export interface Plan {
   readonly kernels: readonly KernelEntry[];
   /** The sizes it is bound to, where it is one of a family; in a plan for a class, the capacities. */
   readonly sizes: readonly number[];
+  /** What whoever chooses engines has decided for it (placement/placer.ts); null: nothing. */
+  placed: { readonly by: object } | null;
 }
 
 export interface PlanOptions {
@@ -146,6 +148,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     blocks: memory.blocks.map(block),
     kernels: entries,
     sizes: size?.capacities ?? [],
+    placed: null,
   };
 }
 

@@ -1,13 +1,14 @@
 /** Every definition that is handed over by whoever records it: what tests bring in before they record nodes by name. */
 import type { BinaryAttrs, UnaryAttrs } from '../graph/node.ts';
 import type { AnyDefinition, BinaryOperation, DefinedPrimitive, UnaryOperation } from '../graph/definition.ts';
+import * as attention from './attention.ts';
 import * as custom from './custom.ts';
 import * as elementary from './elementary.ts';
 import * as indexing from './indexing.ts';
 import * as loop from './loop.ts';
 import * as placed from './placed.ts';
 
-const all = { ...custom, ...elementary, ...indexing, ...loop, ...placed };
+const all = { ...attention, ...custom, ...elementary, ...indexing, ...loop, ...placed };
 
 /** None of a file that is named above is missing; this is an error of types where a whole file is. */
 export const definitions: readonly AnyDefinition[] = Object.values(all) satisfies readonly Complete[];

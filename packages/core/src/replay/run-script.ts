@@ -16,7 +16,7 @@ import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
 import { download } from '../runtime/reading.ts';
 import { runs, stateOf, unstarted } from '../runtime/run.ts';
-import { copies, shadow } from '../runtime/shadow.ts';
+import { copies } from '../runtime/copies.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { checkWeak } from '../shape/promotion.ts';
 import { mapNested } from '../shape/nested.ts';
@@ -206,7 +206,7 @@ export class Runner {
     state.inFlight += flushes;
     state.pool.age();
     if (graph.pending.length > 0) finishFlush();
-    shadow(download);
+    copies.keeper?.shadow(download);
   }
 
   #askNumbers(calls: number): void {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { registerBackend, setEngine } from '../engine/registry.ts';
 import { DeviceLostError, EngineDisposedError } from '../engine/errors.ts';
-import { setRecovery } from '../engine/recovery.ts';
+import { setRecovery } from './policy.ts';
 import { flush, idle, ones, protect, tensor, unprotect } from '../index.ts';
 import { shadowed } from './shadow.ts';
 

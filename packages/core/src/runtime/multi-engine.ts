@@ -45,20 +45,38 @@ export function realiseApart(
 }
 
 /** Another engine may have all of it, as the one before: asked before anything is cut. */
-function onAnother(wanted: readonly Node[], { everything, patience, told }: Attempt): boolean | Promise<void> {
+function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { placer } = runs;
   for (const state of placer?.others() ?? []) {
     if (state.pool.lost !== null || state.pool.disposed) continue;
-    try {
-      const options = everything ? state.global : state.partial;
-      const done = run(state, wanted, options, patience, told === true, placer);
-      if (done !== false) return done;
-    } catch (error) {
-      // What it refuses is cut; what was lost with it is known by then.
-      if (state.pool.lost === null && !placer!.takes(error, state)) throw error;
-    }
+    const done = allOn(state, wanted, attempt);
+    if (done === true) placer!.learn(wanted, state);
+    if (done !== false) return done;
   }
   return false;
+}
+
+/** All of it on another engine; false, with nothing done, where that is not to be or cannot be. */
+function allOn(state: EngineState, wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
+  const { everything, patience, told } = attempt;
+  const { placer } = runs;
+  try {
+    return run(state, wanted, everything ? state.global : state.partial, patience, told === true, placer);
+  } catch (error) {
+    // What it refuses is cut; what was lost with it is known by then.
+    if (state.pool.lost === null && !placer!.takes(error, state)) throw error;
+    return false;
+  }
+}
+
+/** `realise` on the engine that has computed all of such work before. False, with nothing done, where that is another one now. */
+export function realiseAgain(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
+  const { placer } = runs;
+  const state = placer?.likely(wanted) ?? null;
+  if (state === null) return false;
+  const done = allOn(state, wanted, attempt);
+  if (done === false) placer!.learn(wanted, null);
+  return done;
 }
 
 /** Where a node is computed that its engine does not hold; an error where nobody does. Throws Waiting. */
@@ -490,7 +508,7 @@ function arrive(
   if (keep || length * storageBytes(buffer.pool.engine, dtype) * 2 >= buffer.bytes) {
     const copies = (buffer.copies ??= []);
     if (copies.length >= mostCopies) copies.shift()?.buffer.release();
-    copies.push({ from, to, buffer: fresh });
+    copies.push({ from, to, buffer: fresh, found: null });
     return;
   }
   const { storage } = node;

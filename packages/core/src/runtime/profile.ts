@@ -358,33 +358,11 @@ function tableOf(profile: Profile<unknown>): string {
     .join('\n  ');
 }
 
-/** A profile whose JSON has the figures, and the texts that were asked for; what the function returned is not in it. */
-export function showProfile<T>(profile: Profile<T>): Profile<T> {
-  return showAs(
-    profile,
-    ({
-      kernels,
-      transfers,
-      transferredBytes,
-      transferShare,
-      submits,
-      newPlans,
-      binds,
-      planning,
-      replays,
-      milliseconds,
-    }) => ({
-      kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
-      transfers,
-      transferredBytes,
-      transferShare,
-      submits,
-      newPlans,
-      binds,
-      planning,
-      replays,
-      milliseconds,
-    }),
-    tableOf,
-  );
+/** A profile whose JSON has the figures, and the texts that were asked for; what the function returned and the trace are not in it. */
+function showProfile<T>(profile: Profile<T>): Profile<T> {
+  const outline = ({ value: _value, trace: _trace, kernels, ...figures }: Profile<T>): object => ({
+    kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),
+    ...figures,
+  });
+  return showAs(profile, outline, tableOf);
 }

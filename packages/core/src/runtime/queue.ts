@@ -25,10 +25,10 @@ import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { inTime } from './answers.ts';
+import { copies } from './copies.ts';
 import { componentsOf } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { noticed, recover } from '../engine/recovery.ts';
-import { lookAgain, restoreLost } from './shadow.ts';
 
 /** What an entry is. */
 export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
@@ -273,7 +273,7 @@ export class FlushQueue {
     transaction.hold();
     const found = this.#log.rollBack(transaction);
     // They may name what was lost meanwhile.
-    if (engines.losses > 0) lookAgain();
+    if (engines.losses > 0) copies.lookAgain();
     if (!found || !(error instanceof Error)) return;
     const told = '; tensors assigned since the last flush have the values they had before';
     if (!error.message.endsWith(told)) error.message += told;
@@ -398,7 +398,7 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     if (pool.lost !== null) {
       const underway = recover();
       if (underway !== null) return underway;
-      restoreLost();
+      copies.keeper?.restoreLost();
       wanted = open(wanted);
       on = 'one';
       continue;
@@ -407,8 +407,8 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     if (on !== 'one') {
       if (several === null) return quiet(load());
       // What came back from a copy need not be computed. After a loss was dealt with, what is computed may still need what was gone then.
-      if (engines.losses > 0) lookAgain();
-      const restored = restoreLost();
+      if (engines.losses > 0) copies.lookAgain();
+      const restored = copies.keeper?.restoreLost();
       wanted = open(wanted);
       if (restored) {
         on = 'one';
@@ -416,6 +416,10 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
       }
     }
     try {
+      if (on === 'one' && several !== null && runs.placer?.isAway === true) {
+        const done = several.realiseAgain(wanted, attempt);
+        if (done !== false) return done === true ? null : done;
+      }
       const done =
         on === 'one' || several === null
           ? run(

@@ -17,10 +17,10 @@ import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf, type Shape, type View } from '../shape/view.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
 import { inTime } from './answers.ts';
+import { copies } from './copies.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, realise, untilSaid } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
-import { restoreLost } from './shadow.ts';
 
 /**
  * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
@@ -161,7 +161,7 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
     // What is protected comes back with another engine.
     const underway = recover();
     if (underway !== null) return underway;
-    restoreLost();
+    copies.keeper?.restoreLost();
     if (isGone(node)) throw goneError(node);
     return null;
   }

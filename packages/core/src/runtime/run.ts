@@ -89,6 +89,12 @@ export interface Placer {
    * cuts it.
    */
   planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined;
+  /** False if no flush was all of another engine yet. */
+  readonly isAway: boolean;
+  /** The other engine that has computed all of such a flush before, and is asked first; null: the current one is. */
+  likely(wanted: readonly Node[]): EngineState | null;
+  /** All of a flush was computed on another engine; null: not on the one that was likely. */
+  learn(wanted: readonly Node[], state: EngineState | null): void;
   /** Engines beside the current one, on which all of a flush may be at home. */
   others(): readonly EngineState[];
   /** The engine of each node that is not in memory. */

@@ -16,6 +16,7 @@ import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
 import { inTime } from './answers.ts';
+import { Copies, copies, useCopies } from './copies.ts';
 import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
@@ -23,7 +24,6 @@ import { download, turn } from './reading.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import { Copies, copies, shadow, useCopies } from './shadow.ts';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {
@@ -136,7 +136,7 @@ export function flush(): void {
   // Of a loss, what became of protected tensors says most.
   if (failure === null || failure.error instanceof DeviceLostError) queue.tell();
   if (failure !== null) throw failure.error;
-  shadow(download);
+  copies.keeper?.shadow(download);
   queue.tell();
 }
 

@@ -8,6 +8,8 @@
  * After a loss, values that have not changed since they were copied come back as they were, and what is pending is computed from them: nothing is
  * lost. Where that does not do, because something was assigned since or needs more than the copies, all protected tensors go back to the last
  * complete copy together, and with them what counts their assignments (`onRollback`). Somebody must be told of that: the next flush, read or `idle()` throws.
+ *
+ * A program has this with the functions that ask for copies; which tensors may be asked for is in copies.ts.
  */
 import type { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
@@ -17,78 +19,18 @@ import { nodesBelow } from '../graph/print.ts';
 import type { TrackedHandle } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
+import { copies, type Keeper, type Protectable } from './copies.ts';
 import { goneError, isGone } from './placement.ts';
 import { upload } from './upload.ts';
 
-/** A tensor as far as copies go. */
-export interface Protectable {
-  readonly node: Node;
-  readonly disposed: boolean;
-}
-
-/** Tensors held weakly, in the order they came. */
-class WeakList {
-  #refs: WeakRef<Protectable>[] = [];
-  #known = new WeakSet<Protectable>();
-  #pruneAt = 64;
-
-  add(tensor: Protectable): void {
-    if (this.#known.has(tensor)) return;
-    this.#known.add(tensor);
-    this.#refs.push(new WeakRef(tensor));
-    if (this.#refs.length < this.#pruneAt) return;
-    this.alive();
-    this.#pruneAt = 2 * this.#refs.length + 64;
-  }
-
-  delete(tensor: Protectable): void {
-    if (!this.#known.delete(tensor)) return;
-    this.#refs = this.#refs.filter((ref) => ref.deref() !== tensor);
-  }
-
-  alive(): Protectable[] {
-    // What one look finds, the next one finds too, until this turn of the event loop ends.
-    this.#refs = this.#refs.filter((ref) => ref.deref()?.disposed === false);
-    return this.#refs.map((ref) => ref.deref()!);
-  }
-
-  get size(): number {
-    return this.#refs.length;
-  }
-}
-
-/** What has copies, and the copies: a part of the runtime. */
-export class Copies {
-  /** Those given to protect(). */
-  readonly named: WeakList = new WeakList();
-  /** Those that belong to the state of a training. */
-  readonly states: WeakList = new WeakList();
-  values: WeakMap<Protectable, TypedArray> = new WeakMap();
-  /** The same by the nodes that the tensors named, which keep their values unless they are written over in place. */
-  ofNodes: WeakMap<Node, TypedArray> = new WeakMap();
-  /** When the last complete round began, and how often nodes had been written over in place by then (replay/). */
-  since: number = 0;
-  overwrittenThen: number = 0;
-  overwritten: number = 0;
-  /** How often tensors went back to their copies: a round that began before is of no use. */
-  rewinds: number = 0;
-  /** The round of reads under way, and when it began. */
-  reading: Promise<void> | null = null;
-  last: number = Number.NEGATIVE_INFINITY;
-  /** Losses after which tensors have been brought back. */
-  losses: number = 0;
-}
-
-/** The copies in use. */
-export let copies: Copies = new Copies();
-
-/** Other copies take their place. */
-export function useCopies(next: Copies): void {
-  copies = next;
+/** Tensors have copies from here on: those given to `protectHandles`, and those of a training where the policy says `shadow`. */
+export function keepCopies(): void {
+  copies.keeper = keeper;
 }
 
 /** Adds tensors to those with copies. */
 export function protectHandles(tensors: readonly Protectable[]): void {
+  keepCopies();
   for (const tensor of tensors) copies.named.add(tensor);
   copies.last = Number.NEGATIVE_INFINITY;
 }
@@ -99,11 +41,6 @@ export function unprotectHandles(tensors: readonly Protectable[]): void {
     copies.named.delete(tensor);
     copies.values.delete(tensor);
   }
-}
-
-/** A tensor that belongs to the state of a training: copied if the policy says `shadow`. */
-export function addState(tensor: Protectable): void {
-  copies.states.add(tensor);
 }
 
 function covered(): readonly Protectable[] {
@@ -122,11 +59,12 @@ function needsLost(node: Node): boolean {
   return lostBelow(node).length > 0;
 }
 
+const keeper: Keeper = { shadow, restoreLost };
+
 const isFar = ({ engine, lost }: BufferPool): boolean => engine.name !== 'cpu' && lost === null;
 const poolOfNode = (node: Node): PoolBuffer['pool'] => (node.storage!.buffer as PoolBuffer).pool;
 
-/** Called at the end of every global flush: starts a round of reads if it is time for one. */
-export function shadow(read: (node: Node) => Promise<TypedArray>): void {
+function shadow(read: (node: Node) => Promise<TypedArray>): void {
   const c = copies;
   const log = transactions;
   if (c.named.size === 0 && !engines.policy.shadow) {
@@ -178,11 +116,6 @@ export async function shadowed(): Promise<void> {
   await copies.reading;
 }
 
-/** What a loss has left must be looked at again: tensors name older values than they did then. */
-export function lookAgain(): void {
-  copies.losses = -1;
-}
-
 /** A node and the memory it is to have. */
 type Placed = readonly [node: Node, storage: NodeStorage];
 
@@ -209,11 +142,7 @@ function place(placed: readonly Placed[]): void {
   }
 }
 
-/**
- * Once after a loss, as soon as another engine works: protected tensors that lived on the lost device have values again. True if it did
- * something. Where they are older ones, `takeUntold` says so.
- */
-export function restoreLost(): boolean {
+function restoreLost(): boolean {
   const c = copies;
   const { losses } = engines;
   if (losses === 0 || poolOf(getEngine()).lost !== null) return false;

@@ -1,5 +1,5 @@
 /** Host arrays: which typed array holds a dtype, and how numbers become its elements and back. */
-import type { DType, TypedArray } from './dtype.ts';
+import { type DType, isFloat, type TypedArray } from './dtype.ts';
 
 interface HostArray {
   new (length: number): TypedArray;
@@ -166,6 +166,17 @@ export function normalize(dtype: DType, v: Literal): Literal {
       return dtype === 'uint8' ? n & 0xff : n & 0xffff;
     }
   }
+}
+
+/** Floats of a dtype: the nearest of them to a number. */
+export interface Floats {
+  readonly dtype: DType;
+  readonly nearest: (value: number) => number;
+}
+
+/** Those of a dtype, or null for integers and bool. */
+export function floatsOf(dtype: DType): Floats | null {
+  return isFloat(dtype) ? { dtype, nearest: (value) => normalize(dtype, value) as number } : null;
 }
 
 function toBig(v: Literal): bigint {

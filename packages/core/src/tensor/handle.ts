@@ -16,7 +16,7 @@ import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
-import { getElement } from '../shape/host.ts';
+import { floatsOf, getElement } from '../shape/host.ts';
 import { handleBrand, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
@@ -173,12 +173,7 @@ export class TensorHandle implements TrackedHandle {
         [target.dtype, node.dtype],
       );
     }
-    if (graph.placeholders?.outlive(this, node)) {
-      throw new OperationError(
-        composingDepth() > 0 ? opName('assign') : 'assign',
-        say`a value that depends on an example inside vmap was to be assigned to a ${target.dtype} ${showShape(target.shape)} from outside, which has one value for all examples; return the value from the function and assign after vmap, or leave running statistics as they are (eval(), training: false)`,
-      );
-    }
+    graph.placeholders?.checkAssign(this, node);
     // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
     const leaf = target.slot !== null && target.slot !== releasedSlot;
     const next = leaf ? stopGradient(node) : node;
@@ -223,8 +218,9 @@ export class TensorHandle implements TrackedHandle {
 
   async print(): Promise<void> {
     const node = nodeOf(this as unknown as Tensor, 'print');
-    const [data, { print }] = await Promise.all([readNode(node), import('./printed.ts')]);
-    print(data, node.shape, node.dtype);
+    const { shape, dtype } = node;
+    const [data, { textOf }] = await Promise.all([readNode(node), import('./printed.ts')]);
+    console.log(textOf(shape, (i) => getElement(data, dtype, i), floatsOf(dtype)));
   }
 
   dispose(): void {

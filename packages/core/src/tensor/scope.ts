@@ -8,9 +8,10 @@ import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { prepare, stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
-import { addState, protectHandles, unprotectHandles } from '../runtime/shadow.ts';
+import { addState } from '../runtime/copies.ts';
+import { protectHandles, unprotectHandles } from '../runtime/shadow.ts';
 import type { DType } from '../shape/dtype.ts';
-import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
+import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, checkNames, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { isTensor, nodeOf, type TensorHandle } from './handle.ts';
@@ -69,12 +70,7 @@ export function keep<D extends DType>(t: Tensor<D>): Tensor<D> {
   beginOp('keep');
   const node = nodeOf(t, 'keep');
   const handle = t as unknown as TensorHandle;
-  if (graph.placeholders?.reach(node)) {
-    throw new OperationError(
-      'keep',
-      say`the ${node.dtype} ${showShape(node.shape)} depends on an example inside vmap, which exists only until the function returns; return it from the function`,
-    );
-  }
+  graph.placeholders?.checkKeep(node);
   handle.kept = true;
   return t;
 }

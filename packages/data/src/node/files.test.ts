@@ -69,6 +69,9 @@ describe('imageFolder', () => {
       }
       writeFileSync(join(root, name, 'notes.txt'), 'no image');
     }
+    // What other programs leave behind.
+    mkdirSync(join(root, '.checkpoints'));
+    writeFileSync(join(root, 'cat', '._0.png'), 'no image');
     const { classes, labels, files, dataset } = await imageFolder(root, { channels: 3, size: [2, 2] });
     expect([classes, [...labels], files.length]).toEqual([['cat', 'dog'], [0, 0, 0, 1, 1], 5]);
     const [batch] = await dataset.batch(5).toArray();

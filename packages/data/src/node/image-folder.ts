@@ -32,12 +32,13 @@ export interface ImageFolder {
   readonly dataset: Dataset<LabelledImage>;
 }
 
+/** Names in order; those that begin with a dot are other programs' own. */
 async function entriesOf(path: string): Promise<{ folders: string[]; files: string[] }> {
   try {
     const entries = await readdir(path, { withFileTypes: true });
     const named = (isWanted: (entry: (typeof entries)[number]) => boolean): string[] =>
       entries
-        .filter(isWanted)
+        .filter((entry) => isWanted(entry) && !entry.name.startsWith('.'))
         .map(({ name }) => name)
         .sort(); // prettier-ignore
     return { folders: named((entry) => entry.isDirectory()), files: named((entry) => !entry.isDirectory()) };
@@ -49,7 +50,7 @@ async function entriesOf(path: string): Promise<{ folders: string[]; files: stri
 }
 
 /**
- * The images below a folder that has a folder for each class. Files are decoded when their batch is made.
+ * The images below a folder that has a folder for each class. Files are decoded when their batch is made. What begins with a dot is passed over.
  *
  * @param path the folder
  * @param options channels (default as in each file; 3 where they differ), size, resizing, extensions, concurrency (4)

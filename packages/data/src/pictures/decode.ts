@@ -43,6 +43,24 @@ function checkPixels(width: number, height: number, source: string): void {
   );
 }
 
+/** Walks the chunks of a PNG: a file that ends within one, or before its last, was cut off there. */
+function checkChunks(bytes: Uint8Array, source: string): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = pngSignature.length; ; ) {
+    const length = at + 12 > bytes.length ? 0 : view.getUint32(at);
+    const kind = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+    const end = at + 12 + length;
+    if (end > bytes.length)
+      throw new DataError(
+        'truncated',
+        source,
+        `[${op}] ${source} ends at byte ${bytes.length}, within a part that begins at byte ${at}; get the file again`,
+      );
+    if (kind === 'IEND') return;
+    at = end;
+  }
+}
+
 async function decodePng(bytes: Uint8Array, source: string): Promise<Pixels> {
   if (bytes.length < 33)
     throw new DataError(
@@ -52,6 +70,7 @@ async function decodePng(bytes: Uint8Array, source: string): Promise<Pixels> {
     );
   const header = new DataView(bytes.buffer, bytes.byteOffset);
   checkPixels(header.getUint32(16), header.getUint32(20), source);
+  checkChunks(bytes, source);
   const { decode, convertIndexedToRgb } = await import('fast-png');
   const image = decode(bytes, { checkCrc: true });
   const { width, height, depth } = image;
@@ -81,15 +100,33 @@ async function decodePng(bytes: Uint8Array, source: string): Promise<Pixels> {
   return { width, height, channels: 1, data };
 }
 
+/** True where the marker of a JPEG's end is nowhere. Inside of pixels it cannot be: those write ff as ff 00. */
+function lacksEnd(bytes: Uint8Array): boolean {
+  for (let at = bytes.length - 2; at >= 2; at--) if (bytes[at] === 0xff && bytes[at + 1] === 0xd9) return false;
+  return true;
+}
+
 async function decodeJpeg(bytes: Uint8Array, source: string): Promise<Pixels> {
   const { decode } = (await import('jpeg-js')).default;
-  const { width, height, data } = decode(bytes, {
-    useTArray: true,
-    formatAsRGBA: false,
-    tolerantDecoding: false,
-    maxResolutionInMP: mostPixels / 1e6,
-    maxMemoryUsageInMB: 4096,
-  });
+  let image: Pick<Pixels, 'width' | 'height' | 'data'>;
+  try {
+    image = decode(bytes, {
+      useTArray: true,
+      formatAsRGBA: false,
+      tolerantDecoding: false,
+      maxResolutionInMP: mostPixels / 1e6,
+      maxMemoryUsageInMB: 4096,
+    });
+  } catch (error) {
+    if (!lacksEnd(bytes)) throw error;
+    throw new DataError(
+      'truncated',
+      source,
+      `[${op}] ${source} ends at byte ${bytes.length} without the end of a JPEG; get the file again`,
+      { cause: error },
+    );
+  }
+  const { width, height, data } = image;
   checkPixels(width, height, source);
   return { width, height, channels: 3, data };
 }

@@ -57,7 +57,14 @@ describe('decodeImage', () => {
     expect((await failure(new Uint8Array([1, 2, 3]), { source: 'cat.gif' }))?.message).toMatch(
       /cat.gif is neither PNG nor JPEG: its 3 bytes begin with 01 02 03/,
     );
-    expect((await failure(fileOf('rgb').subarray(0, 20)))?.code).toBe('truncated');
+    for (const { name, file } of goldens.files) {
+      const whole = bytes(file);
+      for (const length of [20, 40, Math.floor(whole.length / 2), whole.length - 13, whole.length - 2])
+        expect(await failure(whole.subarray(0, length), { source: name })).toMatchObject({
+          code: 'truncated',
+          message: expect.stringContaining(`ends at byte ${length}`),
+        });
+    }
     const huge = fileOf('rgb').slice();
     new DataView(huge.buffer).setUint32(16, 2 ** 31);
     expect((await failure(huge))?.message).toMatch(/says it is 2147483648 x 37/);

@@ -441,7 +441,7 @@ export class Dataset<T> implements AsyncIterable<T> {
    */
   split(shares: readonly number[], options: SplitOptions = {}): Dataset<T>[] {
     const { length } = this.#numbered('split', 'filter and split in lists: Dataset.from(await data.toArray())');
-    checkOptions('split', options, { seed: 'number', stratify: 'object' });
+    checkOptions('split', options, { seed: 'number', stratify: 'any' });
     return partsOf('split', length, shares, options).map((rows) => this.#chosen(rows));
   }
 
@@ -458,7 +458,7 @@ export class Dataset<T> implements AsyncIterable<T> {
   folds(count: number, options: SplitOptions = {}): DataFold<T>[] {
     const { length } = this.#numbered('folds', 'filter and fold in lists: Dataset.from(await data.toArray())');
     checkInteger('folds', 'count', count, 2, Math.max(2, length));
-    checkOptions('folds', options, { seed: 'number', stratify: 'object' });
+    checkOptions('folds', options, { seed: 'number', stratify: 'any' });
     const parts = partsOf('folds', length, new Array<number>(count).fill(1 / count), options);
     return parts.map((validation, fold) => {
       const train = parts.filter((_, part) => part !== fold).flatMap((rows) => Array.from(rows));

@@ -45,7 +45,9 @@ function settingsOf(op: string, options: CsvOptions): Settings {
   checkFits(op, 'types', types, isPlain(types), 'types by name');
   for (const [name, type] of Object.entries(types))
     checkFits(op, `type of '${name}'`, type, ['number', 'text', 'bool'].includes(type), "'number', 'text' or 'bool'");
-  return { delimiter, header, types, missing: new Set(missing), source };
+  // Columns may have any name, those of the members of objects too.
+  const ownTypes = Object.assign(Object.create(null) as Record<string, ColumnType>, types);
+  return { delimiter, header, types: ownTypes, missing: new Set(missing), source };
 }
 
 /** The names of columns, and whether the first record is one of them. */
@@ -81,7 +83,7 @@ function checkWidth({ fields, line }: CsvRecord, names: readonly string[], sourc
     throw new DataError(
       'format',
       source,
-      `[csv] ${source}, line ${line}: ${fields.length} fields, and there are ${names.length} columns; a field with the delimiter in it needs quotes`,
+      `[csv] ${source}, line ${line}: ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, and there are ${names.length} columns; a field with the delimiter in it needs quotes`,
     );
 }
 

@@ -191,7 +191,7 @@ export class DataFrame {
    * [train!.rows, test!.rows]; // [3, 1]
    */
   split(shares: readonly number[], options: SplitOptions = {}): DataFrame[] {
-    checkOptions('split', options, { seed: 'number', stratify: 'object' });
+    checkOptions('split', options, { seed: 'number', stratify: 'any' });
     return partsOf('split', this.rows, shares, options).map((rows) => this.take(rows));
   }
 

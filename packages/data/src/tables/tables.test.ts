@@ -70,6 +70,11 @@ describe('parseCsv', () => {
     expect(parseCsv('a,b').rows).toBe(0);
   });
 
+  it('takes columns of any name', () => {
+    const frame = parseCsv('__proto__,constructor,toString\n1,x,true\n');
+    expect(frame.names.map((name) => frame.column(name).type)).toEqual(['number', 'text', 'bool']);
+  });
+
   it('says the line of what is wrong', () => {
     const failure = (text: string | Uint8Array, options = {}): DataError => {
       try {
@@ -80,7 +85,7 @@ describe('parseCsv', () => {
       throw new Error('nothing was refused');
     };
     const cases: [string, string, RegExp][] = [
-      ['a,b\n1,2\n3\n', 'format', /cats.csv, line 3: 1 fields, and there are 2 columns/],
+      ['a,b\n1,2\n3\n', 'format', /cats.csv, line 3: 1 field, and there are 2 columns/],
       ['a\n"x\n\ny"\n"z', 'truncated', /line 5: a quote is opened here and never closed/],
       ['a\nx"y\n', 'format', /line 2: a quote inside the field 'x'/],
       ['a\n"x\n" y\n', 'format', /line 3: ' ' behind the closing quote of 'x/],
@@ -180,7 +185,7 @@ describe('DataFrame', () => {
     expect(() => DataFrame.fromRows([{ x: 1 }, { x: 'a' }])).toThrow(/row 1 has a as 'x', row 0 a number/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { y: 1 }])).toThrow(/row 1 has no 'x'/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { x: 1, y: 1 }])).toThrow(/row 1 has 2 names, row 0 1/);
-    expect(() => DataFrame.fromRows([{ x: [] }])).toThrow(/has a Array as 'x'/);
+    expect(() => DataFrame.fromRows([{ x: [] }])).toThrow(/has a list of 0 as 'x'/);
   });
 });
 

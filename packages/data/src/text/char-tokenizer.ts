@@ -53,6 +53,7 @@ export class CharTokenizer {
       checkFits(op, 'text', text, typeof text === 'string', 'a text');
       for (const letter of text) letters.add(letter);
     }
+    checkFits(op, 'texts', texts, letters.size > 0, 'a text with at least one letter');
     const inOrder = [...letters].sort((a, b) => a.codePointAt(0)! - b.codePointAt(0)!);
     return new CharTokenizer(inOrder, options);
   }

@@ -151,7 +151,7 @@ describe('loadTokenizer', () => {
     const model = { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: ['a b'] };
     const cases: [unknown, RegExp][] = [
       ['{"model":', /t.json is no JSON/],
-      ['[]', /holds a Array, not an object/],
+      ['[]', /holds a list of 0, not an object/],
       [{}, /it has no model/],
       [{ model: { ...model, type: 'Char' } }, /its model is Char; BPE, WordPiece and Unigram/],
       [{ model: { ...model, vocab: { a: 0, b: 0 } } }, /tokens 'a' and 'b' have the number 0/],

@@ -122,13 +122,20 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
 /** The name of a zero of bits that no compiler knows. */
 const anyZero = (c: Context): string => c.prologue('zero', () => 'let zero = scalars.zero;');
 
-/** Through its bits, with a zero that no compiler knows: none looks further. */
+/** Through its bits, with a zero that no compiler knows: none looks further. Of float16 those are its own 16 bits: a wider float may still be unrounded. */
 function rounded(c: Context, x: Part): Part {
   const zero = anyZero(c);
   const { dtype, lanes } = x;
+  if (dtype === 'float16') {
+    const pairs = Math.ceil(lanes / 2);
+    const [floats, words] = [typeName('float16', 2 * pairs), typeName('uint32', pairs)];
+    const pair = lanes === 1 ? `${floats}(${x.text})` : x.text;
+    const mask = pairs === 1 ? zero : `${words}(${zero})`;
+    const value = `bitcast<${floats}>(bitcast<${words}>(${pair}) ^ ${mask})`;
+    return call(lanes === 1 ? `${value}[0]` : value, dtype, lanes);
+  }
   const bits = `${bitsOf(x.text, dtype, lanes)} ^ ${lanes === 1 ? zero : `${typeName('uint32', lanes)}(${zero})`}`;
-  const value = `bitcast<${typeName('float32', lanes)}>(${bits})`;
-  return call(dtype === 'float16' ? `${typeName('float16', lanes)}(${value})` : value, dtype, lanes);
+  return call(`bitcast<${typeName('float32', lanes)}>(${bits})`, dtype, lanes);
 }
 
 function infix(a: Part, sign: string, b: Part, dtype: DType = a.dtype): Part {

@@ -2,11 +2,12 @@
 import { legalize } from '@polygrad/core/kernel';
 import { createReferenceEngine, randomProgram } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
-import { Builder } from '../builder.ts';
+import { Builder } from '../form/builder.ts';
+import type { Assigned, FinalItem } from '../form/code.ts';
 import { lowerProgram } from '../lower/program.ts';
+import { machineOf } from '../machines.ts';
 import type { MachineTarget } from '../target.ts';
 import { writeCode } from '../write.ts';
-import type { Assigned, FinalItem } from './assign.ts';
 import { verifyAssigned } from './verify.ts';
 
 const computes = ['float32', 'float64', 'int32', 'uint32', 'int64', 'uint64', 'bool'] as const;
@@ -26,10 +27,8 @@ describe.each(targets)('$isa, vectors of $vectorBytes bytes', (target) => {
   it.each([undefined, few])('random programs keep their values, registers %j', (registers) => {
     let spilled = 0;
     for (let seed = 1; seed <= 60; seed++) {
-      const builder = lowerProgram(legalize(randomProgram(seed).program, caps), {
-        ...target,
-        ...(registers && { registers }),
-      });
+      const program = legalize(randomProgram(seed).program, caps);
+      const builder = lowerProgram(program, { ...target, ...(registers && { registers }) }, machineOf(target));
       const { assigned } = writeCode(builder, false, true);
       spilled += assigned.spilled;
       // Registers of programs may be read before they are written, by what does not use what it reads.
@@ -45,7 +44,7 @@ describe.each(targets)('$isa, vectors of $vectorBytes bytes', (target) => {
 
 describe('the verifier', () => {
   const made = (): Assigned => {
-    const b = new Builder(targets[0]!);
+    const b = new Builder(targets[0]!, machineOf(targets[0]!));
     const base = b.parameter('args');
     const [x, y] = [1, 2].map((slot) => b.op('mov', 8, { base, index: null, scale: 1, offset: slot * 8 }));
     b.ins('mov:store', 8, { base, index: null, scale: 1, offset: 0 }, b.two('add', 8, x!, y!));

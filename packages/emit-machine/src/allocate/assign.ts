@@ -2,64 +2,25 @@
  * From registers without number to those of the machine: what is spilled is read from the frame where an instruction takes memory, and goes through
  * registers kept for that elsewhere.
  */
-import type { Builder } from '../builder.ts';
+import type { Builder } from '../form/builder.ts';
 import {
   type Arg,
-  type Condition,
+  type Assigned,
+  type FinalIns,
+  type FinalItem,
+  type Held,
   isMemory,
   type Item,
-  type Label,
   type Memory,
   type Place,
   poolBase,
   Reg,
   type RegClass,
-  type Row,
-} from '../code.ts';
-import type { Classes, Registers } from '../machine.ts';
+} from '../form/code.ts';
+import type { Classes, Registers } from '../form/machine.ts';
 import { copyOf, flatten, withoutUnread } from './flat.ts';
 import { coalesce } from './coalesce.ts';
 import { type Interval, intervalsOf, scan } from './scan.ts';
-
-/** A place that holds a value: a register, or a slot of the frame by its offset. */
-export interface Held {
-  readonly cls: RegClass | 'slot';
-  readonly number: number;
-  readonly reg: Reg;
-}
-
-/** One instruction with registers of the machine. */
-export interface FinalIns {
-  readonly kind: 'ins';
-  readonly row: Row;
-  readonly size: number;
-  readonly places: readonly Place[];
-  readonly mask: number;
-  readonly zero: boolean;
-  /** What it expects where, and what it leaves where: only where the verifier asks. */
-  readonly reads: readonly Held[];
-  readonly writes: readonly Held[];
-  /** Registers it changes besides. */
-  readonly spoils: readonly number[];
-}
-
-export type FinalItem =
-  | FinalIns
-  /** Two registers become one place: it holds the value of both. */
-  | { readonly kind: 'same'; readonly from: Held; readonly to: Held }
-  | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
-  | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
-  | { readonly kind: 'fault'; readonly label: Label; readonly condition: Condition; readonly code: number };
-
-export interface Assigned {
-  readonly items: readonly FinalItem[];
-  /** Bytes of the frame, a multiple of 64. */
-  readonly frameBytes: number;
-  /** General registers and vectors that are written. */
-  readonly general: ReadonlySet<number>;
-  readonly vectors: ReadonlySet<number>;
-  readonly spilled: number;
-}
 
 /** Results that are stored behind the instruction. */
 type Spilled = { readonly reg: Reg; readonly number: number }[];

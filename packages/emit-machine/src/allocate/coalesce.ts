@@ -3,8 +3,8 @@
  *
  * That changes nothing where what is copied has no other user, and nobody looks at the register in between.
  */
-import { type Arg, isMemory, type Item, Reg } from '../code.ts';
-import type { Registers } from '../machine.ts';
+import { type Arg, isMemory, type Item, Reg } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 import { copyOf, eachUse, type Flat, keepOnly, type Use } from './flat.ts';
 
 /** Items that are looked at for one copy. */

@@ -1,6 +1,6 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
-import { Block, isMemory, type Item, Reg } from '../code.ts';
-import type { Registers } from '../machine.ts';
+import { Block, isMemory, type Item, Reg } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
 export interface LoopRange {
@@ -49,10 +49,10 @@ export function withoutUnread(flat: Flat): Flat {
   const note: Use = (reg, reads) => {
     if (reads) read[reg.id] = true;
   };
-  const { constant } = flat.registers;
-  for (const item of flat.items) eachUse(flat.registers, item, note);
+  const { registers } = flat;
+  for (const item of flat.items) eachUse(registers, item, note);
   const gone = (item: Item): boolean =>
-    item.kind === 'ins' && item.row === constant && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
+    item.kind === 'ins' && registers.mayGo(item.row) && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
   return flat.items.some(gone) ? keepOnly(flat, (i) => !gone(flat.items[i]!)) : flat;
 }
 

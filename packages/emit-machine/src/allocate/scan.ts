@@ -4,7 +4,7 @@
  * Source: M. Poletto and V. Sarkar, "Linear scan register allocation", ACM TOPLAS 21(5), 1999. What is spilled is so from its start to its end; the
  * cheapest is, counted by how often it is used, inner loops most.
  */
-import type { Block, Reg, RegClass } from '../code.ts';
+import type { Block, Reg, RegClass } from '../form/code.ts';
 import { eachUse, type Flat, type Use } from './flat.ts';
 
 /** When a register is needed: reads are at even, writes at odd places. */

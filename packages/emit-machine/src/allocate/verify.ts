@@ -2,8 +2,7 @@
  * Replays assigned instructions and checks that every read finds the value it is meant to find: no live value is overwritten, on no way
  * through the code. Independent of how registers were given.
  */
-import type { Label } from '../code.ts';
-import type { Assigned, FinalItem, Held } from './assign.ts';
+import type { Assigned, FinalItem, Held, Label } from '../form/code.ts';
 
 type State = Map<string, ReadonlySet<number>>;
 

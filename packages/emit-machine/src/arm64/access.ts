@@ -1,9 +1,10 @@
 /** Loads and stores of arm64. */
-import type { Builder } from '../builder.ts';
-import { further, type Memory, type Reg } from '../code.ts';
-import { type Context, usedBytes } from '../lower/context.ts';
-import type { Access } from '../machine.ts';
+import type { Builder } from '../form/builder.ts';
+import { further, type Memory, type Reg } from '../form/code.ts';
+import { type Context, usedBytes } from '../form/context.ts';
+import type { Access } from '../form/machine.ts';
 import type { DType, Kind } from '../target.ts';
+import { spreadLane } from './lanes.ts';
 import { conditions } from './rows.ts';
 
 /** How elements of memory are loaded and stored. */
@@ -53,7 +54,7 @@ function storeSmall(ctx: Context, to: Memory, from: readonly Reg[], lanes: numbe
 }
 
 function spread(b: Builder, width: 4 | 8, _bytes: number, at: Memory): Reg {
-  return width === 4 ? b.op('dup:4s', 16, b.op('ldr:s', 16, at), 0) : b.op('dup:2d', 16, b.op('ldr:d', 16, at), 0);
+  return spreadLane(b, b.op(width === 4 ? 'ldr:s' : 'ldr:d', 16, at), width);
 }
 
 export const access: Access = {

@@ -1,7 +1,7 @@
 /** What every program needs, in arm64: moves, numbers, flags, sums of indices, addresses. */
-import type { Builder } from '../builder.ts';
-import { type Memory, Reg } from '../code.ts';
-import type { Basics } from '../machine.ts';
+import type { Builder } from '../form/builder.ts';
+import { type Memory, Reg } from '../form/code.ts';
+import type { Basics } from '../form/machine.ts';
 import { conditions } from './rows.ts';
 
 function integer(b: Builder, value: bigint, size: 4 | 8): Reg {

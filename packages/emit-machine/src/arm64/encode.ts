@@ -1,5 +1,5 @@
 /** The assembler of arm64: instructions of the table as words, labels, and constants that lie behind the code. */
-import { type Condition, type Place, poolBase } from '../code.ts';
+import { type Condition, type Place, poolBase } from '../form/code.ts';
 import { conditions, type Operand, type Row } from './rows.ts';
 
 /** True where an instruction can hold this offset of memory. */

@@ -1,6 +1,6 @@
 /** Vectors of bool in arm64: the instructions on their lanes. */
-import type { Reg } from '../code.ts';
-import { usedBytes } from '../lower/context.ts';
+import type { Reg } from '../form/code.ts';
+import { usedBytes } from '../form/context.ts';
 import type { LaneForms } from '../lower/lane-masks.ts';
 import { isFloat, widthOf } from '../target.ts';
 

@@ -1,8 +1,25 @@
 /** Lanes of vectors in arm64. */
-import type { Reg } from '../code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from '../lower/context.ts';
-import type { Lanes } from '../machine.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Reg } from '../form/code.ts';
+import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
+import type { Lanes } from '../form/machine.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
+
+/** What was spread over all lanes of a register. */
+const spread = new WeakMap<Reg, Reg>();
+
+/** The lowest lane in all of them. */
+export function spreadLane(b: Builder, from: Reg, width: 4 | 8): Reg {
+  const d = b.op(width === 8 ? 'dup:2d' : 'dup:4s', 16, from, 0);
+  // What may change is read now.
+  if (!from.mutable) spread.set(d, from);
+  return d;
+}
+
+/** The register whose lowest lane all lanes of this one hold, or null. */
+export function laneOf(v: Reg): Reg | null {
+  return spread.get(v) ?? null;
+}
 
 function extract({ b, target }: Context, kind: Kind, { parts, width }: Lowered, lane: number): Reg {
   const perPart = target.vectorBytes / width;
@@ -52,7 +69,7 @@ export const lanes: Lanes = {
   join: ({ b }, low, high) => b.op('zip1:2d', 16, low, high),
   lowWords: ({ b }, v) => b.op('xtn:2s', 16, v),
   splat({ b }, kind, scalar) {
-    if (scalar.cls === 'v') return b.op(widthOf(kind) === 8 ? 'dup:2d' : 'dup:4s', 16, scalar, 0);
+    if (scalar.cls === 'v') return spreadLane(b, scalar, widthOf(kind));
     return b.op(widthOf(kind) === 8 ? 'dup:x' : 'dup:w', 16, scalar);
   },
   extract,

@@ -1,6 +1,6 @@
 /** arm64 (ARMv8-A with its vectors of 16 bytes, NEON) as a machine; masks are in vectors. */
 import { LaneMasks } from '../lower/lane-masks.ts';
-import type { Machine } from '../machine.ts';
+import type { Machine } from '../form/machine.ts';
 import { access } from './access.ts';
 import { basics } from './basics.ts';
 import { casts } from './casts.ts';

@@ -1,5 +1,6 @@
 /** Registers of arm64 for allocation. */
-import type { Registers } from '../machine.ts';
+import type { Row } from '../form/code.ts';
+import type { Registers } from '../form/machine.ts';
 import { rowOf } from './rows.ts';
 
 const range = (from: number, to: number): readonly number[] => Array.from({ length: to - from }, (_, i) => from + i);
@@ -12,6 +13,9 @@ const general = [...range(0, 16), ...range(19, 29)];
 const vectors = [...range(0, 8), ...range(16, 32), ...range(8, 16)];
 
 const [copy, copyVector] = [rowOf('mov'), rowOf('mov:16b')];
+
+/** Numbers, and one lane in all of them: multiply-adds take either from where it was. */
+const idle: ReadonlySet<Row> = new Set(['mov:constant', 'dup:4s', 'dup:2d'].map(rowOf));
 
 export const registers: Registers = {
   classes({ registers: few }) {
@@ -26,7 +30,7 @@ export const registers: Registers = {
   store: { g: rowOf('str:x'), v: rowOf('str:q'), k: rowOf('str:x') },
   slotBytes: 16,
   isCopy: ({ row, size }) => (row === copy && size === 8) || row === copyVector,
-  constant: rowOf('mov:constant'),
+  mayGo: (row) => idle.has(row),
   keepsLanes: () => false,
   divide() {
     throw new Error('[emit-machine] arm64 divides in one instruction');

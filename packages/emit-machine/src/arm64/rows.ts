@@ -4,7 +4,7 @@
  *
  * Source: Arm Architecture Reference Manual for A-profile (DDI 0487), chapter C. Every row is compared with a disassembler (rows.test.ts).
  */
-import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../code.ts';
+import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
 
 /**
  * What stands at an operand's place. `r`: a general register of 4 or 8 bytes as the instruction says; `w`, `x`: of 4, of 8; `X`: of 8, where 31 is
@@ -363,7 +363,8 @@ row('mov:set_x', 0x4e081c00, 'D@0+ lane@20 x@5');
 row('ext:16b', 0x6e000000, '16b@0= 16b@5 16b@16 bytes@11');
 row('tbl:16b', 0x4e000000, '16b@0= list@5 16b@16');
 row('tbx:16b', 0x4e001000, '16b@0+ list@5 16b@16');
-row('fmla:lane', 0x4f801000, '4s@0+ 4s@5 S@16 lane@21');
+row('fmla:lane_s', 0x4f801000, '4s@0+ 4s@5 S@16 lane@21');
+row('fmla:lane_d', 0x4fc01000, '2d@0+ 2d@5 D@16 lane@11');
 
 row('ret', 0xd65f03c0, '');
 row('bti', 0xd503245f, '');

@@ -1,8 +1,8 @@
 /** Operations on scalars in arm64: integers and bools in general registers, floats in the lowest lane of vectors. Integers of 32 bits have zeros above. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Builder } from '../builder.ts';
-import type { Condition, Reg } from '../code.ts';
-import type { Context } from '../lower/context.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Condition, Reg } from '../form/code.ts';
+import type { Context } from '../form/context.ts';
 import { constantOf, reciprocalOf } from '../lower/numbers.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { powerOf } from './basics.ts';

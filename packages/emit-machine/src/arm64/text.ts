@@ -1,5 +1,5 @@
 /** Instructions of arm64 as text, in the assembler's syntax as disassemblers print it. */
-import { type MemoryPlace, type Place, poolBase } from '../code.ts';
+import { type MemoryPlace, type Place, poolBase } from '../form/code.ts';
 import type { Row } from './rows.ts';
 
 /** Conditions by their code. */

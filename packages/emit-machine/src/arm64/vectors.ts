@@ -1,11 +1,12 @@
 /** Operations on the parts of vectors in arm64: 16 bytes, lanes of 4 or 8. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Builder } from '../builder.ts';
-import type { Reg } from '../code.ts';
-import type { Context } from '../lower/context.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Reg } from '../form/code.ts';
+import type { Context } from '../form/context.ts';
 import { reciprocalOf } from '../lower/numbers.ts';
-import type { Make } from '../machine.ts';
+import type { Make } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
+import { laneOf } from './lanes.ts';
 import { floatNames } from './scalars.ts';
 
 /** One operation, or null where it is done lane by lane. */
@@ -24,7 +25,11 @@ function floats({ b }: Context, { op }: KNode, kind: Kind): Make {
     case 'FMA':
       return ([x, y, z]) => {
         const sum = b.copy(z!, 16);
-        b.ins(`fmla:${lanes}`, 16, sum, x!, y!);
+        const [left, right] = [laneOf(x!), laneOf(y!)];
+        const key = `fmla:lane_${kind === 'f32' ? 's' : 'd'}`;
+        if (left !== null) b.ins(key, 16, sum, y!, left, 0);
+        else if (right !== null) b.ins(key, 16, sum, x!, right, 0);
+        else b.ins(`fmla:${lanes}`, 16, sum, x!, y!);
         return sum;
       };
     default:

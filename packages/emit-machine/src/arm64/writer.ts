@@ -2,16 +2,16 @@
  * The bytes of a function of arm64: entry and end by the procedure call standard, numbers of any size, and memory that is further away than an
  * instruction can say. Registers 16 and 17 are for that.
  */
-import type { Assigned } from '../allocate/assign.ts';
 import {
+  type Assigned,
   type Condition,
   type MemoryPlace,
   parameterOffset,
   type Place,
   poolBase,
   type Row as AnyRow,
-} from '../code.ts';
-import type { Writer } from '../machine.ts';
+} from '../form/code.ts';
+import type { Writer } from '../form/machine.ts';
 import { refuse } from '../target.ts';
 import { Assembler, holdsOffset } from './encode.ts';
 import { conditions, type Row, rowOf } from './rows.ts';

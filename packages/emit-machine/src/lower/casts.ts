@@ -1,8 +1,8 @@
 /** CAST and BITCAST. Float to integer saturates and NaN gives 0; integers wrap; anything to bool is `!= 0`. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Reg } from '../code.ts';
+import type { Reg } from '../form/code.ts';
 import { isFloat, type Kind, kindOf, refuse, smallBits, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, partCount } from './context.ts';
+import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 
 export function lowerCast(ctx: Context, n: KNode): Lowered {
   const [source] = n.src as readonly [KNode];

@@ -1,10 +1,10 @@
 /** Vectors of bool in vectors: lanes have all bits set or none, in the width of what was compared. For machines without mask registers. */
-import type { Builder } from '../builder.ts';
-import type { Memory, Reg } from '../code.ts';
-import type { Make } from '../machine.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Memory, Reg } from '../form/code.ts';
+import type { Make } from '../form/machine.ts';
 import { type Kind, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, partCount } from './context.ts';
-import type { Comparison, Masks } from './masks.ts';
+import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
+import type { Comparison, Masks } from '../form/masks.ts';
 
 /** How a machine works on such lanes. */
 export interface LaneForms {

@@ -1,8 +1,8 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf } from '@polygrad/core/kernel';
-import { type Block, further, type Memory as Place, type Reg } from '../code.ts';
+import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from './context.ts';
+import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
 
 const elementBytes: Readonly<Partial<Record<DType, number>>> = {
   float32: 4,
@@ -269,7 +269,7 @@ export class Accesses {
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      v.parts.forEach((part, p) => access.storePart(b, used, further(at, p * used), part));
+      for (const [p, part] of v.parts.entries()) access.storePart(b, used, further(at, p * used), part);
     }
     if (condition !== null) b.closeIf();
   }

@@ -17,12 +17,12 @@ import {
   type Uses,
   usesOf,
 } from '@polygrad/core/kernel';
-import { Builder } from '../builder.ts';
-import type { Block, Condition, Reg } from '../code.ts';
-import type { Machine } from '../machine.ts';
+import { Builder } from '../form/builder.ts';
+import type { Block, Condition, Reg } from '../form/code.ts';
+import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import { type Context, type Lowered, partBytes, partCount } from './context.ts';
-import type { Masks } from './masks.ts';
+import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
+import type { Masks } from '../form/masks.ts';
 import { Accesses, markCounter } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
@@ -30,10 +30,10 @@ import { lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this engine does not execute. */
-export function lowerProgram(program: Program, target: MachineTarget): Builder {
+export function lowerProgram(program: Program, target: MachineTarget, machine: Machine): Builder {
   if (program.group.some((g) => g !== 1))
     refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
-  const lowering = new Lowering(program, target);
+  const lowering = new Lowering(program, target, machine);
   lowering.run();
   return lowering.b;
 }
@@ -59,10 +59,10 @@ class Lowering implements Context {
   readonly #counter: Reg;
   readonly #to: Reg;
 
-  constructor(program: Program, target: MachineTarget) {
-    const b = new Builder(target);
+  constructor(program: Program, target: MachineTarget, machine: Machine) {
+    const b = new Builder(target, machine);
     this.b = b;
-    this.machine = b.machine;
+    this.machine = machine;
     this.target = target;
     this.#program = program;
     this.grid = program.grid;

@@ -1,7 +1,7 @@
 /** Vectors whose elements lie in neighbouring places of several rows: rows are loaded whole, and a square of them is turned in registers. */
 import { idOf, type KNode, type KNodeOf, type SquareColumn } from '@polygrad/core/kernel';
-import type { Block, Reg } from '../code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from './context.ts';
+import type { Block, Reg } from '../form/code.ts';
+import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
 import { side } from './neighbours.ts';
 
 /** The squares that are in registers. */

@@ -1,9 +1,9 @@
 /** Operations on vectors, part by part; lane by lane where the machine has no instruction. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Reg } from '../code.ts';
+import type { Reg } from '../form/code.ts';
 import { type DType, isFloat, type Kind, kindOf, refuse, widthOf } from '../target.ts';
 import { lowerBitcast, lowerCast } from './casts.ts';
-import { type Context, type Lowered, makeParts, partBytes } from './context.ts';
+import { type Context, type Lowered, makeParts, partBytes } from '../form/context.ts';
 
 /** Lowers a pure node that is no load and no declaration. */
 export function lowerValue(ctx: Context, n: KNode): Lowered {

@@ -3,8 +3,8 @@
  * from there. Pooling, strided convolutions and their gradients read so. Windows lie at fixed places of the row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
-import type { Block, Reg } from '../code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from './context.ts';
+import type { Block, Reg } from '../form/code.ts';
+import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
 
 /** Windows of a part at most: moving lanes from each takes an instruction, and loading one element takes two. */
 const mostWindows = 4;

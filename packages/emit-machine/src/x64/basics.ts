@@ -1,7 +1,7 @@
 /** What every program needs, in x86-64: moves, numbers, flags, sums of indices, addresses. */
-import type { Builder } from '../builder.ts';
-import type { Reg } from '../code.ts';
-import type { Basics } from '../machine.ts';
+import type { Builder } from '../form/builder.ts';
+import type { Reg } from '../form/code.ts';
+import type { Basics } from '../form/machine.ts';
 
 function integer(b: Builder, big: bigint, size: 4 | 8): Reg {
   if (size === 4) {

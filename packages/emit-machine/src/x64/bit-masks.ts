@@ -1,7 +1,7 @@
 /** Vectors of bool with AVX-512: one mask register holds a bit per lane, whatever the width of the lanes; bits above the lanes are not defined. */
-import type { Memory, Reg } from '../code.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../lower/context.ts';
-import type { Comparison, Masks } from '../lower/masks.ts';
+import type { Memory, Reg } from '../form/code.ts';
+import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
+import type { Comparison, Masks } from '../form/masks.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
 import { loadBytes, storeBytes } from './access.ts';
 

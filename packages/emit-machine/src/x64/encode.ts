@@ -1,7 +1,7 @@
 /**
  * The assembler: instructions of the table as bytes, labels, and constants that lie behind the code.
  */
-import { type Condition, type MemoryPlace, type Place, poolBase } from '../code.ts';
+import { type Condition, type MemoryPlace, type Place, poolBase } from '../form/code.ts';
 import { conditions, type Operand, type Row } from './rows.ts';
 
 const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };

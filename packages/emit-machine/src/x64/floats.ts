@@ -1,8 +1,8 @@
 /** Operations on floats of more than one instruction, the same for scalars and vectors. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Reg } from '../code.ts';
+import type { Reg } from '../form/code.ts';
 import { type Kind, widthOf } from '../target.ts';
-import type { Context } from '../lower/context.ts';
+import type { Context } from '../form/context.ts';
 
 /**
  * MAX or MIN: NaN where one operand is NaN, and -0 is below 0. The instructions give their second operand for NaN and for equal numbers.

@@ -1,8 +1,8 @@
 /** Vectors of bool with AVX2: the instructions on their lanes. */
 import type { LaneForms } from '../lower/lane-masks.ts';
-import { partBytes, usedBytes } from '../lower/context.ts';
+import { partBytes, usedBytes } from '../form/context.ts';
 import { isFloat, widthOf } from '../target.ts';
-import type { Reg } from '../code.ts';
+import type { Reg } from '../form/code.ts';
 import { comparisonCodes } from './bit-masks.ts';
 
 const keys = { AND: 'vandps', OR: 'vorps', XOR: 'vxorps', ANDNOT: 'vandnps' } as const;

@@ -1,6 +1,6 @@
 /** x86-64 as a machine: AVX2 with masks in vectors, AVX-512 with masks in registers of their own. */
 import { LaneMasks } from '../lower/lane-masks.ts';
-import type { Machine } from '../machine.ts';
+import type { Machine } from '../form/machine.ts';
 import { access } from './access.ts';
 import { basics } from './basics.ts';
 import { BitMasks } from './bit-masks.ts';

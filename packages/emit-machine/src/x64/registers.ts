@@ -1,7 +1,6 @@
 /** Registers of x86-64 for allocation: which there are, how they are copied, spilled and divided with. */
-import type { Held } from '../allocate/assign.ts';
-import type { Item, Place, Reg } from '../code.ts';
-import type { Classes, DivisionParts, Registers } from '../machine.ts';
+import type { Held, Item, Place, Reg } from '../form/code.ts';
+import type { Classes, DivisionParts, Registers } from '../form/machine.ts';
 import type { MachineTarget } from '../target.ts';
 import { rowOf } from './rows.ts';
 
@@ -59,6 +58,8 @@ function divide({ signed, rest, size, args }: Item & { readonly kind: 'divide' }
   }
 }
 
+const constantMove = rowOf('mov:constant');
+
 export const registers: Registers = {
   classes,
   stack: 4,
@@ -66,7 +67,7 @@ export const registers: Registers = {
   store: { g: rowOf('mov:store'), v: rowOf('vmovups:store'), k: rowOf('kmovq:store') },
   slotBytes: 64,
   isCopy: ({ row: { name }, size }) => name === 'vmovaps' || name === 'kmovq' || (name === 'mov' && size === 8),
-  constant: rowOf('mov:constant'),
+  mayGo: (row) => row === constantMove,
   // Blends take them from an operand.
   keepsLanes: ({ mask, zero, row }) => mask !== null && !zero && !row.name.startsWith('vblendm'),
   divide,

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Place } from '../code.ts';
+import type { Place } from '../form/code.ts';
 import { Assembler } from './encode.ts';
 import { type Operand, type Row, rows } from './rows.ts';
 import { instructionText } from './text.ts';

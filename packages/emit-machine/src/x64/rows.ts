@@ -4,7 +4,7 @@
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
 
-import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../code.ts';
+import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
 
 /**
  * What stands at an operand's place. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of

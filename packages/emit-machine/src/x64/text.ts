@@ -1,5 +1,5 @@
 /** Instructions as text, in the syntax of Intel's manuals as disassemblers print it. */
-import { type MemoryPlace, type Place, poolBase } from '../code.ts';
+import { type MemoryPlace, type Place, poolBase } from '../form/code.ts';
 import type { OperandKind, Row } from './rows.ts';
 
 const wide = ['rax', 'rcx', 'rdx', 'rbx', 'rsp', 'rbp', 'rsi', 'rdi'];

@@ -1,7 +1,13 @@
 /** The bytes of a function of x86-64: its entry and end in the calling convention of System V. */
-import type { Assigned } from '../allocate/assign.ts';
-import { type Condition, type MemoryPlace, parameterOffset, type Place, type Row as AnyRow } from '../code.ts';
-import type { Writer } from '../machine.ts';
+import {
+  type Assigned,
+  type Condition,
+  type MemoryPlace,
+  parameterOffset,
+  type Place,
+  type Row as AnyRow,
+} from '../form/code.ts';
+import type { Writer } from '../form/machine.ts';
 import { Assembler } from './encode.ts';
 import { type Row, rowOf } from './rows.ts';
 import { instructionText } from './text.ts';

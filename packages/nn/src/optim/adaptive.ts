@@ -72,6 +72,8 @@ export class RMSProp extends Optimizer<RMSPropNames> {
 export interface AdagradOptions extends OptimizerOptions, MaximizeOptions {
   /** Step t has the rate `lr / (1 + (t - 1) rateDecay)` (default 0). */
   readonly rateDecay?: number;
+  /** What the sum of squares begins with (default 0). */
+  readonly initialAccumulator?: number;
   readonly eps?: number;
   /** Weight of the squared parameters in the loss (default 0). */
   readonly weightDecay?: number;
@@ -89,15 +91,16 @@ type AdagradNames = 'rate' | 'eps' | 'decay';
  * p; // [0.9]
  */
 export class Adagrad extends Optimizer<AdagradNames> {
-  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize'>>;
+  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize' | 'initialAccumulator'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdagradOptions = {}) {
-    checkOptions('Adagrad', options, 'lr rateDecay eps weightDecay maximize?');
-    const { lr = 1e-2, rateDecay = 0, eps = 1e-10, weightDecay = 0 } = options;
+    checkOptions('Adagrad', options, 'lr rateDecay initialAccumulator eps weightDecay maximize?');
+    const { lr = 1e-2, rateDecay = 0, initialAccumulator = 0, eps = 1e-10, weightDecay = 0 } = options;
     checkNumber('Adagrad', 'rateDecay', rateDecay, 0);
+    checkNumber('Adagrad', 'initialAccumulator', initialAccumulator, 0);
     checkNumber('Adagrad', 'eps', eps, 0);
     checkNumber('Adagrad', 'weightDecay', weightDecay, 0);
-    super('Adagrad', parameters, lr, ['sum']);
+    super('Adagrad', parameters, lr, ['sum'], (_, { shape, dtype }) => filled(shape, initialAccumulator, dtype));
     this.#options = { rateDecay, eps, weightDecay };
     this.maximize = options.maximize;
   }

@@ -61,6 +61,21 @@ async function trajectory(make: (ps: [Tensor, Tensor]) => nn.Optimizer): Promise
 }
 
 const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer>> = {
+  SGD: (p) => new nn.SGD(p, { lr: 0.1 }),
+  'SGD with momentum': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, weightDecay: 0.1 }),
+  'SGD with the momentum of Nesterov': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, nesterov: true }),
+  Adam: (p) => new nn.Adam(p),
+  'Adam with all options': (p) => new nn.Adam(p, { lr: 0.05, betas: [0.8, 0.9], eps: 1e-5, weightDecay: 0.1 }),
+  AdamW: (p) => new nn.AdamW(p),
+  'AdamW with all options': (p) => new nn.AdamW(p, { lr: 0.05, betas: [0.8, 0.9], eps: 1e-5, weightDecay: 0.3 }),
+  RMSProp: (p) => new nn.RMSProp(p),
+  'RMSProp with all options': (p) =>
+    new nn.RMSProp(p, { lr: 0.05, alpha: 0.9, eps: 1e-5, weightDecay: 0.1, momentum: 0.5, centered: true }),
+  Adagrad: (p) => new nn.Adagrad(p),
+  'Adagrad with all options': (p) =>
+    new nn.Adagrad(p, { lr: 0.1, rateDecay: 0.2, weightDecay: 0.1, initialAccumulator: 0.3, eps: 1e-5 }),
+  Adadelta: (p) => new nn.Adadelta(p),
+  'Adadelta with all options': (p) => new nn.Adadelta(p, { lr: 0.5, rho: 0.8, eps: 1e-5, weightDecay: 0.1 }),
   'SGD with dampening': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, dampening: 0.3, weightDecay: 0.1 }),
   'SGD climbing': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.5, weightDecay: 0.1, maximize: true }),
   'Adam climbing': (p) => new nn.Adam(p, { lr: 0.05, weightDecay: 0.1, maximize: true }),

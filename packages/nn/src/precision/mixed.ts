@@ -1,17 +1,18 @@
-/** What `fit` and `evaluate` need for `precision`; they load it only then. */
+/** What `fit` and `evaluate` need for `precision`. Loaded apart it would cost pages more than it holds. */
 import { autocast, type SmallFloat } from '@polygrad/core/functions';
 import { GradScaler } from './grad-scaler.ts';
 
 /** What runs a forward pass with its loss. */
 export type Runner = <T>(body: () => T) => T;
 
-/** Runs in mixed precision. Throws where the engine does not hold the dtype. */
-export function mixedRunner(dtype: SmallFloat): Runner {
+/** Runs in mixed precision where a dtype is given. Throws where the engine does not hold it. */
+export function mixedRunner(dtype: SmallFloat | undefined): Runner {
+  if (dtype === undefined) return (body) => body();
   autocast(dtype, () => undefined);
   return (body) => autocast(dtype, body);
 }
 
 /** The scaler of a training of its own, which float16 needs. */
-export function ownScaler(dtype: SmallFloat): GradScaler | null {
+export function ownScaler(dtype: SmallFloat | undefined): GradScaler | null {
   return dtype === 'float16' ? new GradScaler() : null;
 }

@@ -2,7 +2,7 @@
 import { noGrad, scope, type SmallFloat, type Tensor, throttle } from '@polygrad/core/functions';
 import { checkFunction, checkRequired, checkTensor, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
-import type { Runner } from '../precision/mixed.ts';
+import { mixedRunner } from '../precision/mixed.ts';
 import { type BatchSource, checkSource, passOf, toDevice } from './batch.ts';
 import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 
@@ -43,8 +43,7 @@ export async function evaluate(model: Module, data: BatchSource, options: Evalua
   const { loss, metrics = {}, precision } = options;
   checkFunction('evaluate', 'loss', loss);
   checkMetrics('evaluate', metrics);
-  const run: Runner =
-    precision === undefined ? (body) => body() : (await import('../precision/mixed.ts')).mixedRunner(precision);
+  const run = mixedRunner(precision);
   const names = Object.keys(metrics);
   const meter = new Meter(['loss', ...names], metrics);
   const modes = model.namedModules().map(([, module]) => [module, module.training] as const);

@@ -19,7 +19,7 @@ import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
 import type { Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
-import type { Runner } from '../precision/mixed.ts';
+import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
@@ -204,9 +204,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     ]);
   };
 
-  const mixed = precision === undefined ? null : await import('../precision/mixed.ts');
-  const run: Runner = mixed === null ? (body) => body() : mixed.mixedRunner(precision!);
-  const own = mixed === null || options.scaler !== undefined ? null : mixed.ownScaler(precision!);
+  const run = mixedRunner(precision);
+  const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */

@@ -1,4 +1,4 @@
-/** Attention whole and in blocks, causal, with masks of both kinds, and with shared heads. */
+/** Attention whole, in blocks and in one kernel, causal, with masks of both kinds, and with shared heads. */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { attend, type AttentionOptions } from '../../oracle/attention.ts';
@@ -46,12 +46,16 @@ const masked: readonly Shapes[] = [
 /** A number added to a whole row of scores changes nothing, so there would be nothing to differentiate. */
 const added = masked.map((m) => (m.mask?.join() === '2,4,1' ? { ...m, mask: [2, 1, 4] } : m));
 
+const wholeForm = { form: 'whole' };
+const kernelForm = { form: 'kernel' };
+
 /** Forms, and which shapes each is tried on, by the number of query elements. */
 const forms: readonly (readonly [string, object, (size: number) => boolean])[] = [
-  ['whole', { form: 'whole' }, () => true],
+  ['whole', wholeForm, () => true],
   ['blocks of 2x3', { form: 'blocks', blockSize: [2, 3] }, (size) => size <= 60],
   ['blocks of 1x1', { form: 'blocks', blockSize: [1, 1] }, (size) => size <= 6],
   ['blocks', { form: 'blocks' }, (size) => size > 40],
+  ['in one kernel', kernelForm, () => true],
 ];
 
 function attentionSpecs(): OpSpec[] {
@@ -87,7 +91,7 @@ function attentionSpecs(): OpSpec[] {
   return forms.flatMap(([label, form, suits]): OpSpec[] => [
     {
       name: `attention ${label}`,
-      dtypes: label === 'whole' ? floats : ['float32'],
+      dtypes: form === wholeForm || form === kernelForm ? floats : ['float32'],
       instances: instances(shapes, any, form, suits),
       run,
       oracle: oracle(true),
@@ -162,7 +166,7 @@ function maskedCall(pool: Pool): Made | null {
   const truths = Array.from({ length: count(shape) }, (_, i) => ((i * 7 + 3) % 5 < 3 ? 1 : 0));
   const mask = bool ? pool.input('bool', shape, truths) : drawn(pool, q.dtype, shape);
   const options = { ...(pool.c.nat(2) === 0 ? { scale: 0.25 } : {}), ...(pool.c.seldom(3) ? { causal: true } : {}) };
-  const form = pool.c.pick(['auto', 'whole', 'blocks']);
+  const form = pool.c.pick(['auto', 'whole', 'blocks', 'kernel']);
   return {
     args: [ref(q), ref(k), ref(v), { mask: ref(mask), ...options, ...(form === 'auto' ? {} : { form }) }],
     dtype: q.dtype,

@@ -36,14 +36,25 @@ describe('attention of 2048 queries and keys in 8 heads', () => {
   const shape = [1, 8, 2048, 64];
   const scores = bytesOf(1, 8, 2048, 2048);
 
-  it('holds a small part of the scores forward', () => {
-    expect(peak(shape, (q, k, v) => pg.scaledDotProductAttention(q, k, v))).toBeLessThan(scores / 3);
-    expect(peak(shape, (q, k, v) => pg.scaledDotProductAttention(q, k, v, { causal: true }))).toBeLessThan(scores / 3);
+  const operand = bytesOf(...shape);
+
+  it('holds queries with their scale, values with logarithms, and the result forward, in three kernels', () => {
+    for (const options of [{}, { causal: true }]) {
+      expect(peak(shape, (q, k, v) => pg.scaledDotProductAttention(q, k, v, options))).toBeLessThan(3.5 * operand);
+      expect(engine.counts().dispatches).toBe(3);
+    }
   });
 
-  it('and backward, where operands and gradients take 28 MiB by themselves', () => {
-    expect(peak(shape, gradients({}))).toBeLessThan(scores / 2);
-    expect(peak(shape, gradients({ causal: true }))).toBeLessThan(scores / 2);
+  it('and no more than ten operands backward, whose gradients are three', () => {
+    for (const options of [{}, { causal: true }])
+      expect(peak(shape, gradients(options))).toBeLessThanOrEqual(10 * operand);
+  });
+
+  it('holds a small part of the scores in blocks', () => {
+    for (const options of [{ form: 'blocks' }, { form: 'blocks', causal: true }] as const) {
+      expect(peak(shape, (q, k, v) => pg.scaledDotProductAttention(q, k, v, options))).toBeLessThan(scores / 3);
+      expect(peak(shape, gradients(options))).toBeLessThan(scores / 2);
+    }
   });
 
   it('is computed whole where asked for', () => {

@@ -2,19 +2,21 @@
  * Attention, and rotary position embedding.
  *
  * In attention every query takes the mean of the values, weighted by the softmax of its products with the keys. Small score matrices are
- * computed whole, as softmax between two products. Large ones never exist: attention-blocks.ts goes through them block by block. Both forms
- * are graphs of primitives and have derivatives of every order.
+ * computed whole, as softmax between two products. Large ones never exist: one kernel keeps its scores on chip (primitives/attention.ts), or
+ * attention-blocks.ts goes through them block by block. `formOf` chooses. All forms have derivatives of every order.
  */
 import * as p from '../../graph/primitives.ts';
+import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
+import { attentionPrimitive } from '../../primitives/attention.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
-import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
+import { broadcastShapes, broadcastsTo, sizeOf } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
@@ -47,20 +49,47 @@ export interface AttentionOptions {
   readonly dropout?: number;
   /** Key of the dropout. Default: the generator's next. */
   readonly key?: RandomKey | number;
-  /** Whole score matrices, blocks of them, or what suits their size. Default 'auto'. */
-  readonly form?: 'auto' | 'whole' | 'blocks';
+  /** Whole score matrices, blocks of them, one kernel without any, or what suits their size. Default 'auto'. */
+  readonly form?: 'auto' | 'whole' | 'blocks' | 'kernel';
   /** For blocks: queries and keys in each. Default: by size. */
   readonly blockSize?: readonly [number, number];
 }
 
 const op = 'scaledDotProductAttention';
 
-/** Scores of which more are not computed whole. */
-const mostScores = 1 << 22;
+/**
+ * Scores of which more are not computed whole. Fewer are, so that lengths share plans (planner/families/), which those of a kernel do not: prompts have
+ * new lengths all the time. Where gradients follow, lengths repeat; there causal attention, half of whose scores one kernel skips, is worth it
+ * sooner. Figures: bench/results/2026-11-28-attention.md.
+ */
+const mostScores = { all: 1 << 22, learning: 1 << 20 };
+/** With fewer queries the scores take less memory than the keys. */
+const fewestRows = 16;
+/** Elements of a head that one kernel has room for in group memory and registers. */
+const widestHead = 128;
+
+/** How attention is computed, all in all: what is asked for, or what suits the sizes; one kernel only where it can. */
+function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands, settings: AttentionSettings): Form {
+  const { q, v, mask } = operands;
+  const [rows, columns] = [q.shape[q.shape.length - 2]!, v.shape[v.shape.length - 2]!];
+  const widest = Math.max(q.shape[q.shape.length - 1]!, v.shape[v.shape.length - 1]!);
+  // Dropout is written for tiles of the graph alone.
+  const fits = settings.dropout === null && widest <= widestHead;
+  if (form !== 'auto') return form === 'kernel' && !fits ? 'blocks' : form;
+  // The gradient of a mask of numbers is made of blocks, where one kernel would need the scores.
+  const suits = fits && (mask === null || mask.dtype === 'bool');
+  const isLearning = [q, operands.k, v].some((node) => node.requiresGrad || node.pins !== 0);
+  const most = suits && isLearning && settings.causal !== null ? mostScores.learning : mostScores.all;
+  if (rows < fewestRows || headsOf(operands) * rows * columns <= most) return 'whole';
+  return suits ? 'kernel' : 'blocks';
+}
+
+type Form = Exclude<NonNullable<AttentionOptions['form']>, 'auto'>;
 
 /**
- * softmax(scale * Q K^T + mask) V. Source: Vaswani et al., "Attention is all you need" (2017); PyTorch `scaled_dot_product_attention`. In blocks:
- * Dao et al., "FlashAttention" (2022); then no score matrix is held, forward or backward.
+ * softmax(scale * Q K^T + mask) V. Source: Vaswani et al., "Attention is all you need" (2017); PyTorch `scaled_dot_product_attention`. In blocks
+ * and in one kernel: Dao et al., "FlashAttention" (2022); then no score matrix is held, forward or backward. One kernel is for heads of at most 128
+ * elements without dropout; blocks stand in for it elsewhere.
  *
  * A query that sees no key gets zeros. In a mask of numbers, those below half of the dtype's lowest (-Infinity among them) hide the key.
  *
@@ -87,15 +116,24 @@ export function scaledDotProductAttention(
     const { q, k, v } = operands;
     const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
     if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
-    const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
     const heads = headsOf(operands);
-    const { form = 'auto', blockSize } = options;
-    const inBlocks = form === 'blocks' || (form === 'auto' && heads * rows * columns > mostScores);
-    const result = inBlocks
-      ? blockwise(operands, { ...settings, size: blockSize ?? blockSizes(heads, rows, columns) })
-      : whole(operands, settings);
+    const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
+    const compute: Readonly<Record<Form, () => Node>> = {
+      whole: () => whole(operands, settings),
+      blocks: () => blockwise(operands, { ...settings, size: options.blockSize ?? blockSizes(heads, rows, columns) }),
+      kernel: () => inKernel(operands, settings),
+    };
+    const result = compute[formOf(options, operands, settings)]();
     return wrap(p.cast(p.reshape(result, outShape), dtype));
   });
+}
+
+/** Attention in one kernel: [...lead, G, L, V]. */
+function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }: AttentionSettings): Node {
+  const scaled = p.mul(q, p.scalar(scale, q.dtype));
+  const made = makeNode(attentionPrimitive, [scaled, k, v, ...(mask === null ? [] : [mask])], { causal, bound });
+  const shape = [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!];
+  return p.reshape(p.slice(made, [0], [sizeOf(shape)], [1]), shape);
 }
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
@@ -199,8 +237,8 @@ function readSettings(options: AttentionOptions, q: Node, mask: DType): Attentio
     throw new ArgumentError(op, say`bad causalOffset: ${causalOffset}; must be an integer`);
   if (typeof dropout !== 'number' || !(dropout >= 0 && dropout <= 1))
     throw new ArgumentError(op, say`bad dropout: ${dropout}; must be from 0 to 1`);
-  if (!['auto', 'whole', 'blocks'].includes(form))
-    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole' or 'blocks'`);
+  if (!['auto', 'whole', 'blocks', 'kernel'].includes(form))
+    throw new ArgumentError(op, say`unknown form: ${shown(form)}; must be 'auto', 'whole', 'blocks' or 'kernel'`);
   if (blockSize !== undefined) checkList(op, 'blockSize', blockSize, '[64, 64]');
   if (blockSize && (blockSize.length !== 2 || blockSize.some((n) => !Number.isInteger(n) || n < 1)))
     throw new ArgumentError(op, say`bad blockSize: ${showShape(blockSize)}; must be two integers of at least 1`);

@@ -8,9 +8,8 @@
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
-import { placeholderText } from '../../graph/placeholder.ts';
+import { graph } from '../../graph/state.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { OperationError } from '../../shape/errors.ts';
 import { sizeOf } from '../../shape/view.ts';
 import { intsPerAxis, IntWriter } from './cache.ts';
 
@@ -43,8 +42,8 @@ export class Cone {
   /** The structure as integers; `key.length` of them count. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  /** Where leaves of other engines have copies on this one; null while there are none. */
-  foreign: Map<Node, NodeStorage> | null = null;
+  /** Where leaves of other engines have copies on this one, by local number; as long as the last of them needs. */
+  readonly #foreign: (NodeStorage | null)[] = [];
   readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
@@ -94,7 +93,8 @@ export class Cone {
 
   /** A leaf's data on the engine of this walk. */
   storageOf(leaf: Node): NodeStorage {
-    return (this.foreign === null ? null : this.foreign.get(leaf)) ?? leaf.storage!;
+    const foreign = this.#foreign;
+    return (leaf.index < foreign.length ? foreign[leaf.index] : null) ?? leaf.storage!;
   }
 
   /** Lets go of all nodes. */
@@ -106,7 +106,7 @@ export class Cone {
     this.donatable.length = 0;
     this.key.length = 0;
     this.#bufferCount = 0;
-    this.foreign = null;
+    this.#foreign.length = 0;
   }
 
   #visit(root: Node, options: ConeOptions): void {
@@ -134,7 +134,7 @@ export class Cone {
         // Leaves need no place on the stack.
         this.leaves.reserve(1);
         this.leaves.push(count);
-        this.#writeLeaf(source, options);
+        this.#writeLeaf(source, count, options);
         this.#number(source, count++);
       }
       if (node.handles !== 0 || node.pins !== 0) this.#needed++;
@@ -173,13 +173,7 @@ export class Cone {
     if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
-        const text = placeholderText(node);
-        if (text !== undefined) {
-          throw new OperationError(
-            'vmap',
-            `a value was asked for that depends on ${text}: it exists only when the function has returned; return the tensor and read the result`,
-          );
-        }
+        graph.refusePlaceholder?.(node);
         throw new Error(
           `[flush] the data of a tensor of shape [${shape}] was given back while it is needed; this is a bug in lifetimes`,
         );
@@ -195,7 +189,7 @@ export class Cone {
     }
   }
 
-  #writeLeaf(node: Node, options: ConeOptions): void {
+  #writeLeaf(node: Node, at: number, options: ConeOptions): void {
     let storage = node.storage!;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
       const here = storageIn(node, options.pool);
@@ -203,7 +197,9 @@ export class Cone {
         this.#elsewhere = true;
         return;
       }
-      (this.foreign ??= new Map()).set(node, here);
+      const foreign = this.#foreign;
+      while (foreign.length < at) foreign.push(null);
+      foreign.push(here);
       storage = here;
     }
     const buffer = storage.buffer as PoolBuffer;
@@ -315,11 +311,21 @@ export function viewSpan(shape: readonly number[], strides: readonly number[]): 
 export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
   const storage = node.storage!;
   const buffer = storage.buffer as PoolBuffer;
-  if (buffer.pool === pool || node.shape.includes(0)) return storage;
-  if (buffer.copies === null) return null;
-  const { strides, offset } = storage.view;
-  const from = viewBase(node.shape, strides, offset);
-  const to = from + viewSpan(node.shape, strides);
-  const copy = buffer.copies.find((c) => c.buffer.pool === pool && pool.lost === null && c.from <= from && c.to >= to);
-  return copy === undefined ? null : { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
+  if (buffer.pool === pool) return storage;
+  const { copies } = buffer;
+  if (copies !== null && pool.lost === null) {
+    for (let i = 0; i < copies.length; i++) {
+      const copy = copies[i]!;
+      if (copy.buffer.pool !== pool) continue;
+      // A leaf is asked for in every run.
+      if (copy.found !== null && copy.found.of === storage) return copy.found.storage;
+      const { strides, offset } = storage.view;
+      const from = viewBase(node.shape, strides, offset);
+      if (copy.from > from || copy.to < from + viewSpan(node.shape, strides)) continue;
+      const there = { buffer: copy.buffer, view: { strides, offset: offset - copy.from } };
+      copy.found = { of: storage, storage: there };
+      return there;
+    }
+  }
+  return node.shape.includes(0) ? storage : null;
 }

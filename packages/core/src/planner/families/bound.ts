@@ -59,6 +59,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
   return {
     ...plan,
     sizes,
+    placed: null,
     dispatches: plan.dispatches.map((d) => ({
       ...d,
       bindings: d.bindings.map(fit),

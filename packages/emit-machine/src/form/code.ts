@@ -131,3 +131,43 @@ export class Block {
 export function isMemory(a: Arg): a is Memory {
   return typeof a === 'object' && !(a instanceof Reg);
 }
+
+/** A place that holds a value: a register, or a slot of the frame by its offset. */
+export interface Held {
+  readonly cls: RegClass | 'slot';
+  readonly number: number;
+  readonly reg: Reg;
+}
+
+/** One instruction with registers of the machine. */
+export interface FinalIns {
+  readonly kind: 'ins';
+  readonly row: Row;
+  readonly size: number;
+  readonly places: readonly Place[];
+  readonly mask: number;
+  readonly zero: boolean;
+  /** What it expects where, and what it leaves where: only where the verifier asks. */
+  readonly reads: readonly Held[];
+  readonly writes: readonly Held[];
+  /** Registers it changes besides. */
+  readonly spoils: readonly number[];
+}
+
+export type FinalItem =
+  | FinalIns
+  /** Two registers become one place: it holds the value of both. */
+  | { readonly kind: 'same'; readonly from: Held; readonly to: Held }
+  | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
+  | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
+  | { readonly kind: 'fault'; readonly label: Label; readonly condition: Condition; readonly code: number };
+
+export interface Assigned {
+  readonly items: readonly FinalItem[];
+  /** Bytes of the frame, a multiple of 64. */
+  readonly frameBytes: number;
+  /** General registers and vectors that are written. */
+  readonly general: ReadonlySet<number>;
+  readonly vectors: ReadonlySet<number>;
+  readonly spilled: number;
+}

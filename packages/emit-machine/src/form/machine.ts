@@ -3,12 +3,11 @@
  * its operations for lower/, its bytes for write.ts. x64/ and arm64/ have one each.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Assigned, FinalItem, Held } from './allocate/assign.ts';
 import type { Builder } from './builder.ts';
-import type { Condition, Ins, Item, Memory, Place, Reg, RegClass, Row } from './code.ts';
-import type { Context, Lowered } from './lower/context.ts';
-import type { Masks } from './lower/masks.ts';
-import type { DType, Kind, MachineTarget } from './target.ts';
+import type { Assigned, Condition, FinalItem, Held, Ins, Item, Memory, Place, Reg, RegClass, Row } from './code.ts';
+import type { Context, Lowered } from './context.ts';
+import type { Masks } from './masks.ts';
+import type { DType, Kind, MachineTarget } from '../target.ts';
 
 /** The registers of each class, in the order in which they are taken. */
 export interface Classes {
@@ -38,8 +37,8 @@ export interface Registers {
   readonly slotBytes: number;
   /** True where an instruction on two registers copies one whole. */
   isCopy(item: Ins): boolean;
-  /** The instruction that puts a number into a register. */
-  readonly constant: Row;
+  /** True for instructions that are left out where nobody reads what they make: numbers that other instructions hold themselves. */
+  mayGo(row: Row): boolean;
   /** True where lanes outside of the mask keep what they hold. */
   keepsLanes(item: Ins): boolean;
   /** Writes a division that needs registers of its own. */

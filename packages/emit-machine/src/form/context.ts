@@ -1,8 +1,8 @@
 /** What the lowering functions share: values found so far, and vectors in parts as wide as the machine's. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Builder } from '../builder.ts';
-import type { Reg } from '../code.ts';
-import type { Machine } from '../machine.ts';
+import type { Builder } from './builder.ts';
+import type { Reg } from './code.ts';
+import type { Machine } from './machine.ts';
 import { type MachineTarget, refuse } from '../target.ts';
 import type { Masks } from './masks.ts';
 

@@ -1,5 +1,5 @@
 /** Vectors of bool: what lowering needs of them. How they are held is up to the machine (x64/bit-masks.ts, lane-masks.ts). */
-import type { Memory, Reg } from '../code.ts';
+import type { Memory, Reg } from './code.ts';
 import type { Kind } from '../target.ts';
 import type { Lowered } from './context.ts';
 

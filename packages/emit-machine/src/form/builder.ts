@@ -13,8 +13,7 @@ import {
   type RegClass,
 } from './code.ts';
 import type { Machine } from './machine.ts';
-import { machineOf } from './machines.ts';
-import type { MachineTarget } from './target.ts';
+import type { MachineTarget } from '../target.ts';
 
 const parameterBytes = 64;
 
@@ -34,9 +33,9 @@ export class Builder {
   #frameBytes = parameterBytes;
   #faults = 0;
 
-  constructor(target: MachineTarget) {
+  constructor(target: MachineTarget, machine: Machine) {
     this.target = target;
-    this.machine = machineOf(target);
+    this.machine = machine;
   }
 
   /** The constants that lie behind the code. */

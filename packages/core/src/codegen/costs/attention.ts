@@ -1,0 +1,42 @@
+/**
+ * Sizes and thresholds of attention in one kernel (programs/attention/), in one place, each with what it rests on.
+ *
+ * What is for groups of threads was chosen without a card at hand, by the room there is in group memory and registers.
+ */
+
+/** What the threads of a group have of a block of scores: `across` times `columns` columns, `down` times `rows` rows. */
+export interface ThreadTile {
+  readonly across: number;
+  readonly down: number;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/**
+ * Tiles, best first. A thread of 4 x 4 scores does 64 multiply-adds for 8 vectors it reads; smaller tiles are for little group memory, wide heads
+ * and few rows.
+ */
+export const attentionTiles: readonly ThreadTile[] = [
+  { across: 8, down: 16, rows: 4, columns: 4 },
+  { across: 8, down: 16, rows: 2, columns: 4 },
+  { across: 8, down: 8, rows: 4, columns: 2 },
+  { across: 8, down: 8, rows: 4, columns: 1 },
+  { across: 8, down: 8, rows: 2, columns: 2 },
+  { across: 8, down: 8, rows: 2, columns: 1 },
+  { across: 8, down: 8, rows: 1, columns: 1 },
+  { across: 4, down: 4, rows: 1, columns: 1 },
+];
+
+/** Group memory of a group at most: beyond it too few groups share a unit. */
+export const attentionBytes: number = 48 * 1024;
+/** Registers of four bytes for what a thread sums up, at most: with 128 of them NVIDIA's assembler spills some. */
+export const attentionWords = 96;
+
+/**
+ * Positions that a processor's group has side by side, and others that it goes through at a time: strip, scores and results of heads of 64 take 64 KiB.
+ * Half and twice as many of either were as fast within 5 %, in WebAssembly and in machine code.
+ */
+export const attentionStrip = 64;
+export const attentionBlock = 64;
+/** Heads of keys for each worker from which on a group has a head to itself, backward: seven products in place of nine. */
+export const attentionHeads = 2;
