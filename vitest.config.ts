@@ -48,7 +48,7 @@ const never = ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.
 function apart(): string[] {
   const names = together.map((pattern) => pattern.split('/')[1]).join('|');
   const others = every.map((pattern) => pattern.replace('packages/*', `packages/!(${names})`));
-  return [...others, ...alone, ...(kind === 'long' ? ['packages/*/src/**/*.long.test.ts'] : [])];
+  return [...others, ...alone, ...(kind === 'long' ? ['{packages,apps}/*/src/**/*.long.test.ts'] : [])];
 }
 
 export default defineConfig({

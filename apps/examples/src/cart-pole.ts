@@ -65,9 +65,13 @@ export function report(lasted: readonly number[], last: number): Result {
   };
 }
 
-/** The mean of some new games. */
-export async function examine(choose: (state: State) => number | Promise<number>, games: number): Promise<number> {
-  const cart = new CartPole(99);
+/** The mean of some new games, which a seed determines. */
+export async function examine(
+  choose: (state: State) => number | Promise<number>,
+  games: number,
+  start: number,
+): Promise<number> {
+  const cart = new CartPole(start);
   let sum = 0;
   for (let game = 0; game < games; game++) sum += await play(cart, choose);
   return sum / games;

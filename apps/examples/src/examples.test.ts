@@ -18,6 +18,7 @@ const few: Readonly<Record<string, readonly [steps: number, part: number]>> = {
   pinn: [150, 0.3],
   reinforce: [30, 1000],
   resnet: [5, 1],
+  seq2seq: [60, 0.8],
   tabular: [40, 0.3],
   unet: [20, 0.9],
   vae: [80, 0.7],

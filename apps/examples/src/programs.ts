@@ -7,6 +7,7 @@ import { neuralStyle } from './neural-style.ts';
 import { pinn } from './pinn.ts';
 import { reinforce } from './reinforce.ts';
 import { resnet } from './resnet.ts';
+import { seq2seq } from './seq2seq.ts';
 import { tabular } from './tabular.ts';
 import type { Result } from './train.ts';
 import { unet } from './unet.ts';
@@ -21,6 +22,7 @@ export const programs: Readonly<Record<string, (steps?: number) => Promise<Resul
   pinn,
   reinforce,
   resnet,
+  seq2seq,
   tabular,
   unet,
   vae,

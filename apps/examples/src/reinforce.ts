@@ -44,6 +44,6 @@ export async function reinforce(episodes = 300, start = 5): Promise<Result> {
     }).dispose();
     lasted.push(count);
   }
-  const last = await examine(draw, 10);
+  const last = await examine(draw, 10, 1000);
   return report(lasted, last);
 }

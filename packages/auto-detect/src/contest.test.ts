@@ -11,7 +11,8 @@ import {
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Compare } from './contest.ts';
-import { type AutoDetectOptions, detect } from './detect.ts';
+import { detect } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { autoDetectAndConfigureGpu, type BackendReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';

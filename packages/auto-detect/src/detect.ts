@@ -6,63 +6,24 @@
  */
 import { processes as processesHere } from '#processes';
 import {
-  type BackendProvider,
-  ArgumentError,
   defaultStore,
   EngineMissingError,
   getBackend,
   type IEngine,
   listBackends,
-  type Probe,
   setEngine,
-  type TuningStore,
 } from '@polygrad/core/engine';
-import type { PlanCache, PlanCacheOptions } from '@polygrad/core/plans';
-import type { Apart, Processes, Proof } from './apart.ts';
-import type { Compare, Measuring } from './contest.ts';
-import { isMistake, oneLine, type Outcome, whyNotLoaded, within } from './limit.ts';
+import type { PlanCache } from '@polygrad/core/plans';
+import type { Processes } from './apart.ts';
+import type { Compare } from './contest.ts';
+import { inspect } from './inspect.ts';
+import { isMistake, within } from './limit.ts';
 import { checkDetectOptions, namesOfList } from './options.ts';
-import { type BackendPackage, backendPackages, inNode, isMissing } from './packages.ts';
+import { type BackendPackage, backendPackages, inNode } from './packages.ts';
+import { isProven, proveApart, proveHere, sent } from './prove.ts';
 import type { DetectionReport } from './report.ts';
-import { conclude, installText, isProcessor, type Row, rowOf } from './rows.ts';
-
-/** Options of `autoDetectAndConfigureGpu`. */
-export interface AutoDetectOptions {
-  /** Milliseconds that a backend has to answer, again to start, to pass its self-test, and to be measured; the CPU engine has any time. Default 5000. */
-  readonly timeout?: number;
-  /** Backends to take if they are usable at all, even where another one scores higher; the first is tried first. */
-  readonly prefer?: string | readonly string[];
-  /** One of these must be had, the first that can; otherwise the call throws. The others are in the report, and are not taken. */
-  readonly require?: string | readonly string[];
-  /** Only these backends are considered. Default: all. The CPU engine too is chosen only if it is named. */
-  readonly only?: string | readonly string[];
-  /** These are not considered, nor loaded. */
-  readonly exclude?: string | readonly string[];
-  /** Options of the engines by the backend's name, as `setEngine(name, options)` takes them. */
-  readonly engineOptions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  /**
-   * Whether backends are measured against the CPU engine. 'automatic' (the default): once for each device and driver, and kept for later runs; in
-   * pages only processors by another way. 'load': what an earlier run measured counts, nothing is measured now. 'anew': what was kept does
-   * not count: all is asked, tested and measured now. false: what backends say of themselves counts.
-   */
-  readonly measure?: Measuring;
-  /** Where measurements and what backends said are kept. Default: `defaultStore()` of @polygrad/core/engine. */
-  readonly measureStore?: TuningStore;
-  /**
-   * Whether an engine has to pass its self-test before it is used for the first time with a device and driver. Default true, but for the CPU
-   * engine in pages. One that computes wrongly is not used.
-   */
-  readonly selfTest?: boolean;
-  /** Told in a line what is found of each backend, and of engines that compute wrongly. Default: the console, of wrong engines alone; null: nobody. */
-  readonly log?: ((text: string) => void) | null;
-  /**
-   * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
-   * options may stand here. Default: true in Node, in the folder of caches of the user; false in pages.
-   */
-  readonly plans?: boolean | PlanCacheOptions;
-  /** Told the report, also when no engine starts. */
-  readonly onReport?: (report: DetectionReport) => void;
-}
+import { conclude, isProcessor, type Row, rowOf } from './rows.ts';
+import { type AutoDetectOptions, fallback, limit, op, optionsOf, refuse, type Search } from './search.ts';
 
 /** What `autoDetectAndConfigureGpu` found. */
 export interface Detected {
@@ -78,26 +39,6 @@ export interface Detected {
 
 /** What a search found. */
 export type Found = Omit<Detected, 'plans'>;
-
-const op = 'autoDetectAndConfigureGpu';
-/** The last resort, which others must beat. */
-const fallback = 'cpu';
-
-/** One search. */
-interface Search {
-  readonly options: AutoDetectOptions;
-  readonly known: readonly BackendPackage[];
-  readonly processes: Processes | null;
-  readonly store: TuningStore;
-  readonly timeout: number;
-  readonly anew: boolean;
-}
-
-type Options = Readonly<Record<string, unknown>> | undefined;
-const optionsOf = ({ options }: Search, name: string): Options => options.engineOptions?.[name];
-
-/** The CPU engine is always there, however long it takes. */
-const limit = ({ timeout }: Search, name: string): number => (name === fallback ? Number.POSITIVE_INFINITY : timeout);
 
 /** The search over given packages; `autoDetectAndConfigureGpu` is the one over those that are known. */
 export async function detect(
@@ -218,210 +159,6 @@ async function start(
       void (await import('./kept.ts')).saveKept(search.store, candidate.key, null);
   }
   return { engine: null, chosen: null };
-}
-
-/** What became of a backend that gave no answer. */
-function refuse(r: Row, outcome: Outcome<unknown>, late: string): void {
-  r.create = null;
-  if (outcome.kind === 'late') [r.verdict, r.reason] = ['timed out', late];
-  if (outcome.kind !== 'error') return;
-  const ended = (outcome.error as Error | undefined)?.name === 'EndedError';
-  [r.verdict, r.reason] = [ended ? 'crashed' : 'failed to start', oneLine(outcome.error)];
-}
-
-/** Loads a backend where it is not registered yet, and asks it what it found. */
-async function inspect(search: Search, name: string, source: BackendPackage | undefined): Promise<Row> {
-  const begun = performance.now();
-  if (source?.apart === true && search.processes !== null && (await isOwn(name, source))) {
-    const found = await inspectApart(search, search.processes, name, source);
-    if (found !== null) return found;
-  }
-  const timeout = limit(search, name);
-  if (getBackend(name) === undefined && source !== undefined) {
-    const loaded = await within(timeout, source.load);
-    if (loaded.kind === 'late')
-      return rowOf(name, 'timed out', `${source.specifier} was not loaded within ${timeout} ms`);
-    if (loaded.kind === 'error') return notLoaded(name, source, loaded.error);
-  }
-  const provider = getBackend(name);
-  if (provider === undefined)
-    return rowOf(name, 'failed to start', `${source?.specifier} registers no backend '${name}'`);
-  const left = Math.max(1, timeout - (performance.now() - begun));
-  const probed = await within(left, () => provider.probe());
-  if (probed.kind === 'late') return rowOf(name, 'timed out', `its probe did not answer within ${timeout} ms`);
-  if (probed.kind === 'error') return rowOf(name, 'failed to start', oneLine(probed.error));
-  return answered(name, probed.value, async (...given) => provider.create(...given), {
-    ...(name === fallback && inNode && search.processes !== null && { memoryBytes: search.processes.memoryBytes }),
-  });
-}
-
-function notLoaded(name: string, source: BackendPackage, error: unknown): Row {
-  const { specifier } = source;
-  return isMissing(error, specifier)
-    ? rowOf(name, 'not installed', `add the package ${specifier}`, { install: installText(source) })
-    : rowOf(name, 'failed to start', `${specifier} cannot be loaded: ${whyNotLoaded(error)}`);
-}
-
-/** The row of a backend that said what it found. */
-function answered(name: string, probe: Probe, create: NonNullable<Row['create']>, known: Partial<Row>): Row {
-  if (typeof probe?.score !== 'number' || typeof probe.reason !== 'string')
-    return rowOf(name, 'failed to start', 'its probe answered without a score and a reason');
-  if (!(probe.score > 0)) return rowOf(name, 'no device', probe.reason);
-  const row = rowOf(name, 'slower', probe.reason, { ...known, create }, probe);
-  return known.memoryBytes === undefined ? row : { ...row, memoryBytes: known.memoryBytes };
-}
-
-/** True unless the program registered another backend under the package's name. */
-async function isOwn(name: string, { load }: BackendPackage): Promise<boolean> {
-  const registered = getBackend(name);
-  if (registered === undefined) return true;
-  // It is loaded already.
-  const names = ((await load().catch(() => null)) ?? {}) as Readonly<Record<string, unknown>>;
-  return Object.values(names).includes(registered);
-}
-
-/** What a backend with native code said in an earlier run, or says in a process of its own. Null where there can be none. */
-async function inspectApart(
-  search: Search,
-  processes: Processes,
-  name: string,
-  source: BackendPackage,
-): Promise<Row | null> {
-  const { specifier, load } = source;
-  if (!processes.has(specifier))
-    return rowOf(name, 'not installed', `add the package ${specifier}`, { install: installText(source) });
-  const { keyOf, loadKept, saveKept } = await import('./kept.ts');
-  const key = keyOf(await processes.fingerprint({ specifier, name }));
-  const found = await loadKept(search.store, key);
-  let kept = search.anew || found?.old !== false ? null : found.kept;
-  let opened: Apart | null = null;
-  const apart = (): Apart | null => (opened ??= processes.open({ specifier, name }));
-  const close = (): void => opened?.close();
-  const create: NonNullable<Row['create']> = async (...given) => {
-    if (getBackend(name) === undefined) await load();
-    return (getBackend(name) as BackendProvider).create(...given);
-  };
-  if (kept === null) {
-    const asked = apart();
-    if (asked === null) return null;
-    const { timeout } = search;
-    const probed = await within(timeout, () => asked.probe());
-    const times = found?.kept.failed?.times ?? 0;
-    if (probed.kind === 'value') {
-      kept = { probe: probed.value, failed: null, proofs: {} };
-      const row = answered(name, kept.probe!, create, { apart, close, kept, key, failures: times });
-      if (row.verdict !== 'failed to start') await saveKept(search.store, key, kept);
-      // Nothing more is asked of what has no device.
-      if (row.verdict !== 'slower') close();
-      return row;
-    }
-    close();
-    const row = rowOf(name, 'failed to start', '', { key, failures: times });
-    refuse(row, probed, `its probe did not answer within ${timeout} ms`);
-    if (probed.kind === 'error' && isMissing(probed.error, specifier)) return notLoaded(name, source, probed.error);
-    await keepFailure(search, row);
-    return row;
-  }
-  const { probe, failed } = kept;
-  if (failed !== null)
-    return rowOf(name, failed.verdict, `${failed.reason} (in an earlier run)`, {}, probe ?? undefined);
-  return answered(name, probe as Probe, create, { apart, close, kept, key });
-}
-
-/** Keeps that a backend crashed or was too slow, so that later searches do not wait for it. */
-async function keepFailure({ store }: Search, r: Row): Promise<void> {
-  const { verdict, reason, kept, failures, key } = r;
-  if (verdict !== 'crashed' && verdict !== 'timed out') return;
-  const { saveKept } = await import('./kept.ts');
-  await saveKept(store, key, {
-    probe: kept?.probe ?? null,
-    failed: { verdict, reason, times: failures + 1 },
-    proofs: {},
-  });
-}
-
-/** Has a backend with a process of its own prove itself there, once. False where it does not. */
-async function proveApart(search: Search, r: Row): Promise<boolean> {
-  if (r.apart === null || r.kept === null || search.options.selfTest === false) return true;
-  const { optionsKey, saveKept } = await import('./kept.ts');
-  const options = sent(optionsOf(search, r.name));
-  const at = optionsKey(options);
-  let proof = r.kept.proofs[at];
-  if (proof === undefined) {
-    const asked = r.apart();
-    if (asked === null) return true;
-    const { timeout } = search;
-    const outcome = await within(timeout, () => asked.prove(options));
-    if (outcome.kind !== 'value') {
-      r.close();
-      if (outcome.kind === 'error' && isMistake(outcome.error)) throw mistake(outcome.error as Error);
-      refuse(r, outcome, `its self-test did not end within ${timeout} ms`);
-      if (r.verdict === 'crashed') r.reason = `${r.reason} in its self-test`;
-      await keepFailure(search, r);
-      return false;
-    }
-    proof = outcome.value;
-    r.kept = { ...r.kept, proofs: { ...r.kept.proofs, [at]: proof } };
-    await saveKept(search.store, r.key, r.kept);
-  }
-  return judgeProof(search, r, proof);
-}
-
-/** True where an engine need not test itself: it did in a process of its own, or nobody asks it to. */
-async function isProven({ options }: Search, { name, apart, kept }: Row): Promise<boolean> {
-  if (options.selfTest === false) return true;
-  if (apart === null || kept === null) return false;
-  const { optionsKey } = await import('./kept.ts');
-  return kept.proofs[optionsKey(sent(options.engineOptions?.[name]))] !== undefined;
-}
-
-/** The same for an engine of this process, before anything else is done with it. */
-async function proveHere(search: Search, r: Row, engine: IEngine): Promise<boolean> {
-  if (r.apart !== null || search.options.selfTest === false || (r.name === fallback && !inNode)) return true;
-  const { keyOf, loadKept, optionsKey, saveKept, surroundings } = await import('./kept.ts');
-  const given = optionsKey(sent(optionsOf(search, r.name)));
-  const key = keyOf([r.name, r.device, r.driver, engine.device, given, surroundings()].join('\n'));
-  const found = search.anew ? null : await loadKept(search.store, key);
-  let proof = found?.old === false ? found.kept.proofs[given] : undefined;
-  if (proof === undefined) {
-    const outcome = await within(limit(search, r.name), async () => {
-      const { selfTest } = await import('@polygrad/core/engine/self-test');
-      return selfTest(engine);
-    });
-    if (outcome.kind !== 'value') {
-      refuse(r, outcome, `its self-test did not end within ${search.timeout} ms`);
-      return false;
-    }
-    const { wrong, milliseconds } = outcome.value;
-    proof = { wrong, milliseconds, dtypes: [...engine.caps.dtypes] };
-    const probe = { score: r.score, reason: r.reason, device: r.device ?? '' };
-    await saveKept(search.store, key, { probe, failed: null, proofs: { [given]: proof } });
-  }
-  return judgeProof(search, r, proof);
-}
-
-function judgeProof({ options: { log } }: Search, r: Row, { wrong, dtypes }: Proof): boolean {
-  r.dtypes = dtypes;
-  if (wrong === null) return true;
-  r.create = null;
-  [r.verdict, r.reason] = ['wrong answers', wrong];
-  const driver = r.driver === null ? '' : `, driver ${r.driver}`;
-  const text = `[${op}] the engine '${r.name}' computes wrongly and is not used (${r.device}${driver}): ${wrong}; install another version of its driver`;
-  if (log === undefined) console.warn(text);
-  else log?.(text);
-  return false;
-}
-
-/** What can be sent to another process: callbacks and stores stay here. */
-function sent(options: Options): Options {
-  const plain = Object.entries(options ?? {}).filter(([, v]) => Object(v) !== v || Array.isArray(v));
-  return plain.length === 0 ? undefined : Object.fromEntries(plain);
-}
-
-/** An engine's refusal of its options, as the error that it was in the other process. */
-function mistake({ message }: Error): ArgumentError {
-  const [, from = op, text = message] = /^\[([^\]]*)\] ([\s\S]*)$/.exec(message) ?? [];
-  return new ArgumentError(from, text);
 }
 
 /** Names of backends to be taken if they are usable at all. */

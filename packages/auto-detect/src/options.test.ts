@@ -2,7 +2,8 @@
 import { ArgumentError, memoryStore, registerBackend } from '@polygrad/core/engine';
 import { createReferenceEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
+import { type Found, detect as search } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged } from './fixtures/backends.ts';
 import { during } from './fixtures/clock.ts';
 import { ownRegistry } from './fixtures/registry.ts';

@@ -7,7 +7,7 @@ import {
   type OptionRule,
   type OptionRules,
 } from '@polygrad/core/engine';
-import type { AutoDetectOptions } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { type BackendPackage, namesOf } from './packages.ts';
 
 const op = 'autoDetectAndConfigureGpu';

@@ -2,7 +2,8 @@
 import { EngineMissingError, memoryStore, type Probe, type TuningStore } from '@polygrad/core/engine';
 import { createReferenceEngine, createWrongEngine } from '@polygrad/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { type AutoDetectOptions, type Found, detect as search } from './detect.ts';
+import { type Found, detect as search } from './detect.ts';
+import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import type { BackendPackage } from './packages.ts';

@@ -4,7 +4,7 @@
  *
  *     node apps/bench/dist/commands/placement.js [--device native|opencl|webgpu] [--most 1000000] [--rounds 40] [--budget 15000] [--threads N] [--here]
  *
- * Inputs stay between runs, and results are not read. `--here`: all thresholds are infinite, so all stays on the CPU engine. A round is some
+ * Inputs stay between runs, and results are not read. `--here`: all thresholds are infinite, so all stays on the CPU engine, and is compared with it. A round is some
  * samples of half a millisecond of each of the three. Figures are the fewest milliseconds of a run in any sample, and those of the tenth of all samples that
  * were fastest. What comes before is told apart: the first runs, in which is decided and data moved, with plans and kernels that are there.
  */
@@ -163,7 +163,9 @@ for (const [work, make] of Object.entries(works)) {
       }
     }
     const over = (of: (values: readonly number[]) => number): string =>
-      percent(of(ways.auto.times) / Math.min(of(ways.cpu.times), of(ways.device.times)));
+      percent(
+        of(ways.auto.times) / (staysHere ? of(ways.cpu.times) : Math.min(of(ways.cpu.times), of(ways.device.times))),
+      );
     const cells = all.map(({ times }) => least(times).toPrecision(3).padStart(10));
     const { where, runs, time } = start;
     const before = Math.max(0, time - runs * tenth(ways.auto.times));

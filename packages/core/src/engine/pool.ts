@@ -73,7 +73,7 @@ export class PoolBuffer implements StorageBuffer {
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
-  /** Copies on other engines (runtime/multi-engine.ts), given back with the buffer. */
+  /** Copies on other engines (runtime/transfers.ts), given back with the buffer. */
   copies: BufferCopy[] | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {

@@ -97,9 +97,14 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
 /** Rounds at a size: at least, at most; milliseconds after which larger sizes of a family are not measured. */
 const rounds = { least: 3, most: 200 };
 const slowest = 400;
-/** Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. */
+/**
+ * Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. Short ones
+ * have a chance to run undisturbed on a busy machine.
+ */
 const roundMs = 0.5;
 const mostRepeats = 256;
+/** Runs of the smallest work of a family before its first round counts, at most: by then JavaScript is compiled well. */
+const warmRuns = 4000;
 
 class Bench {
   readonly state: EngineState;
@@ -107,6 +112,8 @@ class Bench {
   readonly #work: Work;
   readonly #inputs: Tensor[] = [];
   #repeats = 1;
+  /** Fewest milliseconds of a wait for nothing: a round ends with one. */
+  #wait = Number.POSITIVE_INFINITY;
   /** Fewest milliseconds of a run. */
   best = Number.POSITIVE_INFINITY;
 
@@ -169,12 +176,17 @@ class Bench {
       if (typeof done !== 'boolean') await done;
     }
     await this.state.engine.idle();
-    this.best = Math.min(this.best, (this.#now() - start) / this.#repeats);
+    const end = this.#now();
+    if (this.#repeats === 1) {
+      await this.state.engine.idle();
+      this.#wait = Math.min(this.#wait, this.#now() - end);
+    }
+    this.best = Math.min(this.best, (end - start - Math.min(this.#wait, (end - start) / 2)) / this.#repeats);
   }
 
-  /** From now on it counts, with as many runs in a round as fit. */
-  count(): void {
-    this.#repeats = Math.max(1, Math.min(mostRepeats, Math.floor(roundMs / this.best)));
+  /** From now on it counts, with as many runs in a round as fit into so many milliseconds. */
+  count(milliseconds: number): void {
+    this.#repeats = Math.max(1, Math.min(mostRepeats, Math.floor(milliseconds / this.best)));
     this.best = Number.POSITIVE_INFINITY;
   }
 
@@ -229,6 +241,7 @@ async function curvesOf(
 ): Promise<CostCurve[]> {
   const curves = engines.map((): [number, number][] => []);
   const isOut = engines.map(() => false);
+  const each = budget / sizes.length;
   for (const elements of sizes) {
     const work = works[family](elements);
     const benches = engines.map((engine) => new Bench(engine, work, now));
@@ -237,12 +250,15 @@ async function curvesOf(
     try {
       for (const bench of open) bench.begin();
       for (const bench of open) await bench.prepare();
+      const begun = now();
+      const warm = elements === sizes[0] ? warmRuns : 1;
+      for (let i = 0; i < warm && (i === 0 || now() - begun < budget / 4); i++)
+        for (const bench of open) await bench.round();
+      for (const bench of open) bench.count(Math.min(roundMs, each / rounds.least));
       for (const bench of open) await bench.round();
-      for (const bench of open) bench.count();
-      for (const bench of open) await bench.round();
-      for (const bench of open) bench.count();
+      for (const bench of open) bench.count(Math.min(roundMs, each / rounds.least));
       const start = now();
-      for (let i = 0; i < rounds.most && (i < rounds.least || now() - start < budget / sizes.length); i++)
+      for (let i = 0; i < rounds.most && (i < rounds.least || now() - start < each); i++)
         for (const bench of open) await bench.round();
       for (const [i, bench] of benches.entries()) {
         if (isOut[i]) continue;

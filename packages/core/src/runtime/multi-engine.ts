@@ -12,13 +12,12 @@ import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
 import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '../shape/dtype.ts';
-import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
-import { inTime } from './answers.ts';
+import { storageIn } from '../planner/capture/cone.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { type Attempt, open, quiet } from './queue.ts';
-import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
-import { noticed } from '../engine/recovery.ts';
+import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
+import { bring, isWithinReach } from './transfers.ts';
 
 /**
  * `realise` where the current engine works, but alone does not do.
@@ -389,134 +388,4 @@ function runGroups(
   if (waiting && underway.size === 0 && here.size > 0) return 'here';
   if (waiting && underway.size === 0) throw new Error('[flush] nodes wait for data that nothing brings');
   return underway.size === 0 ? null : quiet(Promise.all(underway.values()));
-}
-
-/*
- * Data of one engine on another: copies of leaves, made when a kernel elsewhere reads them.
- *
- * Buffers are written once, so a copy never grows old; it hangs on the buffer it was made from and goes back with it (a buffer
- * given to an output loses its copies, see run.ts). A small part of a buffer - a batch out of a data set - moves instead, lest
- * copies of all batches gather, unless both engines read it. Where the source engine cannot read at once, the copy is there when its
- * download has arrived; asking again meanwhile starts no second one.
- */
-
-interface Flight {
-  readonly pool: BufferPool;
-  readonly from: number;
-  readonly to: number;
-  promise: Promise<void>;
-}
-
-/** Copies of parts of one buffer; beyond that the oldest goes. */
-const mostCopies = 64;
-
-const flights = new WeakMap<PoolBuffer, Flight[]>();
-
-/** Resolves when all transfers that are under way now have arrived or failed. */
-export async function landed(): Promise<void> {
-  await Promise.allSettled([...runs.transfers]);
-}
-
-/** True if a leaf's value can be had in this pool's engine without waiting. */
-function isWithinReach(node: Node, pool: BufferPool): boolean {
-  const { engine } = (node.storage!.buffer as PoolBuffer).pool;
-  return engine.downloadSync !== undefined || storageIn(node, pool) !== null;
-}
-
-/**
- * Sees to it that a leaf's value is in this pool's engine. Null: it is there now; otherwise a promise that resolves when it is.
- *
- * @param keep true if it must stay where it is too
- */
-function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | null {
-  if (storageIn(node, pool) !== null) return null;
-  const { buffer: counted, view } = node.storage!;
-  const buffer = counted as PoolBuffer;
-  const from = viewBase(node.shape, view.strides, view.offset);
-  const to = from + viewSpan(node.shape, view.strides);
-  const underway = flights.get(buffer) ?? [];
-  const known = underway.find((f) => f.pool === pool && f.from === from && f.to === to);
-  if (known !== undefined) return known.promise;
-
-  const { engine } = buffer.pool;
-  const element = storageBytes(engine, node.dtype);
-  const bytes = (to - from) * element;
-  const source = { buffer: buffer.memory, offset: from * element, bytes };
-  if (engine.downloadSync !== undefined) {
-    const read = blaming(engine, () => runs.downloadSync(engine, source, new Uint8Array(bytes)));
-    blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
-    return null;
-  }
-  // Held, so that nothing is written over it before it is read.
-  buffer.retain();
-  const flight: Flight = { pool, from, to, promise: Promise.resolve() };
-  flights.set(buffer, [...underway, flight]);
-  const fly = async (): Promise<void> => {
-    try {
-      const asked = runs.download(engine, source, new Uint8Array(bytes));
-      const read = await inTime(stateOf(engine), asked, `a read of ${bytes} bytes`).catch((error) => {
-        throw noticed(engine, error);
-      });
-      blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
-    } finally {
-      flights.set(
-        buffer,
-        flights.get(buffer)!.filter((f) => f !== flight),
-      );
-      buffer.release();
-    }
-  };
-  flight.promise = fly();
-  // Whoever waits is told. Where nobody waits it may fail in silence: the next one who needs the data asks again.
-  const { transfers } = runs;
-  transfers.add(flight.promise);
-  const land = (): void => void transfers.delete(flight.promise);
-  flight.promise.then(land, land);
-  return flight.promise;
-}
-
-/** Does something that asks an engine; declares the engine lost if it says so. */
-function blaming<T>(engine: IEngine, ask: () => T): T {
-  try {
-    return ask();
-  } catch (error) {
-    throw noticed(engine, error);
-  }
-}
-
-/** Puts what was read into the other engine's memory. */
-function arrive(
-  node: Node,
-  buffer: PoolBuffer,
-  from: number,
-  to: number,
-  read: Uint8Array,
-  pool: BufferPool,
-  keep: boolean,
-): void {
-  const { dtype } = node;
-  const length = to - from;
-  const bytes = length * storageBytes(pool.engine, dtype);
-  const fresh = pool.alloc(bytes);
-  try {
-    const host = received(buffer.pool.engine, dtype, read, length);
-    runs.upload(pool.engine, { buffer: fresh.memory, offset: 0, bytes }, toDevice(pool.engine, dtype, host));
-  } catch (error) {
-    fresh.release();
-    throw error;
-  }
-  if (keep || length * storageBytes(buffer.pool.engine, dtype) * 2 >= buffer.bytes) {
-    const copies = (buffer.copies ??= []);
-    if (copies.length >= mostCopies) copies.shift()?.buffer.release();
-    copies.push({ from, to, buffer: fresh, found: null });
-    return;
-  }
-  const { storage } = node;
-  if (storage === null || storage.buffer !== buffer) {
-    fresh.release();
-    return;
-  }
-  const { strides, offset } = storage.view;
-  node.storage = { buffer: fresh, view: { strides, offset: offset - from } };
-  buffer.release();
 }

@@ -466,7 +466,7 @@ export async function untilSaid(arrival: Promise<void> | null | undefined): Prom
 
 /** Resolves when all transfers between engines that are under way now have arrived or failed. */
 export async function arrivals(): Promise<void> {
-  await multiEngine?.landed();
+  await Promise.allSettled(runs.transfers);
 }
 
 /** A promise that may fail without anybody listening. */

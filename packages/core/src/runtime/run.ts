@@ -53,7 +53,7 @@ export interface EngineState {
   recordings?: number;
   /** Another object each time that all plans are forgotten. */
   forgotten?: object;
-  /** Submissions since the device was last known to be idle. */
+  /** Submissions, and copies from other engines, since the device was last known to be idle. */
   inFlight: number;
   idling: Promise<void> | null;
 }

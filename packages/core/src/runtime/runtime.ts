@@ -190,13 +190,17 @@ export async function idle(): Promise<void> {
   const failure = queue.takeLate();
   if (failure !== null) throw failure.error;
   if (stateOf(getEngine()).pool.lost !== null) await recover();
-  const engine = getEngine();
-  for (const each of [engine, ...(runs.placer?.others() ?? []).map((state) => state.engine)]) {
+  const current = stateOf(getEngine());
+  for (const state of [current, ...(runs.placer?.others() ?? [])]) {
+    const { engine, inFlight } = state;
+    // A device that was idle before, and was given nothing since, need not be asked.
+    if (state !== current && inFlight === 0) continue;
     try {
-      await inTime(stateOf(each), each.idle(), 'the work before idle()');
+      await inTime(state, engine.idle(), 'the work before idle()');
     } catch (error) {
-      throw noticed(each, error);
+      throw noticed(engine, error);
     }
+    state.inFlight = Math.max(0, state.inFlight - inFlight);
   }
   queue.tell();
 }

@@ -8,9 +8,12 @@ import {
   encodeCheckpoint,
   restoreCheckpoint,
 } from '../checkpoint.ts';
-import { DataError, shown } from '../errors.ts';
+import { checkOptions, DataError, shown } from '../errors.ts';
 import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
+
+/** Parts by name; a `config` among them would be lost without a word. */
+const partTypes = { model: 'any', optimizer: 'any', random: 'any' } as const;
 
 /**
  * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all.
@@ -27,6 +30,8 @@ import { writeWhole } from './write.ts';
  * ```
  */
 export async function saveModel(path: string, parts: CheckpointParts, options: CheckpointOptions = {}): Promise<void> {
+  checkOptions('saveModel', parts, partTypes);
+  checkOptions('saveModel', options, { config: 'any', epoch: 'number', metadata: 'object' });
   await writeWhole(path, await encodeCheckpoint(parts, options));
 }
 
@@ -45,6 +50,7 @@ export async function saveModel(path: string, parts: CheckpointParts, options: C
  * ```
  */
 export async function loadModel(path: string, parts?: CheckpointParts): Promise<Checkpoint> {
+  if (parts !== undefined) checkOptions('loadModel', parts, partTypes);
   const checkpoint = decodeCheckpoint(await readWhole(path), path);
   if (parts !== undefined) restoreCheckpoint(checkpoint, parts);
   return checkpoint;
@@ -91,7 +97,8 @@ export interface Checkpoints<R extends Report = Report> {
  * const model = new Linear(2, 1);
  * const optimizer = new Adam(model.parameters());
  * const files = checkpoints('runs/mlp', { model, optimizer, random: { getRandomState, setRandomState } });
- * const options = { firstEpoch: await files.resume(), callbacks: [files] }; // for fit
+ * const firstEpoch = await files.resume();
+ * const options = { epochs: 20 - firstEpoch, firstEpoch, callbacks: [files] }; // for fit
  * await files.restoreBest();
  * ```
  */
@@ -103,6 +110,8 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
   if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
+  const { model, optimizer, random } = options;
+  const parts: CheckpointParts = { model, ...(optimizer && { optimizer }), ...(random && { random }) };
   let best: Checkpoints['best'] = null;
   const isMissing = (error: unknown): boolean =>
     error instanceof DataError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
@@ -131,11 +140,11 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
       best = next;
     },
     async restoreBest() {
-      await loadModel(top, options);
+      await loadModel(top, parts);
     },
     async resume() {
       try {
-        const { epoch, metadata } = await loadModel(last, options);
+        const { epoch, metadata } = await loadModel(last, parts);
         const { best_epoch, best_value } = metadata;
         if (best_epoch !== undefined) best = { epoch: Number(best_epoch), value: Number(best_value) };
         return epoch ?? 0;

@@ -13,7 +13,7 @@ import { type Batched, checkCollate, type CollateOptions, collate } from './coll
 import { type Indexed, itemsOf, type Plan, reordered, several } from './pass.ts';
 import { type DatasetSource, type Iterated, planOf } from './source.ts';
 import { between, bucketed, filtered, grouped, repeated, shuffledThrough, together } from './stages.ts';
-import { partsOf } from './parts.ts';
+import { foldsOf, partsOf } from './parts.ts';
 
 export interface MapOptions {
   /** Items whose functions run side by side; they stay in order (default 1). For functions that wait: files, workers. */
@@ -457,13 +457,11 @@ export class Dataset<T> implements AsyncIterable<T> {
    */
   folds(count: number, options: SplitOptions = {}): DataFold<T>[] {
     const { length } = this.#numbered('folds', 'filter and fold in lists: Dataset.from(await data.toArray())');
-    checkInteger('folds', 'count', count, 2, Math.max(2, length));
     checkOptions('folds', options, { seed: 'number', stratify: 'any' });
-    const parts = partsOf('folds', length, new Array<number>(count).fill(1 / count), options);
-    return parts.map((validation, fold) => {
-      const train = parts.filter((_, part) => part !== fold).flatMap((rows) => Array.from(rows));
-      return { train: this.#chosen(Uint32Array.from(train).sort()), validation: this.#chosen(validation) };
-    });
+    return foldsOf('folds', length, count, options).map(({ train, validation }) => ({
+      train: this.#chosen(train),
+      validation: this.#chosen(validation),
+    }));
   }
 
   #chosen(rows: Uint32Array): Dataset<T> {

@@ -78,3 +78,18 @@ export function partsOf(
     return seed === undefined ? found.sort() : found;
   });
 }
+
+/** The rows to train with and those held out, for each way to hold one part of `count` out. */
+export function foldsOf(
+  op: string,
+  length: number,
+  count: number,
+  options: PartsOptions,
+): { readonly train: Uint32Array; readonly validation: Uint32Array }[] {
+  checkInteger(op, 'count', count, 2, Math.max(2, length));
+  const parts = partsOf(op, length, new Array<number>(count).fill(1 / count), options);
+  return parts.map((validation, fold) => {
+    const train = parts.filter((_, part) => part !== fold).flatMap((rows) => Array.from(rows));
+    return { train: Uint32Array.from(train).sort(), validation };
+  });
+}

@@ -1,7 +1,7 @@
 /** Tables of typed columns in memory: what CSV and JSON lines become before they are numbers of a model. */
 import { checkInteger, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
 import { Dataset, type SplitOptions } from '../pipeline/dataset.ts';
-import { partsOf } from '../pipeline/parts.ts';
+import { foldsOf, partsOf } from '../pipeline/parts.ts';
 
 /** What a column holds. */
 export type ColumnType = 'number' | 'text' | 'bool';
@@ -185,14 +185,39 @@ export class DataFrame {
   /**
    * Parts of the table, as `Dataset.split` makes them. Fit features and normalisation on the first, and use them on all.
    *
+   * @param options seed; stratify: the name of a column of classes, or the class of each row
    * @throws DataError `argument`
    * @example
    * const [train, test] = DataFrame.fromRows([{ x: 1 }, { x: 2 }, { x: 3 }, { x: 4 }]).split([0.75, 0.25], { seed: 1 });
    * [train!.rows, test!.rows]; // [3, 1]
    */
   split(shares: readonly number[], options: SplitOptions = {}): DataFrame[] {
-    checkOptions('split', options, { seed: 'number', stratify: 'any' });
-    return partsOf('split', this.rows, shares, options).map((rows) => this.take(rows));
+    return partsOf('split', this.rows, shares, this.#dealt('split', options)).map((rows) => this.take(rows));
+  }
+
+  /**
+   * The ways to take one of `count` parts for validation and the others for training, as `Dataset.folds`. Fit features on each `train` anew.
+   *
+   * @param options seed; stratify: the name of a column of classes, or the class of each row
+   * @throws DataError `argument`
+   * @example
+   * const frame = DataFrame.fromRows([{ x: 1 }, { x: 2 }, { x: 3 }, { x: 4 }]);
+   * frame.folds(2).map(({ validation }) => [...validation.column('x').values]); // [[1, 2], [3, 4]]
+   */
+  folds(count: number, options: SplitOptions = {}): { readonly train: DataFrame; readonly validation: DataFrame }[] {
+    return foldsOf('folds', this.rows, count, this.#dealt('folds', options)).map(({ train, validation }) => ({
+      train: this.take(train),
+      validation: this.take(validation),
+    }));
+  }
+
+  /** How rows are dealt out: a name stands for the values of its column. */
+  #dealt(op: string, options: SplitOptions): SplitOptions {
+    checkOptions(op, options, { seed: 'number', stratify: 'any' });
+    const { stratify } = options;
+    return typeof stratify === 'string'
+      ? { ...options, stratify: Array.from(this.column(stratify).values, String) }
+      : options;
   }
 
   /** The rows as a data set of objects. */

@@ -169,6 +169,25 @@ describe('JSON lines', () => {
 });
 
 describe('DataFrame', () => {
+  it('is folded, with classes of a column in every part', () => {
+    const frame = DataFrame.fromRows(Array.from({ length: 20 }, (_, i) => ({ i, kind: i % 4 ? 'a' : 'b' })));
+    const folds = frame.folds(5, { seed: 1, stratify: 'kind' });
+    const held = folds.map(({ train, validation }) => {
+      expect([train.rows, validation.rows]).toEqual([16, 4]);
+      expect(Array.from(validation.column('kind').values as string[]).sort()).toEqual(['a', 'a', 'a', 'b']);
+      return Array.from(validation.column('i').values as Float64Array);
+    });
+    expect(held.flat().sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, i) => i));
+    const kinds = Array.from({ length: 20 }, (_, i) => i % 4);
+    expect(frame.folds(5, { stratify: kinds }).length).toBe(5);
+    const [half] = frame.split([0.5, 0.5], { stratify: 'kind' });
+    expect(Array.from(half!.column('kind').values as string[]).filter((kind) => kind === 'b').length).toBeGreaterThan(
+      1,
+    );
+    expect(() => frame.folds(5, { stratify: 'what' })).toThrow(/no column 'what'/);
+    expect(() => frame.folds(21)).toThrow(/count is 21/);
+  });
+
   it('is made of rows, and cut into parts', async () => {
     const rows = [
       { x: 1, name: 'a', ok: true },

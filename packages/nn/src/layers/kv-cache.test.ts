@@ -26,7 +26,15 @@ import {
   zeros,
 } from '@polygrad/core';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
-import { KVCache, type KVCacheOptions, MultiHeadAttention, NnError, TransformerBlock } from '../index.ts';
+import {
+  KVCache,
+  type KVCacheOptions,
+  MultiHeadAttention,
+  NnError,
+  Transformer,
+  TransformerBlock,
+  TransformerEncoder,
+} from '../index.ts';
 
 const [N, width, heads] = [2, 12, 3];
 
@@ -176,6 +184,34 @@ describe('cached attention', () => {
       expect(cache.length).toBe(0);
     }
     for (const block of blocks) block.dispose();
+  });
+
+  it('serves a decoder, whose targets also see what an encoder made, and a stack of encoder layers', async () => {
+    using model = new Transformer({
+      width,
+      heads,
+      encoderLayers: 2,
+      decoderLayers: 2,
+      hidden: 16,
+      causal: true,
+    }).eval();
+    using source = randn([N, 7, width], { key: 6 });
+    using target = randn([N, length, width], { key: 7 });
+    using memoryMask = arange(7).less(5);
+    using memory = noGrad(() => scope(() => model.encoder.forward(source)));
+    using whole = noGrad(() => scope(() => model.forward(source, target, { memoryMask })));
+    using cache = new KVCache({ capacity: length });
+    const decode = (x: Tensor, kept: KVCache): Tensor => model.decoder.forward(x, memory, { memoryMask, cache: kept });
+    using found = inParts(decode, target, parts, cache);
+    expect(await allClose(found, whole, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
+    using stack = new TransformerEncoder(() => new TransformerBlock(width, heads, { causal: true }), 2).eval();
+    using other = new KVCache();
+    using again = inParts((x, kept) => stack.forward(x, { cache: kept }), target, parts, other);
+    using once = noGrad(() => scope(() => stack.forward(target)));
+    expect(await allClose(again, once, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
+    // Targets that see later ones cannot be kept.
+    using open = new Transformer({ width, heads, encoderLayers: 1, decoderLayers: 1, hidden: 16 });
+    expect(() => open.decoder.forward(target, memory, { cache: new KVCache() })).toThrow(/causal/);
   });
 
   it('is another length only after the values are there', async () => {

@@ -14,6 +14,7 @@ import {
   TransformerBlock,
   type TransformerBlockOptions,
 } from './attention.ts';
+import type { KVCache } from './kv-cache.ts';
 import { Linear } from './linear.ts';
 import { LayerNorm } from './norm.ts';
 
@@ -50,6 +51,8 @@ export interface DecoderCall {
   readonly mask?: Tensor | null;
   /** Which elements of the memory a target sees. Broadcasts to [N, heads, L, S]. */
   readonly memoryMask?: Tensor | null;
+  /** Keys and values of earlier targets, for layers that are causal: a call then gives its new targets only. */
+  readonly cache?: KVCache | null;
 }
 
 /**
@@ -99,15 +102,15 @@ export class TransformerDecoderLayer extends Module<[x: Tensor, memory: Tensor, 
   /**
    * @param x targets, shape [N, L, width]
    * @param memory what the encoder made, shape [N, S, width]
-   * @param call masks
+   * @param call masks, a cache
    * @returns the shape of x
    */
   forward(x: Tensor, memory: Tensor, call: DecoderCall = {}): Tensor {
-    checkOptions('TransformerDecoderLayer', call, 'mask memoryMask');
+    checkOptions('TransformerDecoderLayer', call, 'mask memoryMask cache');
     checkTensor('TransformerDecoderLayer', 'x', x);
-    const { mask = null, memoryMask = null } = call;
+    const { mask = null, memoryMask = null, cache = null } = call;
     const parts: readonly (readonly [norm: LayerNorm, part: (t: Tensor) => Tensor])[] = [
-      [this.norm1, (t) => this.self_attn.forward(t, t, t, { mask })],
+      [this.norm1, (t) => this.self_attn.forward(t, t, t, { mask, cache })],
       [this.norm2, (t) => this.multihead_attn.forward(t, memory, memory, { mask: memoryMask })],
       [this.norm3, (t) => this.linear2.forward(this.#dropped(this.activation(this.linear1.forward(t))))],
     ];
@@ -138,7 +141,7 @@ function repeated<Layer>(op: string, make: () => Layer, count: number): Layer[] 
  * const encoder = new TransformerEncoder(() => new TransformerEncoderLayer(16, 4, { hidden: 32 }), 2);
  * encoder.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
  */
-export class TransformerEncoder extends Module<[x: Tensor, call?: Pick<AttentionCall, 'mask'>]> {
+export class TransformerEncoder extends Module<[x: Tensor, call?: AttentionCall]> {
   readonly layers: readonly TransformerBlock[];
   readonly norm: LayerNorm | null;
 
@@ -155,9 +158,9 @@ export class TransformerEncoder extends Module<[x: Tensor, call?: Pick<Attention
 
   /**
    * @param x shape [N, L, width]
-   * @param call a mask
+   * @param call a mask; a cache, where the layers are causal
    */
-  forward(x: Tensor, call: Pick<AttentionCall, 'mask'> = {}): Tensor {
+  forward(x: Tensor, call: AttentionCall = {}): Tensor {
     const value = this.layers.reduce((t, layer) => layer.forward(t, call), x);
     return this.norm === null ? value : this.norm.forward(value);
   }
@@ -188,7 +191,7 @@ export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?
   /**
    * @param x targets, shape [N, L, width]
    * @param memory what the encoder made, shape [N, S, width]
-   * @param call masks
+   * @param call masks, a cache
    */
   forward(x: Tensor, memory: Tensor, call: DecoderCall = {}): Tensor {
     const value = this.layers.reduce((t, layer) => layer.forward(t, memory, call), x);
@@ -205,6 +208,8 @@ export interface TransformerOptions extends Omit<TransformerLayerOptions, 'causa
   readonly encoderLayers?: number;
   /** Default 6. */
   readonly decoderLayers?: number;
+  /** No target sees later ones (default false, as in PyTorch, where it is a mask). Sources see all sources either way. */
+  readonly causal?: boolean;
 }
 
 /** What one call of Transformer says beside its operands. */
@@ -218,7 +223,8 @@ export interface TransformerCall {
 }
 
 /**
- * An encoder and a decoder, each with a norm behind it; embeddings and the last linear layer are the caller's. Source: Vaswani et al. (2017); PyTorch
+ * An encoder and a decoder, each with a norm behind it; embeddings and the last linear layer are the caller's. To generate, call `encoder` once and `decoder`
+ * with a KVCache for each target. Source: Vaswani et al. (2017); PyTorch
  * `nn.Transformer` with `batch_first`, whose weights it can load.
  *
  * @example
@@ -231,9 +237,9 @@ export class Transformer extends Module<[source: Tensor, target: Tensor, call?: 
 
   constructor(options: TransformerOptions = {}) {
     super();
-    const names = 'dropout dtype hidden activation normFirst? eps# width heads encoderLayers decoderLayers';
+    const names = 'dropout dtype hidden activation normFirst? eps# width heads encoderLayers decoderLayers causal?';
     checkOptions('Transformer', options, names);
-    const { width = 512, heads = 8, encoderLayers = 6, decoderLayers = 6, ...layer } = options;
+    const { width = 512, heads = 8, encoderLayers = 6, decoderLayers = 6, causal = false, ...layer } = options;
     const { eps = 1e-5, dtype = 'float32' } = layer;
     const norm = (): LayerNorm => new LayerNorm(width, { eps, dtype });
     this.encoder = new TransformerEncoder(
@@ -242,7 +248,7 @@ export class Transformer extends Module<[source: Tensor, target: Tensor, call?: 
       norm(),
     );
     this.decoder = new TransformerDecoder(
-      () => new TransformerDecoderLayer(width, heads, layer),
+      () => new TransformerDecoderLayer(width, heads, { ...layer, causal }),
       decoderLayers,
       norm(),
     );

@@ -50,7 +50,7 @@ export function toDevice(op: string, batch: TrainBatch): { x: Tensor; y: Tensor;
       Array.isArray(value?.shape),
       'a tensor, or an array with dtype, shape and data',
     );
-    return tensor(value.data, { shape: value.shape, dtype: value.dtype });
+    return tensor(value);
   };
   const [x, y] = [put('x', batch?.x), put('y', batch?.y)];
   const rows = x.shape[0];

@@ -35,7 +35,7 @@ export interface FitOptions {
   readonly loss: LossFunction;
   /** Changes of each training batch before its step, in this order; metrics see the targets as they were. */
   readonly transforms?: readonly BatchTransform[];
-  /** Passes over the batches. */
+  /** Passes over the batches, from `firstEpoch` on: a training of 20 that goes on with epoch 8 has 12. */
   readonly epochs: number;
   /** What to measure on training and validation batches besides the loss. */
   readonly metrics?: Metrics;

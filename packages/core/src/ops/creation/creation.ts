@@ -18,7 +18,7 @@ import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/er
 import { hostArray, hostArrays, setElement } from '../../shape/host.ts';
 import { eachNested, nestedShape } from '../../shape/nested.ts';
 import { checkRange, checkWeak } from '../../shape/promotion.ts';
-import { say } from '../../shape/shown.ts';
+import { isPlain, say } from '../../shape/shown.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weak, weakDefault } from '../../tensor/operand.ts';
@@ -28,6 +28,13 @@ import { checkDiagonal, offsets } from '../products/matrices.ts';
 export interface TensorOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Shape to give flat data, or to check nested data against. */
   readonly shape?: Shape;
+}
+
+/** An array in host memory with what its elements are: as data sets, files of weights and `features.encode` of @polygrad/data give it. */
+export interface HostTensor<D extends DType = DType> {
+  readonly dtype: D;
+  readonly shape: Shape;
+  readonly data: TypedArray;
 }
 
 /** Kind of an array, the same in all frames of a page and contexts of Node, which `instanceof` is not. */
@@ -112,6 +119,9 @@ function fromNested(op: string, data: unknown, wanted: DType | undefined): [Type
   return [host ?? hostArray(dtype, 0), dtype, shape];
 }
 
+const isHostTensor = (value: unknown): value is HostTensor =>
+  isPlain(value) && ArrayBuffer.isView(value['data']) && 'shape' in value;
+
 /** The elements of a typed array as those of another dtype. */
 function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
   const host = roomFor(op, dtype, [values.length]);
@@ -121,9 +131,9 @@ function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
 }
 
 /**
- * A tensor of the given data: a number, nested arrays of numbers, booleans or bigints, or a typed array (which is copied).
+ * A tensor of the given data: a number, nested arrays of numbers, booleans or bigints, a typed array (which is copied), or one with its dtype and shape.
  *
- * @param data elements; nested arrays must be rectangular
+ * @param data elements; nested arrays must be rectangular; `{ dtype, shape, data }` as @polygrad/data gives
  * @param options dtype: float32 for numbers, bool for booleans, int64 for bigints, a typed array's own unless given;
  *   16-bit floats are converted from numbers, but a Uint16Array is their bits, as `data()` gives them. shape: for flat data. requiresGrad: make a leaf for `backward()`
  * @returns a tensor of the data's shape, or of `shape`
@@ -135,12 +145,14 @@ function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
  * const x = tensor([[1, 2], [3, 4]]);
  * const i = tensor([0, 1, 2], { dtype: 'int32' });
  * const m = tensor(new Float32Array(6), { shape: [2, 3] });
+ * tensor({ dtype: 'float32', shape: [1, 2], data: new Float32Array([1, 2]) }); // [[1, 2]]
  */
 export function tensor<const D extends DType = PlainDType>(
-  data: NestedInput,
+  data: NestedInput | HostTensor<D>,
   options?: TensorOptions<D>,
 ): Tensor<NamedDType<D>>;
-export function tensor(data: NestedInput, options: TensorOptions = {}): Tensor {
+export function tensor(data: NestedInput | HostTensor, options: TensorOptions = {}): Tensor {
+  if (isHostTensor(data)) return tensor(data.data, { dtype: data.dtype, shape: data.shape, ...options });
   checkNames('tensor', options, 'dtype% shape requiresGrad?');
   beginOp('tensor');
   let shape: Shape;

@@ -305,7 +305,7 @@ export function viewSpan(shape: readonly number[], strides: readonly number[]): 
   return span;
 }
 
-// Copies of leaves that transfers (runtime/multi-engine.ts) have left on other engines.
+// Copies of leaves that transfers (runtime/transfers.ts) have left on other engines.
 
 /** Where a leaf's value is in this pool's engine, or null if it is not there. */
 export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {

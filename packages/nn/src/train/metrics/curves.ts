@@ -11,9 +11,11 @@ import {
   notEqual,
   reshape,
   scatterAdd,
+  select,
   sigmoid,
   stack,
   sum,
+  type Tensor,
   where,
   zeros,
 } from '@polygrad/core/functions';
@@ -34,7 +36,7 @@ export interface AucOptions {
  * Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve", 1982.
  *
  * @param options bins (1000), logits (false)
- * @returns a metric; predictions are scores from 0 to 1 of the shape of the targets, or [rows, 1]. NaN if a score is outside, or a class has no row
+ * @returns a metric; predictions are scores from 0 to 1 of the shape of the targets, or [rows, 1], or the scores of both classes, [rows, 2]. NaN if a score is outside, or a class has no row
  * @throws NnError for options that do not fit, and later for predictions that do not fit the targets
  * @example
  * const tally = new Tally(auc());
@@ -51,11 +53,14 @@ export function auc(options: AucOptions = {}): SummedMetric {
     dtype: 'int32',
     sums: (prediction, target) => {
       const size = (shape: readonly number[]): number => shape.reduce((all, n) => all * n, 1);
-      if (size(prediction.shape) !== size(target.shape)) {
-        const text = `predictions [${prediction.shape}] do not fit targets [${target.shape}]; must be one score for each target`;
+      const isBoth = prediction.shape.at(-1) === 2 && size(prediction.shape) === 2 * size(target.shape);
+      if (!isBoth && size(prediction.shape) !== size(target.shape)) {
+        const text = `predictions [${prediction.shape}] do not fit targets [${target.shape}]; must be one score for each target, or two`;
         throw new NnError('auc', text);
       }
-      const given = reshape(prediction, [-1]);
+      // Of two logits only the difference counts.
+      const last = (at: number): Tensor => reshape(select(prediction, -1, at), [-1]);
+      const given = !isBoth ? reshape(prediction, [-1]) : logits ? last(1).sub(last(0)) : last(1);
       const score = logits ? sigmoid(given) : given;
       const isPositive = reshape(notEqual(target, 0), [-1]);
       const bin = clip(floor(score.mul(bins)), 0, bins - 1);

@@ -170,6 +170,20 @@ describe('area under the curve', () => {
     expect(await measured(auc(), [tensor([0.5, 1.5]), ints([0, 1])])).toBeNaN();
     expect(await measured(auc(), [tensor([0.5, Number.NaN]), ints([0, 1])])).toBeNaN();
     expect(await measured(auc(), [tensor([0.5, 0.2]), ints([1, 1])])).toBeNaN();
+    const both = tensor([
+      [2, -1],
+      [1, 3],
+      [-20, 20],
+      [0, -1],
+    ]);
+    expect(await measured(auc({ logits: true }), [both, ints([0, 1, 1, 0])])).toBe(1);
+    const shares = tensor([
+      [0.9, 0.1],
+      [0.6, 0.4],
+      [0.65, 0.35],
+      [0.2, 0.8],
+    ]);
+    expect(await measured(auc(), [shares, ints([0, 0, 1, 1])])).toBe(0.75);
     expect(() => new Tally(auc()).add(tensor([0.5]), ints([0, 1]))).toThrow(/\[1\].*\[2\]/);
   });
 });
