@@ -1,7 +1,7 @@
 /**
- * Runs in a package's folder before it is packed or published: joins its modules for Node; compiles the binary that it carries, and ends that without
- * one. Ends it unless pnpm does it, since only pnpm
- * puts versions in the place of `workspace:` ranges and takes `exports` from `publishConfig`.
+ * Runs in a package's folder before it is packed or published: joins its modules for Node, or compiles the binary that it carries; nothing is packed
+ * without that. Nor where another program than pnpm packs, since only pnpm puts versions in the place of `workspace:` ranges and takes
+ * `exports` from `publishConfig`.
  */
 const agent = process.env.npm_config_user_agent ?? '';
 if (agent.startsWith('pnpm/')) {

@@ -60,6 +60,7 @@ function hostSources(folder) {
     join(folder, 'node-api-names.h'),
     `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`,
   );
+  renameSync(part, join(folder, 'node-api-names.h'));
   return ['-I', folder, join(shared, 'host.cc')];
 }
 
