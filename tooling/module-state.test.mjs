@@ -12,6 +12,7 @@ const once = {
   count: 'numbers of the definitions of primitives, which are facts',
   marks: 'numbers that nothing else is marked with',
   nextId: 'numbers of buffers',
+  devices: 'code that was loaded late',
   hints: 'the garbage collector is the one of the program',
   loops: 'code that comes with its first use',
   multiEngine: 'code that was loaded late',

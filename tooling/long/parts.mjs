@@ -34,9 +34,10 @@ const unit = [
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
   vitest('contractions with sizes', 4, [`${core}/contraction/sizes.long.test.ts`]),
   vitest('native bit for bit', 10, [`${native}/bitwise.long.test.ts`]),
-  vitest('arm64 random programs', 4, [`${native}/arm64.long.test.ts`], 'random programs'),
-  vitest('arm64 registers', 6, [`${native}/arm64.long.test.ts`], 'its own registers'),
-  ...[1, 2, 3, 4].map((i) => vitest(`arm64 bit for bit ${i}/4`, 15, [`${native}/arm64.long.test.ts`], `${i} of 4`)),
+  vitest('arm64', 8, [`${native}/arm64.long.test.ts`]),
+  ...Array.from({ length: 8 }, (_, i) =>
+    vitest(`arm64 bit for bit ${i + 1}/8`, 10, [`${native}/arm64-suite.long.test.ts`], `${i + 1} of 8`),
+  ),
   vitest('native between closed pages', 5, [`${native}/guards.long.test.ts`]),
   vitest('soak native', 8, [`${native}/soak.long.test.ts`]),
   vitest('printed WGSL', 4, ['packages/backend-webgpu/src/emitted.long.test.ts']),

@@ -208,7 +208,8 @@ describe('detection', () => {
   it('passes options on, and tells the report even where nothing starts', async () => {
     const create = vi.fn(() => createReferenceEngine());
     await detect({ engineOptions: { cpu: { threads: 2 } } }, [packaged(fake('cpu', { score: 1 }, { create }))]);
-    expect(create).toHaveBeenCalledWith({ threads: 2 });
+    // These searches ask for no self-test.
+    expect(create).toHaveBeenCalledWith({ threads: 2 }, { isProven: true });
     const onReport = vi.fn();
     const failing = detect({ only: ['webgpu'], onReport }, [packaged(fake('webgpu', { reason: 'no adapter' })), cpu]);
     await expect(failing).rejects.toThrow(EngineMissingError);

@@ -39,6 +39,7 @@ const [width, height] = [920, 640];
 const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width, height });
 const left = (i: number): number => 60 + (i % 2) * 450;
 const top = (i: number): number => 90 + (i >> 1) * 280;
+const power = { formatter: (value: number): string => value.toExponential(0).replace('+', ''), hideOverlap: true };
 chart.setOption({
   animation: false,
   backgroundColor: '#ffffff',
@@ -46,7 +47,7 @@ chart.setOption({
     { text: `cpu: ${cpu.device}  |  ${name}: ${device.device}`, left: 'center', top: 6, textStyle: { fontSize: 13 } },
     ...panels.map(([family, unit], i) => ({
       text: family,
-      subtext: unit,
+      subtext: `milliseconds; ${unit}`,
       left: left(i),
       top: top(i) - 52,
       itemGap: 2,
@@ -56,8 +57,8 @@ chart.setOption({
   legend: { bottom: 4, selectedMode: false, data: ['cpu', name] },
   color: ['#2166ac', '#d6604d'],
   grid: panels.map((_, i) => ({ left: left(i), top: top(i), width: 370, height: 180 })),
-  xAxis: panels.map((_, i) => ({ type: 'log', gridIndex: i })),
-  yAxis: panels.map((_, i) => ({ type: 'log', gridIndex: i, name: i % 2 === 0 ? 'ms' : '' })),
+  xAxis: panels.map((_, i) => ({ type: 'log', gridIndex: i, axisLabel: power })),
+  yAxis: panels.map((_, i) => ({ type: 'log', gridIndex: i, axisLabel: power })),
   series: panels.flatMap(([family], i) => {
     const threshold = thresholds.get(family);
     return (['cpu', 'device'] as const).map((side) => ({

@@ -1,13 +1,12 @@
 /**
- * What happens when a device is lost: who is told, and which engine takes over. The policy is set in runtime/policy.ts.
+ * That a device is lost: who notices, and who is told. What the policy may say.
  *
- * An engine that is lost stays the current one until the next operation needs one; then its backend is asked for another, and
- * after that the CPU engine takes over. Which tensors survive is not known here: runtime/shadow.ts brings them back.
+ * Which engine takes over is not known here, nor which tensors survive: runtime/devices.ts and runtime/shadow.ts.
  */
 import type { IEngine } from './engine.ts';
 import { DeviceLostError, EngineDisposedError } from './errors.ts';
 import { poolOf } from './pool.ts';
-import { cpuEngine, type Engines, engines, getBackend, getEngine, optionsOf, replaceEngine } from './registry.ts';
+import { type Engines, engines } from './registry.ts';
 
 /** How losses and full devices are dealt with. */
 export interface RecoveryPolicy {
@@ -43,12 +42,6 @@ export interface LostEvent {
   readonly engine: IEngine;
   readonly error: DeviceLostError;
 }
-
-/** An engine made after a loss must live this long before its backend is trusted with another. */
-const probation = 60_000;
-
-const revived = new WeakMap<IEngine, number>();
-const failures = new WeakMap<IEngine, Error>();
 
 /**
  * Calls a function whenever a device is lost, before anything takes its place. Returns a function that ends this.
@@ -102,98 +95,5 @@ export function watchEngine(engine: IEngine): void {
   void engine.lost.then(({ reason, message, error }) => {
     if (reason === 'disposed') declareDisposed(engine, told);
     else declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), told);
-  });
-}
-
-/**
- * Puts another engine in the place of the current one if that is lost.
- *
- * @returns null if there is a working one now; else a promise that resolves when there is
- * @throws DeviceLostError if nothing may or can take its place
- */
-export function recover(): Promise<void> | null {
-  const engine = getEngine();
-  const { lost } = poolOf(engine);
-  if (lost === null) return null;
-  const state = engines;
-  if (state.underway?.engine === engine) return state.underway.done;
-  const failure = failures.get(engine);
-  if (failure !== undefined) throw failure;
-  let next: IEngine | Promise<IEngine>;
-  try {
-    next = successor(engine, lost);
-  } catch (error) {
-    failures.set(engine, error as Error);
-    throw error;
-  }
-  if (!('then' in next)) {
-    install(engine, next);
-    return null;
-  }
-  const done = next.then(
-    (made) => {
-      state.underway = null;
-      install(engine, made);
-    },
-    (error: Error) => {
-      state.underway = null;
-      failures.set(engine, error);
-      throw error;
-    },
-  );
-  done.catch(() => undefined);
-  state.underway = { engine, done };
-  return done;
-}
-
-function install(lost: IEngine, next: IEngine): void {
-  // Somebody may have chosen an engine meanwhile.
-  if (getEngine() === lost) {
-    replaceEngine(next, next.name === lost.name ? optionsOf(lost) : undefined);
-    if (next.name === lost.name) revived.set(next, Date.now());
-  } else if (next !== cpuEngine()) next.dispose();
-}
-
-/** What takes the place of a lost engine: another of its kind, or what the policy says. Throws if there is nothing. */
-function successor(engine: IEngine, lost: DeviceLostError): IEngine | Promise<IEngine> {
-  const provider = getBackend(engine.name);
-  const born = revived.get(engine);
-  const trusted = born === undefined || Date.now() - born > probation;
-  const attempt = (left: number): IEngine | Promise<IEngine> => {
-    if (left <= 0 || provider === undefined) return last(lost);
-    let made: IEngine | Promise<IEngine>;
-    try {
-      made = provider.create(optionsOf(engine));
-    } catch {
-      return attempt(left - 1);
-    }
-    return 'then' in made ? inTime(made, engines.policy.patience).catch(() => attempt(left - 1)) : made;
-  };
-  return attempt(trusted ? engines.policy.retry : 0);
-}
-
-function last(lost: DeviceLostError): IEngine | Promise<IEngine> {
-  if (engines.policy.fallback === 'error') throw lost;
-  const cpu = cpuEngine();
-  if (cpu === null || (!('then' in cpu) && poolOf(cpu).lost !== null)) {
-    throw new DeviceLostError(
-      lost.engine,
-      lost.device,
-      `${lost.reason}; no cpu engine is there to take over (import '@polygrad/backend-cpu', or call setEngine())`,
-      { cause: lost },
-    );
-  }
-  return cpu;
-}
-
-/** The engine, unless it takes longer; one that comes later is disposed. */
-function inTime(made: Promise<IEngine>, milliseconds: number): Promise<IEngine> {
-  return new Promise((resolve, reject) => {
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      reject(new Error(`no engine within ${milliseconds} ms`));
-    }, milliseconds);
-    made.finally(() => clearTimeout(timer)).then((engine) => (late ? engine.dispose() : resolve(engine)), reject);
   });
 }

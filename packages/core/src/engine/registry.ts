@@ -63,14 +63,17 @@ interface Registry {
   current: IEngine | null;
   /** The CPU engine that holds what others cannot: the one set last, or one made for that. */
   cpu?: IEngine | Promise<IEngine> | null;
-  /** What each copy of this package loads where there may be a second engine. */
-  loads?: Set<() => Promise<void>>;
+  /** What each copy of this package loads where there is a device, or may be a second engine. */
+  loads?: Set<Load>;
 }
+
+/** Loads what a device needs; unless it is alone, what several engines need too. */
+export type Load = (alone: boolean) => Promise<unknown>;
 
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: Registry };
 
-/** Which engine works, and what follows when it is lost (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
+/** Which engine works, and what is known of losses (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
 export interface Engines {
   /** Backends and the engines in use; null: those of the program, which all copies of this package share. */
   readonly registry: Registry | null;
@@ -197,19 +200,19 @@ export function checkEngine(op: string, engine: IEngine): void {
 }
 
 /** Loads of this copy of the package: a registry may be another copy's. */
-const loads = new Set<() => Promise<void>>();
+const loads = new Set<Load>();
 
-/** Has `load` done before an engine is set, or made for what others cannot hold, that needs another one beside it. */
-export function beforeOthers(load: () => Promise<void>): void {
+/** Has `load` done before a device is set, and before an engine is set, or made for what others cannot hold, that needs another one beside it. */
+export function beforeOthers(load: Load): void {
   loads.add(load);
   (registry().loads ??= new Set()).add(load);
 }
 
-/** Loads what engines need that are not alone. What is loaded is not loaded again. */
+/** Loads what devices need, and engines that are not alone. What is loaded is not loaded again. */
 async function beside(name: string, engine?: IEngine): Promise<void> {
   const { current, providers, loads: shared = [] } = registry();
   const alone = (current === null || current === engine) && (name === 'cpu' || providers.get('cpu')?.late === true);
-  if (!alone) await Promise.all([...new Set([...loads, ...shared])].map((load) => load()));
+  if (!alone || name !== 'cpu') await Promise.all([...new Set([...loads, ...shared])].map((load) => load(alone)));
 }
 
 const options = new WeakMap<IEngine, Readonly<Record<string, unknown>>>();

@@ -8,7 +8,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError } from '../engine/errors.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFields, checkFunction, oneOf } from '../shape/options.ts';
-import { load } from '../runtime/queue.ts';
+import { load } from '../runtime/late.ts';
 import { flush } from '../runtime/runtime.ts';
 import { runs } from '../runtime/run.ts';
 import { isPolicy, policies, type PlacementPolicy } from './decide.ts';

@@ -8,7 +8,7 @@ import { toPrimitive } from '../primitives/placed.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
-import { load, quiet } from '../runtime/queue.ts';
+import { load, quiet } from '../runtime/late.ts';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { placerInUse } from './placer.ts';

@@ -6,7 +6,7 @@
  * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
  * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
  *
- * Pages load this only when they need it (queue.ts).
+ * Pages load this only when they need it (late.ts).
  */
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
@@ -15,7 +15,8 @@ import type { DType } from '../shape/dtype.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
-import { type Attempt, open, quiet } from './queue.ts';
+import { quiet } from './late.ts';
+import { type Attempt, open } from './queue.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { bring, isWithinReach } from './transfers.ts';
 

@@ -2,9 +2,8 @@
  * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something before the next one.
  *
  * An attempt needs one engine, as a rule. What a lost device needs first is done here too: another engine, and copies of what was protected. All
- * else is the business of multi-engine.ts. It is loaded before a second engine is set, and with an engine that needs the CPU engine
- * beside it where that is there at once, so that reading at once stays possible; where nothing is there at once anyway, by the first
- * flush that needs it, which waits for it as it waits for data.
+ * else is the business of multi-engine.ts. Where that is not loaded yet (late.ts), the first flush that needs it waits for it as it waits
+ * for data.
  *
  * Each entry of the queue has a state, and each attempt an outcome; `transitions` says what follows. A flush is tried as soon as it begins.
  * Where something is missing it stays in the queue:
@@ -19,16 +18,16 @@
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
-import { getEngine, beforeOthers, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
+import { getEngine, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
-import { inTime } from './answers.ts';
 import { copies } from './copies.ts';
+import { inTime, load, multiEngine, quiet, recover } from './late.ts';
 import { componentsOf } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
-import { noticed, recover } from '../engine/recovery.ts';
+import { noticed } from '../engine/recovery.ts';
 
 /** What an entry is. */
 export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
@@ -371,13 +370,6 @@ export interface Attempt {
   readonly transaction: Transaction;
 }
 
-let multiEngine: typeof import('./multi-engine.ts') | null = null;
-/** Loads what several engines need. */
-export const load = async (): Promise<void> => {
-  multiEngine ??= await import('./multi-engine.ts');
-};
-beforeOthers(load);
-
 /** Those that are not in memory by now. */
 export function open(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter((node) => node.storage === null);
@@ -467,11 +459,4 @@ export async function untilSaid(arrival: Promise<void> | null | undefined): Prom
 /** Resolves when all transfers between engines that are under way now have arrived or failed. */
 export async function arrivals(): Promise<void> {
   await Promise.allSettled(runs.transfers);
-}
-
-/** A promise that may fail without anybody listening. */
-export function quiet(promise: Promise<unknown>): Promise<void> {
-  const result = promise.then(() => undefined);
-  result.catch(() => undefined);
-  return result;
 }

@@ -7,7 +7,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
 import { type PoolBuffer, received, storageBytes, hints } from '../engine/pool.ts';
-import { noticed, recover } from '../engine/recovery.ts';
+import { noticed } from '../engine/recovery.ts';
 import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
@@ -16,8 +16,8 @@ import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '../shape/dtype.ts';
 import { isRowMajor, sizeOf, type Shape, type View } from '../shape/view.ts';
 import { hostArray, hostArrays, setElement } from '../shape/host.ts';
-import { inTime } from './answers.ts';
 import { copies } from './copies.ts';
+import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
 import { queue, realise, untilSaid } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';

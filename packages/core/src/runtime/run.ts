@@ -38,7 +38,7 @@ export interface EngineState {
   readonly global: ConeOptions;
   readonly partial: ConeOptions;
   flushes: number;
-  /** Of the flushes, those that the device is known to have finished (answers.ts). */
+  /** Of the flushes, those that the device is known to have finished (devices.ts). */
   finished: number;
   planHits: number;
   planMisses: number;

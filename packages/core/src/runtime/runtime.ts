@@ -9,14 +9,14 @@
 import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { DeviceLostError } from '../engine/errors.ts';
-import { noticed, recover } from '../engine/recovery.ts';
+import { noticed } from '../engine/recovery.ts';
 import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
 import { GraphState, graph, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
-import { inTime } from './answers.ts';
 import { Copies, copies, useCopies } from './copies.ts';
+import { inTime, recover } from './late.ts';
 import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';

@@ -11,7 +11,7 @@ import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } fr
 import { noticed } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
 import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
-import { inTime } from './answers.ts';
+import { inTime } from './late.ts';
 import { runs, stateOf } from './run.ts';
 
 interface Flight {

@@ -2,13 +2,14 @@
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
-import { noticed, recover } from '../engine/recovery.ts';
+import { noticed } from '../engine/recovery.ts';
 import { cpuEngine, engines, getEngine } from '../engine/registry.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { DType, TypedArray } from '../shape/dtype.ts';
 import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
+import { recover } from './late.ts';
 import { runs, stateOf } from './run.ts';
 import { engineFor } from './placement.ts';
 
@@ -48,7 +49,7 @@ export function upload(
 
 /** The engine for a dtype; while a lost one is being replaced, the CPU engine. */
 function working(dtype: DType): IEngine {
-  const underway = stateOf(getEngine()).pool.lost === null ? null : recover();
+  const underway = recover();
   if (underway === null) return engineFor('tensor', dtype);
   const cpu = cpuEngine();
   if (cpu !== null && !('then' in cpu)) return cpu;

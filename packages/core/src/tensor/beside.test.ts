@@ -1,11 +1,16 @@
 /** What several engines need is loaded when there are several, or when a lone one meets what it does not hold. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { getEngine, registerBackend, setEngine, tensor } from '../index.ts';
+import { getEngine, idle, registerBackend, setEngine, tensor } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 
-const loaded = vi.hoisted(() => ({ is: false }));
+const loaded = vi.hoisted(() => ({ is: false, devices: false }));
 vi.mock('../runtime/multi-engine.ts', async (original) => {
   loaded.is = true;
+  return original();
+});
+
+vi.mock('../runtime/devices.ts', async (original) => {
+  loaded.devices = true;
   return original();
 });
 
@@ -27,9 +32,18 @@ afterEach(() => {
   globals[key] = before;
 });
 
+it('the CPU engine by itself goes without what devices need', async () => {
+  registerBackend({ name: 'cpu', probe, create: () => createReferenceEngine({ name: 'cpu' }) });
+  using x = tensor([1, 2]).add(1);
+  expect(x.arraySync()).toEqual([2, 3]);
+  await idle();
+  expect(loaded).toEqual({ is: false, devices: false });
+});
+
 it('a lone engine goes without, until it is asked for a dtype of the CPU engine, which has to start', async () => {
   registerBackend({ name: 'cpu', late: true, probe, create: async () => createReferenceEngine({ name: 'cpu' }) });
   await setEngine(createReferenceEngine({ name: 'gpu', dtypes: ['float32', 'int32'], synchronous: false }));
+  expect(loaded).toEqual({ is: false, devices: true });
   using x = tensor([1, 2]);
   using y = x.add(1);
   expect(await y.array()).toEqual([2, 3]);

@@ -122,20 +122,14 @@ export function wgslOperation(c: Context, n: KNode, given: readonly Part[], mula
 /** The name of a zero of bits that no compiler knows. */
 const anyZero = (c: Context): string => c.prologue('zero', () => 'let zero = scalars.zero;');
 
-/** Through its bits, with a zero that no compiler knows: none looks further. Of float16 those are its own 16 bits: a wider float may still be unrounded. */
-function rounded(c: Context, x: Part): Part {
-  const zero = anyZero(c);
-  const { dtype, lanes } = x;
-  if (dtype === 'float16') {
-    const pairs = Math.ceil(lanes / 2);
-    const [floats, words] = [typeName('float16', 2 * pairs), typeName('uint32', pairs)];
-    const pair = lanes === 1 ? `${floats}(${x.text})` : x.text;
-    const mask = pairs === 1 ? zero : `${words}(${zero})`;
-    const value = `bitcast<${floats}>(bitcast<${words}>(${pair}) ^ ${mask})`;
-    return call(lanes === 1 ? `${value}[0]` : value, dtype, lanes);
-  }
-  const bits = `${bitsOf(x.text, dtype, lanes)} ^ ${lanes === 1 ? zero : `${typeName('uint32', lanes)}(${zero})`}`;
-  return call(`bitcast<${typeName('float32', lanes)}>(${bits})`, dtype, lanes);
+/** Through its bits, with a zero that no compiler knows: none looks further. Of float16 its own bits, in pairs: a wider float may be unrounded yet. */
+function rounded(c: Context, { text, dtype, lanes }: Part): Part {
+  const words = dtype === 'float16' ? Math.ceil(lanes / 2) : lanes;
+  const many = dtype === 'float16' ? 2 * words : lanes;
+  const [floats, bits, zero] = [typeName(dtype, many), typeName('uint32', words), anyZero(c)];
+  const given = many === lanes ? text : `${floats}(${text})`;
+  const value = `bitcast<${floats}>(bitcast<${bits}>(${given}) ^ ${words === 1 ? zero : `${bits}(${zero})`})`;
+  return call(many === lanes ? value : `${value}[0]`, dtype, lanes);
 }
 
 function infix(a: Part, sign: string, b: Part, dtype: DType = a.dtype): Part {

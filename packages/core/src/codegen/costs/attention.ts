@@ -27,6 +27,12 @@ export const attentionTiles: readonly ThreadTile[] = [
   { across: 4, down: 4, rows: 1, columns: 1 },
 ];
 
+/** Rows of a block where there are few groups. */
+export const attentionRows = 32;
+
+/** Threads of a group where those run one after another: Mesa's lavapipe compiles groups of 64 ten times as long as groups of 16. */
+export const attentionEmulated = 16;
+
 /** Group memory of a group at most: beyond it too few groups share a unit. */
 export const attentionBytes: number = 48 * 1024;
 /** Registers of four bytes for what a thread sums up, at most: with 128 of them NVIDIA's assembler spills some. */

@@ -18,7 +18,7 @@ import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/er
 import { hostArray, hostArrays, setElement } from '../../shape/host.ts';
 import { eachNested, nestedShape } from '../../shape/nested.ts';
 import { checkRange, checkWeak } from '../../shape/promotion.ts';
-import { isPlain, say } from '../../shape/shown.ts';
+import { say } from '../../shape/shown.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weak, weakDefault } from '../../tensor/operand.ts';
@@ -119,9 +119,6 @@ function fromNested(op: string, data: unknown, wanted: DType | undefined): [Type
   return [host ?? hostArray(dtype, 0), dtype, shape];
 }
 
-const isHostTensor = (value: unknown): value is HostTensor =>
-  isPlain(value) && ArrayBuffer.isView(value['data']) && 'shape' in value;
-
 /** The elements of a typed array as those of another dtype. */
 function converted(op: string, values: TypedArray, dtype: DType): TypedArray {
   const host = roomFor(op, dtype, [values.length]);
@@ -152,7 +149,9 @@ export function tensor<const D extends DType = PlainDType>(
   options?: TensorOptions<D>,
 ): Tensor<NamedDType<D>>;
 export function tensor(data: NestedInput | HostTensor, options: TensorOptions = {}): Tensor {
-  if (isHostTensor(data)) return tensor(data.data, { dtype: data.dtype, shape: data.shape, ...options });
+  const given = data as HostTensor | null;
+  if (ArrayBuffer.isView(given?.data))
+    return tensor(given.data, { dtype: given.dtype, shape: given.shape, ...options });
   checkNames('tensor', options, 'dtype% shape requiresGrad?');
   beginOp('tensor');
   let shape: Shape;

@@ -10,7 +10,14 @@
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { enoughGroups } from '../../codegen/costs/gpu.ts';
-import { attentionBytes, attentionTiles, attentionWords, type ThreadTile } from '../../codegen/costs/attention.ts';
+import {
+  attentionBytes,
+  attentionEmulated,
+  attentionRows,
+  attentionTiles,
+  attentionWords,
+  type ThreadTile,
+} from '../../codegen/costs/attention.ts';
 import type { KNode } from '../../ir/ir.ts';
 import type { ProgramSet, ProgramWriter } from '../program-set.ts';
 import {
@@ -34,12 +41,24 @@ const lineOf = (n: number): number => up(n, lanes) + lanes;
 /** Elements of a line of values that all threads across have whole vectors of. */
 const spread = (n: number, { across }: ThreadTile): number => up(n, lanes * across);
 
-/** Group memory of a program, in elements: tiles of rows and of columns, each as wide as the wider of its operands, and the weights. */
-function elementsOf(tile: ThreadTile, spec: AttentionSpec, own: number, others: number): number {
+/** Tiles of a program in group memory. */
+interface Room {
+  /** Of rows and of columns, each as wide as the wider of its operands, and of weights. */
+  readonly rows: number;
+  readonly columns: number;
+  readonly weights: number;
+}
+
+const forwardRoom: Room = { rows: 1, columns: 1, weights: 1 };
+const queriesRoom: Room = { rows: 2, columns: 2, weights: 1 };
+const keysRoom: Room = { rows: 2, columns: 2, weights: 2 };
+
+/** Group memory of a program, in elements. */
+function elementsOf(tile: ThreadTile, spec: AttentionSpec, room: Room): number {
   const { across, down, rows, columns } = tile;
   const line = Math.max(lineOf(spread(spec.depth, tile)), lineOf(spread(spec.width, tile)));
   const [high, wide] = [down * rows, across * columns];
-  return (own * high + others * wide) * line + high * lineOf(wide) + high * across;
+  return (room.rows * high + room.columns * wide) * line + room.weights * high * lineOf(wide) + high * across;
 }
 
 /** Registers of a thread for its rows of results of these widths. */
@@ -48,33 +67,32 @@ function wordsOf(tile: ThreadTile, spec: AttentionSpec, widths: readonly number[
   return (elements * tile.rows * wideBytes(spec)) / 4;
 }
 
-/**
- * The tile for `count` rows of each of `heads` heads, with so many tiles of rows in group memory, and results of these widths that threads
- * keep.
- */
+/** The tile for `count` rows of each of `heads` heads, with tiles in group memory and results of these widths in registers. */
 function tileFor(
   caps: CodegenCaps,
   spec: AttentionSpec,
   heads: number,
   count: number,
-  own: number,
+  room: Room,
   widths: readonly number[],
 ): ThreadTile {
   const fits = attentionTiles.filter(
     (tile) =>
       tile.across * tile.down <= caps.maxGroup &&
+      (caps.sharedIsMemory !== true || tile.across * tile.down <= attentionEmulated) &&
       wordsOf(tile, spec, widths) <= attentionWords &&
-      elementsOf(tile, spec, own, 1) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
+      elementsOf(tile, spec, room) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
   );
-  const least = fits.at(-1) ?? attentionTiles.at(-1)!;
-  return (
-    fits.find(({ down, rows }) => {
-      const block = down * rows;
-      return block < 2 * Math.max(8, count) && heads * Math.ceil(count / block) >= enoughGroups;
-    }) ??
-    fits.find(({ down, rows }) => down * rows <= 32) ??
-    least
+  const heightOf = ({ down, rows }: ThreadTile): number => down * rows;
+  const many = fits.find(
+    (tile) => heightOf(tile) < 2 * count && heads * Math.ceil(count / heightOf(tile)) >= enoughGroups,
   );
+  // Few groups: as many rows as there are, or so many that there are more groups.
+  const few =
+    count < attentionRows
+      ? fits.findLast((tile) => heightOf(tile) >= count)
+      : fits.find((tile) => heightOf(tile) <= attentionRows);
+  return many ?? few ?? fits.at(-1) ?? attentionTiles.at(-1)!;
 }
 
 /** A tile in group memory. */
@@ -278,7 +296,7 @@ function blockOf({ group, e }: ProgramWriter, blocks: number, height: number): {
 export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
   const heads = spec.keyHeads * shared;
-  const tile = tileFor(caps, spec, heads, rows, 1, [width]);
+  const tile = tileFor(caps, spec, heads, rows, forwardRoom, [width]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(rows / height);
   const write = (w: ProgramWriter): void => {
@@ -406,7 +424,7 @@ function rowFacts(
 }
 
 /** The weight of a score by the logarithm of its row's sum, and its gradient by that of the weight. */
-function slopes(
+function slopeOf(
   o: Operands,
   { score, allowed }: Masked,
   { log, back }: { log: KNode; back: KNode },
@@ -421,7 +439,7 @@ function slopes(
 export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
   const heads = spec.keyHeads * shared;
-  const tile = tileFor(caps, spec, heads, rows, 2, [depth]);
+  const tile = tileFor(caps, spec, heads, rows, queriesRoom, [depth]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(rows / height);
   const write = (w: ProgramWriter): void => {
@@ -435,7 +453,7 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
     const [inDepth, inWidth, outDepth] = [up(depth, lanes), up(width, lanes), spread(depth, tile)];
     const queries = g.shared('queries', height, inDepth);
     const flows = g.shared('flows', height, inWidth);
-    const others = g.shared('others', breadth, Math.max(outDepth, inWidth));
+    const [keys, values] = [g.shared('keys', breadth, outDepth), g.shared('values', breadth, inWidth)];
     const weights = g.shared('weights', height, breadth);
     g.fill(queries, q, height, first, rows, depth, inDepth);
     g.fill(flows, flow, height, first, rows, width, inWidth);
@@ -447,22 +465,20 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
     const seen = o.columnsSeen(e.min(rows, e.add(first, height)));
     b.loop(e.idiv(e.add(seen, breadth - 1), breadth), (turn) => {
       const from = e.mul(turn, breadth);
-      g.fill(others, v, breadth, from, columns, width, inWidth);
+      g.fill(keys, k, breadth, from, columns, depth, outDepth);
+      g.fill(values, v, breadth, from, columns, width, inWidth);
       b.barrier();
-      const byWeights = g.products('by_weights', flows, others, inWidth);
-      b.barrier();
-      g.fill(others, k, breadth, from, columns, depth, outDepth);
-      b.barrier();
-      const scores = g.products('scores', queries, others, inDepth);
+      const scores = g.products('scores', queries, keys, inDepth);
+      const byWeights = g.products('by_weights', flows, values, inWidth);
       const found = scores.map((line, i) =>
         line.map((score, j) => {
           const masked = maskedAt(o, g, mask, score, e.add(first, g.row(i)), e.add(from, g.column(j)), false);
-          return slopes(o, masked, facts[i]!, byWeights[i]![j]!).slope;
+          return slopeOf(o, masked, facts[i]!, byWeights[i]![j]!).slope;
         }),
       );
       g.keep(weights, found);
       b.barrier();
-      g.accumulate(results, weights, others, depth);
+      g.accumulate(results, weights, keys, depth);
       b.barrier();
     });
     g.write(results, e.mul(head, rows * depth), first, rows, depth);
@@ -473,7 +489,7 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
 /** Gradients of keys and values: blocks of keys, which go through the queries of all heads that share them. */
 export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { keyHeads, shared, rows, columns, depth, width } = spec;
-  const tile = tileFor(caps, spec, keyHeads, columns, 2, [depth, width]);
+  const tile = tileFor(caps, spec, keyHeads, columns, keysRoom, [depth, width]);
   const [height, breadth] = [tile.down * tile.rows, tile.across * tile.columns];
   const blocks = Math.ceil(columns / height);
   const write = (w: ProgramWriter): void => {
@@ -486,8 +502,8 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
     const [inDepth, inWidth] = [up(depth, lanes), up(width, lanes)];
     const keys = g.shared('keys', height, inDepth);
     const values = g.shared('values', height, inWidth);
-    const others = g.shared('others', breadth, Math.max(outDepth, outWidth));
-    const weights = g.shared('weights', height, breadth);
+    const [queries, flows] = [g.shared('queries', breadth, outDepth), g.shared('flows', breadth, outWidth)];
+    const [weights, slopes] = [g.shared('weights', height, breadth), g.shared('slopes', height, breadth)];
     g.fill(keys, k, height, first, columns, depth, inDepth);
     g.fill(values, v, height, first, columns, width, inWidth);
     const [byKeys, byValues] = [g.results('by_keys', depth), g.results('by_values', width)];
@@ -498,13 +514,11 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
       const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
       b.loop(turns, (turn) => {
         const from = e.mul(e.add(start, turn), breadth);
-        g.fill(others, q, breadth, from, rows, depth, outDepth);
+        g.fill(queries, q, breadth, from, rows, depth, outDepth);
+        g.fill(flows, flow, breadth, from, rows, width, outWidth);
         b.barrier();
-        const scores = g.products('scores', keys, others, inDepth);
-        b.barrier();
-        g.fill(others, flow, breadth, from, rows, width, outWidth);
-        b.barrier();
-        const byWeights = g.products('by_weights', values, others, inWidth);
+        const scores = g.products('scores', keys, queries, inDepth);
+        const byWeights = g.products('by_weights', values, flows, inWidth);
         const facts = g.each(tile.columns, (j) => {
           const row = e.add(from, g.column(j));
           return rowFacts(o, spec, head, row, rows % breadth === 0 ? e.bool(true) : e.lt(row, rows));
@@ -512,23 +526,20 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
         const found = scores.map((line, i) =>
           line.map((score, j) => {
             const masked = maskedAt(o, g, mask, score, e.add(first, g.row(i)), e.add(from, g.column(j)), true);
-            return slopes(o, masked, facts[j]!, byWeights[i]![j]!);
+            return slopeOf(o, masked, facts[j]!, byWeights[i]![j]!);
           }),
         );
         g.keep(
           weights,
           found.map((line) => line.map(({ weight }) => weight)),
         );
-        b.barrier();
-        g.accumulate(byValues, weights, others, width);
-        b.barrier();
         g.keep(
-          weights,
+          slopes,
           found.map((line) => line.map(({ slope }) => slope)),
         );
-        g.fill(others, q, breadth, from, rows, depth, outDepth);
         b.barrier();
-        g.accumulate(byKeys, weights, others, depth);
+        g.accumulate(byValues, weights, flows, width);
+        g.accumulate(byKeys, slopes, queries, depth);
         b.barrier();
       });
     });

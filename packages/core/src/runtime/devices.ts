@@ -1,0 +1,199 @@
+/**
+ * What devices need and engines in memory of the host do not: which engine takes the place of one that is lost, and a time limit for answers.
+ *
+ * An engine that is lost stays the current one until the next operation needs one; then its backend is asked for another, and
+ * after that the CPU engine takes over.
+ *
+ * A device that does not answer says nothing else either, so a clock is all there is. It counts pieces of the limit, each by a timer of its own:
+ * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one of them and no more. Other
+ * answers of the same device begin the limit anew, for it works.
+ *
+ * Pages load this with a device (late.ts). It imports nothing: what it shared with the page would cost more than it holds, as bundlers put
+ * that into files of its own.
+ */
+import type { IEngine } from '../engine/engine.ts';
+import type { DeviceLostError } from '../engine/errors.ts';
+import type { BufferPool } from '../engine/pool.ts';
+import type { BackendProvider, Engines } from '../engine/registry.ts';
+import type { EngineState } from './run.ts';
+
+/** What it is given of engine/. */
+export interface House {
+  readonly current: () => IEngine;
+  readonly cpu: () => IEngine | Promise<IEngine> | null;
+  readonly backend: (name: string) => BackendProvider | undefined;
+  readonly options: (engine: IEngine) => Readonly<Record<string, unknown>> | undefined;
+  readonly pool: (engine: IEngine) => BufferPool;
+  readonly replace: (engine: IEngine, madeWith?: Readonly<Record<string, unknown>>) => IEngine;
+  /** A loss, said of an engine. */
+  readonly Lost: typeof DeviceLostError;
+}
+
+/** An engine made after a loss must live this long before its backend is trusted with another. */
+const probation = 60_000;
+
+const revived = new WeakMap<IEngine, number>();
+const failures = new WeakMap<IEngine, Error>();
+
+/**
+ * Puts another engine in the place of the current one if that is lost.
+ *
+ * @returns null if there is a working one now; else a promise that resolves when there is
+ * @throws DeviceLostError if nothing may or can take its place
+ */
+export function succeed(house: House, state: Engines): Promise<void> | null {
+  const engine = house.current();
+  const { lost } = house.pool(engine);
+  if (lost === null) return null;
+  if (state.underway?.engine === engine) return state.underway.done;
+  const failure = failures.get(engine);
+  if (failure !== undefined) throw failure;
+  let next: IEngine | Promise<IEngine>;
+  try {
+    next = successor(house, state, engine, lost);
+  } catch (error) {
+    failures.set(engine, error as Error);
+    throw error;
+  }
+  if (!('then' in next)) {
+    install(house, engine, next);
+    return null;
+  }
+  const done = next.then(
+    (made) => {
+      state.underway = null;
+      install(house, engine, made);
+    },
+    (error: Error) => {
+      state.underway = null;
+      failures.set(engine, error);
+      throw error;
+    },
+  );
+  done.catch(() => undefined);
+  state.underway = { engine, done };
+  return done;
+}
+
+function install(house: House, lost: IEngine, next: IEngine): void {
+  // Somebody may have chosen an engine meanwhile.
+  if (house.current() === lost) {
+    house.replace(next, next.name === lost.name ? house.options(lost) : undefined);
+    if (next.name === lost.name) revived.set(next, Date.now());
+  } else if (next !== house.cpu()) next.dispose();
+}
+
+/** What takes the place of a lost engine: another of its kind, or what the policy says. Throws if there is nothing. */
+function successor(house: House, state: Engines, engine: IEngine, lost: DeviceLostError): IEngine | Promise<IEngine> {
+  const { policy } = state;
+  const provider = house.backend(engine.name);
+  const born = revived.get(engine);
+  const trusted = born === undefined || Date.now() - born > probation;
+  const attempt = (left: number): IEngine | Promise<IEngine> => {
+    if (left <= 0 || provider === undefined) return last(house, state, lost);
+    let made: IEngine | Promise<IEngine>;
+    try {
+      made = provider.create(house.options(engine));
+    } catch {
+      return attempt(left - 1);
+    }
+    return 'then' in made ? startedIn(made, state.policy.patience).catch(() => attempt(left - 1)) : made;
+  };
+  return attempt(trusted ? policy.retry : 0);
+}
+
+function last(house: House, state: Engines, lost: DeviceLostError): IEngine | Promise<IEngine> {
+  if (state.policy.fallback === 'error') throw lost;
+  const cpu = house.cpu();
+  if (cpu === null || (!('then' in cpu) && house.pool(cpu).lost !== null)) {
+    throw new house.Lost(
+      lost.engine,
+      lost.device,
+      `${lost.reason}; no cpu engine is there to take over (import '@polygrad/backend-cpu', or call setEngine())`,
+      { cause: lost },
+    );
+  }
+  return cpu;
+}
+
+/** The engine, unless it takes longer; one that comes later is disposed. */
+function startedIn(made: Promise<IEngine>, milliseconds: number): Promise<IEngine> {
+  return new Promise((resolve, reject) => {
+    let late = false;
+    const timer = globalThis.setTimeout(() => {
+      late = true;
+      reject(new Error(`no engine within ${milliseconds} ms`));
+    }, milliseconds);
+    made
+      .finally(() => globalThis.clearTimeout(timer))
+      .then((engine) => (late ? engine.dispose() : resolve(engine)), reject);
+  });
+}
+
+// Time limits of answers.
+
+/** Pieces of a limit. */
+const pieces = 8;
+
+/** The longest that a timer takes. */
+const longest = 2 ** 31 - 1;
+
+interface Host {
+  setTimeout(callback: () => void, milliseconds: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
+// What tests put in the place of timers later is not asked: they would stop it.
+const { setTimeout, clearTimeout } = globalThis as unknown as Host;
+
+/**
+ * The answer of an engine, or a DeviceLostError where it takes longer than the limit.
+ *
+ * @param what was asked for, in words: `a read of 16 bytes`
+ * @param limit milliseconds for each batch
+ * @param flushes of the engine that are asked for with it
+ */
+export function within<T>(
+  state: EngineState,
+  answer: Promise<T>,
+  what: string,
+  limit: number,
+  flushes: number,
+  Lost: typeof DeviceLostError,
+): Promise<T> {
+  const { engine, pool } = state;
+  return new Promise((resolve, reject) => {
+    let { finished } = state;
+    const batches = (): number => Math.max(1, flushes - finished);
+    let left = pieces;
+    let timer: unknown;
+    const wait = (): void => {
+      timer = setTimeout(tick, Math.min(longest, (limit * batches()) / pieces));
+    };
+    const tick = (): void => {
+      if (pool.lost !== null) reject(pool.lost);
+      else if (state.finished > finished) {
+        ({ finished } = state);
+        left = pieces;
+        wait();
+      } else if (--left > 0) wait();
+      else {
+        const after = `${limit} ms for each of ${batches()} batch${batches() === 1 ? '' : 'es'}`;
+        const reason = `${what} did not end within ${after}; if it is only slow, set a longer setRecovery({ timeout })`;
+        reject(new Lost(engine.name, engine.device, reason));
+      }
+    };
+    wait();
+    answer.then(
+      (value) => {
+        clearTimeout(timer);
+        state.finished = Math.max(state.finished, flushes);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
