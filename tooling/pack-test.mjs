@@ -2,15 +2,18 @@
  * Packs every public package as it would be published, checks the tarballs with publint, installs each one into an
  * empty project and uses it there: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
  * (jest, webpack, Vite), in tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about
- * itself, and the programs of the README as a stranger would run them are checked too.
+ * itself, and the programs of the README as a stranger would run them are checked too. Of packages of binaries for other platforms those are packed
+ * whose binaries can be compiled here.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
+import { platformOf } from '../packages/addon/native/platforms.mjs';
+import { binaryOf, whyNoBinary } from './binaries.mjs';
 import { findChromium } from './browser/chromium.mjs';
 import { isJoined, packedExports } from './join.mjs';
 import { wrongContents } from './pack/contents.mjs';
@@ -52,16 +55,30 @@ function pruneDist(folder) {
 /** True where a package for certain systems or processors (`os` and `cpu` of its manifest) may be installed here. */
 const fits = (allowed, here) => allowed === undefined || allowed.includes(here);
 
-/** Public packages that can be installed here: `{ folder, manifest }`. */
+/** Public packages: `{ folder, manifest, here }`, the last true for those that can be installed here. */
 function publicPackages() {
   return readdirSync(join(root, 'packages'))
     .map((name) => join(root, 'packages', name))
     .filter((folder) => existsSync(join(folder, 'package.json')))
     .map((folder) => ({ folder, manifest: readJson(join(folder, 'package.json')) }))
-    .filter(
-      ({ manifest: { private: hidden, os, cpu } }) =>
-        hidden !== true && fits(os, process.platform) && fits(cpu, process.arch),
-    );
+    .filter(({ manifest }) => manifest.private !== true)
+    .map((pack) => {
+      const { os, cpu } = pack.manifest;
+      return { ...pack, here: fits(os, process.platform) && fits(cpu, process.arch) };
+    });
+}
+
+/** What is wrong with a packed binary of another platform, which cannot be installed here. */
+function problemsOfBinary({ folder, manifest }, tarball, work) {
+  const out = join(work, `unpacked-${basename(folder)}`);
+  mkdirSync(out);
+  const failed = failureOf('tar', ['-xzf', tarball, '-C', out], work);
+  if (failed !== null) return [failed];
+  const { name, platform } = binaryOf(folder);
+  const found = platformOf(readFileSync(join(out, 'package', `${name}.node`)));
+  const problems = wrongContents(join(out, 'package'));
+  if (found !== platform) problems.push(`the binary of ${manifest.name} is for ${found}`);
+  return problems;
 }
 
 /** Names of workspace packages that `manifest` needs at run time, itself included, transitively. */
@@ -218,25 +235,30 @@ async function problemsInChromium(name, folder) {
 
 /** Runs the whole check; returns `{ passed, failed, skipped }` counted in packages and projects, and prints one line for each. */
 async function packTest() {
-  const packages = publicPackages();
+  // Of other platforms, packages whose binaries can be made here are packed, and the others are named.
+  const everything = publicPackages();
+  const missing = new Map(everything.filter(({ here }) => !here).map((pack) => [pack, whyNoBinary(pack.folder)]));
+  const others = everything.filter((pack) => missing.get(pack) === null);
+  const packages = everything.filter(({ here }) => here);
   const byName = new Map(packages.map((pack) => [pack.manifest.name, pack]));
   const work = mkdtempSync(join(tmpdir(), 'polygrad-pack-'));
   const counts = { passed: 0, failed: 0, skipped: 0 };
   try {
     for (const { folder } of packages) pruneDist(folder);
-    const filters = packages.flatMap(({ manifest }) => ['--filter', manifest.name]);
+    const packed = [...packages, ...others];
+    const filters = packed.flatMap(({ manifest }) => ['--filter', manifest.name]);
     if (runPnpm(['-r', ...filters, 'pack', '--pack-destination', work], { quiet: true }) !== 0)
       return { ...counts, failed: packages.length };
     const tarballs = new Map(
-      packages.map(({ manifest: { name, version } }) => [
+      packed.map(({ manifest: { name, version } }) => [
         name,
         join(work, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`),
       ]),
     );
-    const tell = (what, problems) => {
+    const tell = (what, problems, why = 'there is none here') => {
       if (problems === null) {
         counts.skipped++;
-        console.log(`skip ${what}: there is none here`);
+        console.log(`skip ${what}: ${why}`);
         return;
       }
       counts[problems.length === 0 ? 'passed' : 'failed']++;
@@ -251,6 +273,10 @@ async function packTest() {
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
       problems.push(...problemsOf(pack, tarballs, byName, work));
       tell(name, problems);
+    }
+    for (const [pack, why] of missing) {
+      const { name } = pack.manifest;
+      tell(name, why === null ? problemsOfBinary(pack, tarballs.get(name), work) : null, `not packed: ${why}`);
     }
     for (const name of readdirSync(join(root, 'tooling/pack/projects'))) {
       const { problems, built } = problemsOfProject(name, tarballs, byName, work);

@@ -1,11 +1,19 @@
 /**
- * Runs in a package's folder before it is packed or published: joins its modules for Node. Ends that unless pnpm does it, since only pnpm
- * puts versions in the place of `workspace:` ranges and takes `exports` from `publishConfig`.
+ * Runs in a package's folder before it is packed or published: joins its modules for Node, or compiles the binary that it carries; nothing is packed
+ * without that. Nor where another program than pnpm packs, since only pnpm puts versions in the place of `workspace:` ranges and takes
+ * `exports` from `publishConfig`.
  */
 const agent = process.env.npm_config_user_agent ?? '';
 if (agent.startsWith('pnpm/')) {
+  const folder = process.cwd();
   const { joinModules } = await import('./join.mjs');
-  await joinModules(process.cwd());
+  await joinModules(folder);
+  const { binaryOf, whyNoBinary } = await import('./binaries.mjs');
+  const why = binaryOf(folder) === null ? null : whyNoBinary(folder);
+  if (why !== null) {
+    process.stderr.write(`[publish] ${process.env.npm_package_name} is not packed: ${why}\n`);
+    process.exitCode = 1;
+  }
 } else {
   const name = process.env.npm_package_name ?? 'this package';
   process.stderr.write(

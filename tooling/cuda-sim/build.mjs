@@ -2,13 +2,15 @@
  * Compiles the simulated driver, libcuda-sim.so, and the cuBLASLt of tests, libcublaslt-sim.so, into build/. Does nothing where sources and
  * command are those of the last time.
  *
- * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so and libcublaslt-sim-asan.so. Prints the path of the driver.
+ * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so and libcublaslt-sim-asan.so; --platform NAME makes the driver alone, for another platform
+ * that addons are compiled for, in build/NAME. Prints the path of the driver.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { platforms } from '../../packages/addon/native/platforms.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const packages = join(here, '../../packages');
@@ -35,35 +37,43 @@ const libraries = {
   ],
 };
 
+/** The platform this runs on. */
+const own = `${process.platform}-${process.arch}`;
+
 /** The path of the simulated driver, beside which is libcublaslt-sim.so; null, after a message, where they cannot be made. */
 export function buildSimulator(options = {}) {
+  if ((options.platform ?? own) !== own) return build('libcuda-sim', options);
   const [driver, ...others] = Object.keys(libraries).map((name) => build(name, options));
   return others.includes(null) ? null : driver;
 }
 
 /** The path of a library; null, after a message, where it cannot be made. */
-function build(name, { force = false, sanitize = false }) {
+function build(name, { force = false, sanitize = false, platform = own }) {
   const files = libraries[name]();
-  const flags = ['-std=c++17', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-g'];
+  const flags = ['-std=c++17', '-shared', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-g'];
+  const isWindows = platform.startsWith('win32');
+  flags.push(isWindows ? '-static' : '-fPIC');
   // Arithmetic as written: no sum of products may become one operation.
   flags.push('-O2', '-ffp-contract=off', ...included.flatMap((folder) => ['-I', folder]));
   if (sanitize) flags.push('-fsanitize=address', '-fno-omit-frame-pointer');
   const hash = createHash('sha256').update(flags.join(' '));
   for (const file of files) hash.update(file).update(readFileSync(file));
   const key = hash.digest('hex');
-  const folder = join(here, 'build');
-  const target = join(folder, `${name}${sanitize ? '-asan' : ''}.so`);
+  const folder = platform === own ? join(here, 'build') : join(here, 'build', platform);
+  const target = join(folder, `${name}${sanitize ? '-asan' : ''}.${isWindows ? 'dll' : 'so'}`);
   const stamp = `${target}.key`;
   if (!force && existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return target;
   const answers = (command) => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
-  const compiler = [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean).find(answers);
+  const native = [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean);
+  const compiler = (platform === own ? native : (platforms[platform]?.compiler ?? [])).find(answers);
   if (compiler === undefined) {
-    process.stderr.write('cuda-sim: no C++ compiler\n');
+    process.stderr.write(`cuda-sim: no C++ compiler for ${platform}\n`);
     return null;
   }
   mkdirSync(folder, { recursive: true });
   const part = `${target}.${process.pid}`;
-  const command = [...flags, ...files.filter((file) => file.endsWith('.cc')), '-ldl', '-o', part];
+  const command = [...flags, ...files.filter((file) => file.endsWith('.cc')), '-o', part];
+  if (!isWindows) command.push('-ldl');
   if (spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] }).status !== 0) return null;
   renameSync(part, target);
   writeFileSync(stamp, key);
@@ -72,7 +82,8 @@ function build(name, { force = false, sanitize = false }) {
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { argv } = process;
-  const path = buildSimulator({ force: argv.includes('--force'), sanitize: argv.includes('--sanitize') });
+  const platform = argv.includes('--platform') ? argv[argv.indexOf('--platform') + 1] : own;
+  const path = buildSimulator({ force: argv.includes('--force'), sanitize: argv.includes('--sanitize'), platform });
   if (path !== null) process.stdout.write(`${path}\n`);
   process.exitCode = path === null ? 1 : 0;
 }

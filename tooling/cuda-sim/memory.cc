@@ -3,9 +3,9 @@
  *
  * What a stream has not allocated yet, or has freed, is out of bounds for all others: whoever leaves out a wait is found.
  */
-#include <cstdlib>
 #include <cstring>
 
+#include "aligned.h"
 #include "sim.h"
 
 using sim::Device;
@@ -71,7 +71,7 @@ size_t Rounded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 /** Memory of the host for a block, or 0; under the lock of the device. */
 uint64_t Reserve(Device& device, size_t bytes) {
   if (bytes > sim::settings().memory || device.reserved + bytes > sim::settings().memory) return 0;
-  void* memory = std::aligned_alloc(kAlign, bytes);
+  void* memory = AlignedAlloc(kAlign, bytes);
   if (memory == nullptr) return 0;
   device.reserved += bytes;
   return reinterpret_cast<uint64_t>(memory);
@@ -79,7 +79,7 @@ uint64_t Reserve(Device& device, size_t bytes) {
 
 void GiveBack(Device& device, uint64_t at, size_t bytes) {
   device.reserved -= bytes;
-  std::free(reinterpret_cast<void*>(at));
+  AlignedFree(reinterpret_cast<void*>(at));
 }
 
 /** Waits for all streams of a device. */
@@ -278,7 +278,7 @@ SIM_API cuMemFreeAsync(CUdeviceptr at, CUstream order) {
 
 SIM_API cuMemHostAlloc(void** made, size_t bytes, unsigned) {
   SIM_DEVICE("cuMemHostAlloc");
-  *made = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  *made = AlignedAlloc(4096, (bytes + 4095) / 4096 * 4096);
   if (*made == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   const std::lock_guard<std::mutex> lock(handles().guard);
   handles().pinned[reinterpret_cast<uint64_t>(*made)] = bytes;
@@ -291,7 +291,7 @@ SIM_API cuMemFreeHost(void* at) {
     const std::lock_guard<std::mutex> lock(handles().guard);
     if (handles().pinned.erase(reinterpret_cast<uint64_t>(at)) == 0) return CUDA_ERROR_INVALID_VALUE;
   }
-  std::free(at);
+  AlignedFree(at);
   return 0;
 }
 

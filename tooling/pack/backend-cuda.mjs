@@ -14,7 +14,7 @@ if (score > 0) {
   if (total !== 1024) throw new Error(`the sum of 1024 ones is ${total}`);
   engine.dispose();
 } else if (listCudaDevices().some((device) => device.score > 0)) throw new Error(`a device is there, but ${reason}`);
-if (/native part/.test(reason)) throw new Error(reason);
+if (/native part|no binary/.test(reason)) throw new Error(reason);
 
 // On another platform the package of that platform is what is opened, and named where it is missing.
 const folder = (name) => new URL(`node_modules/@polygrad/backend-cuda-${process.platform}-${name}/`, import.meta.url);
@@ -30,7 +30,7 @@ const asOther = (arch) => {
 };
 if (existsSync(folder(process.arch))) {
   const absent = asOther('fake');
-  if (!absent.includes(`install @polygrad/backend-cuda-${process.platform}-fake`)) throw new Error(absent);
+  if (!absent.includes(`there is no binary for ${process.platform}-fake`)) throw new Error(absent);
   cpSync(folder(process.arch), folder('fake'), { recursive: true, dereference: true });
   const present = asOther('fake');
   rmSync(folder('fake'), { recursive: true });

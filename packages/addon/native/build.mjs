@@ -4,7 +4,7 @@
  * succeeds: the package then explains why it is unavailable.
  *
  * Options: --force compiles again; --sanitize makes build/NAME-asan.node for AddressSanitizer instead; --platform PLATFORM compiles for
- * another platform (platforms.mjs) into build/PLATFORM/NAME.node, with a cross compiler. CXX names the compiler.
+ * another platform (platforms.mjs) into build/PLATFORM/NAME.node, with a cross compiler. CXX names the compiler of this platform.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,9 +22,9 @@ const own = `${process.platform}-${process.arch}`;
 
 /** The first compiler that answers, or null. */
 function findCompiler(platform) {
-  const names = platform === own ? ['c++', 'g++', 'clang++', 'clang++-19'] : (platforms[platform]?.compiler ?? []);
   const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
-  return [process.env.CXX, ...names].filter(Boolean).find(answers) ?? null;
+  if (platform !== own) return (platforms[platform]?.compiler ?? []).find(answers) ?? null;
+  return [process.env.CXX, 'c++', 'g++', 'clang++', 'clang++-19'].filter(Boolean).find(answers) ?? null;
 }
 
 function flags(platform, sanitize) {
@@ -51,15 +51,17 @@ function flags(platform, sanitize) {
   return list;
 }
 
-/** What is linked. On Windows the functions of Node-API are found in node.exe, by a library made of their names. */
-function libraries(platform, compiler, folder) {
-  if (!platform.startsWith('win32')) return platform.startsWith('linux') ? ['-ldl'] : [];
-  const names = join(folderOf('node-api-headers'), 'def/node_api.def');
-  const tool = compiler.replace(/g\+\+(-posix)?$/, 'dlltool');
-  const made = join(folder, 'libnode.a');
-  const { status } = spawnSync(tool, ['-d', names, '-l', made], { stdio: ['ignore', 'inherit', 'inherit'] });
-  if (status !== 0) throw new Error(`${tool} failed`);
-  return [made];
+/** On Windows, what finds the functions of Node-API (host.cc), and the list of their names for it. */
+function hostSources(folder) {
+  const names = readFileSync(join(folderOf('node-api-headers'), 'def/node_api.def'), 'utf8').match(
+    /^(napi|node_api)_\w+$/gm,
+  );
+  writeFileSync(
+    join(folder, 'node-api-names.h'),
+    `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`,
+  );
+  renameSync(part, join(folder, 'node-api-names.h'));
+  return ['-I', folder, join(shared, 'host.cc')];
 }
 
 /**
@@ -86,14 +88,17 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
   if (!fresh || force) {
     const compiler = findCompiler(platform);
     if (compiler === null) {
-      say(`no C++ compiler for ${platform}: the ${title} engine will not be available there`);
+      const wanted = platforms[platform]?.compiler ?? [];
+      const tried = platform === own || wanted.length === 0 ? '' : ` (${wanted.join(' or ')})`;
+      say(`no C++ compiler for ${platform}${tried}: the ${title} engine will not be available there`);
       return platform === own ? 0 : 1;
     }
     mkdirSync(folder, { recursive: true });
     // A running program keeps the old file: the new one takes its place only when it is whole.
     const part = `${target}.${process.pid}`;
-    const command = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc'), '-o', part];
-    command.push(...libraries(platform, compiler, folder));
+    const command = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc')];
+    if (platform.startsWith('win32')) command.push(...hostSources(folder));
+    command.push('-o', part, ...(platform.startsWith('linux') ? ['-ldl'] : []));
     const { status, error } = spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] });
     if (status !== 0) {
       say(`${compiler} failed${error ? `: ${error.message}` : ''}`);
@@ -102,20 +107,18 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
     renameSync(part, target);
     writeFileSync(stamp, key);
   }
-  if (!sanitize && platform === own) copyToPlatformPackage(name, here, target, key);
+  if (!sanitize) copyToPlatformPackage(name, here, platform, target);
   return 0;
 }
 
-/** The package of this platform, where the repository has one, carries the binary to users. */
-function copyToPlatformPackage(name, here, target, key) {
-  const folder = join(here, '../..', `backend-${name}-${own}`);
-  const stamp = join(here, 'build/copied.key');
+/** The package of a platform, where the repository has one, carries the binary to users. */
+function copyToPlatformPackage(name, here, platform, target) {
+  const folder = join(here, '../..', `backend-${name}-${platform}`);
   const copy = join(folder, `${name}.node`);
   if (!existsSync(folder)) return;
-  if (existsSync(copy) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return;
+  if (existsSync(copy) && readFileSync(copy).equals(readFileSync(target))) return;
   copyFileSync(target, `${copy}.${process.pid}`);
   renameSync(`${copy}.${process.pid}`, copy);
-  writeFileSync(stamp, key);
 }
 
 /** What the command line asks for. */

@@ -3,7 +3,7 @@
  * package is chosen by `os` and `cpu` (and `libc`) when the engine's package is installed; src/load.ts finds it by name.
  */
 
-/** `compiler`: those to try, when this machine is another platform. */
+/** `compiler`: those to try, when this machine is another platform; `debian`: the package that has them there. */
 export const platforms = {
   'linux-x64': {
     os: 'linux',
@@ -11,6 +11,7 @@ export const platforms = {
     libc: 'glibc',
     title: 'Linux on x86-64 (glibc)',
     compiler: ['x86_64-linux-gnu-g++'],
+    debian: 'g++-x86-64-linux-gnu',
   },
   'linux-arm64': {
     os: 'linux',
@@ -18,6 +19,7 @@ export const platforms = {
     libc: 'glibc',
     title: 'Linux on ARM64 (glibc)',
     compiler: ['aarch64-linux-gnu-g++'],
+    debian: 'g++-aarch64-linux-gnu',
   },
   'darwin-arm64': { os: 'darwin', cpu: 'arm64', title: 'macOS on Apple silicon', compiler: [] },
   'darwin-x64': { os: 'darwin', cpu: 'x64', title: 'macOS on x86-64', compiler: [] },
@@ -26,6 +28,7 @@ export const platforms = {
     cpu: 'x64',
     title: 'Windows on x86-64',
     compiler: ['x86_64-w64-mingw32-g++-posix', 'x86_64-w64-mingw32-g++'],
+    debian: 'g++-mingw-w64-x86-64-posix',
   },
 };
 

@@ -11,19 +11,41 @@ export interface AddonPlaces {
   readonly from: string;
   /** The environment variable that names another binary. */
   readonly variable: string;
+  /** The platforms there are binaries for, such as 'linux-x64': those of the optional dependencies. */
+  readonly platforms: readonly string[];
+  /** False: on Linux the binaries are for any C library. By default for glibc alone. */
+  readonly glibc?: boolean;
 }
+
+/** What decides which binary fits. */
+interface Host {
+  readonly platform: string;
+  readonly arch: string;
+  /** What only Node on Linux with glibc says of itself; asked for where a binary could not be loaded. */
+  readonly glibcVersion: () => string | undefined;
+}
+
+const own: Host = {
+  platform: process.platform,
+  arch: process.arch,
+  glibcVersion: () => {
+    const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+    return header.glibcVersionRuntime;
+  },
+};
 
 /**
  * The addon, or the reason why it is not there.
  *
  * @example
- * const found = loadAddon({ name: 'abacus', from: 'file:///nowhere/src/addon.js', variable: 'POLYGRAD_ABACUS_ADDON' });
+ * const from = process.platform === 'win32' ? 'file:///C:/nowhere/src/addon.js' : 'file:///nowhere/src/addon.js';
+ * const found = loadAddon({ name: 'abacus', from, variable: 'POLYGRAD_ABACUS_ADDON', platforms: ['linux-x64'] });
  * typeof found; // 'string'
  */
-export function loadAddon<T extends object>({ name, from, variable }: AddonPlaces): T | string {
-  const platform = `${process.platform}-${process.arch}`;
+export function loadAddon<T extends object>(places: AddonPlaces, host: Host = own): T | string {
+  const { name, from, variable } = places;
   const require = createRequire(from);
-  const binaries = `@polygrad/backend-${name}-${platform}`;
+  const binaries = `@polygrad/backend-${name}-${host.platform}-${host.arch}`;
   // In the repository native/build.mjs has compiled it; users have it from the package of their platform.
   const own = fileURLToPath(new URL(`../native/build/${name}.node`, from));
   try {
@@ -32,16 +54,22 @@ export function loadAddon<T extends object>({ name, from, variable }: AddonPlace
     if (isCutShort(path)) return `its native part ${path} is cut short or no program: install the package again`;
     return require(path) as T;
   } catch (error) {
-    return whyNot(error, platform, binaries);
+    return whyNot(error, places, binaries, host);
   }
 }
 
-function whyNot(error: unknown, platform: string, binaries: string): string {
+function whyNot(error: unknown, { platforms, glibc }: AddonPlaces, binaries: string, host: Host): string {
   const { code } = error as { readonly code?: unknown };
   if (code === 'ERR_DLOPEN_DISABLED')
     return 'this Node loads no addons: it was started with --no-addons, or with --permission and without --allow-addons';
   if (code === 'ERR_ACCESS_DENIED')
     return 'this Node may not read its native part: it was started with --permission, and --allow-fs-read does not name its folder';
+  const platform = `${host.platform}-${host.arch}`;
+  const others = `in a clone of the repository npm run setup compiles one, with a C++ compiler; or use another engine`;
+  if (!platforms.includes(platform))
+    return `there is no binary for ${platform}: there are binaries for ${platforms.join(', ')}; ${others}`;
+  if (host.platform === 'linux' && glibc !== false && host.glibcVersion() === undefined)
+    return `there is no binary for Linux without glibc, as Alpine is (musl): take a system or an image with glibc, such as Debian's; ${others}`;
   const text = error instanceof Error ? error.message.split('\n')[0] : String(error);
   return `its native part for ${platform} is not there (${text}); install ${binaries}, or in the repository run npm run setup with a C++ compiler`;
 }

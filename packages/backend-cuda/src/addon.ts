@@ -93,6 +93,9 @@ export const addonVariable = 'POLYGRAD_CUDA_ADDON';
 /** The oldest driver: that of CUDA 11.4, number 470. */
 const leastVersion = 11040;
 
+/** There are binaries for these, each an optional dependency. */
+const platforms = ['linux-x64', 'linux-arm64', 'win32-x64'];
+
 let loaded: Addon | string | null = null;
 
 /** CUDA's version as people write it. */
@@ -102,7 +105,7 @@ export function versionText(version: number): string {
 
 /** The addon with the driver open, or the reason why not. */
 export function openDriver(): Addon | string {
-  loaded ??= loadAddon<Addon>({ name: 'cuda', from: import.meta.url, variable: addonVariable });
+  loaded ??= loadAddon<Addon>({ name: 'cuda', from: import.meta.url, variable: addonVariable, platforms });
   if (typeof loaded === 'string') return loaded;
   const path = process.env[driverVariable] ?? '';
   const reason = loaded.open(path);

@@ -14,6 +14,9 @@ export const cublasLtVariable = 'POLYGRAD_CUBLASLT_LIBRARY';
 /** Versions of it by CUDA's major version, the newest first. */
 const versions = [13, 12, 11];
 
+/** What toolkits call the systems they have it for: x86-64, servers and boards with ARM64. One for another processor cannot be opened. */
+const targets = ['x86_64-linux', 'sbsa-linux', 'aarch64-linux'];
+
 /** cuBLASLt for an engine: `open` opens it, and says why it could not. */
 export function cublasLt(driver: Driver, open: () => string): AddonLibrary {
   return new AddonLibrary({
@@ -47,7 +50,9 @@ export function cublasLtPlaces(
   const isWindows = platform === 'win32';
   const names = versions.map((version) => (isWindows ? `cublasLt64_${version}.dll` : `libcublasLt.so.${version}`));
   const toolkits = [env.CUDA_HOME, env.CUDA_PATH, isWindows ? undefined : '/usr/local/cuda'];
-  const inToolkit = isWindows ? ['bin', 'bin/x64'] : ['lib64', 'targets/x86_64-linux/lib', 'lib'];
+  const inToolkit = isWindows
+    ? ['bin', 'bin/x64']
+    : ['lib64', ...targets.map((target) => `targets/${target}/lib`), 'lib'];
   const folders = toolkits.flatMap((root) => (root ? inToolkit.map((folder) => join(root, folder)) : []));
   for (const root of [env.VIRTUAL_ENV, env.CONDA_PREFIX]) {
     if (!root) continue;

@@ -16,6 +16,9 @@ export interface Addon {
   dispose(engine: number): void;
 }
 
+/** There are binaries for these, each an optional dependency. */
+const platforms = ['linux-x64', 'linux-arm64'];
+
 let loaded: Addon | string | null = null;
 
 /** The addon, or the reason why it is not there. Never throws. */
@@ -26,7 +29,8 @@ export function loadAddon(): Addon | string {
 
 function find(): Addon | string {
   const platform = `${process.platform}-${process.arch}`;
-  if (platform !== 'linux-x64' && platform !== 'linux-arm64')
+  if (!platforms.includes(platform))
     return `it writes code for Linux on x86-64 and arm64 alone so far, this is ${platform}`;
-  return loadNamed<Addon>({ name: 'native', from: import.meta.url, variable: 'POLYGRAD_NATIVE_ADDON' });
+  const [name, from, variable] = ['native', import.meta.url, 'POLYGRAD_NATIVE_ADDON'];
+  return loadNamed<Addon>({ name, from, variable, platforms, glibc: false });
 }

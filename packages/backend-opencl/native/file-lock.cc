@@ -1,9 +1,63 @@
 #include "file-lock.h"
 
+#include <chrono>
+#include <thread>
+
+namespace {
+
+/** A process that was stopped (Ctrl-Z) keeps its locks: nobody waits for ever. */
+constexpr std::chrono::minutes kLongestWait{2};
+constexpr std::chrono::milliseconds kBetweenLooks{3};
+
+}  // namespace
+
 #if defined(_WIN32)
 
-FileLock::FileLock(const std::string&) {}
-FileLock::~FileLock() {}
+#include "win32.h"
+
+namespace {
+
+/** One byte stands for the file. */
+constexpr DWORD kLockedBytes = 1;
+
+HANDLE OpenOwn(const std::string& path) {
+  const DWORD shared = FILE_SHARE_READ | FILE_SHARE_WRITE;
+  const DWORD options = FILE_ATTRIBUTE_NORMAL | FILE_FLAG_OPEN_REPARSE_POINT;
+  HANDLE file = CreateFileW(WideOf(path).c_str(), GENERIC_READ | GENERIC_WRITE, shared, nullptr, OPEN_ALWAYS, options, nullptr);
+  BY_HANDLE_FILE_INFORMATION facts;
+  if (file == INVALID_HANDLE_VALUE) return file;
+  constexpr DWORD unwanted = FILE_ATTRIBUTE_REPARSE_POINT | FILE_ATTRIBUTE_DIRECTORY;
+  if (GetFileInformationByHandle(file, &facts) && (facts.dwFileAttributes & unwanted) == 0) return file;
+  CloseHandle(file);
+  return INVALID_HANDLE_VALUE;
+}
+
+bool Lock(HANDLE file) {
+  const auto end = std::chrono::steady_clock::now() + kLongestWait;
+  for (;;) {
+    OVERLAPPED at = {};
+    if (LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, kLockedBytes, 0, &at)) return true;
+    if (GetLastError() != ERROR_LOCK_VIOLATION || std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+}  // namespace
+
+FileLock::FileLock(const std::string& path) {
+  if (path.empty()) return;
+  HANDLE file = OpenOwn(path);
+  if (file == INVALID_HANDLE_VALUE) return;
+  if (Lock(file)) file_ = reinterpret_cast<intptr_t>(file);
+  else CloseHandle(file);
+}
+
+FileLock::~FileLock() {
+  if (file_ < 0) return;
+  OVERLAPPED at = {};
+  UnlockFileEx(reinterpret_cast<HANDLE>(file_), 0, kLockedBytes, 0, &at);
+  CloseHandle(reinterpret_cast<HANDLE>(file_));
+}
 
 #else
 
@@ -13,14 +67,8 @@ FileLock::~FileLock() {}
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
-#include <thread>
 
 namespace {
-
-/** A process that was stopped (Ctrl-Z) keeps its locks: nobody waits for ever. */
-constexpr std::chrono::minutes kLongestWait{2};
-constexpr std::chrono::milliseconds kBetweenLooks{3};
 
 int OpenOwn(const std::string& path) {
   // What is started meanwhile, such as a linker, must not keep the lock.
@@ -45,17 +93,17 @@ bool Lock(int file) {
 
 FileLock::FileLock(const std::string& path) {
   if (path.empty()) return;
-  file_ = OpenOwn(path);
-  if (file_ < 0 || Lock(file_)) return;
-  close(file_);
-  file_ = -1;
+  const int file = OpenOwn(path);
+  if (file < 0) return;
+  if (Lock(file)) file_ = file;
+  else close(file);
 }
 
 FileLock::~FileLock() {
   if (file_ < 0) return;
   // A child between fork and exec has the file open too: closing it here would not be enough.
-  flock(file_, LOCK_UN);
-  close(file_);
+  flock(static_cast<int>(file_), LOCK_UN);
+  close(static_cast<int>(file_));
 }
 
 #endif

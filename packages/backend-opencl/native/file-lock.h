@@ -1,12 +1,13 @@
 /** A lock between processes, and between threads of one: it is given back when whoever holds it ends, in whatever way. */
 #pragma once
+#include <cstdint>
 #include <string>
 
 class FileLock {
  public:
   /**
-   * Waits for the lock on a file, which is made where it is missing. It goes on without where there is none to be had: for the empty path, on
-   * Windows, where the file cannot be opened or belongs to somebody else, and after two minutes.
+   * Waits for the lock on a file, which is made where it is missing. It goes on without where there is none to be had: for the empty path,
+   * where the file cannot be opened or belongs to somebody else, and after two minutes.
    */
   explicit FileLock(const std::string& path);
   ~FileLock();
@@ -14,5 +15,6 @@ class FileLock {
   FileLock& operator=(const FileLock&) = delete;
 
  private:
-  int file_ = -1;
+  /** What the system calls the open file. */
+  intptr_t file_ = -1;
 };

@@ -82,11 +82,14 @@ export function libraryPath(): string {
   return process.env[libraryVariable] ?? '';
 }
 
+/** There are binaries for these, each an optional dependency. */
+const platforms = ['linux-x64', 'linux-arm64', 'win32-x64'];
+
 let loaded: Addon | string | null = null;
 
 /** The addon with its library open, or the reason why not. */
 export function openLibrary(): Addon | string {
-  loaded ??= loadAddon<Addon>({ name: 'opencl', from: import.meta.url, variable: addonVariable });
+  loaded ??= loadAddon<Addon>({ name: 'opencl', from: import.meta.url, variable: addonVariable, platforms });
   if (typeof loaded === 'string') return loaded;
   const reason = loaded.open(libraryPath());
   if (reason === '') return loaded;

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
 import { lockFileOf, poclLockFolder } from './build-locks.ts';
 import { hasDevice } from './fixtures/device.ts';
@@ -13,12 +13,10 @@ afterAll(() => rmSync(parent, { recursive: true }));
 
 describe.skipIf(process.platform === 'win32')('files of locks', () => {
   it('lie in the folder of PoCL, wherever that is', () => {
-    vi.stubEnv('POCL_CACHE_DIR', '/some/where');
-    expect(poclLockFolder()).toBe('/some/where/polygrad-locks');
-    vi.stubEnv('POCL_CACHE_DIR', '');
-    vi.stubEnv('XDG_CACHE_HOME', '/caches');
-    expect(poclLockFolder()).toBe('/caches/pocl/polygrad-locks');
-    vi.unstubAllEnvs();
+    expect(poclLockFolder({ POCL_CACHE_DIR: '/some/where' }, 'linux')).toBe('/some/where/polygrad-locks');
+    const env = { POCL_CACHE_DIR: '', XDG_CACHE_HOME: '/caches', LOCALAPPDATA: '/local' };
+    expect(poclLockFolder(env, 'linux')).toBe('/caches/pocl/polygrad-locks');
+    expect(poclLockFolder(env, 'win32')).toBe('/local/pocl/polygrad-locks');
   });
 
   it('are the same for the same kernels in one order, and few', () => {

@@ -16,14 +16,18 @@ import { refusalOf } from '@polygrad/core/engine/folders';
 const files = 256;
 
 /** The folder of the locks: in PoCL's cache, so that processes with one cache have the same. */
-export function poclLockFolder(): string {
-  const cache = process.env.POCL_CACHE_DIR || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'pocl');
+export function poclLockFolder(
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  platform: string = process.platform,
+): string {
+  const ofWindows = platform === 'win32' ? env.LOCALAPPDATA : undefined;
+  const cache = env.POCL_CACHE_DIR || join(ofWindows || env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'pocl');
   return resolve(cache, 'polygrad-locks');
 }
 
 /** The file to lock for a program, known by what it consists of; '' where the folder cannot be used. */
 export function lockFileOf(folder: string, program: readonly string[]): string {
-  if (process.platform === 'win32' || refusalOf(fs, folder) !== null) return '';
+  if (refusalOf(fs, folder) !== null) return '';
   const hash = createHash('sha256');
   for (const part of program) hash.update(`${part}\n`);
   return join(folder, `${hash.digest().readUInt32LE(0) % files}`);

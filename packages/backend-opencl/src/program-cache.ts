@@ -8,7 +8,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { linkSync, lstatSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { readPlainFile, refusalOf } from '@polygrad/core/engine/folders';
 
@@ -28,11 +27,6 @@ export interface CachedProgram {
   /** Keys of the kernels in it, as they were written. */
   readonly keys: readonly string[];
   readonly binary: Uint8Array;
-}
-
-/** The folder used where none is named. */
-export function defaultCacheFolder(): string {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'polygrad', 'opencl');
 }
 
 /** A folder of compiled programs. Never throws: a cache that fails is a cache that misses. */

@@ -12,6 +12,7 @@ import {
   type TuningStore,
 } from '@polygrad/core/engine';
 import { type AddonLibrary, isNativeError, withDriverCode } from '@polygrad/addon';
+import { cacheFolder } from '@polygrad/core/engine/folders';
 import { anyLowering } from '@polygrad/core/engine/threads';
 import type { KOp } from '@polygrad/core/kernel';
 import { type DType, type OpenClOptions, openClNativeOps } from '@polygrad/emit-c';
@@ -20,7 +21,7 @@ import { clblast, clblastOf } from './clblast.ts';
 import { lockFileOf, poclLockFolder } from './build-locks.ts';
 import { chooseDevice } from './devices.ts';
 import { codeName } from './errors.ts';
-import { defaultCacheFolder, ProgramCache } from './program-cache.ts';
+import { ProgramCache } from './program-cache.ts';
 
 /** Options of `createOpenClEngine`. */
 export interface OpenClEngineOptions {
@@ -34,8 +35,8 @@ export interface OpenClEngineOptions {
   /** Most bytes of device memory to hold. Default: all the device has. */
   readonly memory?: number;
   /**
-   * Folder for compiled programs, or false for none. Default: polygrad/opencl below XDG_CACHE_HOME or ~/.cache. It must
-   * belong to the user alone (mode 0700), otherwise it is left alone.
+   * Folder for compiled programs, or false for none. Default: polygrad/opencl below XDG_CACHE_HOME, on Windows
+   * LOCALAPPDATA, else ~/.cache. It must belong to the user alone (mode 0700), otherwise it is left alone.
    */
   readonly cache?: string | false;
   /**
@@ -115,7 +116,7 @@ export function setUp(options: OpenClEngineOptions): Setup {
     throw withDriverCode(new EngineMissingError('opencl', why), error);
   }
   const isPocl = record.platform === 'Portable Computing Language';
-  const folder = options.cache ?? (isSimulator ? false : defaultCacheFolder());
+  const folder = options.cache ?? (isSimulator ? false : cacheFolder('opencl'));
   const lockFolder = isPocl ? poclLockFolder() : null;
   const lock = lockFolder === null ? '' : lockFileOf(lockFolder, ['clblast']);
   const facts = factsOf(record);

@@ -76,7 +76,17 @@ describe('advice', () => {
     const on = (platform: string): string[] => adviceFor({ ...report(cpu), machine: { ...machine(), platform } });
     const text = 'To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native';
     expect(on('linux x64, 6.1')).toContain(text);
+    expect(on('linux arm64, 6.1')).toContain(text);
     expect(on('darwin arm64, 23')).not.toContain(text);
+  });
+
+  it('names engines for cards where there are binaries of them', () => {
+    const on = (platform: string): string =>
+      adviceFor({ ...report(cpu), machine: { ...machine(), platform } }).find((text) => /use a GPU/.test(text)) ?? '';
+    for (const platform of ['linux x64, 6.1', 'linux arm64, 6.1', 'win32 x64, 10.0'])
+      expect(on(platform)).toMatch(/webgpu \(or @polygrad\/backend-cuda, for NVIDIA; or @polygrad\/backend-opencl\)$/);
+    for (const platform of ['darwin arm64, 23', 'win32 arm64, 10.0', 'linux arm, 6.1'])
+      expect(on(platform)).toMatch(/@polygrad\/backend-webgpu webgpu$/);
   });
 
   it('has nothing to say where all is there', () => {

@@ -21,7 +21,7 @@ import { version } from './version.ts';
 
 /** Where plans are kept, and how many. */
 export interface PlanCacheOptions {
-  /** In Node: the folder; by default `polygrad/plans` in XDG_CACHE_HOME or in `.cache` of the home folder. */
+  /** In Node: the folder; by default `polygrad/plans` in XDG_CACHE_HOME, on Windows LOCALAPPDATA, else in `.cache` of the home folder. */
   readonly folder?: string;
   /** In pages: the name of the database. Default `polygrad-plans`. */
   readonly database?: string;

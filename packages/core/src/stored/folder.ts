@@ -3,6 +3,7 @@
  *
  * Only the user may read the folder and its files. Files are written under another name and renamed, so readers never see half of one.
  */
+import { cacheFolder } from '../engine/cache-folder.ts';
 import { readPlainFile, refusalOf, type SyncFiles } from './private-folder.ts';
 import { type PlanLimits, type PlansAtHand, type PlanStore, type StoredEntry, within } from './store.ts';
 
@@ -28,7 +29,6 @@ interface NodeCrypto {
 }
 interface NodeProcess {
   readonly pid: number;
-  readonly env: Readonly<Record<string, string | undefined>>;
   /** From Node 20.16 on. */
   getBuiltinModule?(name: string): unknown;
 }
@@ -51,12 +51,6 @@ function moduleOf<T>(name: string): T {
 }
 const filesOf = (): NodeFiles => moduleOf('node:fs');
 
-/** The folder used where none is named. */
-function usualFolder(): string {
-  const { env } = host()!;
-  return `${env.XDG_CACHE_HOME || `${env.HOME ?? env.USERPROFILE ?? '.'}/.cache`}/polygrad/plans`;
-}
-
 /** The store of this place, or of the folder. */
 export function usualStore({
   folder,
@@ -64,7 +58,7 @@ export function usualStore({
   readonly folder?: string | undefined;
   readonly database?: string | undefined;
 }): PlanStore {
-  return new PlanFolder(folder ?? usualFolder());
+  return new PlanFolder(folder ?? cacheFolder('plans'));
 }
 
 class PlanFolder implements PlanStore {
@@ -163,7 +157,8 @@ class PlanFolder implements PlanStore {
  */
 export async function checkoutStamp(): Promise<string> {
   const { promises } = filesOf();
-  const here = decodeURIComponent(new URL('.', import.meta.url).pathname);
+  // On Windows a path begins with the drive, not with a slash.
+  const here = decodeURIComponent(new URL('.', import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, '');
   const packages = /^(.*\/packages\/)core\/dist\/stored\/$/.exec(here)?.[1];
   if (packages === undefined) return `${host()?.pid} ${Date.now()} ${Math.random()}`;
   const timeOf = (name: string): Promise<string> =>

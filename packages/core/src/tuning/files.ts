@@ -1,4 +1,5 @@
 /** Files as a store: what `#files` is outside of browsers. */
+import { cacheFolder } from '../engine/cache-folder.ts';
 import type { TuningStore } from '../engine/engine.ts';
 
 /** A file name for a key: readable, and different for different keys. */
@@ -33,8 +34,7 @@ export function fileStore(folder?: string): TuningStore | null {
   const host = (globalThis as { process?: NodeProcess }).process;
   const files = host?.getBuiltinModule?.('node:fs') as NodeFiles | undefined;
   if (host === undefined || files === undefined) return null;
-  const home = host.env.XDG_CACHE_HOME || `${host.env.HOME ?? host.env.USERPROFILE ?? '.'}/.cache`;
-  const base = folder ?? `${home}/polygrad/tuning`;
+  const base = folder ?? cacheFolder('tuning', host);
   const { promises: fs } = files;
   let own: Promise<boolean> | null = null;
   // Step by step: Node 20's own recursive way never ends where a file system takes no folders (/proc). Failures show afterwards.

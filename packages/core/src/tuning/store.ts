@@ -30,7 +30,7 @@ export function memoryStore(): TuningStore {
  * A store of files, on Node; one that is forgotten elsewhere. Each file is written beside its place and moved there, so that readers see
  * the old text or the new one. A folder that somebody else owns or may write to is not used.
  *
- * @param folder where files are; by default `polygrad/tuning` in XDG_CACHE_HOME or in `.cache` of the home folder
+ * @param folder where files are; by default `polygrad/tuning` in XDG_CACHE_HOME, on Windows LOCALAPPDATA, else in `.cache` of the home folder
  * @example
  * const store = diskStore('tuning'); // for the option `store` of tune()
  * await store.load('never saved'); // null
