@@ -1,7 +1,26 @@
 /**
  * What every test file of the project `together` (vitest.config.ts) begins with. Files run one after another in one process, which keeps the
  * modules; each gets a runtime of its own, so that it finds no engine, no plans, no counts and no pending work of the files before it.
+ *
+ * Nor does it find backends that their tests have registered: it knows those that modules register when they are imported, which happens once in
+ * a process.
  */
+import { beforeAll } from 'vitest';
+import { getBackend, listBackends, registerBackend } from '../packages/core/src/engine/registry.ts';
 import { createRuntime, useRuntime } from '../packages/core/src/runtime/runtime.ts';
 
-useRuntime(createRuntime());
+const key = Symbol.for('polygrad.tests.together');
+/** The runtime that the process began with, in which nothing is registered, and the backends of its modules. */
+const shared = (globalThis[key] ??= { first: null, backends: new Map() });
+
+const before = useRuntime(createRuntime());
+shared.first ??= before;
+useRuntime(shared.first);
+const own = createRuntime();
+useRuntime(own);
+for (const provider of shared.backends.values()) registerBackend(provider);
+
+// Modules of the file have been imported by then, and none of its tests has begun.
+beforeAll(() => {
+  for (const name of listBackends()) if (!shared.backends.has(name)) shared.backends.set(name, getBackend(name));
+});
