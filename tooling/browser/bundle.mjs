@@ -18,6 +18,8 @@ export async function bundle(names) {
     // Entries are imported for what they export.
     preserveEntrySignatures: 'strict',
     onLog(level, log) {
+      // Whoever imports all parts, as the conformance suite does, has at once what others load late.
+      if (log.code === 'INEFFECTIVE_DYNAMIC_IMPORT') return;
       if (level !== 'debug' && level !== 'info') warnings.push(log.message);
     },
   });
