@@ -13,9 +13,9 @@ import { root } from './workspace.mjs';
  * all cases, and how many minutes a part takes about.
  */
 export const engines = [
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference', folder: 'packages/core', sample: 2, whole: { parts: 1, minutes: 8 } },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 3, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 2, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sample: 3, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 5, whole: { parts: 1, minutes: 8 } },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',

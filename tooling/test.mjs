@@ -143,7 +143,8 @@ async function main(args) {
       say(`\n== ${step.name}\n${shown.join('')}`);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
+  // One more than there are processors: packages are installed, and devices waited for.
+  await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, work));
   const total = (key) => rows.reduce((sum, row) => sum + row[key], 0);
   say('');
   for (const { name, seconds, passed, failed, skipped, note } of rows)

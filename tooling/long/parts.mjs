@@ -49,6 +49,8 @@ const unit = [
     vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),
   ),
   vitest('CLBlast', 10, [`${opencl}/clblast.long.test.ts`]),
+  vitest('CUDA on arm64', 3, [`${cuda}/arm64.long.test.ts`]),
+  vitest('OpenCL on arm64', 3, [`${opencl}/arm64.long.test.ts`]),
   vitest('CUDA on Windows', 3, [`${cuda}/windows.long.test.ts`]),
   vitest('OpenCL on Windows', 3, [`${opencl}/windows.long.test.ts`]),
   program('MNIST on the simulated CUDA driver', 9, 'tooling/cuda-sim/mnist.mjs', [], deviceEnvironment()),
