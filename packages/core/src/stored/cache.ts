@@ -14,7 +14,18 @@ import { PolygradError } from '../shape/errors.ts';
 import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
 import { ByteWriter } from './bytes.ts';
 import { contextOf, format } from './context.ts';
-import { type Entry, isFor, keyOf, placeOf, seal, sha256, signatureOf, unseal, unsealNow } from './entries.ts';
+import {
+  type Entry,
+  isFor,
+  keyOf,
+  placeOf,
+  seal,
+  sha256,
+  type Signature,
+  signatureOf,
+  unseal,
+  unsealNow,
+} from './entries.ts';
 import { type Pause, readPlan, writePlan } from './plans.ts';
 import type { PlanLimits, PlanStore } from './store.ts';
 import { version } from './version.ts';
@@ -161,20 +172,20 @@ class StoredPlans implements PlanCache {
 
   /** Finds the plan of a cone, or of a class of its sizes, or makes it. */
   readonly plan: MakePlan = (cone, options, sized) => {
-    const found = this.#find(cone, options, sized);
+    const signature = signatureOf(cone, sized);
+    const found = this.#find(cone, options, sized, signature);
     if (found === null) {
       const made = makePlan(cone, options, sized);
-      this.#made(options.engine, cone, sized, made);
+      this.#made(options.engine, cone, signature, made);
       return made;
     }
     stateOf(options.engine).keptPlans++;
     return found;
   };
 
-  #find(cone: Cone, options: PlanOptions, sized: SizedCone | null): Plan | null {
+  #find(cone: Cone, options: PlanOptions, sized: SizedCone | null, signature: Signature): Plan | null {
     const context = contextOf(options.engine);
     if (context === null) return null;
-    const signature = signatureOf(cone, sized);
     const place = placeOf(context, signature.hash);
     this.#read(place);
     const list = this.#known.get(place);
@@ -191,11 +202,11 @@ class StoredPlans implements PlanCache {
     }
   }
 
-  #made(engine: IEngine, cone: Cone, sized: SizedCone | null, plan: Plan): void {
+  #made(engine: IEngine, cone: Cone, signature: Signature, plan: Plan): void {
     if (this.#stopped || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
-    this.#waiting.push({ key: keyOf(context, cone, signatureOf(cone, sized)), plan, engine });
+    this.#waiting.push({ key: keyOf(context, cone, signature), plan, engine });
     if (this.#isDue) return;
     this.#isDue = true;
     later(() => {
