@@ -210,11 +210,15 @@ export function evalCast(from: DType, to: DType, x: Value): Value {
 
 // a * b + c rounded once, in software: the meaning of FMA for the reference interpreter.
 
-const view = new DataView(new ArrayBuffer(8));
+const float = new Float64Array(1);
+const long = new BigInt64Array(float.buffer);
+/** The halves of its bits, the lower one first where the machine stores it first. */
+const words = new Uint32Array(float.buffer);
+const low = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1;
 
 function bitsOf(x: number): bigint {
-  view.setFloat64(0, x);
-  return view.getBigInt64(0);
+  float[0] = x;
+  return long[0]!;
 }
 
 /**
@@ -230,11 +234,16 @@ export function fma32(a: number, b: number, c: number): number {
   const back = sum - product;
   const error = product - (sum - back) + (c - back);
   if (error === 0) return Math.fround(sum);
-  const bits = bitsOf(sum);
-  if (bits & 1n) return Math.fround(sum);
+  float[0] = sum;
+  const word = words[low]!;
+  if (word & 1) return Math.fround(sum);
   // Even: step to the odd neighbour on the side of the exact value.
-  view.setBigInt64(0, bits + (error > 0 === sum > 0 ? 1n : -1n));
-  return Math.fround(view.getFloat64(0));
+  if (error > 0 === sum > 0) words[low] = word + 1;
+  else {
+    words[low] = word - 1;
+    if (word === 0) words[1 - low]!--;
+  }
+  return Math.fround(float[0]!);
 }
 
 /** A finite float64 as integer times a power of two. */
