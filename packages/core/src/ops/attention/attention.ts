@@ -9,14 +9,14 @@ import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { attentionPrimitive } from '../../primitives/attention.ts';
+import { attentionPrimitive, attentionValues } from '../../primitives/attention.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
 import { type DType, isFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
-import { broadcastShapes, broadcastsTo, sizeOf } from '../../shape/view.ts';
+import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
@@ -132,8 +132,7 @@ export function scaledDotProductAttention(
 function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }: AttentionSettings): Node {
   const scaled = p.mul(q, p.scalar(scale, q.dtype));
   const made = makeNode(attentionPrimitive, [scaled, k, v, ...(mask === null ? [] : [mask])], { causal, bound });
-  const shape = [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!];
-  return p.reshape(p.slice(made, [0], [sizeOf(shape)], [1]), shape);
+  return attentionValues(made, v);
 }
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
