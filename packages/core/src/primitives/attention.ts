@@ -1,7 +1,7 @@
 /**
  * Attention in one kernel, and its gradients in two: softmax(Q K^T + mask) V without the scores in memory (programs/attention/).
  *
- * Operands are as in ops/attention/attention-blocks.ts, the queries with the scale in them. A row of the result is the values of a query, and behind them the
+ * Operands are as in ops/attention/attention-blocks.ts, but that those of 16 bits come as they are. A row of the result is the values of a query, and behind them the
  * logarithm of its sum, from which gradients get the weights at once. A row of gradients is those of a key, and of the queries at its place where there
  * are as many; else queries have a node of their own. So results have the axes of their operands, and sizes that change share plans. Gradients of
  * gradients, and of a mask of numbers, are made of products of whole scores.
@@ -13,7 +13,7 @@ import { makeAgain, makeNode } from '../graph/primitives.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { programsOf } from '../planner/lowering/rules.ts';
 import { lowerAttention, lowerAttentionGradient } from '../programs/attention/attention.ts';
-import { type AttentionAttr, type GradientPart, madeWidth, sizesOf } from '../programs/attention/operands.ts';
+import { type AttentionAttr, type GradientPart, madeWidth, sizesOf, type Wide } from '../programs/attention/operands.ts';
 import { say } from '../shape/shown.ts';
 import type { Shape } from '../shape/view.ts';
 import { whole } from './elementwise.ts';
@@ -30,14 +30,30 @@ declare module '../graph/node.ts' {
   }
 }
 
-function encode({ causal, bound }: AttentionAttr, out: IntWriter): void {
+function encode({ causal, bound, scale }: AttentionAttr, out: IntWriter): void {
   out.push(causal === null ? 0 : 1);
   out.push(causal ?? 0);
-  out.reserve(2);
-  out.list([...new Int32Array(Float64Array.of(bound).buffer)]);
+  out.reserve(5);
+  out.list([...new Int32Array(Float64Array.of(bound, scale).buffer)]);
 }
 
 type Operands = readonly [q: Node, k: Node, v: Node];
+
+/** What is computed in. */
+const wideOf = ({ dtype }: Node): Wide => (dtype === 'float64' ? dtype : 'float32');
+
+/** Operands as products of whole scores take them: the queries with the scale. */
+function wideOperands(src: readonly Node[], { scale }: AttentionAttr): Operands {
+  const [q, k, v] = src.slice(0, 3).map((x) => p.cast(x, wideOf(x))) as [Node, Node, Node];
+  return [scaled(q, scale), k, v];
+}
+
+/** Gradients of those as gradients of the operands. */
+function narrowed(gradients: readonly (Node | null)[], src: readonly Node[], { scale }: AttentionAttr): Node[] {
+  return gradients.map((g, i) => p.cast(i === 0 ? scaled(g!, scale) : g!, src[i]!.dtype));
+}
+
+const scaled = (x: Node, scale: number): Node => (scale === 1 ? x : p.mul(x, p.scalar(scale, x.dtype)));
 
 /** Elements of the last axis: `length` from `start` on. */
 function columnsOf(x: Node, start: number, length: number): Node {
@@ -53,7 +69,7 @@ function columnsOf(x: Node, start: number, length: number): Node {
 }
 
 /** The values of what attention made, [...lead, G, L, V]. */
-export function attentionValues(made: Node, v: Node): Node {
+function attentionValues(made: Node, v: Node): Node {
   return columnsOf(made, 0, v.shape.at(-1)!);
 }
 
@@ -143,10 +159,10 @@ const attentionRule: GradientRule<'attention'> = ({ node, src, attr, grad, needs
   const back = p.sub(rowSums(p.mul(flow, attentionValues(node, v))), logarithmsOf(grad, v));
   const made = (part: GradientPart): Node =>
     makeNode(attentionGradientPrimitive, [q, k, v, node, flow, back, ...(mask ? [mask] : [])], { ...attr, part });
-  const result: (Node | null)[] = [...gradientsOf(made, q, k, v)];
+  const result: (Node | null)[] = narrowed(gradientsOf(made, q, k, v), src, attr);
   if (mask === null) return result;
   if (needs[3] !== true || mask.dtype === 'bool') return [...result, null];
-  const { scores } = slopesOf([q, k, v], mask, logarithmsOf(node, v), flow, back, attr);
+  const { scores } = slopesOf(wideOperands(src, attr), mask, logarithmsOf(node, v), flow, back, attr);
   return [...result, p.sumTo(scores, mask.shape)];
 };
 
@@ -174,7 +190,8 @@ function inFront(x: Node): Node {
  * <slopes, a k^T + q b^T> + <weights, flow c^T>, which is differentiated here. A part has some of a, b and c.
  */
 const gradientRule: GradientRule<'attentionGradient'> = ({ src, attr, grad, needs }) => {
-  const [q, k, v, made, flow, back] = src as [Node, Node, Node, Node, Node, Node];
+  const [, , , made, flow, back] = src as [Node, Node, Node, Node, Node, Node];
+  const [q, k, v] = wideOperands(src, attr);
   const mask = src[6] ?? null;
   const { part } = attr;
   const [depth, width] = [q.shape.at(-1)!, v.shape.at(-1)!];
@@ -189,10 +206,13 @@ const gradientRule: GradientRule<'attentionGradient'> = ({ src, attr, grad, need
   const byInner = p.mul(bySlopes, weights);
   const byScores = p.mul(weights, sum(p.mul(bySlopes, inner), c && against(flow, c))!);
   const behind = made.shape.at(-1)! - width - 1;
-  const result = [
+  const operands = [
     sum(weighed(byScores, k), b && weighed(scores, b)),
     sum(gathered(byScores, q), a && gathered(scores, a)),
     gathered(byInner, flow),
+  ];
+  const result = [
+    ...narrowed(operands, src, attr),
     padded(p.unary('neg', rowSums(byScores)), width, behind),
     sum(weighed(byInner, v), c && weighed(weights, c)),
     p.unary('neg', rowSums(byInner)),
@@ -222,7 +242,7 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
         fail(op, say`operands do not fit`, q, k, v);
       return rowsOfMade(q, v);
     },
-    dtype: ([q]) => q!.dtype,
+    dtype: ([q]) => wideOf(q!),
   },
   role: 'program',
   work: 256,
@@ -260,7 +280,7 @@ export const attentionGradientPrimitive: Definition<'attentionGradient'> = /* @_
       if (part === 'queries') return q!.shape;
       return [...k!.shape.slice(0, -1), (part === 'all' ? shared + 1 : 1) * depth + width];
     },
-    dtype: ([q]) => q!.dtype,
+    dtype: ([q]) => wideOf(q!),
   },
   role: 'program',
   work: 512,

@@ -27,6 +27,30 @@ export const attentionTiles: readonly ThreadTile[] = [
   { across: 4, down: 4, rows: 1, columns: 1 },
 ];
 
+/** Sets of 32 threads that multiply tiles of matrices: each has `down` tiles of 16 rows, and goes through `breadth` columns at a time. */
+export interface MatrixTileShape {
+  readonly sets: number;
+  readonly down: number;
+  readonly breadth: number;
+}
+
+/**
+ * Those, best first. 64 rows and columns are what FlashAttention-2 takes backward; its 128 rows forward did not fit beside others in 48 KiB. Chosen
+ * without a card at hand.
+ */
+export const attentionMatrixTiles: readonly MatrixTileShape[] = [
+  { sets: 4, down: 1, breadth: 64 },
+  { sets: 4, down: 1, breadth: 32 },
+  { sets: 4, down: 1, breadth: 16 },
+  { sets: 2, down: 1, breadth: 32 },
+  { sets: 2, down: 1, breadth: 16 },
+  { sets: 1, down: 1, breadth: 32 },
+  { sets: 1, down: 1, breadth: 16 },
+];
+
+/** Registers of four bytes for results and scores of a thread, at most. */
+export const attentionMatrixWords = 160;
+
 /** Rows of a block where there are few groups. */
 export const attentionRows = 32;
 

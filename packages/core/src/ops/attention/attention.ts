@@ -9,10 +9,10 @@ import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { attentionPrimitive, attentionValues } from '../../primitives/attention.ts';
+import { attentionPrimitive } from '../../primitives/attention.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
-import { type DType, isFloat } from '../../shape/dtype.ts';
+import { type DType, isFloat, isSmallFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
@@ -112,7 +112,7 @@ export function scaledDotProductAttention(
 ): Tensor {
   checkNames('scaledDotProductAttention', options, 'mask causal? causalOffset# scale# dropout# key form blockSize');
   return compose(op, () => {
-    const { operands, outShape, dtype } = readOperands(query, key, value, options.mask);
+    const { narrow, operands, outShape, dtype } = readOperands(query, key, value, options.mask);
     const { q, k, v } = operands;
     const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
     if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
@@ -121,7 +121,7 @@ export function scaledDotProductAttention(
     const compute: Readonly<Record<Form, () => Node>> = {
       whole: () => whole(operands, settings),
       blocks: () => blockwise(operands, { ...settings, size: options.blockSize ?? blockSizes(heads, rows, columns) }),
-      kernel: () => inKernel(operands, settings),
+      kernel: () => inKernel(narrow, settings),
     };
     const result = compute[formOf(options, operands, settings)]();
     return wrap(p.cast(p.reshape(result, outShape), dtype));
@@ -130,9 +130,13 @@ export function scaledDotProductAttention(
 
 /** Attention in one kernel: [...lead, G, L, V]. */
 function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }: AttentionSettings): Node {
-  const scaled = p.mul(q, p.scalar(scale, q.dtype));
-  const made = makeNode(attentionPrimitive, [scaled, k, v, ...(mask === null ? [] : [mask])], { causal, bound });
-  return attentionValues(made, v);
+  const masks = mask === null ? [] : [mask];
+  const attr = { causal, bound, scale: isSmallFloat(q.dtype) ? scale : 1 };
+  const queries = isSmallFloat(q.dtype) ? q : p.mul(q, p.scalar(scale, q.dtype));
+  const made = makeNode(attentionPrimitive, [queries, k, v, ...masks], attr);
+  const shape = [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!];
+  const every = (n: number): number[] => shape.map(() => n);
+  return p.slice(made, every(0), shape, every(1));
 }
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
@@ -153,6 +157,8 @@ function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings
 }
 
 interface Read {
+  /** Those of 16 bits as they are; and all in the dtype that is computed in. */
+  readonly narrow: AttentionOperands;
   readonly operands: AttentionOperands;
   readonly outShape: readonly number[];
   readonly dtype: DType;
@@ -167,7 +173,8 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
   const wide: DType = dtype === 'float64' ? 'float64' : 'float32';
   const shapes = [q1.shape, k0.shape, v1.shape];
   const rank = Math.max(3, ...shapes.map((shape) => shape.length));
-  const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, wide), rank)) as [Node, Node, Node];
+  const own: DType = [k0, v1].every((node) => node.dtype === dtype) ? dtype : wide;
+  const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, own), rank)) as [Node, Node, Node];
   const [depth, columns] = [q.shape[rank - 1]!, k.shape[rank - 2]!];
   if (shapes.some((s) => s.length < 2) || k.shape[rank - 1] !== depth || v.shape[rank - 2] !== columns)
     throw new ShapeError(
@@ -197,13 +204,16 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     ]);
   const full = [...batch, heads, rows, columns];
   const wideMask = mask ? readMask(nodeOf(mask), full, wide) : null;
+  const narrow = {
+    q: p.reshape(spread, [...lead, shared, rows, depth]),
+    k: p.broadcastTo(k, [...lead, columns, depth]),
+    v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1]!]),
+    mask: wideMask && split(lifted(wideMask, rank)),
+  };
+  const widened = (node: Node): Node => p.cast(node, wide);
   return {
-    operands: {
-      q: p.reshape(spread, [...lead, shared, rows, depth]),
-      k: p.broadcastTo(k, [...lead, columns, depth]),
-      v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1]!]),
-      mask: wideMask && split(lifted(wideMask, rank)),
-    },
+    narrow,
+    operands: { ...narrow, q: widened(narrow.q), k: widened(narrow.k), v: widened(narrow.v) },
     // Two axes in, two axes out.
     outShape: [...full.slice(shapes.every((s) => s.length === 2) ? 1 : 0, -1), v.shape[rank - 1]!],
     dtype,

@@ -8,13 +8,15 @@ import type { AttentionSpec, GradientSpec } from './operands.ts';
 import { forwardByProcessors } from './processors/forward.ts';
 import { gradientByProcessors } from './processors/gradients.ts';
 import { forwardByThreads } from './threads/forward.ts';
+import { isByMatrices } from './threads/blocks.ts';
 import { keysByThreads, queriesByThreads } from './threads/gradients.ts';
+import { widened } from './wide.ts';
 
 /** The program of attention. */
 export function lowerAttention(spec: AttentionSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet('attention', caps, spec.sizes);
-  if (caps.simt) forwardByThreads(set, spec, caps);
-  else forwardByProcessors(set, spec, caps);
+  if (!caps.simt) forwardByProcessors(set, widened(set, spec, caps), caps);
+  else forwardByThreads(set, isByMatrices(spec, caps) ? spec : widened(set, spec, caps), caps);
   return set.result();
 }
 
@@ -22,8 +24,9 @@ export function lowerAttention(spec: AttentionSpec, caps: CodegenCaps): Lowered 
 export function lowerAttentionGradient(spec: GradientSpec, caps: CodegenCaps): Lowered {
   const set = new ProgramSet('attention_gradient', caps, spec.sizes);
   if (caps.simt) {
-    if (spec.part !== 'keys') queriesByThreads(set, spec, caps);
-    if (spec.part !== 'queries') keysByThreads(set, spec, caps);
-  } else gradientByProcessors(set, spec, caps);
+    const own = isByMatrices(spec, caps) ? spec : widened(set, spec, caps);
+    if (spec.part !== 'keys') queriesByThreads(set, own, caps);
+    if (spec.part !== 'queries') keysByThreads(set, own, caps);
+  } else gradientByProcessors(set, widened(set, spec, caps), caps);
   return set.result();
 }

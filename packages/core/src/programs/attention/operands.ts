@@ -1,7 +1,7 @@
 /**
  * What programs of attention are given, and how they address it: matrices of heads, what a query may see, and arithmetic of scores.
  *
- * Queries are [...lead, G, L, E]: G heads share a head of keys and values, [...lead, S, E] and [...lead, S, V]. They carry the scale. A mask
+ * Queries are [...lead, G, L, E]: G heads share a head of keys and values, [...lead, S, E] and [...lead, S, V]. A mask
  * has the axes of the scores, [...lead, G, L, S], some of size 1. A row of what a forward program makes is the values of a query and behind them
  * the logarithm of its sum of exponentials.
  *
@@ -14,7 +14,7 @@ import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo, isFloat } from '../../shape/dtype.ts';
 import { type Shape, sizeOf } from '../../shape/view.ts';
-import { positionOf, type ProgramSizes, type ProgramWriter, type TensorView } from '../program-set.ts';
+import { positionOf, type ProgramSizes, type ProgramWriter, type Temp, type TensorView } from '../program-set.ts';
 import type { SlotView } from '../scan/scan.ts';
 
 /** What attention is to do, as far as programs differ by it. */
@@ -23,6 +23,8 @@ export interface AttentionAttr {
   readonly causal: number | null;
   /** Numbers of a mask at or below this mask. */
   readonly bound: number;
+  /** Factor of the scores; 1 where the queries carry it. */
+  readonly scale: number;
 }
 
 /** Which gradients a program makes: those of queries, those of keys and values in one row, or all in one row where there are as many queries as keys. */
@@ -39,13 +41,18 @@ export interface AttentionSizes {
   readonly width: number;
 }
 
+/** A tensor of the kernel, or a temporary of its programs. */
+export interface Operand extends SlotView {
+  readonly temp?: Temp;
+}
+
 export interface AttentionSpec extends AttentionAttr, AttentionSizes {
   /** Slot 0: what the programs make, in the dtype they compute in. */
   readonly out: TensorView;
-  readonly q: SlotView;
-  readonly k: SlotView;
-  readonly v: SlotView;
-  readonly mask: SlotView | null;
+  readonly q: Operand;
+  readonly k: Operand;
+  readonly v: Operand;
+  readonly mask: Operand | null;
   /** Which of its numbers are bound at each run; null: none. */
   readonly sizes: ProgramSizes | null;
 }
@@ -54,11 +61,11 @@ export interface AttentionSpec extends AttentionAttr, AttentionSizes {
 export interface GradientSpec extends AttentionSpec {
   readonly part: GradientPart;
   /** What the forward program made. */
-  readonly made: SlotView;
+  readonly made: Operand;
   /** Gradient of the values, [...lead, G, L, V]. */
-  readonly flow: SlotView;
+  readonly flow: Operand;
   /** What the division takes back of a weight's gradient: the row's mean of it, [...lead, G, L, 1]. */
-  readonly back: SlotView;
+  readonly back: Operand;
 }
 
 /** The sizes of operands with these shapes. */
@@ -118,20 +125,26 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
   readonly w: ProgramWriter;
   readonly spec: S;
   readonly wide: Wide;
-  readonly out: KNode;
+  readonly #access: 'write' | 'readwrite';
   readonly #caps: CodegenCaps;
   readonly #memories: Map<number, KNode> = new Map();
   readonly #done: Map<KNode, KNode> = new Map();
 
   /** `access`: 'readwrite' for a program that sums up in its results. */
   constructor(w: ProgramWriter, spec: S, caps: CodegenCaps, access: 'write' | 'readwrite' = 'write') {
-    const { out } = spec;
     this.w = w;
     this.spec = spec;
-    this.wide = out.dtype as Wide;
+    this.wide = spec.out.dtype as Wide;
     this.#caps = caps;
-    this.out = w.param(0, out.dtype, access, out.span, out.held);
-    this.#memories.set(0, this.out);
+    this.#access = access;
+  }
+
+  /** Memory of the results. */
+  get out(): KNode {
+    const { dtype, span, held } = this.spec.out;
+    const memory = this.#memories.get(0) ?? this.w.param(0, dtype, this.#access, span, held);
+    this.#memories.set(0, memory);
+    return memory;
   }
 
   /** The expression in operations that the target has. */
@@ -196,23 +209,31 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
 
   // --- memory
 
-  memory({ slot, view }: SlotView): KNode {
+  memory({ slot, view, temp }: Operand): KNode {
+    if (slot === 0) return this.out;
     const known = this.#memories.get(slot);
     if (known !== undefined) return known;
-    const memory = this.w.param(slot, view.dtype, 'read', view.span, view.held);
+    const memory =
+      temp === undefined
+        ? this.w.param(slot, view.dtype, 'read', view.span, view.held)
+        : this.w.temp(temp, 'read');
     this.#memories.set(slot, memory);
     return memory;
   }
 
   /** The matrix of a head: what the last two axes are for an index of those before, counted in row-major order. */
-  matrix(operand: SlotView, head: KNode): Matrix {
+  matrix(operand: Operand, head: KNode): Matrix {
+    return { memory: this.memory(operand), ...this.placeOfHead(operand, head) };
+  }
+
+  /** Where that matrix is. */
+  placeOfHead({ view }: SlotView, head: KNode): Place {
     const { e } = this.w;
-    const { view } = operand;
     const lead: TensorView = { ...view, shape: view.shape.slice(0, -2), strides: view.strides.slice(0, -2) };
     const distance = (stride: number): KNode => (view.held === true ? this.now(stride) : e.i32(stride));
     const [row, column] = view.strides.slice(-2).map(distance) as [KNode, KNode];
     const start = view.held === true ? this.#heldStart(lead, head) : positionOf(e, lead, head);
-    return { memory: this.memory(operand), start, row, column };
+    return { start, row, column };
   }
 
   /** `positionOf` in what is laid out for the sizes that are bound. */
@@ -247,6 +268,12 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
   }
 
   // --- scores
+
+  /** A product of a query and a key as a score. */
+  scaled(product: KNode): KNode {
+    const { scale } = this.spec;
+    return scale === 1 ? product : this.w.e.mul(product, scale);
+  }
 
   /** A score with its mask, which is read at `at` where it is not null, and whether it counts; `inside`: what positions say. */
   masked(score: KNode, mask: Matrix | null, at: KNode | null, inside: KNode): { score: KNode; allowed: KNode } {

@@ -1,12 +1,14 @@
 /** Blocks of rows that groups of threads have, and what all programs of theirs do with a block of scores: who sees what, and weights with their gradients. */
 import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import type { KNode } from '../../../ir/ir.ts';
+import { matrixThreads } from '../../../ir/matrix.ts';
 import type { ProgramSet, ProgramWriter } from '../../program-set.ts';
 import { type AttentionSpec, fromColumn, type GradientSpec, type Matrix, Operands, placeOf } from '../operands.ts';
 import type { SlotView } from '../../scan/scan.ts';
 import { Group } from './group.ts';
 import type { Team, TeamShape } from './team.ts';
-import { breadthOf, heightOf, type Room, tileFor } from './tiles.ts';
+import { MatrixGroup } from './matrices.ts';
+import { breadthOf, heightOf, heightOfSets, matrixFormOf, type Room, setsFor, tileFor } from './tiles.ts';
 
 /** A kind of program: what of it stays on chip. */
 export interface Blocks {
@@ -29,6 +31,36 @@ export interface Block<S> {
   readonly first: KNode;
 }
 
+/** True if operands are multiplied as they are, by tiles of matrices. */
+export function isByMatrices(spec: AttentionSpec, caps: CodegenCaps): boolean {
+  return matrixFormOf(spec, caps) !== null;
+}
+
+/** How groups are cut, and what their threads do. */
+interface Choice {
+  readonly shape: TeamShape;
+  readonly make: (w: ProgramWriter, o: Operands) => Team;
+}
+
+function teamFor(
+  spec: AttentionSpec,
+  caps: CodegenCaps,
+  heads: number,
+  count: number,
+  room: Room,
+  widths: readonly number[],
+): Choice {
+  const form = matrixFormOf(spec, caps);
+  const sets = form === null ? null : setsFor(caps, spec, form, heads, count, room, widths);
+  if (form !== null && sets !== null) {
+    const shape = { threads: sets.sets * matrixThreads, height: heightOfSets(sets), breadth: sets.breadth };
+    return { shape, make: (w, o) => new MatrixGroup(w, o, form, sets) };
+  }
+  const tile = tileFor(caps, spec, heads, count, room, widths);
+  const shape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
+  return { shape, make: (w, o) => new Group(w, o, tile) };
+}
+
 /** Adds the program that does every block of an operand by a group of its own. */
 export function addBlocks<S extends AttentionSpec>(
   set: ProgramSet,
@@ -38,14 +70,13 @@ export function addBlocks<S extends AttentionSpec>(
   write: (block: Block<S>) => void,
 ): void {
   const heads = of.view.shape.slice(0, -2).reduce((n, x) => n * x, 1);
-  const tile = tileFor(caps, spec, heads, count, room, widths);
-  const shape: TeamShape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
+  const { shape, make } = teamFor(spec, caps, heads, count, room, widths);
   const blocks = Math.ceil(count / shape.height);
   const writeBlock = (w: ProgramWriter): void => {
     const { e } = w;
     const o = new Operands<S>(w, spec, caps);
     const [head, first] = [e.idiv(w.group, blocks), e.mul(e.irem(w.group, blocks), shape.height)];
-    o.ifThere(of, head, first, count, () => write({ w, o, g: new Group(w, o, tile), head, first }));
+    o.ifThere(of, head, first, count, () => write({ w, o, g: make(w, o), head, first }));
   };
   set.add(suffix, heads * blocks, writeBlock, shape.threads);
 }
@@ -75,7 +106,7 @@ export function maskedScores<S extends AttentionSpec>(
       if (!o.isWhole(rows, rowUnit)) inside = e.and(inside, e.lt(row, o.now(rows)));
       if (!o.isWhole(columns, columnUnit)) inside = e.and(inside, e.lt(column, o.now(columns)));
       const at = mask === null ? null : placeOf(e, mask, row, column);
-      const { score, allowed } = o.masked(value, mask, at, inside);
+      const { score, allowed } = o.masked(o.scaled(value), mask, at, inside);
       return { score: b.place(score), allowed: b.place(allowed) };
     }),
   );

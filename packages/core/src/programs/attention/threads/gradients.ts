@@ -95,7 +95,7 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
         );
         const slopes = g.keep(
           'slopes',
-          found.map((line) => line.map(({ slope }) => slope)),
+          found.map((line) => line.map(({ slope }) => o.scaled(slope))),
         );
         b.barrier();
         g.accumulate(byValues, weights, flows, width);

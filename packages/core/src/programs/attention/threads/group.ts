@@ -4,6 +4,7 @@ import type { ThreadTile } from '../../../codegen/costs/attention.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
+import { acrossRow, fillTile } from './cells.ts';
 import type { Held, Team, Tile } from './team.ts';
 import { breadthOf, heightOf, lanes, lineOf, spread, up } from './tiles.ts';
 
@@ -63,24 +64,7 @@ export class Group implements Team {
   }
 
   fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void {
-    const { b, e, thread, threads } = this.w;
-    const vectors = padded / lanes;
-    const all = rows * vectors;
-    b.loop(Math.ceil(all / threads), (turn) => {
-      const at = e.add(e.mul(turn, threads), thread);
-      b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () => {
-        const [row, start] = [e.idiv(at, vectors), e.mul(e.irem(at, vectors), lanes)];
-        const source = e.add(first, row);
-        const inside = e.lt(source, this.o.now(count));
-        const whole = isDistance(from.column, 1) && width % lanes === 0;
-        const read = (column: KNode, n: number): KNode => {
-          const gate = b.place(e.and(inside, e.lt(column, width)));
-          return this.o.read(from.memory, placeOf(e, from, source, column), n, gate);
-        };
-        const value = whole ? read(start, lanes) : e.vec(this.#each(lanes, (i) => read(e.add(start, i), 1)));
-        b.store(to.cells, e.add(e.mul(row, to.line), start), value);
-      });
-    });
+    fillTile(this.w, this.o, to, from, rows, first, count, width, padded, lanes);
   }
 
   products(name: string, left: Tile, right: Tile, length: number): KNode[][] {
@@ -193,17 +177,8 @@ export class Group implements Team {
   }
 
   acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[] {
-    const { b, e } = this.w;
     const { across } = this.#tile;
-    this.#line ??= b.shared('line', this.o.wide, this.height * across);
-    const cells = this.#line;
-    const start = (i: number): KNode => e.mul(this.rows[i]!, across);
-    values.forEach((value, i) => {
-      b.store(cells, e.add(start(i), this.#tx), value);
-    });
-    b.barrier();
-    return values.map((_, i) =>
-      b.place(this.#each(across, (x) => b.load(cells, e.add(start(i), x))).reduce((x, y) => both(x, y))),
-    );
+    this.#line ??= this.w.b.shared('line', this.o.wide, this.height * across);
+    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, values, both);
   }
 }

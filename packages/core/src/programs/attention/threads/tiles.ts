@@ -1,14 +1,19 @@
-/** Which tile of scores the threads of a group have, each by one number after the other: by the room there is, and how many groups there are. */
+/** Which scores of a block the threads of a group have, one by one or by tiles of matrices: by the room there is, and how many groups there are. */
 import {
   attentionBytes,
   attentionEmulated,
+  attentionMatrixTiles,
+  attentionMatrixWords,
   attentionRows,
   attentionTiles,
   attentionWords,
+  type MatrixTileShape,
   type ThreadTile,
 } from '../../../codegen/costs/attention.ts';
 import { enoughGroups } from '../../../codegen/costs/gpu.ts';
 import type { CodegenCaps } from '../../../codegen/lowering.ts';
+import { type MatrixForm, matrixThreads, stepsOf } from '../../../ir/matrix.ts';
+import { dtypeInfo } from '../../../shape/dtype.ts';
 import { type AttentionSpec, wideBytes } from '../operands.ts';
 
 /** Elements of a vector that is read from a tile. */
@@ -68,13 +73,66 @@ export function tileFor(
       wordsOf(tile, spec, widths) <= attentionWords &&
       elementsOf(tile, spec, room) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
   );
+  return fitting(fits, heightOf, heads, count) ?? attentionTiles.at(-1)!;
+}
+
+/** The first of some tiles, best first, that leaves groups enough; where there are few, as many rows as there are, or so many that there are more groups. */
+function fitting<T>(fits: readonly T[], height: (tile: T) => number, heads: number, count: number): T | undefined {
   const many = fits.find(
-    (tile) => heightOf(tile) < 2 * count && heads * Math.ceil(count / heightOf(tile)) >= enoughGroups,
+    (tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups,
   );
-  // Few groups: as many rows as there are, or so many that there are more groups.
   const few =
     count < attentionRows
-      ? fits.findLast((tile) => heightOf(tile) >= count)
-      : fits.find((tile) => heightOf(tile) <= attentionRows);
-  return many ?? few ?? fits.at(-1) ?? attentionTiles.at(-1)!;
+      ? fits.findLast((tile) => height(tile) >= count)
+      : fits.find((tile) => height(tile) <= attentionRows);
+  return many ?? few ?? fits.at(-1);
+}
+
+// Tiles of matrices.
+
+/** The longest tile of the target for the operands' dtype; null where there is none, or it would be mostly empty. */
+export function matrixFormOf({ q, k, v, depth, width }: AttentionSpec, caps: CodegenCaps): MatrixForm | null {
+  const { dtype } = q.view;
+  if (k.view.dtype !== dtype || v.view.dtype !== dtype || Math.min(depth, width) < 8) return null;
+  const forms = (caps.matrix ?? []).filter((form) => form.dtype === dtype);
+  return forms.sort((x, y) => stepsOf(y.tile) - stepsOf(x.tile))[0] ?? null;
+}
+
+/** Elements of a factor's line that tiles go through. */
+export const paddedFactor = (n: number): number => up(n, 16);
+
+/** Elements of a line of a tile that holds so many: 16 bytes longer. */
+export function lineOfFactor(n: number, dtype: MatrixForm['dtype']): number {
+  return paddedFactor(n) + 16 / dtypeInfo[dtype].bytes;
+}
+
+/** Tiles along a row of results. */
+export const resultTiles = (width: number): number => Math.ceil(width / 8);
+
+export const heightOfSets = ({ sets, down }: MatrixTileShape): number => 16 * sets * down;
+
+/** The sets of threads for `count` rows of each of `heads` heads; null where none fit. */
+export function setsFor(
+  caps: CodegenCaps,
+  { depth, width }: AttentionSpec,
+  { dtype }: MatrixForm,
+  heads: number,
+  count: number,
+  room: Room,
+  widths: readonly number[],
+): MatrixTileShape | null {
+  const line = lineOfFactor(Math.max(depth, width), dtype) * dtypeInfo[dtype].bytes;
+  const fits = attentionMatrixTiles.filter((shape) => {
+    const [height, { sets, down, breadth }] = [heightOfSets(shape), shape];
+    const bytes = (room.rows * height + room.columns * breadth) * line + 16 * height;
+    // What is summed up, and scores of the block with what they become.
+    const results = widths.reduce((sum, n) => sum + resultTiles(n), 0);
+    const words = 4 * down * (results + (room.rows * breadth) / 8);
+    return (
+      sets * matrixThreads <= caps.maxGroup &&
+      bytes <= Math.min(caps.sharedBytes, attentionBytes) &&
+      words <= attentionMatrixWords
+    );
+  });
+  return fitting(fits, heightOfSets, heads, count) ?? null;
 }
