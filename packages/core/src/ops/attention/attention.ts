@@ -58,11 +58,10 @@ export interface AttentionOptions {
 const op = 'scaledDotProductAttention';
 
 /**
- * Scores of which more are not computed whole. Fewer are, so that lengths share plans (planner/families/), which those of a kernel do not: prompts have
- * new lengths all the time. Where gradients follow, lengths repeat; there causal attention, half of whose scores one kernel skips, is worth it
- * sooner. Figures: bench/results/2026-11-28-attention.md.
+ * Scores beyond which there are no whole matrices of them. Causal attention, half of whose scores one kernel skips, is worth it sooner. Figures:
+ * bench/results/2026-11-28-attention.md.
  */
-const mostScores = { all: 1 << 22, learning: 1 << 20 };
+const mostScores = { all: 1 << 22, causal: 1 << 20 };
 /** With fewer queries the scores take less memory than the keys. */
 const fewestRows = 16;
 /** Elements of a head that one kernel has room for in group memory and registers. */
@@ -78,8 +77,7 @@ function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands
   if (form !== 'auto') return form === 'kernel' && !fits ? 'blocks' : form;
   // The gradient of a mask of numbers is made of blocks, where one kernel would need the scores.
   const suits = fits && (mask === null || mask.dtype === 'bool');
-  const isLearning = [q, operands.k, v].some((node) => node.requiresGrad || node.pins !== 0);
-  const most = suits && isLearning && settings.causal !== null ? mostScores.learning : mostScores.all;
+  const most = suits && settings.causal !== null ? mostScores.causal : mostScores.all;
   if (rows < fewestRows || headsOf(operands) * rows * columns <= most) return 'whole';
   return suits ? 'kernel' : 'blocks';
 }
