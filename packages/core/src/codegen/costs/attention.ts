@@ -48,8 +48,11 @@ export const attentionMatrixTiles: readonly MatrixTileShape[] = [
   { sets: 1, down: 1, breadth: 16 },
 ];
 
-/** Registers of four bytes for results and scores of a thread, at most. */
-export const attentionMatrixWords = 160;
+/**
+ * Registers of four bytes for results and scores of a thread: so many leave NVIDIA's assembler room among 128. Results of wide heads are more; then there
+ * are 256, and so many of them for both.
+ */
+export const attentionMatrixWords = { usual: 112, wide: 176 } as const;
 
 /** Rows of a block where there are few groups. */
 export const attentionRows = 32;

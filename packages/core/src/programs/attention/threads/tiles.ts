@@ -128,10 +128,11 @@ export function setsFor(
     // What is summed up, and scores of the block with what they become.
     const results = widths.reduce((sum, n) => sum + resultTiles(n), 0);
     const words = 4 * down * (results + (room.rows * breadth) / 8);
+    const { usual, wide } = attentionMatrixWords;
     return (
       sets * matrixThreads <= caps.maxGroup &&
       bytes <= Math.min(caps.sharedBytes, attentionBytes) &&
-      words <= attentionMatrixWords
+      words <= (4 * down * results < usual ? usual : wide)
     );
   });
   return fitting(fits, heightOfSets, heads, count) ?? null;
