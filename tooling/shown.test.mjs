@@ -71,7 +71,7 @@ const plain = new Set(
     'csvFile jsonLinesFile readCsv readJsonLines parseJsonLines encodePng imageFolder tensorBoard workerPool',
     'getRandomState encodeCheckpoint restoreCheckpoint checkpoints loadModel saveModel csvLog jsonLinesLog writeWhole',
     'earlyStopping evaluate fit loadIdxFolder compareEngines allClose browserStore cpuEngine decompose knownBackends lossAndGrad',
-    'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues extendExpect tensorMatchers',
+    'linearWarmup torchNames subset shuffledIndices evaluateSpecial specialValues edgeFloats extendExpect tensorMatchers',
     'callable noting rightCalls callDifference callTable callText changedCalls hostCall outcomeOf performed refusalComplaint',
     'checkAttached HostileError hostileArguments optionsAt strangeOptions keepRounding blocksOf endsOf withSources',
   ].flatMap((names) => names.split(' ')),
@@ -183,6 +183,10 @@ const makers = {
   linearize: () => program,
   optimize: () => program,
   randomProgram: () => testing.randomProgram(3).program,
+  laneProgram: () => {
+    const make = (b, [x]) => b.e.mul(x, x);
+    return testing.laneProgram({ name: 'squares', inputs: ['float32'], out: 'float32', count: 8, lanes: 4, make });
+  },
   libraryPrograms: () => [program],
   caps: () => core.getEngine().caps,
   kernel: () => core.getEngine().compile([increment()])[0],
