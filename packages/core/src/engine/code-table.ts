@@ -1,6 +1,15 @@
 /** The compiled code that an engine on a processor holds, found again by what programs compute. */
 import { type PackedProgram, sameCode } from '../ir/packed.ts';
 
+/**
+ * Code by the hash of its program; that of equal programs is found whatever they are called.
+ *
+ * @example
+ * const program = packProgram(randomProgram(1).program);
+ * const table = new CodeTable<{ program: PackedProgram }>();
+ * table.add({ program });
+ * table.find(program)?.program === program; // true
+ */
 export class CodeTable<Code extends { readonly program: PackedProgram }> {
   readonly #byHash = new Map<number, Code[]>();
 

@@ -273,7 +273,14 @@ class HeapBuffer implements EngineBuffer {
 
 showAs(HeapBuffer.prototype, ({ bytes }) => ({ bytes }), 'HeapBuffer');
 
-/** The buffers of an engine whose memory is a heap: handed out, counted and checked; and the addresses of bindings to them. */
+/**
+ * The buffers of an engine whose memory is a heap: handed out, counted and checked; and the addresses of bindings to them.
+ *
+ * @example
+ * const buffers = new HeapBuffers('mine', new Heap(new WebAssembly.Memory({ initial: 1 }), 64, 1 << 20));
+ * const buffer = buffers.alloc(12);
+ * buffers.addressOf({ buffer, offset: 4, bytes: 8 }, 8) >= 68; // true
+ */
 export class HeapBuffers {
   readonly heap: Heap;
   readonly #engine: string;
