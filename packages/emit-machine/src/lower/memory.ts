@@ -28,9 +28,13 @@ export interface Scopes {
   readonly group: Block;
   /** Groups along each axis. */
   readonly grid: readonly [number, number, number];
+  /** The loop that runs, or null. */
+  readonly innermost: KNode | null;
 }
 
 export class Accesses {
+  /** True where something is stored past the caches. */
+  streamed = false;
   readonly #ctx: Context;
   readonly #scopes: Scopes;
   readonly #args: Reg;
@@ -269,9 +273,39 @@ export class Accesses {
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      for (const [p, part] of v.parts.entries()) access.storePart(b, used, further(at, p * used), part);
+      const streams = used >= 32 && this.#isStreamed(n, v.parts.length * used) ? access.streams : null;
+      if (streams === null) this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+      else {
+        streams.test(b, at, used);
+        b.openUnless('ne');
+        this.#storeParts(v.parts, used, at, (...to) => streams.store(b, ...to));
+        b.closeIf();
+        streams.test(b, at, used);
+        b.openUnless('e');
+        this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+        b.closeIf();
+        this.streamed = true;
+      }
     }
     if (condition !== null) b.closeIf();
+  }
+
+  #storeParts(parts: readonly Reg[], bytes: number, at: Place, store: (bytes: number, at: Place, part: Reg) => void): void {
+    for (const [p, part] of parts.entries()) store(bytes, further(at, p * bytes), part);
+  }
+
+  /**
+   * True for large outputs that are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
+   * are written in parts far from each other would go to memory in parts.
+   */
+  #isStreamed({ src: [mem, index] }: KNodeOf<'STORE'>, bytes: number): boolean {
+    const { streamBytes } = this.#ctx.target;
+    if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'write') return false;
+    if (mem.arg.length * bytesOf(mem.dtype) < streamBytes) return false;
+    if (bytes >= 64) return true;
+    const { terms, coefs } = linearOf(index);
+    const step = this.#scopes.innermost === null ? -1 : terms.indexOf(this.#scopes.innermost);
+    return step >= 0 && coefs[step]! * bytesOf(mem.dtype) === bytes;
   }
 }
 

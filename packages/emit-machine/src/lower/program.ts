@@ -45,6 +45,7 @@ class Lowering implements Context {
   readonly masks: Masks;
   readonly group: Block;
   readonly grid: Program['grid'];
+  innermost: KNode | null = null;
   readonly #program: Program;
   readonly #uses: Uses;
   readonly #values = new Map<KNode, Lowered>();
@@ -89,6 +90,7 @@ class Lowering implements Context {
     this.machine.basics.count(b, this.#counter, 1);
     b.compare(4, this.#counter, this.#to);
     b.closeLoop('l');
+    if (this.#accesses.streamed) this.machine.access.streams?.fence(b);
   }
 
   uses(node: KNode): number {
@@ -320,7 +322,10 @@ class Lowering implements Context {
     markCounter(counter);
     b.in(block.parent!, () => b.move(counter, start));
     this.#values.set(n, { parts: [counter], width: 4 });
+    const outer = this.innermost;
+    this.innermost = n;
     this.#walk(from, to);
+    this.innermost = outer;
     this.machine.basics.count(b, counter, 1);
     b.compare(4, counter, constant ?? fixed!);
     b.closeLoop('l');
