@@ -5,5 +5,6 @@
 export { vectorShaping } from '../targets/vector-shaping.ts';
 export { type Block, type GrowingMemory, Heap } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
+export { unrollFactor } from '../ir/unroll.ts';
 export { operandsOf } from '../ir/operands.ts';
 export { hostArrays } from '../shape/host.ts';

@@ -22,12 +22,22 @@ function bytesOf(dtype: KNode['dtype']): number {
   return elementBytes[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
 }
 
+/** A sum of nodes with factors and a constant. */
+export interface Linear {
+  readonly terms: readonly KNode[];
+  readonly coefs: readonly number[];
+  readonly offset: number;
+}
+
 /** What the lowering of programs tells of blocks. */
 export interface Scopes {
   /** The block of the running group: what hangs on nothing else of the program is made there. */
   readonly group: Block;
   /** Groups along each axis. */
   readonly grid: readonly [number, number, number];
+  /** A sum with what copies of bodies of loops add to their counters, and the register of a term of it. */
+  unshifted(form: Linear): Linear;
+  term(t: KNode): Reg;
   /** The loop that runs, or null. */
   readonly innermost: KNode | null;
 }
@@ -98,7 +108,7 @@ export class Accesses {
     const { b, target } = this.#ctx;
     const { base, offset, length } = this.#pointer(mem);
     const bytes = bytesOf(mem.dtype);
-    const form = linearOf(index);
+    const form = this.#scopes.unshifted(linearOf(index));
     if (target.checked === true) {
       const full = this.#sum(form.terms, form.coefs, form.offset);
       let at = full;
@@ -132,7 +142,7 @@ export class Accesses {
     }
     const [first] = form.coefs;
     if (form.terms.length === 1 && first! > 0 && [1, 2, 4, 8].includes(first! * bytes))
-      return { base, index: this.#ctx.get(form.terms[0]!).parts[0]!, scale: first! * bytes, offset: further_ };
+      return { base, index: this.#scopes.term(form.terms[0]!), scale: first! * bytes, offset: further_ };
     return { base, index: this.#sum(form.terms, form.coefs, 0), scale: bytes, offset: further_ };
   }
 
@@ -159,7 +169,7 @@ export class Accesses {
   #sum(terms: readonly KNode[], coefs: readonly number[], offset: number): Reg {
     const { b, machine } = this.#ctx;
     const { basics } = machine;
-    const known = terms.map((t, i) => ({ reg: this.#ctx.get(t).parts[0]!, coef: coefs[i]! }));
+    const known = terms.map((t, i) => ({ reg: this.#scopes.term(t), coef: coefs[i]! }));
     known.sort((x, y) => x.reg.block.depth - y.reg.block.depth);
     let sum: Reg | null = null;
     let key = '';
