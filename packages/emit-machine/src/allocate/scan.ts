@@ -61,7 +61,7 @@ export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
       const k = firstFrom(used, start);
       if (k === used.length || used[k]! > end) continue;
       if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
-      else if (i.reg.mutable && (reads[k]! || !certain(blocks[used[k]!]!, block))) {
+      else if (i.reg.mutable && (reads[k]! || !covers(blocks, used, k, end, block))) {
         // What one iteration leaves, the next one may find.
         i.start = Math.min(i.start, 2 * start);
         i.end = Math.max(i.end, 2 * end + 1);
@@ -92,10 +92,24 @@ function loopsAround(block: Block): number {
   return count;
 }
 
+/**
+ * True where the k-th use of a register, which sets it, comes before all others of an iteration of a loop: it runs in every one, or they run only where
+ * it does. Blocks are whole stretches of the list, so the last one tells for all in between.
+ */
+function covers(blocks: readonly Block[], used: readonly number[], k: number, end: number, loop: Block): boolean {
+  const first = blocks[used[k]!]!;
+  return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1) - 1]!]!, first);
+}
+
 /** True where a block runs in every iteration of a loop around it. */
 function certain(inner: Block, loop: Block): boolean {
   for (let b: Block = inner; b !== loop; b = b.parent!) if (!b.certain) return false;
   return true;
+}
+
+function isInside(inner: Block, outer: Block): boolean {
+  for (let b: Block | null = inner; b !== null; b = b.parent) if (b === outer) return true;
+  return false;
 }
 
 /** Gives places to the intervals of one class; returns whether all have one. */
