@@ -59,7 +59,6 @@ export class CommandCells {
     }
   }
 
-
   #three(kind: number, first: number, second: number, third: number): void {
     this.#room(4);
     const [at, cells] = [this.#length, this.#f64];

@@ -86,7 +86,8 @@ describe.skipIf(!there)('the addon', () => {
   it('refuses commands that are cut short or reach outside', () => {
     const engine = addon.create(new Uint8Array(new SharedArrayBuffer(4096)), 1);
     const code = addon.compile(engine, nothing, 1, 1, 1);
-    const run = (...cells: number[]): number | undefined => addon.submit(engine, Float64Array.from(cells), cells.length);
+    const run = (...cells: number[]): number | undefined =>
+      addon.submit(engine, Float64Array.from(cells), cells.length);
     expect(run(0, code, 0, 0, 64, 5)).toBeUndefined();
     expect(() => run(0, code, 0, 0, 64)).toThrow('cut short');
     expect(() => run(0, code, 0, 4000, 97, 5)).toThrow('outside');

@@ -108,7 +108,14 @@ export function setUp(options: NativeEngineOptions): Setup {
     addon,
     threads,
     limit,
-    target: { isa, vectorBytes, sharedBytes, scalarOffset: argSlots * 8, streamBytes, checked: options.checked === true },
+    target: {
+      isa,
+      vectorBytes,
+      sharedBytes,
+      scalarOffset: argSlots * 8,
+      streamBytes,
+      checked: options.checked === true,
+    },
     caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps,

@@ -300,7 +300,12 @@ export class Accesses {
     if (condition !== null) b.closeIf();
   }
 
-  #storeParts(parts: readonly Reg[], bytes: number, at: Place, store: (bytes: number, at: Place, part: Reg) => void): void {
+  #storeParts(
+    parts: readonly Reg[],
+    bytes: number,
+    at: Place,
+    store: (bytes: number, at: Place, part: Reg) => void,
+  ): void {
     for (const [p, part] of parts.entries()) store(bytes, further(at, p * bytes), part);
   }
 

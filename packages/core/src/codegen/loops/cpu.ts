@@ -17,7 +17,16 @@ import {
   sizeOf,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { groupWork, leastVector, reducedSteps, repeatable, shortRow, turnRows, vectorChunk, vectorSteps } from '../costs/cpu.ts';
+import {
+  groupWork,
+  leastVector,
+  reducedSteps,
+  repeatable,
+  shortRow,
+  turnRows,
+  vectorChunk,
+  vectorSteps,
+} from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
@@ -75,7 +84,8 @@ function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorC
   for (let vectorBytes = caps.vectorBytes; ; vectorBytes /= 2) {
     const lanes = vectorLanes(nest.stores, { ...others, vectorBytes });
     if (best === null || lanes < best.lanes) {
-      const steps: Steps = (n, reduced) => (fittingBytes === undefined || reduced ? reducedSteps : vectorSteps)(n, lanes);
+      const steps: Steps = (n, reduced) =>
+        (fittingBytes === undefined || reduced ? reducedSteps : vectorSteps)(n, lanes);
       const next = chooseVectors(work, { lanes, steps });
       if (best === null || next.cost < best.cost) best = { ...next, lanes };
     }
