@@ -1,5 +1,5 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
-import { highOf, type KNode, type KNodeOf, linearOf, lowOf } from '@polygrad/core/kernel';
+import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from '@polygrad/core/kernel';
 import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
@@ -38,8 +38,13 @@ export interface Scopes {
   /** A sum with what copies of bodies of loops add to their counters, and the register of a term of it. */
   unshifted(form: Linear): Linear;
   term(t: KNode): Reg;
-  /** The loop that runs, or null. */
-  readonly innermost: KNode | null;
+  /** The loop that runs, and where in the program its body is; or null. */
+  readonly innermost: {
+    readonly loop: KNode;
+    readonly body: Program['body'];
+    readonly from: number;
+    readonly to: number;
+  } | null;
 }
 
 export class Accesses {
@@ -283,7 +288,7 @@ export class Accesses {
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      const streams = used >= 32 && this.#isStreamed(n, v.parts.length * used) ? access.streams : null;
+      const streams = used >= 16 && this.#isStreamed(n, v.parts.length * used) ? access.streams : null;
       if (streams === null) this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
       else {
         streams.test(b, at, used);
@@ -309,18 +314,35 @@ export class Accesses {
     for (const [p, part] of parts.entries()) store(bytes, further(at, p * bytes), part);
   }
 
+  /** True where the stores of one turn of the innermost loop lie next to each other, and those of the next turn right behind them. */
+  #fillsLines({ src: [mem, index] }: KNodeOf<'STORE'>): boolean {
+    const { innermost } = this.#scopes;
+    if (innermost === null) return false;
+    const { terms, coefs } = linearOf(index);
+    const step = coefs[terms.indexOf(innermost.loop)] ?? 0;
+    let elements = 0;
+    for (let i = innermost.from; i < innermost.to; i++) {
+      const n = innermost.body[i]!;
+      if (n.op !== 'STORE' || n.src[0] !== mem) continue;
+      const other = linearOf(n.src[1]);
+      if (other.terms.length !== terms.length || other.coefs[other.terms.indexOf(innermost.loop)] !== step)
+        return false;
+      if (Math.abs(other.offset - linearOf(index).offset) >= step) return false;
+      elements += n.src[2].lanes;
+    }
+    return elements === step;
+  }
+
   /**
    * True for large outputs that are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
    * are written in parts far from each other would go to memory in parts.
    */
-  #isStreamed({ src: [mem, index] }: KNodeOf<'STORE'>, bytes: number): boolean {
+  #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
+    const [mem] = n.src;
     const { streamBytes } = this.#ctx.target;
     if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'write') return false;
     if (mem.arg.length * bytesOf(mem.dtype) < streamBytes) return false;
-    if (bytes >= 64) return true;
-    const { terms, coefs } = linearOf(index);
-    const step = this.#scopes.innermost === null ? -1 : terms.indexOf(this.#scopes.innermost);
-    return step >= 0 && coefs[step]! * bytesOf(mem.dtype) === bytes;
+    return bytes >= 64 || this.#fillsLines(n);
   }
 }
 

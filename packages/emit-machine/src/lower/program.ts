@@ -24,7 +24,7 @@ import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
 import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
-import { Accesses, type Linear, markCounter } from './memory.ts';
+import { Accesses, type Linear, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
@@ -53,7 +53,7 @@ class Lowering implements Context {
   readonly masks: Masks;
   readonly group: Block;
   readonly grid: Program['grid'];
-  innermost: KNode | null = null;
+  innermost: Scopes['innermost'] = null;
   /** What counters mean in the running copy of a body. */
   readonly #copies = new Map<KNode, Copy>();
   readonly #program: Program;
@@ -370,7 +370,7 @@ class Lowering implements Context {
   /** Lowers the body of a loop once, with this meaning of its counter. */
   #copy(n: KNodeOf<'LOOP'>, from: number, to: number, copy: Copy): void {
     const outer = this.innermost;
-    this.innermost = n;
+    this.innermost = { loop: n, body: this.#program.body, from, to };
     if (copy.base !== null && copy.by === 0) this.#values.set(n, { parts: [copy.base], width: 4 });
     else this.#copies.set(n, copy);
     this.#walk(from, to);

@@ -32,6 +32,22 @@ it('large outputs are, with a fence at the end', () => {
   expect(names).toContain('vmovntps');
   expect(names.indexOf('sfence')).toBeGreaterThan(names.lastIndexOf('vmovntps'));
   expect(copy(v3, 1024, 8)).toContain('vmovntps');
+  expect(copy({ ...v3, vectorBytes: 16 }, 1024, 4)).toContain('vmovntps');
+});
+
+it('lines of several stores are', () => {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const [x, y] = [e.param(0, 'float32', 'read', 1024), e.param(1, 'float32', 'write', 1024)];
+  b.loop(64, (i) => {
+    for (let k = 0; k < 4; k++) {
+      const at = e.add(e.mul(i, 16), 4 * k);
+      b.store(y, at, b.load(x, at, 4));
+    }
+  });
+  const { text } = emitMachineCode(b.build({ name: 'lines', params: [x, y] }), v4, true);
+  // The body is written twice.
+  expect(text.match(/vmovntps XMMWORD/g)).toHaveLength(8);
 });
 
 it.each([
