@@ -22,6 +22,12 @@ function bytesOf(dtype: KNode['dtype']): number {
   return elementBytes[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
 }
 
+/**
+ * Operations for each byte that is moved, from which on stores past the caches bring nothing: others are waited for by nobody while so much is computed.
+ * Softmax has 3 and gains a quarter, gelu has 6 and loses a tenth (bench/results/2026-11-28-native.md).
+ */
+const mostArithmetic = 4;
+
 /** A sum of nodes with factors and a constant. */
 export interface Linear {
   readonly terms: readonly KNode[];
@@ -33,6 +39,7 @@ export interface Linear {
 export interface Scopes {
   /** The block of the running group: what hangs on nothing else of the program is made there. */
   readonly group: Block;
+  readonly cost: Program['cost'];
   /** Groups along each axis. */
   readonly grid: readonly [number, number, number];
   /** A sum with what copies of bodies of loops add to their counters, and the register of a term of it. */
@@ -334,13 +341,15 @@ export class Accesses {
   }
 
   /**
-   * True for large outputs that are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
+   * True for large outputs of kernels that wait for memory, which are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
    * are written in parts far from each other would go to memory in parts.
    */
   #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
     const [mem] = n.src;
     const { streamBytes } = this.#ctx.target;
     if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'write') return false;
+    const { flops, bytes: moved } = this.#scopes.cost;
+    if (flops > mostArithmetic * moved) return false;
     if (mem.arg.length * bytesOf(mem.dtype) < streamBytes) return false;
     return bytes >= 64 || this.#fillsLines(n);
   }

@@ -53,6 +53,7 @@ class Lowering implements Context {
   readonly masks: Masks;
   readonly group: Block;
   readonly grid: Program['grid'];
+  readonly cost: Program['cost'];
   innermost: Scopes['innermost'] = null;
   /** What counters mean in the running copy of a body. */
   readonly #copies = new Map<KNode, Copy>();
@@ -77,6 +78,7 @@ class Lowering implements Context {
     this.target = target;
     this.#program = program;
     this.grid = program.grid;
+    this.cost = program.cost;
     this.masks = b.machine.masks(this);
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);

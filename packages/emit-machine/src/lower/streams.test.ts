@@ -14,6 +14,7 @@ function copy(
   step: number,
   access: 'write' | 'readwrite' = 'write',
   lanes = target.vectorBytes / 4,
+  flopsPerByte = 0,
 ): string[] {
   const b = new ProgramBuilder();
   const { e } = b;
@@ -23,7 +24,9 @@ function copy(
     const value = b.load(x, at, lanes);
     b.store(y, at, access === 'write' ? value : e.add(value, b.load(y, at, lanes)));
   });
-  const { text } = emitMachineCode(b.build({ name: 'copy', params: [x, y] }), target, true);
+  const program = b.build({ name: 'copy', params: [x, y] });
+  const cost = { flops: flopsPerByte * 8 * elements, bytes: 8 * elements };
+  const { text } = emitMachineCode({ ...program, cost }, target, true);
   return text.split('\n').map((line) => line.trim().split(' ')[0]!);
 }
 
@@ -53,6 +56,7 @@ it('lines of several stores are', () => {
 it.each([
   ['small outputs', () => copy(v4, 1008, 16)],
   ['outputs that are read as well', () => copy(v4, 1024, 16, 'readwrite')],
+  ['outputs of much arithmetic', () => copy(v4, 1024, 16, 'write', 16, 5)],
   ['parts of lines', () => copy(v4, 1024, 16, 'write', 4)],
   ['halves of lines far from each other', () => copy(v3, 1024, 64)],
   ['outputs where nobody says from which size on', () => copy({ ...v4, streamBytes: undefined }, 1024, 16)],
