@@ -34,6 +34,10 @@ struct engine {
   /* The running batch: a copy, which nobody changes while it is checked. */
   double *cells;
   size_t cell_room;
+  /* Where JavaScript writes batches: memory that stays. */
+  const double *given;
+  size_t given_room;
+  napi_ref given_buffer;
 };
 
 struct instance {
@@ -84,6 +88,7 @@ static void free_engine(napi_env env, struct engine *e) {
   free(e->cells);
   unmap_scratch(e->scratch);
   if (env != NULL && e->buffer != NULL) napi_delete_reference(env, e->buffer);
+  if (env != NULL && e->given_buffer != NULL) napi_delete_reference(env, e->given_buffer);
   free(e);
 }
 
@@ -250,7 +255,29 @@ static int run_commands(struct engine *e, const double *cells, size_t length, in
   return fine;
 }
 
-/* submit(engine, cells: Float64Array, length): 0, or the number of the check that failed */
+/* Runs a batch: undefined, or the number of the check that failed. */
+static napi_value run_batch(napi_env env, struct engine *e, const double *cells, size_t length) {
+  if (length > e->cell_room) {
+    double *more = realloc(e->cells, length * sizeof *more);
+    if (more == NULL) return fail(env, "[native] no memory for commands");
+    e->cells = more;
+    e->cell_room = length;
+  }
+  if (length > 0) memcpy(e->cells, cells, length * sizeof(double));
+  int32_t fault = 0;
+  uint32_t before = plain_arithmetic();
+  int problem = run_commands(e, e->cells, length, &fault);
+  restore_arithmetic(before);
+  if (problem == fine) return NULL;
+  if (problem == bad_command) return fail(env, "[native] a command is cut short or unknown");
+  if (problem == bad_code) return fail(env, "[native] no such code");
+  if (problem == bad_place) return fail(env, "[native] a command reaches outside of the memory");
+  napi_value out;
+  napi_create_int32(env, fault, &out);
+  return out;
+}
+
+/* submit(engine, cells: Float64Array, length) */
 static napi_value submit(napi_env env, napi_callback_info info) {
   ARGUMENTS(3);
   struct engine *e = engine_of(env, given[0]);
@@ -259,22 +286,42 @@ static napi_value submit(napi_env env, napi_callback_info info) {
   if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, NULL)) return fail(env, "[native] bad engine or commands");
   double length = whole(env, given[2], (double)room);
   if (length < 0) return fail(env, "[native] bad number of cells");
-  if ((size_t)length > e->cell_room) {
-    double *more = realloc(e->cells, (size_t)length * sizeof *more);
-    if (more == NULL) return fail(env, "[native] no memory for commands");
-    e->cells = more;
-    e->cell_room = (size_t)length;
-  }
-  if (length > 0) memcpy(e->cells, cells, (size_t)length * sizeof(double));
-  int32_t fault = 0;
-  uint32_t before = plain_arithmetic();
-  int problem = run_commands(e, e->cells, (size_t)length, &fault);
-  restore_arithmetic(before);
-  if (problem == bad_command) return fail(env, "[native] a command is cut short or unknown");
-  if (problem == bad_code) return fail(env, "[native] no such code");
-  if (problem == bad_place) return fail(env, "[native] a command reaches outside of the memory");
-  napi_value out;
-  napi_create_int32(env, fault, &out);
+  return run_batch(env, e, cells, (size_t)length);
+}
+
+/* (length): runs what was written to the cells of an engine. Its data is where the engine stands, which lasts as long as the functions of the addon. */
+static napi_value submit_given(napi_env env, napi_callback_info info) {
+  size_t count = 1;
+  napi_value length;
+  void *place;
+  double cells;
+  if (napi_get_cb_info(env, info, &count, &length, NULL, &place) != napi_ok || count < 1) return fail(env, "[native] arguments are missing");
+  struct engine *e = *(struct engine **)place;
+  if (e == NULL || e->given == NULL) return fail(env, "[native] bad engine or commands");
+  if ((cells = whole(env, length, (double)e->given_room)) < 0) return fail(env, "[native] bad number of cells");
+  return run_batch(env, e, e->given, (size_t)cells);
+}
+
+/* submitter(engine, cells: Float64Array): the function that runs batches written there */
+static napi_value submitter(napi_env env, napi_callback_info info) {
+  ARGUMENTS(2);
+  struct engine *e = engine_of(env, given[0]);
+  void *cells;
+  size_t room;
+  napi_value buffer, out;
+  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &buffer) || !stays(env, buffer))
+    return fail(env, "[native] bad engine, or cells that are no Float64Array on a SharedArrayBuffer");
+  struct instance *all = instance_of(env);
+  int id = 0;
+  while (all->engines[id] != e) id++;
+  napi_ref held;
+  if (napi_create_reference(env, buffer, 1, &held) != napi_ok) return fail(env, "[native] no memory for commands");
+  if (e->given_buffer != NULL) napi_delete_reference(env, e->given_buffer);
+  e->given_buffer = held;
+  e->given = cells;
+  e->given_room = room;
+  if (napi_create_function(env, "submit", NAPI_AUTO_LENGTH, submit_given, &all->engines[id], &out) != napi_ok)
+    return fail(env, "[native] no memory for commands");
   return out;
 }
 
@@ -313,7 +360,7 @@ static napi_value start(napi_env env, napi_value exports) {
 #ifdef POLYGRAD_FAULTS
                    {"closePages", close_some},
 #endif
-                   {"release", release},   {"submit", submit}, {"dispose", dispose}};
+                   {"release", release},   {"submit", submit}, {"submitter", submitter}, {"dispose", dispose}};
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
     napi_value f;
     napi_create_function(env, functions[i].name, NAPI_AUTO_LENGTH, functions[i].function, NULL, &f);

@@ -66,13 +66,18 @@ int32_t find_features(void) {
   return (b & third) == third && (states & 0xe0) == 0xe0 ? 3 : 1;
 }
 
+/* Exceptions masked, rounding to nearest; the lowest bits only tell what has happened. Writing the register takes longer than looking. */
+enum { plain_control = 0x1f80, happened = 0x3f };
+
 uint32_t plain_arithmetic(void) {
   uint32_t before = _mm_getcsr();
-  _mm_setcsr(0x1f80);
+  if ((before & ~(uint32_t)happened) != plain_control) _mm_setcsr(plain_control);
   return before;
 }
 
-void restore_arithmetic(uint32_t before) { _mm_setcsr(before); }
+void restore_arithmetic(uint32_t before) {
+  if ((before & ~(uint32_t)happened) != plain_control) _mm_setcsr(before);
+}
 
 #elif defined(__aarch64__)
 

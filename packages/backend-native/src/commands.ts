@@ -5,10 +5,15 @@ import type { Code, NativeKernel } from './kernel.ts';
 
 const kinds = { dispatch: 0, copy: 1, fill: 2 } as const;
 
+/** Cells that stay where they are. */
+function cellsOf(count: number): Float64Array<SharedArrayBuffer> {
+  return new Float64Array(new SharedArrayBuffer(8 * count));
+}
+
 export class CommandCells {
   readonly #buffers: HeapBuffers;
   readonly #codes: CodeTable<Code>;
-  #f64 = new Float64Array(256);
+  #f64 = cellsOf(256);
   #f32 = new Float32Array(this.#f64.buffer);
   #i32 = new Int32Array(this.#f64.buffer);
   #i64 = new BigInt64Array(this.#f64.buffer);
@@ -37,7 +42,7 @@ export class CommandCells {
         this.#dispatch(c.kernel as NativeKernel, c.bindings, c.scalars);
         break;
       case 'copy':
-        this.#push(
+        this.#three(
           kinds.copy,
           this.#buffers.addressOf(c.from, c.from.bytes),
           this.#buffers.addressOf(c.to, c.from.bytes),
@@ -45,7 +50,7 @@ export class CommandCells {
         );
         break;
       case 'fill':
-        this.#push(kinds.fill, this.#buffers.addressOf(c.to, c.to.bytes), c.to.bytes, 0);
+        this.#three(kinds.fill, this.#buffers.addressOf(c.to, c.to.bytes), c.to.bytes, 0);
         this.#i32[2 * (this.#length - 1)] = c.pattern;
         break;
       default:
@@ -53,15 +58,20 @@ export class CommandCells {
     }
   }
 
-  #push(...values: readonly number[]): void {
-    this.#room(values.length);
-    for (const v of values) this.#f64[this.#length++] = v;
+  #three(kind: number, first: number, second: number, third: number): void {
+    this.#room(4);
+    const [at, cells] = [this.#length, this.#f64];
+    cells[at] = kind;
+    cells[at + 1] = first;
+    cells[at + 2] = second;
+    cells[at + 3] = third;
+    this.#length = at + 4;
   }
 
   #room(more: number): void {
     if (this.#length + more <= this.#f64.length) return;
     const old = this.#f64;
-    this.#f64 = new Float64Array(Math.max(old.length * 2, this.#length + more));
+    this.#f64 = cellsOf(Math.max(old.length * 2, this.#length + more));
     this.#f64.set(old);
     this.#f32 = new Float32Array(this.#f64.buffer);
     this.#i32 = new Int32Array(this.#f64.buffer);
@@ -79,14 +89,19 @@ export class CommandCells {
         `[native.submit] kernel '${kernel.name}' takes ${paramCount} tensors and ${head.scalars.length} scalars: got ${bindings.length} and ${scalars.length}`,
       );
     this.#room(3 + 2 * bindings.length + scalars.length);
-    this.#push(kinds.dispatch, kernel.code.number, kernel.chunk);
+    const cells = this.#f64;
+    let at = this.#length;
+    cells[at++] = kinds.dispatch;
+    cells[at++] = kernel.code.number;
+    cells[at++] = kernel.chunk;
     for (let i = 0; i < bindings.length; i++) {
       const b = bindings[i]!;
       if (!(b.bytes >= least[i]!))
         throw new Error(`[native.submit] kernel '${kernel.name}' needs ${least[i]} bytes at ${i}: got ${b.bytes}`);
-      this.#f64[this.#length++] = this.#buffers.addressOf(b, b.bytes);
-      this.#f64[this.#length++] = b.bytes;
+      cells[at++] = this.#buffers.addressOf(b, b.bytes);
+      cells[at++] = b.bytes;
     }
+    this.#length = at;
     for (let i = 0; i < scalars.length; i++) this.#scalar(head.scalars[i]!, scalars[i]!);
   }
 

@@ -18,6 +18,7 @@ import {
 import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/shaping';
 import { type PackedProgram, packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
 import { emitMachineCode, MachineCodeError } from '@polygrad/emit-machine';
+import type { Addon } from './addon.ts';
 import { CommandCells } from './commands.ts';
 import { Code, NativeKernel } from './kernel.ts';
 import { SharedMemory } from './memory.ts';
@@ -47,6 +48,9 @@ export class NativeEngine implements IEngine {
   readonly #cells: CommandCells;
   readonly #codes = new CodeTable<Code>();
   readonly #number: number;
+  /** The cells that the addon knows, and what runs them. */
+  #submitted: Float64Array | null = null;
+  #submitCells: ReturnType<Addon['submitter']> | null = null;
   #live = true;
   #tellLost!: (info: EngineLostInfo) => void;
 
@@ -158,8 +162,13 @@ export class NativeEngine implements IEngine {
     this.#check('submit');
     this.#cells.clear();
     for (const c of commands) this.#cells.add(c);
-    const fault = this.#setup.addon.submit(this.#number, this.#cells.cells, this.#cells.length);
-    if (fault !== 0) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
+    const { cells, length } = this.#cells;
+    if (cells !== this.#submitted) {
+      this.#submitted = cells;
+      this.#submitCells = this.#setup.addon.submitter(this.#number, cells);
+    }
+    const fault = this.#submitCells!(length);
+    if (fault !== undefined) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
   }
 
   async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {

@@ -31,6 +31,8 @@ const nativeOps: ReadonlySet<KOp> = new Set<KOp>(['ABS', 'CEIL', 'TRUNC', 'ROUND
 const sharedBytes = 1 << 20;
 /** Most tensors and most scalars of a kernel. */
 export const argSlots = 1024;
+/** Outputs that no cache holds together with what they are made of: most have 32 MiB or less for all cores. */
+const streamBytes = 2 ** 25;
 const pageBytes = 65536;
 /** As far as JavaScript lets one buffer grow everywhere. */
 const defaultLimit = 2 ** 32 - pageBytes;
@@ -106,7 +108,14 @@ export function setUp(options: NativeEngineOptions): Setup {
     addon,
     threads,
     limit,
-    target: { isa, vectorBytes, sharedBytes, scalarOffset: argSlots * 8, checked: options.checked === true },
+    target: {
+      isa,
+      vectorBytes,
+      sharedBytes,
+      scalarOffset: argSlots * 8,
+      streamBytes,
+      checked: options.checked === true,
+    },
     caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps,

@@ -15,6 +15,8 @@ export interface MachineTarget {
   readonly scalarOffset: number;
   /** Code that compares every index with the length of its memory and gives up where it lies outside. */
   readonly checked?: boolean;
+  /** Outputs of so many bytes and more are stored past the caches, which would not hold them until somebody reads them. Left out: none. */
+  readonly streamBytes?: number | undefined;
   /** Fewer registers than the machine has, to test what happens then; at least 5 general, 4 vector and 4 mask registers. */
   readonly registers?: { readonly general?: number; readonly vector?: number; readonly mask?: number };
 }

@@ -5,7 +5,7 @@
  * groupStart, groupEnd: groups to run, counted through the grid with axis 0 fastest; at least one.
  * scratch: address of the running thread's memory for SHARED.
  */
-import { findRareSides, operandsOf, type RareSide } from '@polygrad/core/engine/shaping';
+import { findRareSides, operandsOf, type RareSide, unrollFactor } from '@polygrad/core/engine/shaping';
 import { endsOf, type KNode, type KNodeOf, type Program, type Uses, usesOf } from '@polygrad/core/kernel/ir';
 import { findRuns, isGather, lanesOfPart, pickColumn, pickWindows, type RunPlace } from '@polygrad/core/kernel/windows';
 import * as W from '../asm/plain.ts';
@@ -16,7 +16,6 @@ import { Fn } from './fn.ts';
 import type { Val } from './lir.ts';
 import { Memory } from './memory.ts';
 import { type EmitTarget, refuse } from './target.ts';
-import { unrollFactor } from './unroll.ts';
 import { lowerValue } from './values.ts';
 
 /** Lowers one program; throws Refusal for what this engine does not execute. */

@@ -163,7 +163,7 @@ export function emulatedAddon(): Addon {
     return Number(result[0]);
   };
 
-  return {
+  const addon: Addon = {
     features: () => 4,
     create: (memory) => memories.push(memory) - 1,
     resize(engine, memory) {
@@ -192,11 +192,13 @@ export function emulatedAddon(): Addon {
           at += 3;
         }
       }
-      return 0;
+      return undefined;
     },
+    submitter: (engine, cells) => (length) => addon.submit(engine, cells, length),
     dispose(engine) {
       processes.get(engine)?.end();
       processes.delete(engine);
     },
   };
+  return addon;
 }

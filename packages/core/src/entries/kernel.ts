@@ -9,6 +9,7 @@ import { definitions } from '../primitives/all.ts';
 
 export * from './ir.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
+export { unrollFactor } from '../ir/unroll.ts';
 export { operandsOf } from '../ir/operands.ts';
 export {
   type SquareColumn,

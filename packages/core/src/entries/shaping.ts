@@ -6,5 +6,6 @@ export { vectorShaping } from '../targets/vector-shaping.ts';
 export { CodeTable } from '../engine/code-table.ts';
 export { type GrowingMemory, Heap, HeapBuffers } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
+export { unrollFactor } from '../ir/unroll.ts';
 export { operandsOf } from '../ir/operands.ts';
 export { hostArrays } from '../shape/host.ts';

@@ -36,9 +36,9 @@ export interface TargetCaps {
   readonly vectorBytes: number;
   /**
    * The bytes of vectors that suit loops along which so many elements of so many bytes lie in a row, where narrower vectors than
-   * `vectorBytes` are as good but for their lanes.
+   * `vectorBytes` are as good but for their lanes. `reduced`: they are reduced, so that the end of a last vector cannot be moved back.
    */
-  readonly fittingBytes?: (run: number, bytes: number) => number;
+  readonly fittingBytes?: (run: number, bytes: number, reduced?: boolean) => number;
   /** Bytes of group-private memory a kernel may declare (SHARED). */
   readonly sharedBytes: number;
   /**

@@ -57,15 +57,17 @@ export function intervalsOf(flat: Flat): readonly (Interval | undefined)[] {
   }
   for (const i of order) {
     const { at: used, reads } = places[i.reg.id]!;
+    const [first, last] = [used[0]!, used[used.length - 1]!];
     for (const { start, end, block } of loops) {
+      if (last < start || first > end) continue;
       const k = firstFrom(used, start);
-      if (k === used.length || used[k]! > end) continue;
+      if (used[k]! > end) continue;
       if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
-      else if (i.reg.mutable && (reads[k]! || !certain(blocks[used[k]!]!, block))) {
+      else if (i.reg.mutable && (reads[k]! || !covers(blocks, used, k, end, block))) {
         // What one iteration leaves, the next one may find.
         i.start = Math.min(i.start, 2 * start);
         i.end = Math.max(i.end, 2 * end + 1);
-      } else if (used.at(-1)! <= end) {
+      } else if (last <= end) {
         // Every iteration sets it before it is read, and nothing outside reads it: nor do loops around.
         break;
       }
@@ -92,10 +94,24 @@ function loopsAround(block: Block): number {
   return count;
 }
 
+/**
+ * True where the k-th use of a register, which sets it, comes before all others of an iteration of a loop: it runs in every one, or they run only where
+ * it does. Blocks are whole stretches of the list, so the last one tells for all in between.
+ */
+function covers(blocks: readonly Block[], used: readonly number[], k: number, end: number, loop: Block): boolean {
+  const first = blocks[used[k]!]!;
+  return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1) - 1]!]!, first);
+}
+
 /** True where a block runs in every iteration of a loop around it. */
 function certain(inner: Block, loop: Block): boolean {
   for (let b: Block = inner; b !== loop; b = b.parent!) if (!b.certain) return false;
   return true;
+}
+
+function isInside(inner: Block, outer: Block): boolean {
+  for (let b: Block | null = inner; b !== null; b = b.parent) if (b === outer) return true;
+  return false;
 }
 
 /** Gives places to the intervals of one class; returns whether all have one. */
@@ -106,19 +122,28 @@ export function scan(intervals: readonly (Interval | undefined)[], cls: RegClass
   const available = [...free].reverse();
   const active: Interval[] = [];
   let whole = true;
+  /** No active one ends before. */
+  let ends = Number.POSITIVE_INFINITY;
   for (const i of order) {
     i.place = -1;
-    for (let k = active.length - 1; k >= 0; k--) {
-      const old = active[k]!;
-      if (old.end >= i.start) continue;
-      available.push(old.place);
-      active.splice(k, 1);
+    if (ends < i.start) {
+      ends = Number.POSITIVE_INFINITY;
+      for (let k = active.length - 1; k >= 0; k--) {
+        const old = active[k]!;
+        if (old.end >= i.start) {
+          if (old.end < ends) ends = old.end;
+          continue;
+        }
+        available.push(old.place);
+        active.splice(k, 1);
+      }
     }
     if (available.length > 0) {
       const hint = i.reg.hint?.cls === cls ? intervals[i.reg.hint.id] : undefined;
       const at = hint === undefined ? -1 : available.indexOf(hint.place);
       i.place = at < 0 ? available.pop()! : available.splice(at, 1)[0]!;
       active.push(i);
+      if (i.end < ends) ends = i.end;
       continue;
     }
     whole = false;
@@ -129,6 +154,7 @@ export function scan(intervals: readonly (Interval | undefined)[], cls: RegClass
     victim.place = -1;
     active.splice(active.indexOf(victim), 1);
     active.push(i);
+    if (i.end < ends) ends = i.end;
   }
   return whole;
 }

@@ -64,6 +64,7 @@ export const access: Access = {
   spread,
   part: (b, bytes, at) => b.op(`ldr:${parts[bytes]}`, 16, at),
   storePart: (b, bytes, at, part) => b.ins(`str:${parts[bytes]}`, 16, at, part),
+  streams: null,
   small,
   storeSmall,
   choose({ b }, condition, yes, no) {

@@ -93,11 +93,22 @@ export interface Access {
   /** 4 bytes or more of a vector. */
   part(b: Builder, bytes: number, at: Memory): Reg;
   storePart(b: Builder, bytes: number, at: Memory, part: Reg): void;
+  /** Stores past the caches, or null where they bring nothing. */
+  readonly streams: Streams | null;
   /** Bytes or words as lanes of four bytes, part by part. */
   small(ctx: Context, from: Memory, lanes: number, bytes: 1 | 2, signed: boolean): readonly Reg[];
   storeSmall(ctx: Context, to: Memory, parts: readonly Reg[], lanes: number, bytes: 1 | 2): void;
   /** One of two scalars. */
   choose(ctx: Context, condition: Reg, yes: Reg, no: Reg): Reg;
+}
+
+/** Stores of whole vectors that leave nothing in the caches. */
+export interface Streams {
+  /** Compares: `e` where vectors of so many bytes may be stored at a place this way. */
+  test(b: Builder, at: Memory, bytes: number): void;
+  store(b: Builder, bytes: number, at: Memory, part: Reg): void;
+  /** What has been stored is seen by other threads before what is written from here on. */
+  fence(b: Builder): void;
 }
 
 /** Lanes, moved. */

@@ -1,5 +1,5 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
-import { highOf, type KNode, type KNodeOf, linearOf, lowOf } from '@polygrad/core/kernel';
+import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from '@polygrad/core/kernel';
 import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
@@ -22,15 +22,41 @@ function bytesOf(dtype: KNode['dtype']): number {
   return elementBytes[dtype as DType] ?? refuse(`${dtype} has no place in memory here`);
 }
 
+/**
+ * Operations for each byte that is moved, from which on stores past the caches bring nothing: others are waited for by nobody while so much is computed.
+ * Softmax has 3 and gains a quarter, gelu has 6 and loses a tenth (bench/results/2026-11-28-native.md).
+ */
+const mostArithmetic = 4;
+
+/** A sum of nodes with factors and a constant. */
+export interface Linear {
+  readonly terms: readonly KNode[];
+  readonly coefs: readonly number[];
+  readonly offset: number;
+}
+
 /** What the lowering of programs tells of blocks. */
 export interface Scopes {
   /** The block of the running group: what hangs on nothing else of the program is made there. */
   readonly group: Block;
+  readonly cost: Program['cost'];
   /** Groups along each axis. */
   readonly grid: readonly [number, number, number];
+  /** A sum with what copies of bodies of loops add to their counters, and the register of a term of it. */
+  unshifted(form: Linear): Linear;
+  term(t: KNode): Reg;
+  /** The loop that runs, and where in the program its body is; or null. */
+  readonly innermost: {
+    readonly loop: KNode;
+    readonly body: Program['body'];
+    readonly from: number;
+    readonly to: number;
+  } | null;
 }
 
 export class Accesses {
+  /** True where something is stored past the caches. */
+  streamed = false;
   readonly #ctx: Context;
   readonly #scopes: Scopes;
   readonly #args: Reg;
@@ -94,7 +120,7 @@ export class Accesses {
     const { b, target } = this.#ctx;
     const { base, offset, length } = this.#pointer(mem);
     const bytes = bytesOf(mem.dtype);
-    const form = linearOf(index);
+    const form = this.#scopes.unshifted(linearOf(index));
     if (target.checked === true) {
       const full = this.#sum(form.terms, form.coefs, form.offset);
       let at = full;
@@ -128,7 +154,7 @@ export class Accesses {
     }
     const [first] = form.coefs;
     if (form.terms.length === 1 && first! > 0 && [1, 2, 4, 8].includes(first! * bytes))
-      return { base, index: this.#ctx.get(form.terms[0]!).parts[0]!, scale: first! * bytes, offset: further_ };
+      return { base, index: this.#scopes.term(form.terms[0]!), scale: first! * bytes, offset: further_ };
     return { base, index: this.#sum(form.terms, form.coefs, 0), scale: bytes, offset: further_ };
   }
 
@@ -155,7 +181,7 @@ export class Accesses {
   #sum(terms: readonly KNode[], coefs: readonly number[], offset: number): Reg {
     const { b, machine } = this.#ctx;
     const { basics } = machine;
-    const known = terms.map((t, i) => ({ reg: this.#ctx.get(t).parts[0]!, coef: coefs[i]! }));
+    const known = terms.map((t, i) => ({ reg: this.#scopes.term(t), coef: coefs[i]! }));
     known.sort((x, y) => x.reg.block.depth - y.reg.block.depth);
     let sum: Reg | null = null;
     let key = '';
@@ -269,9 +295,63 @@ export class Accesses {
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
-      for (const [p, part] of v.parts.entries()) access.storePart(b, used, further(at, p * used), part);
+      const streams = used >= 16 && this.#isStreamed(n, v.parts.length * used) ? access.streams : null;
+      if (streams === null) this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+      else {
+        streams.test(b, at, used);
+        b.openUnless('ne');
+        this.#storeParts(v.parts, used, at, (...to) => streams.store(b, ...to));
+        b.closeIf();
+        streams.test(b, at, used);
+        b.openUnless('e');
+        this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+        b.closeIf();
+        this.streamed = true;
+      }
     }
     if (condition !== null) b.closeIf();
+  }
+
+  #storeParts(
+    parts: readonly Reg[],
+    bytes: number,
+    at: Place,
+    store: (bytes: number, at: Place, part: Reg) => void,
+  ): void {
+    for (const [p, part] of parts.entries()) store(bytes, further(at, p * bytes), part);
+  }
+
+  /** True where the stores of one turn of the innermost loop lie next to each other, and those of the next turn right behind them. */
+  #fillsLines({ src: [mem, index] }: KNodeOf<'STORE'>): boolean {
+    const { innermost } = this.#scopes;
+    if (innermost === null) return false;
+    const { terms, coefs } = linearOf(index);
+    const step = coefs[terms.indexOf(innermost.loop)] ?? 0;
+    let elements = 0;
+    for (let i = innermost.from; i < innermost.to; i++) {
+      const n = innermost.body[i]!;
+      if (n.op !== 'STORE' || n.src[0] !== mem) continue;
+      const other = linearOf(n.src[1]);
+      if (other.terms.length !== terms.length || other.coefs[other.terms.indexOf(innermost.loop)] !== step)
+        return false;
+      if (Math.abs(other.offset - linearOf(index).offset) >= step) return false;
+      elements += n.src[2].lanes;
+    }
+    return elements === step;
+  }
+
+  /**
+   * True for large outputs of kernels that wait for memory, which are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
+   * are written in parts far from each other would go to memory in parts.
+   */
+  #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
+    const [mem] = n.src;
+    const { streamBytes } = this.#ctx.target;
+    if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'write') return false;
+    const { flops, bytes: moved } = this.#scopes.cost;
+    if (flops > mostArithmetic * moved) return false;
+    if (mem.arg.length * bytesOf(mem.dtype) < streamBytes) return false;
+    return bytes >= 64 || this.#fillsLines(n);
   }
 }
 

@@ -15,6 +15,7 @@ import {
   type Program,
   type RareSide,
   type Uses,
+  unrollFactor,
   usesOf,
 } from '@polygrad/core/kernel';
 import { Builder } from '../form/builder.ts';
@@ -23,7 +24,7 @@ import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
 import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
-import { Accesses, markCounter } from './memory.ts';
+import { Accesses, type Linear, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
@@ -38,6 +39,13 @@ export function lowerProgram(program: Program, target: MachineTarget, machine: M
   return lowering.b;
 }
 
+/** One copy of the body of a loop: its counter is `base + by`, made in a block; no base where no loop remains. */
+interface Copy {
+  readonly block: Block;
+  readonly base: Reg | null;
+  readonly by: number;
+}
+
 class Lowering implements Context {
   readonly b: Builder;
   readonly machine: Machine;
@@ -45,6 +53,10 @@ class Lowering implements Context {
   readonly masks: Masks;
   readonly group: Block;
   readonly grid: Program['grid'];
+  readonly cost: Program['cost'];
+  innermost: Scopes['innermost'] = null;
+  /** What counters mean in the running copy of a body. */
+  readonly #copies = new Map<KNode, Copy>();
   readonly #program: Program;
   readonly #uses: Uses;
   readonly #values = new Map<KNode, Lowered>();
@@ -66,6 +78,7 @@ class Lowering implements Context {
     this.target = target;
     this.#program = program;
     this.grid = program.grid;
+    this.cost = program.cost;
     this.masks = b.machine.masks(this);
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
@@ -89,6 +102,7 @@ class Lowering implements Context {
     this.machine.basics.count(b, this.#counter, 1);
     b.compare(4, this.#counter, this.#to);
     b.closeLoop('l');
+    if (this.#accesses.streamed) this.machine.access.streams?.fence(b);
   }
 
   uses(node: KNode): number {
@@ -117,6 +131,14 @@ class Lowering implements Context {
       case 'CONST':
       case 'IOTA':
         return lowerValue(this, n);
+      case 'LOOP': {
+        const { block, base, by } = this.#copies.get(n) ?? refuse('a counter is used outside of its loop');
+        const { b, machine } = this;
+        return {
+          parts: [b.in(block, () => (base === null ? b.integer(by) : machine.basics.add(b, base, by)))],
+          width: 4,
+        };
+      }
       default:
         return refuse(`${n.op} is used before it stands in the body`);
     }
@@ -306,26 +328,79 @@ class Lowering implements Context {
   #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
     const { b } = this;
     const extent = n.src[0];
-    const constant = extent.op === 'CONST' ? Number(extent.arg.value) : null;
-    if (constant !== null && constant <= 0) return;
-    const limit = constant === null ? this.get(extent).parts[0]! : null;
-    const fixed = limit?.mutable ? b.copy(limit) : limit;
-    if (fixed !== null) {
+    if (extent.op !== 'CONST') {
+      const limit = this.get(extent).parts[0]!;
+      const fixed = limit.mutable ? b.copy(limit) : limit;
       this.machine.basics.sign(b, fixed);
       b.openUnless('le');
+      this.#oneLoop(n, from, to, 0, fixed, 1);
+      b.closeIf();
+      return;
     }
-    const start = b.integer(0);
-    const block = b.openLoop(constant !== null);
+    const count = Number(extent.arg.value);
+    if (count <= 0) return;
+    const factor = this.#factor(n, from, to, count);
+    if (factor >= count) {
+      for (let by = 0; by < count; by++) this.#copy(n, from, to, { block: b.current, base: null, by });
+      return;
+    }
+    const whole = count - (count % factor);
+    this.#oneLoop(n, from, to, 0, whole, factor);
+    if (whole < count) this.#oneLoop(n, from, to, whole, count, 1);
+  }
+
+  /** How often a body is written. Vectors of neighbours are found again by their nodes, which copies would share. */
+  #factor(n: KNodeOf<'LOOP'>, from: number, to: number, count: number): number {
+    const { body } = this.#program;
+    for (let i = from; i < to; i++) if (body[i]!.op === 'VEC' && body[i]!.src.length > 1) return 1;
+    return unrollFactor(n, body, from, to, count);
+  }
+
+  #oneLoop(n: KNodeOf<'LOOP'>, from: number, to: number, first: number, limit: number | Reg, step: number): void {
+    const { b } = this;
+    const start = b.integer(first);
+    const block = b.openLoop(typeof limit === 'number');
     const counter = b.reg('g', true);
     markCounter(counter);
     b.in(block.parent!, () => b.move(counter, start));
-    this.#values.set(n, { parts: [counter], width: 4 });
-    this.#walk(from, to);
-    this.machine.basics.count(b, counter, 1);
-    b.compare(4, counter, constant ?? fixed!);
+    for (let by = 0; by < step; by++) this.#copy(n, from, to, { block, base: counter, by });
+    this.machine.basics.count(b, counter, step);
+    b.compare(4, counter, limit);
     b.closeLoop('l');
-    if (fixed !== null) b.closeIf();
+  }
+
+  /** Lowers the body of a loop once, with this meaning of its counter. */
+  #copy(n: KNodeOf<'LOOP'>, from: number, to: number, copy: Copy): void {
+    const outer = this.innermost;
+    this.innermost = { loop: n, body: this.#program.body, from, to };
+    if (copy.base !== null && copy.by === 0) this.#values.set(n, { parts: [copy.base], width: 4 });
+    else this.#copies.set(n, copy);
+    this.#walk(from, to);
     this.#values.delete(n);
+    this.#copies.delete(n);
+    this.innermost = outer;
+  }
+
+  /** A sum of products of nodes with what copies of bodies add to their counters. */
+  unshifted(form: Linear): Linear {
+    if (this.#copies.size === 0 || !form.terms.some((t) => this.#copies.has(t))) return form;
+    const terms: KNode[] = [];
+    const coefs: number[] = [];
+    let { offset } = form;
+    for (const [i, t] of form.terms.entries()) {
+      const copy = this.#copies.get(t);
+      const coef = form.coefs[i]!;
+      if (copy !== undefined) offset += coef * copy.by;
+      if (copy?.base === null) continue;
+      terms.push(t);
+      coefs.push(coef);
+    }
+    return { terms, coefs, offset };
+  }
+
+  /** The register of a term of such a sum. */
+  term(t: KNode): Reg {
+    return this.#copies.get(t)?.base ?? this.get(t).parts[0]!;
   }
 
   /** The registers of the machine for one register of the program. */

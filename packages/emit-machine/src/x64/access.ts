@@ -108,6 +108,11 @@ export const access: Access = {
     if (bytes === 8) b.ins('vmovsd:store', 16, at, part);
     else b.ins('vmovups:store', bytes, at, part);
   },
+  streams: {
+    test: (b, at, bytes) => b.ins('test:constant', 4, b.op('lea', 8, at), bytes - 1),
+    store: (b, bytes, at, part) => b.ins('vmovntps', bytes, at, part),
+    fence: (b) => b.ins('sfence', 16),
+  },
   small: loadBytes,
   storeSmall: storeBytes,
   choose,

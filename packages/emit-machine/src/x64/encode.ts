@@ -87,6 +87,7 @@ export class Assembler {
     }
     this.#byte(opcode);
     if (place !== null) this.#modrm(reg, place, 1);
+    else if (row.extension >= 0) this.#modrm(reg, 0, 1);
     if (row.constant !== 0) this.#word(constant, short ? 1 : row.constant === -1 ? 4 : row.constant);
     this.#endOfInstruction();
   }

@@ -29,13 +29,19 @@ export function extremum(
       return op === 'MAX' && Object.is(c, 0) ? b.op(`vadd${p}`, bytes, r, limit) : r;
     }
   }
-  const both = b.op(op === 'MAX' ? 'vandps' : 'vorps', bytes, b.op(key, bytes, x, y), b.op(key, bytes, y, x));
+  // Both orders: they differ where one operand is NaN, which is one result, and for zeros. Then OR keeps a NaN and -0, and AND of the signs finds 0.
+  const [m, w] = [b.op(key, bytes, x, y), b.op(key, bytes, y, x)];
+  if (op === 'MIN') return b.op('vorps', bytes, m, w);
+  const width = widthOf(kind);
+  const sign = b.bits(1n << BigInt(width * 8 - 1), width);
   if (target.isa === 'x64-v4') {
-    const k = b.op(`vcmp${p}:k`, bytes, x, y, 3);
-    return b.merged(`vadd${p}`, bytes, k, both, x, y);
+    const d = b.copy(m, bytes);
+    // Where the third operand has a bit, AND of the others, elsewhere OR.
+    b.ins('vpternlogd', bytes, d, w, sign, 0xd4);
+    return d;
   }
-  const mask = b.op(`vcmp${p}`, bytes, x, y, 3);
-  return b.op('vblendvps', bytes, both, b.op(`vadd${p}`, bytes, x, y), mask);
+  const digits = b.op('vandnps', bytes, sign, b.op('vorps', bytes, m, w));
+  return b.op('vorps', bytes, digits, b.op('vandps', bytes, m, w));
 }
 
 /** x * y + z, rounded once. The result takes the place of an operand that nobody else needs, if there is one. */

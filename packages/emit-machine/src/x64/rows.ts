@@ -137,6 +137,7 @@ function row(
 // --- moves and places of lanes
 row('vmovups', 1, 0, 0, 0x10, 'vR= vM!');
 row('vmovups:store', 1, 0, 0, 0x11, 'vM=! vR');
+row('vmovntps', 1, 0, 0, 0x2b, 'vM=! vR');
 row('vmovaps', 1, 0, 0, 0x28, 'vR= vM.');
 row('vmovss', 1, 2, 0, 0x10, 'sR= sM!');
 row('vmovss:store', 1, 2, 0, 0x11, 'sM=! sR');
@@ -191,6 +192,7 @@ for (const [name, opcode] of [
   ['xor', 0x57],
 ] as const)
   row(`v${name}ps`, 1, 0, 0, opcode, 'vR= vV vM');
+row('vpternlogd', 3, 1, 0, 0x25, 'vR+ vV vM iI', { only: 'evex' });
 row('vroundps', 3, 1, 0, 0x08, 'vR= vM iI', { evexName: 'vrndscaleps' });
 row('vroundpd', 3, 1, 1, 0x09, 'vR= vM iI', { evexName: 'vrndscalepd', vexW: 0 });
 row('vroundss', 3, 1, 0, 0x0a, 'sR= sV sM iI', { evexName: 'vrndscaless' });
@@ -351,6 +353,7 @@ for (const [i, name] of ['add', 'or', '', '', 'and', 'sub', 'xor', 'cmp'].entrie
   });
 }
 row('test', 0, 0, 0, 0x85, 'rM rR', legacy);
+row('test:constant', 0, 0, 0, 0xf7, 'rM. iI', { ...legacy, extension: 0, constant: 4 });
 row('imul', 1, 0, 0, 0xaf, 'rR+ rM', legacy);
 row('imul:constant', 0, 0, 0, 0x69, 'rR= rM iI', { ...legacy, constant: -1 });
 row('not', 0, 0, 0, 0xf7, 'rM+', { ...legacy, extension: 2 });
@@ -390,6 +393,7 @@ for (const [name, code] of Object.entries(conditions)) {
 row('push', 0, 0, 0, 0x50, 'oR', legacy);
 row('pop', 0, 0, 0, 0x58, 'oR=', legacy);
 row('ret', 0, 0, 0, 0xc3, '', legacy);
+row('sfence', 1, 0, 0, 0xae, '', { ...legacy, extension: 7 });
 
 /** All rows, by key: the name, and after a colon which of several forms. */
 export const rows: ReadonlyMap<string, Row> = table;

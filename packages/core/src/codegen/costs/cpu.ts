@@ -134,6 +134,11 @@ export function vectorSteps(elements: number, lanes: number): number {
   if (elements < lanes) return elements;
   return Math.floor(elements / lanes) + Math.min(elements % lanes, movedBack);
 }
+/** The same where elements are reduced: each is taken once, so what fills no vector is taken one by one. */
+export function reducedSteps(elements: number, lanes: number): number {
+  return Math.floor(elements / lanes) + (elements % lanes);
+}
+
 /** Slowdown of measured tiles with fewer than four rows, by their number. */
 export const heightCost: readonly number[] = [0, 2, 1.4, 1.25, 1];
 /** Slowdown of tiles of one vector, unless rows are vectors too. */

@@ -5,7 +5,7 @@
  * Facts are those of a kind of processor, never of the one at hand, so that results are the same on all of a kind.
  */
 import { lineBytes, linesThatStay } from './caches.ts';
-import { leastVector, type ProductCosts, type TileFormula, vectorSteps } from './cpu.ts';
+import { leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
 /** What a kind of processor has. */
 export interface ProcessorFacts {
@@ -86,13 +86,15 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
  * const bytes = fittingBytes(64);
  * bytes(100, 4); // 64
  * bytes(7, 4); // 16
+ * [bytes(14, 4), bytes(14, 4, true)]; // [32, 16]
  */
-export function fittingBytes(most: number): (run: number, bytes: number) => number {
-  return (run, bytes) => {
+export function fittingBytes(most: number): (run: number, bytes: number, reduced?: boolean) => number {
+  return (run, bytes, reduced = false) => {
     const size = Math.max(4, bytes);
+    const steps = reduced ? reducedSteps : vectorSteps;
     let best = most;
     for (let wide = most / 2; wide >= leastVector; wide /= 2)
-      if (vectorSteps(run, wide / size) < vectorSteps(run, best / size)) best = wide;
+      if (steps(run, wide / size) < steps(run, best / size)) best = wide;
     return best;
   };
 }

@@ -5,10 +5,10 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { type Count, greatestDivisor } from '../../ir/free-ranges.ts';
+import { type Count, greatestDivisor, ownRanges } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
-import type { KNode, LoopStore, RangeKind } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { highOf, lowOf } from '../../ir/node.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
@@ -133,6 +133,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   const seen = new Set<KNode>();
   const stack: KNode[] = [];
   const indices: KNode[] = [];
+  const reduced = new Set<KNode>();
   for (const { store } of stores) {
     const [mem, index, value] = store.src;
     stack.push(value);
@@ -148,30 +149,35 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
       indices.push(index);
       if (mem.op === 'STAGE') stack.push(mem);
       if (alt !== undefined) stack.push(alt);
-    } else if (n.op === 'REDUCE' || n.op === 'STAGE') stack.push(n.src[0]);
-    else stack.push(...n.src);
+    } else if (n.op === 'REDUCE' || n.op === 'STAGE') {
+      if (n.op === 'REDUCE') for (const r of ownRanges(n)) reduced.add(r);
+      stack.push(n.src[0]);
+    } else stack.push(...n.src);
   }
-  const vectorBytes = caps.fittingBytes?.(longestRun(indices, 'vector'), least) ?? caps.vectorBytes;
+  const run = longestRun(indices, 'vector');
+  const elements = run === null ? 0 : run.arg.extent;
+  const vectorBytes = caps.fittingBytes?.(elements, least, run !== null && reduced.has(run)) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
-  const longest = longestRun(indices);
+  const longest = longestRun(indices)?.arg.extent ?? 0;
   let lanes = Math.max(1, Math.floor(vectorBytes / 4));
   while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
   return lanes;
 }
 
-/** Elements of the longest range along which memory is walked one by one; `kind`: of those, where there are any. */
-function longestRun(indices: readonly KNode[], kind?: RangeKind): number {
-  let longest = 0;
-  let among = 0;
+/** The longest range along which memory is walked one by one, or null; `kind`: of those, where there are any. */
+function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
+  let longest: KNodeOf<'RANGE'> | null = null;
+  let among: KNodeOf<'RANGE'> | null = null;
   for (const index of indices) {
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
       if (term.op !== 'RANGE' || coefs[i] !== 1) return;
-      longest = Math.max(longest, term.arg.extent);
-      if (term.arg.kind === kind) among = Math.max(among, term.arg.extent);
+      const { kind: own, extent } = term.arg;
+      if (longest === null || extent > longest.arg.extent) longest = term;
+      if (own === kind && (among === null || extent > among.arg.extent)) among = term;
     });
   }
-  return among || longest;
+  return among ?? longest;
 }

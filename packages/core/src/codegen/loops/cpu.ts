@@ -17,14 +17,23 @@ import {
   sizeOf,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
-import { groupWork, leastVector, repeatable, shortRow, turnRows, vectorChunk, vectorSteps } from '../costs/cpu.ts';
+import {
+  groupWork,
+  leastVector,
+  reducedSteps,
+  repeatable,
+  shortRow,
+  turnRows,
+  vectorChunk,
+  vectorSteps,
+} from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
 import { cutTransposes, tileTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
-import { type Binder, type NestWork, workOf } from './work.ts';
+import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
 
 /** One nest with its loops chosen. */
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
@@ -65,7 +74,7 @@ interface VectorChoice {
 /** The width of vectors, and steps along so many elements. */
 interface Width {
   readonly lanes: number;
-  readonly steps: (elements: number) => number;
+  readonly steps: Steps;
 }
 
 /** The vectors of a nest; where a processor has several widths, those of the one at which they cost least. */
@@ -75,8 +84,8 @@ function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorC
   for (let vectorBytes = caps.vectorBytes; ; vectorBytes /= 2) {
     const lanes = vectorLanes(nest.stores, { ...others, vectorBytes });
     if (best === null || lanes < best.lanes) {
-      const steps = (n: number): number =>
-        fittingBytes === undefined ? Math.floor(n / lanes) + (n % lanes) : vectorSteps(n, lanes);
+      const steps: Steps = (n, reduced) =>
+        (fittingBytes === undefined || reduced ? reducedSteps : vectorSteps)(n, lanes);
       const next = chooseVectors(work, { lanes, steps });
       if (best === null || next.cost < best.cost) best = { ...next, lanes };
     }

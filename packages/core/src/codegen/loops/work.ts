@@ -22,6 +22,9 @@ interface Item {
   readonly gate: KNode | null;
 }
 
+/** Steps along so many elements; where they are reduced, the end of a last vector cannot be moved back. */
+export type Steps = (elements: number, reduced: boolean) => number;
+
 /** A REDUCE or STAGE. */
 export interface Binder {
   readonly node: KNode;
@@ -74,6 +77,8 @@ export class NestWork {
   readonly stores: readonly LoopStore[];
   readonly free: FreeRanges = new FreeRanges();
   readonly binders: Binder[] = [];
+  /** Ranges of reductions. */
+  readonly #reduced = new Set<Range>();
   readonly #items: Item[] = [];
 
   constructor(stores: readonly LoopStore[]) {
@@ -116,6 +121,7 @@ export class NestWork {
       const inside = this.#items.filter((x) => own.some((r) => x.free.includes(r)));
       const work = inside.reduce((sum, x) => sum + x.weight * sizeOf(x.free.filter((r) => !free.includes(r))), 0);
       this.binders.push({ node, own, free, work });
+      for (const r of own) this.#reduced.add(r);
     }
   }
 
@@ -159,7 +165,7 @@ export class NestWork {
   }
 
   /** Cost when each value is a vector along `choose` of its ranges (null: scalar); `steps` there are along so many elements. */
-  cost(steps: (elements: number) => number, choose: (free: RangeList) => Range | null): number {
+  cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     for (const x of this.#items) {
       const v = choose(x.free);
@@ -173,9 +179,9 @@ export class NestWork {
     return sum;
   }
 
-  #factor(x: Item, v: Range, steps: (elements: number) => number): number {
+  #factor(x: Item, v: Range, steps: Steps): number {
     const n = v.arg.extent;
-    const packed = n === 0 ? 1 : steps(n) / n;
+    const packed = n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n;
     if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
     if (x.index === null || !this.free.has(x.index, v)) return packed;
     return this.strideOf(x.index, v) === 1 ? packed : 1.25;

@@ -5,12 +5,21 @@
  * cache, measured on V8 11.3 and 13.6). Longer ones are not: V8 11.3 moves all loads of a basic block to its front, so copies
  * of a body that fills the registers spill - a 3 x 3 matrix tile drops from 45 to 26 GFLOP/s when written twice.
  */
-import type { KNode, KNodeOf } from '@polygrad/core/kernel/ir';
+import type { KNode, KNodeOf } from './ir.ts';
 
 /** Nodes that all copies together may have where the program asks for copies. */
 const maxNodes = 192;
 
-/** Copies of the body (nodes `from` to `to`) per iteration; `count` means no loop remains. */
+/**
+ * Copies of the body (nodes `from` to `to`) per iteration; `count` means no loop remains.
+ *
+ * @example
+ * const b = new ProgramBuilder();
+ * b.loop(8, () => {}, { unrollHint: true });
+ * const { body } = b.build({ name: 'empty' });
+ * const loop = body.find((n) => n.op === 'LOOP');
+ * loop && unrollFactor(loop, body, 0, 0, 8); // 8
+ */
 export function unrollFactor(
   n: KNodeOf<'LOOP'>,
   body: readonly KNode[],
