@@ -125,9 +125,10 @@ export function setsFor(
   const fits = attentionMatrixTiles.filter((shape) => {
     const [height, { sets, down, breadth }] = [heightOfSets(shape), shape];
     const bytes = (room.rows * height + room.columns * breadth) * line + 16 * height;
-    // What is summed up, and scores of the block with what they become.
+    // What is summed up, scores of the block with what they become, and numbers of each query: those of keys' programs are columns.
     const results = widths.reduce((sum, n) => sum + resultTiles(n), 0);
-    const words = 4 * down * (results + (room.rows * breadth) / 8);
+    const facts = room.weights > 1 ? breadth / 2 : 4 * down;
+    const words = 4 * down * (results + (room.rows * breadth) / 8) + facts;
     const { usual, wide } = attentionMatrixWords;
     return (
       sets * matrixThreads <= caps.maxGroup &&
