@@ -78,9 +78,7 @@ export function tileFor(
 
 /** The first of some tiles, best first, that leaves groups enough; where there are few, as many rows as there are, or so many that there are more groups. */
 function fitting<T>(fits: readonly T[], height: (tile: T) => number, heads: number, count: number): T | undefined {
-  const many = fits.find(
-    (tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups,
-  );
+  const many = fits.find((tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups);
   const few =
     count < attentionRows
       ? fits.findLast((tile) => height(tile) >= count)
@@ -133,7 +131,7 @@ export function setsFor(
     return (
       sets * matrixThreads <= caps.maxGroup &&
       bytes <= Math.min(caps.sharedBytes, attentionBytes) &&
-      words <= (4 * down * results < usual ? usual : wide)
+      words <= (4 * down * results < usual || dtypeInfo[dtype].bytes > 2 ? usual : wide)
     );
   });
   return fitting(fits, heightOfSets, heads, count) ?? null;
