@@ -386,19 +386,23 @@ const mostParameters = 4096;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
-/** Registers of four bytes that a program may declare for a thread to be given 128 of them with all else it computes. */
-const fewRegisters = 112;
-
 /**
- * Groups that a multiprocessor is to hold of a program with tiles of matrices: 128 registers for a thread, or 256. Left alone the assembler spills some
- * for more groups.
+ * Threads that a multiprocessor is to hold of a program with tiles of matrices, by the registers of four bytes that it declares: 128, 170 or 256 registers
+ * for each. With fewer NVIDIA's assembler spills some.
  */
+const threadsTogether: readonly (readonly [declared: number, threads: number])[] = [
+  [66, 512],
+  [112, 384],
+  [Number.POSITIVE_INFINITY, 256],
+];
+
+/** Groups that a multiprocessor is to hold of a program with tiles of matrices. Left alone the assembler spills some registers for more groups. */
 function togetherFor({ group, body }: Program): number {
   const declared = body.reduce(
     (sum, n) => (n.op === 'REG' ? sum + (n.arg.length * n.lanes * bytesOf[n.dtype]) / 4 : sum),
     0,
   );
-  const threads = declared > fewRegisters ? 256 : 512;
+  const [, threads] = threadsTogether.find(([most]) => declared <= most)!;
   return Math.max(1, Math.floor(threads / (group[0] * group[1] * group[2])));
 }
 

@@ -49,10 +49,10 @@ export const attentionMatrixTiles: readonly MatrixTileShape[] = [
 ];
 
 /**
- * Registers of four bytes for results and scores of a thread: so many leave NVIDIA's assembler room among 128. Results of wide heads are more; then there
- * are 256, and so many of them for both.
+ * Registers of four bytes for results, scores and what is read for their rows, of a thread: so many leave NVIDIA's assembler room among 128. Results of wide heads are more; then there
+ * are 256, and so many of them for both. Factors of four bytes leave no room for that.
  */
-export const attentionMatrixWords = { usual: 112, wide: 176 } as const;
+export const attentionMatrixWords = { usual: 88, wide: 176 } as const;
 
 /** Rows of a block where there are few groups. */
 export const attentionRows = 32;

@@ -78,9 +78,7 @@ export function tileFor(
 
 /** The first of some tiles, best first, that leaves groups enough; where there are few, as many rows as there are, or so many that there are more groups. */
 function fitting<T>(fits: readonly T[], height: (tile: T) => number, heads: number, count: number): T | undefined {
-  const many = fits.find(
-    (tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups,
-  );
+  const many = fits.find((tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups);
   const few =
     count < attentionRows
       ? fits.findLast((tile) => height(tile) >= count)
@@ -125,14 +123,15 @@ export function setsFor(
   const fits = attentionMatrixTiles.filter((shape) => {
     const [height, { sets, down, breadth }] = [heightOfSets(shape), shape];
     const bytes = (room.rows * height + room.columns * breadth) * line + 16 * height;
-    // What is summed up, and scores of the block with what they become.
+    // What is summed up, scores of the block with what they become, and numbers of each query: those of keys' programs are columns.
     const results = widths.reduce((sum, n) => sum + resultTiles(n), 0);
-    const words = 4 * down * (results + (room.rows * breadth) / 8);
+    const facts = room.weights > 1 ? breadth / 2 : 4 * down;
+    const words = 4 * down * (results + (room.rows * breadth) / 8) + facts;
     const { usual, wide } = attentionMatrixWords;
     return (
       sets * matrixThreads <= caps.maxGroup &&
       bytes <= Math.min(caps.sharedBytes, attentionBytes) &&
-      words <= (4 * down * results < usual ? usual : wide)
+      words <= (4 * down * results < usual || dtypeInfo[dtype].bytes > 2 ? usual : wide)
     );
   });
   return fitting(fits, heightOfSets, heads, count) ?? null;
