@@ -46,4 +46,13 @@ describe('manifests', () => {
     const { name, private: hidden } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     expect([name, hidden]).toEqual(['polygrad-workspace', true]);
   });
+
+  it('run the doctor in a checkout too', () => {
+    const doctor = (...options) =>
+      spawnSync(process.execPath, [join(root, 'tooling/polygrad.mjs'), 'doctor', ...options], { encoding: 'utf8' });
+    const { status, stdout } = doctor('--json');
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout).node.version).toBe(process.versions.node);
+    expect(doctor('--nowhere').stderr).toContain("no command or option '--nowhere'");
+  });
 });

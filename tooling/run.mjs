@@ -8,7 +8,7 @@ import { deviceEnvironment } from './devices/environment.mjs';
 import { becomeNode, build, install, root } from './workspace.mjs';
 
 /**
- * `target` is a file run with Node, `inBrowser` the one that takes its place for arguments with --browser or --suite browser; `build` says whether the
+ * `target` is a file run with Node, with `args` before those that are given, `inBrowser` the one that takes its place for arguments with --browser or --suite browser; `build` says whether the
  * workspace must be compiled before.
  */
 const commands = {
@@ -50,7 +50,7 @@ function main([name, ...args]) {
     return 2;
   }
   const env = ['conformance', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
-  return becomeNode(join(root, target), args, { env });
+  return becomeNode(join(root, target), [...(command.args ?? []), ...args], { env });
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -4,7 +4,7 @@
  *
  *     node apps/bench/dist/commands/placement.js [--device native|opencl|webgpu] [--most 1000000] [--rounds 40] [--budget 15000] [--threads N] [--here]
  *
- * Inputs stay between runs, and results are not read. `--here`: all thresholds are infinite, so all stays on the CPU engine, and is compared with it. A round is some
+ * Inputs stay between runs, and results are not read; they are made three times. `--here`: all thresholds are infinite, so all stays on the CPU engine, and is compared with it. A round is some
  * samples of half a millisecond of each of the three. Figures are the fewest milliseconds of a run in any sample, and those of the tenth of all samples that
  * were fastest. What comes before is told apart: the first runs, in which is decided and data moved, with plans and kernels that are there.
  */
@@ -66,6 +66,8 @@ interface Way {
 const sampleMs = 0.5;
 const samples = 4;
 const startMs = 200;
+/** How often data is made. */
+const trials = 3;
 
 /** Milliseconds of a run, of so many. */
 async function timed(run: () => Tensor, times: number): Promise<number> {
@@ -120,8 +122,12 @@ process.stdout.write(
   'work         elements     cpu ms  device ms    auto ms  where    over the better: least, tenth   start ms (runs)\n',
 );
 
+const counts: number[] = [];
+for (let n = 100; n <= most; n *= 10) counts.push(n);
+// The first row is measured once more before all others, and not shown: by then JavaScript is compiled well.
+let isShown = false;
 for (const [work, make] of Object.entries(works)) {
-  for (let n = 100; n <= most; n *= 10) {
+  for (const n of isShown ? counts : [counts[0]!, ...counts]) {
     const on = (engine: IEngine) => async (): Promise<() => void> => {
       await setEngine(engine);
       return () => {};
@@ -132,47 +138,52 @@ for (const [work, make] of Object.entries(works)) {
       await context.activate();
       return () => context.deactivate();
     };
-    // What is on the CPU engine at first is the same data for both, lest its place in memory differ.
-    const [here, run] = make(n);
-    await setEngine(device);
-    const [there] = make(n);
-    const ways: Readonly<Record<'cpu' | 'device' | 'auto', Way>> = {
-      cpu: { run: () => run(here), enter: on(cpu), times: [] },
-      device: { run: () => run(there), enter: on(device), times: [] },
-      auto: { run: () => run(here), enter: placed, times: [] },
-    };
-    let repeats = 1;
-    for (const { run, enter } of [ways.cpu, ways.device]) {
-      const leave = await enter();
-      await timed(run, 3);
-      repeats = Math.max(repeats, Math.ceil(sampleMs / (await timed(run, 20))));
-      leave();
-    }
-    const leave = await placed();
-    const start = await started(ways.auto.run, Math.max(20, Math.ceil((repeats * startMs) / sampleMs)));
-    leave();
-    const all = Object.values(ways);
-    for (let round = 0; round < rounds; round++) {
-      for (let at = 0; at < all.length; at++) {
-        const { run, enter, times } = all[(at + round) % all.length]!;
+    const times: Readonly<Record<'cpu' | 'device' | 'auto', number[]>> = { cpu: [], device: [], auto: [] };
+    let first: Awaited<ReturnType<typeof started>> | null = null;
+    // Where memory lies makes some percent, so data is made more than once.
+    for (let trial = 0; trial < trials; trial++) {
+      // What is on the CPU engine at first is the same data for both.
+      const [here, run] = make(n);
+      await setEngine(device);
+      const [there] = make(n);
+      const ways: readonly Way[] = [
+        { run: () => run(here), enter: on(cpu), times: times.cpu },
+        { run: () => run(there), enter: on(device), times: times.device },
+        { run: () => run(here), enter: placed, times: times.auto },
+      ];
+      let repeats = 1;
+      for (const { run, enter } of ways.slice(0, 2)) {
         const leave = await enter();
-        // Decisions are made anew with every activation: what is measured is what they cost from then on.
-        await timed(run, Math.max(3, repeats));
-        for (let i = 0; i < samples; i++) times.push(await timed(run, repeats));
+        await timed(run, 3);
+        repeats = Math.max(repeats, Math.ceil(sampleMs / (await timed(run, 20))));
         leave();
       }
+      const leave = await placed();
+      const start = await started(ways[2]!.run, Math.max(20, Math.ceil((repeats * startMs) / sampleMs)));
+      first ??= start;
+      leave();
+      for (let round = 0; round < rounds / trials; round++) {
+        for (let at = 0; at < ways.length; at++) {
+          const { run, enter, times } = ways[(at + round) % ways.length]!;
+          const leave = await enter();
+          // Decisions are made anew with every activation: what is measured is what they cost from then on.
+          await timed(run, Math.max(3, repeats));
+          for (let i = 0; i < samples; i++) times.push(await timed(run, repeats));
+          leave();
+        }
+      }
+      for (const t of [...here, ...there]) t.dispose();
     }
     const over = (of: (values: readonly number[]) => number): string =>
-      percent(
-        of(ways.auto.times) / (staysHere ? of(ways.cpu.times) : Math.min(of(ways.cpu.times), of(ways.device.times))),
+      percent(of(times.auto) / (staysHere ? of(times.cpu) : Math.min(of(times.cpu), of(times.device))));
+    const cells = Object.values(times).map((list) => least(list).toPrecision(3).padStart(10));
+    const { where, runs, time } = first!;
+    const before = Math.max(0, time - runs * tenth(times.auto));
+    if (isShown)
+      process.stdout.write(
+        `${work.padEnd(12)} ${String(n).padStart(8)} ${cells.join(' ')}  ${where.padEnd(8)} ${over(least).padStart(12)} ${over(tenth).padStart(12)}   ${before.toFixed(1).padStart(10)} (${runs})\n`,
       );
-    const cells = all.map(({ times }) => least(times).toPrecision(3).padStart(10));
-    const { where, runs, time } = start;
-    const before = Math.max(0, time - runs * tenth(ways.auto.times));
-    process.stdout.write(
-      `${work.padEnd(12)} ${String(n).padStart(8)} ${cells.join(' ')}  ${where.padEnd(8)} ${over(least).padStart(12)} ${over(tenth).padStart(12)}   ${before.toFixed(1).padStart(10)} (${runs})\n`,
-    );
-    for (const t of [...here, ...there]) t.dispose();
+    isShown = true;
   }
 }
 process.stdout.write(`load ${loadavg()[0]!.toFixed(1)}\n`);

@@ -10,13 +10,15 @@ import { calibrate } from './calibrate.ts';
 
 let before: Runtime;
 let clock = 0;
+/** How many times longer everything takes at this time. */
+let disturbed: (time: number) => number = () => 1;
 const now = (): number => clock;
 
 /** An engine that takes so many milliseconds for a batch, and for each million bytes that its kernels are given; copies take so long too. */
 function timed(name: string, launch: number, million: number): IEngine {
   const inner = createNullEngine();
   const cost = (bytes: number): void => {
-    clock += launch + (million * bytes) / 1e6;
+    clock += disturbed(clock) * (launch + (million * bytes) / 1e6);
   };
   return {
     ...inner,
@@ -55,6 +57,7 @@ async function between(cpu: IEngine, device: IEngine): Promise<void> {
 beforeEach(() => {
   before = useRuntime(createRuntime());
   clock = 0;
+  disturbed = () => 1;
 });
 afterEach(() => {
   useRuntime(before);
@@ -91,6 +94,30 @@ describe('calibrate', () => {
     expect(clock).toBe(took);
     expect([...texts.values()]).toEqual([again.stringify()]);
     expect(again.stringify()).toBe(thresholds.stringify());
+  });
+
+  it('is not misled by other work: neither by slow beginnings nor by bursts', async () => {
+    const engines = (): [IEngine, IEngine] => [timed('cpu', 0.002, 1), timed('card', 0.006, 0.6)];
+    await between(...engines());
+    const { costs } = await calibrate({ store: null, now, budget: 200 });
+    clock = 0;
+    let bursts = 0;
+    disturbed = (time) => {
+      const factor = time < 40 ? 6 : time % 7 < 2 ? 3 : 1;
+      if (factor > 1) bursts++;
+      return factor;
+    };
+    await between(...engines());
+    const again = await calibrate({ store: null, now, budget: 200 });
+    expect(bursts).toBeGreaterThan(1000);
+    for (const side of ['cpu', 'device'] as const)
+      for (const family of ['elementwise', 'reduction', 'product', 'scan'] as const)
+        for (const [i, [size, milliseconds]] of again.costs[side].families[family].entries())
+          if (size < 5e4) {
+            const calm = costs[side].families[family][i]!;
+            expect(calm[0]).toBe(size);
+            expect(milliseconds / calm[1], `${side} ${family} ${size}`).toBeCloseTo(1, 1);
+          }
   });
 
   it('says what is missing', async () => {

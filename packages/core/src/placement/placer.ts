@@ -16,7 +16,7 @@ import { IntWriter, PlanCache } from '../planner/capture/cache.ts';
 import { type Cone, hashInts, storageIn, viewSpan } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
 import { isFree } from '../runtime/placement.ts';
-import { type EngineState, type Placer, planOf, runs, stateOf } from '../runtime/run.ts';
+import { type EngineState, type Placer, runs, stateOf } from '../runtime/run.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { showShape } from '../shape/errors.ts';
 import { type Decision, decide, type PlacementPolicy, type Question } from './decide.ts';
@@ -45,7 +45,6 @@ interface Kept {
   until: number;
   /** The first node of the flush for which data was moved on credit: for that one alone it counts. Null: for all. */
   paidFor: number | null;
-  readonly version: number;
   /** Buffers that it counted. */
   readonly seen: ReadonlySet<number>;
 }
@@ -78,8 +77,12 @@ export class EnginePlacer implements Placer {
   /** Nodes that belong on an engine. */
   readonly #homes = new WeakMap<Node, IEngine>();
   #kept = new PlanCache<Kept>(mostKept, () => {});
-  /** Another one with other rules: what plans know of others does not count. */
-  #era: object = {};
+  /** Another one with other rules and thresholds: what plans know of others does not count. */
+  stays: object = {};
+  /** Ends being told of thresholds. */
+  #deaf: () => void = () => {};
+  /** Engines beside the current one, as long as that is the same. */
+  #others: { readonly current: IEngine; readonly list: readonly EngineState[] } | null = null;
   /** The engines that did all of flushes of a form, where that was not the current one; and whether there are any. */
   readonly #guesses = new Array<EngineState | null>(mostGuesses).fill(null);
   isAway = false;
@@ -94,11 +97,18 @@ export class EnginePlacer implements Placer {
   /** Everything is decided anew. */
   use(rules: PlacementRules | null): void {
     this.rules = rules;
-    this.#era = {};
+    this.#deaf();
+    this.#deaf = rules?.thresholds.listen(() => this.#decideAnew()) ?? (() => {});
+    this.#decideAnew();
+    this.#told.clear();
+  }
+
+  #decideAnew(): void {
+    this.stays = {};
+    this.#others = null;
     this.#guesses.fill(null);
     this.isAway = false;
     this.#kept = new PlanCache<Kept>(mostKept, () => {});
-    this.#told.clear();
   }
 
   /** True if it says no more than nobody would. */
@@ -108,7 +118,12 @@ export class EnginePlacer implements Placer {
 
   /** A node belongs on an engine. */
   commit(node: Node, engine: IEngine): void {
-    this.#named.add(engine);
+    if (!this.#named.has(engine)) {
+      this.#named.add(engine);
+      // Where data is says no longer all.
+      this.stays = {};
+      this.#others = null;
+    }
     this.#homes.set(node, engine);
   }
 
@@ -119,10 +134,14 @@ export class EnginePlacer implements Placer {
 
   others(): readonly EngineState[] {
     const current = getEngine();
-    const { rules } = this;
-    const engines = new Set(rules === null ? this.#named : [...this.#named, rules.cpu, ...rules.devices]);
-    engines.delete(current);
-    return [...engines].map(stateOf).filter(isUsable);
+    if (this.#others?.current !== current) {
+      const { rules } = this;
+      const engines = new Set(rules === null ? this.#named : [...this.#named, rules.cpu, ...rules.devices]);
+      engines.delete(current);
+      this.#others = { current, list: [...engines].map(stateOf) };
+    }
+    const { list } = this.#others;
+    return list.every(isUsable) ? list : list.filter(isUsable);
   }
 
   /** The engine on which a node belongs by now; undefined: nowhere. */
@@ -164,43 +183,40 @@ export class EnginePlacer implements Placer {
     this.#guesses[slotOf(wanted)] = state;
   }
 
-  planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined {
+  isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean {
     const { key } = cone;
-    const { rules } = this;
-    // What stays where it is costs no more than this.
-    if (rules !== null && key.placed !== true && this.#named.size === 0) {
-      const found = state.plans.find(cone.hash, key);
-      if (found !== undefined && found.placed?.by === this.#era) {
-        const kept = told ? (found.placed as Stays).read : (found.placed as Stays).flushed;
-        if (kept?.here === state && kept.uses < kept.until && kept.version === rules.thresholds.version) {
-          kept.uses++;
-          state.planHits++;
-          return found;
-        }
+    if (this.rules !== null && key.placed !== true && this.#named.size === 0 && plan?.placed?.by === this.stays) {
+      const kept = told ? (plan.placed as Stays).read : (plan.placed as Stays).flushed;
+      if (kept?.here === state && kept.uses < kept.until) {
+        kept.uses++;
+        return true;
       }
     }
-    return this.#decideHere(state, cone, wanted, told);
-  }
-
-  #decideHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined {
-    const { key } = cone;
     if (key.placed === true) {
       key.placed = false;
-      return null;
+      return false;
     }
-    if (this.#named.size > 0 && !this.#belongsHere(state, cone)) return null;
-    if (this.rules === null) return undefined;
+    if (this.#named.size > 0 && !this.#belongsHere(state, cone)) return false;
+    if (this.rules === null) return true;
     const kept = this.#keptFor(cone.nodes.slice(0, cone.count) as Node[], wanted, stateOf(getEngine()), told);
     const isElsewhere = (place: EngineState | null, i: number): boolean =>
       place !== null && place !== state && !isFree(cone.nodes[i]!);
-    if (kept.decision.places.some(isElsewhere)) return null;
-    if (key.looped) return undefined;
-    const plan = planOf(state, cone);
+    if (kept.decision.places.some(isElsewhere)) return false;
+    if (plan !== undefined && this.#named.size === 0) this.#note(plan, kept, state, told);
+    return true;
+  }
+
+  /** A plan knows from now on that what it computes stays. */
+  #note(plan: Plan, kept: Kept, state: EngineState, told: boolean): void {
     kept.here = state;
-    if (plan.placed?.by !== this.#era) plan.placed = new Stays(this.#era);
+    // Where nothing would be gained elsewhere, nobody counts runs.
+    if (!told && kept.until === mostRuns && kept.paidFor === null) {
+      plan.stays = this.stays;
+      return;
+    }
+    if (plan.placed?.by !== this.stays) plan.placed = new Stays(this.stays);
     if (told) (plan.placed as Stays).read = kept;
     else (plan.placed as Stays).flushed = kept;
-    return plan;
   }
 
   /** Leaves that belong on another engine want what is computed from them there. On an engine that is not the current one, all must belong. */
@@ -244,15 +260,13 @@ export class EnginePlacer implements Placer {
     const key = this.#keyOf(order, wanted, told);
     const hash = hashInts(key.data, key.length);
     const found = this.#kept.find(hash, key);
-    const version = this.rules?.thresholds.version ?? 0;
     const first = wanted[0]?.id ?? null;
-    const counts = (kept: Kept): boolean =>
-      kept.version === version && (kept.paidFor === null ? kept.uses < kept.until : kept.paidFor === first);
+    const counts = (kept: Kept): boolean => (kept.paidFor === null ? kept.uses < kept.until : kept.paidFor === first);
     if (found !== undefined && counts(found)) {
       found.uses++;
       return found;
     }
-    const fresh = found === undefined || found.version !== version || found.paidFor !== null;
+    const fresh = found === undefined || found.paidFor !== null;
     const credit = fresh ? 0 : found.decision.gain * found.uses;
     const decision = this.#decide(order, new Set(wanted), current, told, credit, fresh ? null : found.seen);
     const uses = fresh ? 1 : found.uses + 1;
@@ -266,7 +280,6 @@ export class EnginePlacer implements Placer {
       uses,
       until: Math.min(uses + wait - 1, mostRuns),
       paidFor: decision.spent ? first : null,
-      version,
       seen,
     };
     if (found === undefined) this.#kept.add(hash, key, kept);

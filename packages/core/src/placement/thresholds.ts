@@ -50,7 +50,7 @@ export class AdaptiveThresholds {
   readonly costs: MeasuredCosts;
   /** True if `calibrate()` measured the costs. */
   readonly measured: boolean;
-  #version = 0;
+  readonly #listeners = new Set<() => void>();
 
   /**
    * @param sizes thresholds of some families; the others are where the costs cross, and 10 % more
@@ -71,9 +71,10 @@ export class AdaptiveThresholds {
     showAs(this, (self) => self.#sizes);
   }
 
-  /** Changes with every `set`: decisions made before are made anew. */
-  get version(): number {
-    return this.#version;
+  /** Has a function called with every `set`, so that decisions made before are made anew; returns what ends that. */
+  listen(changed: () => void): () => void {
+    this.#listeners.add(changed);
+    return () => void this.#listeners.delete(changed);
   }
 
   /** The size from which a family may go to the device; infinity: never. */
@@ -95,7 +96,7 @@ export class AdaptiveThresholds {
         say`the size of '${family}' is ${shown(size)}; give a number from 0 on, or Infinity`,
       );
     this.#sizes[family] = size;
-    this.#version++;
+    for (const changed of this.#listeners) changed();
   }
 
   /** All of it as text, for `AdaptiveThresholds.parse`. */

@@ -75,8 +75,9 @@ export interface Plan {
   readonly kernels: readonly KernelEntry[];
   /** The sizes it is bound to, where it is one of a family; in a plan for a class, the capacities. */
   readonly sizes: readonly number[];
-  /** What whoever chooses engines has decided for it (placement/placer.ts); null: nothing. */
+  /** What whoever chooses engines has decided for it (placement/placer.ts), and by which rules its flushes stay for good; null: nothing. */
   placed: { readonly by: object } | null;
+  stays: object | null;
 }
 
 export interface PlanOptions {
@@ -158,6 +159,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     kernels: entries,
     sizes: size?.capacities ?? [],
     placed: null,
+    stays: null,
   };
 }
 

@@ -84,11 +84,10 @@ export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): 
  * have their places in it as `index`.
  */
 export interface Placer {
-  /**
-   * The plan of what the cone holds, if all of it is to be computed on this engine; undefined where that is to be made; null: multi-engine.ts
-   * cuts it.
-   */
-  planHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean): Plan | null | undefined;
+  /** What `stays` of a plan is where nobody need be asked: what it computes, if nobody is told of it, is for this engine. */
+  readonly stays: object;
+  /** True if all that the cone holds is to be computed on this engine; multi-engine.ts cuts it else. The plan is undefined where it is to be made. */
+  isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean;
   /** False if no flush was all of another engine yet. */
   readonly isAway: boolean;
   /** The other engine that has computed all of such a flush before, and is asked first; null: the current one is. */
@@ -291,15 +290,18 @@ export function run(
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
-    const placed = placer === null ? undefined : placer.planHere(state, cone, wanted, told);
-    if (placed === null) return false;
+    const found = state.plans.find(cone.hash, cone.key);
+    // What stays where it is costs one comparison.
+    if (placer !== null && (told || found === undefined || found.stays !== placer.stays))
+      if (!placer.isHere(state, cone, wanted, told, found)) return false;
     if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
     const { awaited } = runs;
     if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
       for (const node of wanted) awaited.nodes.add(node);
       return awaited.until;
     }
-    const plan = placed ?? planOf(state, cone);
+    if (found !== undefined) state.planHits++;
+    const plan = found ?? newPlan(state, cone);
     graph.observer?.plan(plan, cone);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
@@ -356,19 +358,22 @@ const optionsOf = (state: EngineState): PlanOptions => {
 
 /** The plan of what the cone holds. */
 export function planOf(state: EngineState, cone: Cone): Plan {
+  const found = state.plans.find(cone.hash, cone.key);
+  if (found !== undefined) state.planHits++;
+  return found ?? newPlan(state, cone);
+}
+
+/** Makes the plan of what the cone holds, and keeps it. */
+function newPlan(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
-  let plan = state.plans.find(hash, key);
-  if (plan !== undefined) {
-    state.planHits++;
-    return plan;
-  }
   state.planMisses++;
   const started = performance.now();
+  let plan: Plan | null = null;
   const { dynamicSizes, logger } = runs;
   const options = optionsOf(state);
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     state.families ??= newFamilies();
-    plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? undefined;
+    plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? null;
   }
   plan ??= options.makePlan(cone, options, null);
   state.plans.add(hash, key, plan);

@@ -329,7 +329,7 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions, si
     const dispatches = used.flatMap(({ compiled }, u) =>
       compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
     );
-    return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null };
+    return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null, stays: null };
   } finally {
     // Kernels of a plan that is refused are forgotten, but for those that others have.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));

@@ -60,6 +60,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
     ...plan,
     sizes,
     placed: null,
+    stays: null,
     dispatches: plan.dispatches.map((d) => ({
       ...d,
       bindings: d.bindings.map(fit),

@@ -1,0 +1,372 @@
+/**
+ * What each family of operations costs on some engines, measured at sizes from 100 to 10 million.
+ *
+ * Small work is measured in passes over all of it, so that what disturbs some moments, or JavaScript that is not compiled yet, makes no size look
+ * slow; the fewest milliseconds count. What contradicts its neighbours is measured again. Large work is measured one size after the other, since
+ * its data fills the memory.
+ */
+import { noGrad } from '../autodiff/custom-gradient.ts';
+import type { IEngine } from '../engine/engine.ts';
+import { OutOfMemoryError } from '../engine/errors.ts';
+import { bufferNode } from '../graph/primitives.ts';
+import { conv2d } from '../ops/convolution/convolution.ts';
+import { add, mul } from '../ops/elementwise/arithmetic.ts';
+import { take } from '../ops/indexing/indexing.ts';
+import { sort } from '../ops/order/sorting.ts';
+import { matmul } from '../ops/products/matmul.ts';
+import { cumSum } from '../ops/reduction/cumulative.ts';
+import { sum } from '../ops/reduction/reduction.ts';
+import { type EngineState, prepare, run, stateOf } from '../runtime/run.ts';
+import type { DType } from '../shape/dtype.ts';
+import { rowMajorStrides, type Shape, sizeOf } from '../shape/view.ts';
+import { wrap } from '../tensor/handle.ts';
+import type { Tensor } from '../tensor/types.ts';
+import type { CostCurve } from './costs.ts';
+import { type OperationFamily, operationFamilies, workOf } from './families.ts';
+
+/** Elements of what is measured: 100, 316, 1000 ... 10 million. */
+const sizes: readonly number[] = Array.from({ length: 11 }, (_, i) => Math.round(10 ** (2 + i / 2)));
+
+/** Operations of the kernel that shows what one more costs. */
+const fusedOperations = 16;
+
+interface Input {
+  readonly shape: Shape;
+  readonly dtype: DType;
+}
+
+/** One measured piece of work for about so many elements. */
+interface Work {
+  readonly inputs: readonly Input[];
+  readonly build: (inputs: readonly Tensor[]) => Tensor;
+}
+
+const float = (...shape: number[]): Input => ({ shape, dtype: 'float32' });
+const side = (elements: number): number => Math.max(1, Math.round(Math.sqrt(elements)));
+
+const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Work>> = {
+  elementwise: (n) => ({ inputs: [float(n), float(n)], build: ([x, y]) => add(x!, y!) }),
+  fused: (n) => ({
+    inputs: [float(n), float(n)],
+    build: ([x, y]) => {
+      let z = x!;
+      for (let i = 0; i < fusedOperations; i += 2) {
+        const product = mul(z, y!);
+        const next = add(product, x!);
+        product.dispose();
+        if (i > 0) z.dispose();
+        z = next;
+      }
+      return z;
+    },
+  }),
+  reduction: (n) => ({ inputs: [float(n)], build: ([x]) => sum(x!) }),
+  product: (n) => ({ inputs: [float(side(n), side(n)), float(side(n), side(n))], build: ([x, y]) => matmul(x!, y!) }),
+  convolution: (n) => {
+    const extent = side(n / 8);
+    return {
+      inputs: [float(1, 8, extent, extent), float(8, 8, 3, 3)],
+      build: ([x, w]) => conv2d(x!, w!, { padding: 1 }),
+    };
+  },
+  indexing: (n) => ({
+    inputs: [float(n), { shape: [n], dtype: 'int32' }],
+    build: ([x, i]) => take(x!, i!, 0),
+  }),
+  sort: (n) => ({ inputs: [float(n)], build: ([x]) => sort(x!) }),
+  scan: (n) => ({ inputs: [float(n)], build: ([x]) => cumSum(x!, 0) }),
+};
+
+/** Elements up to which work is measured in passes. */
+const mostTogether = 100_000;
+/** Rounds that count: at least, at most; milliseconds after which larger sizes of a family are not measured. */
+const rounds = { least: 3, most: 200 };
+const slowest = 400;
+/**
+ * Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. Short ones
+ * have a chance to run undisturbed on a busy machine.
+ */
+const roundMs = 0.5;
+const mostRepeats = 256;
+/** The part of the time after which rounds count: by then JavaScript is compiled well. Passes before that, at least. */
+const warmShare = 0.25;
+const warmPasses = 2;
+/** How often what contradicts its neighbours is measured again, and by how much a smaller size may look slower. */
+const secondLooks = 4;
+const tolerance = 1.02;
+
+class Bench {
+  readonly state: EngineState;
+  readonly #now: () => number;
+  readonly #work: Work;
+  readonly #inputs: Tensor[] = [];
+  #repeats = 1;
+  #rounds = 0;
+  /** Milliseconds of all rounds that count. */
+  #spent = 0;
+  /** Fewest milliseconds of a wait for nothing: a round ends with one. */
+  #wait = Number.POSITIVE_INFINITY;
+  /** Fewest milliseconds of a run. */
+  best = Number.POSITIVE_INFINITY;
+
+  constructor(engine: IEngine, work: Work, now: () => number) {
+    this.state = stateOf(engine);
+    this.#work = work;
+    this.#now = now;
+  }
+
+  /** Makes the inputs: small numbers, and positions in no order. */
+  begin(): void {
+    for (const { shape, dtype } of this.#work.inputs) {
+      const length = sizeOf(shape);
+      const data = dtype === 'int32' ? new Int32Array(length) : new Float32Array(length);
+      for (let i = 0; i < length; i++) {
+        const drawn = Math.imul(i + 1, 0x9e3779b1) >>> 0;
+        data[i] = dtype === 'int32' ? drawn % length : (drawn % 1024) / 1024;
+      }
+      const buffer = this.state.pool.alloc(data.byteLength);
+      this.state.engine.upload({ buffer: buffer.memory, offset: 0, bytes: data.byteLength }, data);
+      const storage = { buffer, view: { strides: rowMajorStrides(shape), offset: 0 } };
+      this.#inputs.push(wrap(bufferNode(storage, shape, dtype)));
+    }
+  }
+
+  /** What one run is, as its family counts it. */
+  size(): number {
+    return this.#once((node) => {
+      let work = 0;
+      const stack = [node];
+      for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+        if (at.storage !== null) continue;
+        work = Math.max(work, workOf(at));
+        stack.push(...at.src);
+      }
+      return work;
+    });
+  }
+
+  #once<T>(use: (node: Tensor['node']) => T): T {
+    const result = noGrad(() => this.#work.build(this.#inputs));
+    try {
+      return use(result.node);
+    } finally {
+      result.dispose();
+    }
+  }
+
+  /** Compiles what it runs. */
+  async prepare(): Promise<void> {
+    const missing = this.#once((node) => prepare(this.state, [node], this.state.partial));
+    await missing;
+    await this.state.engine.ready?.();
+  }
+
+  async #run(times: number): Promise<void> {
+    for (let i = 0; i < times; i++) {
+      const done = this.#once((node) => run(this.state, [node], this.state.partial));
+      if (typeof done !== 'boolean') await done;
+    }
+  }
+
+  async round(): Promise<void> {
+    // Others have had the caches meanwhile.
+    if (this.#repeats > 1) await this.#run(1);
+    const start = this.#now();
+    await this.#run(this.#repeats);
+    await this.state.engine.idle();
+    const end = this.#now();
+    if (this.#repeats === 1) {
+      await this.state.engine.idle();
+      this.#wait = Math.min(this.#wait, this.#now() - end);
+    }
+    this.#rounds++;
+    this.#spent += end - start;
+    this.best = Math.min(this.best, (end - start - Math.min(this.#wait, (end - start) / 2)) / this.#repeats);
+  }
+
+  /** From now on it counts, with as many runs in a round as fit into so many milliseconds. */
+  count(milliseconds: number): void {
+    this.#repeats = Math.max(1, Math.min(mostRepeats, Math.floor(milliseconds / this.best)));
+    this.best = Number.POSITIVE_INFINITY;
+    this.#rounds = 0;
+    this.#spent = 0;
+  }
+
+  /** True if it was measured for so long, or so often. */
+  isEnough(milliseconds: number): boolean {
+    return this.#rounds >= rounds.least && (this.#rounds >= rounds.most || this.#spent >= milliseconds);
+  }
+
+  end(): void {
+    for (const input of this.#inputs.splice(0)) input.dispose();
+  }
+}
+
+/** A family, or the kernels that show what an operation more costs. */
+export type Measured = OperationFamily | 'fused';
+
+const measured: readonly Measured[] = [...operationFamilies, 'fused'];
+
+/** One size of a family; null for engines that are out by then. */
+interface Point {
+  readonly family: Measured;
+  readonly benches: readonly (Bench | null)[];
+}
+
+const benchesOf = (points: readonly Point[]): Bench[] =>
+  points.flatMap(({ benches }) => benches.filter((bench) => bench !== null));
+
+/** All benches once, the other engine first each time. */
+async function pass(points: readonly Point[], count: number, isOpen: (bench: Bench) => boolean): Promise<boolean> {
+  let any = false;
+  for (const { benches } of points)
+    for (let i = 0; i < benches.length; i++) {
+      const bench = benches[(i + count) % benches.length]!;
+      if (bench === null || !isOpen(bench)) continue;
+      await bench.round();
+      any = true;
+    }
+  return any;
+}
+
+class Measurement {
+  readonly #engines: readonly IEngine[];
+  readonly #now: () => number;
+  /** Engines that are too slow, or have no memory, for larger sizes. */
+  readonly #out = new Map<Measured, boolean[]>();
+  readonly curves: ReadonlyMap<Measured, [number, number][][]>;
+
+  constructor(engines: readonly IEngine[], now: () => number) {
+    this.#engines = engines;
+    this.#now = now;
+    this.curves = new Map(measured.map((family) => [family, engines.map(() => [])]));
+    for (const family of measured)
+      this.#out.set(
+        family,
+        engines.map(() => false),
+      );
+  }
+
+  /** Makes data and kernels, and runs them once. */
+  async #begin(family: Measured, elements: number): Promise<Point> {
+    const out = this.#out.get(family)!;
+    const work = works[family](elements);
+    const benches = this.#engines.map((engine, i) => (out[i] ? null : new Bench(engine, work, this.#now)));
+    const point = { family, benches };
+    try {
+      for (const bench of benches) bench?.begin();
+      for (const bench of benches) await bench?.prepare();
+      for (const [i, bench] of benches.entries()) {
+        await bench?.round();
+        if (bench !== null && bench.best > slowest) out[i] = true;
+      }
+      return point;
+    } catch (error) {
+      for (const bench of benches) bench?.end();
+      // Larger ones fit no better.
+      if (!(error instanceof OutOfMemoryError) || elements === sizes[0]) throw error;
+      out.fill(true);
+      return { family, benches: benches.map(() => null) };
+    }
+  }
+
+  #keep({ family, benches }: Point): void {
+    for (const [i, bench] of benches.entries()) {
+      if (bench === null) continue;
+      const curve = this.curves.get(family)![i]!;
+      const size = bench.size();
+      const last = curve.at(-1);
+      if (last === undefined || size > last[0]) curve.push([size, bench.best]);
+    }
+  }
+
+  #end(points: readonly Point[]): void {
+    for (const bench of benchesOf(points)) bench.end();
+    for (const engine of this.#engines) {
+      const { pool } = stateOf(engine);
+      if (pool.lost === null) pool.trim(0);
+    }
+  }
+
+  /** Small sizes of all families, in passes. */
+  async small(budget: number): Promise<void> {
+    const points: Point[] = [];
+    try {
+      for (const elements of sizes)
+        if (elements <= mostTogether) for (const family of measured) points.push(await this.#begin(family, elements));
+      const each = budget / Math.max(1, benchesOf(points).length);
+      const roundOf = Math.min(roundMs, each / rounds.least);
+      const begun = this.#now();
+      let count = 0;
+      for (; count < warmPasses || (count < rounds.most && this.#now() - begun < budget * warmShare); count++) {
+        for (const bench of benchesOf(points)) bench.count(roundOf);
+        await pass(points, count, () => true);
+      }
+      for (const bench of benchesOf(points)) bench.count(roundOf);
+      const share = each * (1 - warmShare);
+      while (await pass(points, count++, (bench) => !bench.isEnough(share)));
+      for (let look = 0; look < secondLooks; look++) {
+        const doubtful = measured.flatMap((family) => contradictions(points.filter((p) => p.family === family)));
+        if (doubtful.length === 0) break;
+        for (let i = 0; i < rounds.least || this.#now() - begun < budget * (1 + look / secondLooks); i++) {
+          if (i >= rounds.most) break;
+          await pass(doubtful, i, () => true);
+        }
+      }
+      for (const point of points) this.#keep(point);
+    } finally {
+      this.#end(points);
+    }
+  }
+
+  /** Large sizes of a family, one after the other. */
+  async large(family: Measured, budget: number): Promise<void> {
+    const large = sizes.filter((elements) => elements > mostTogether);
+    for (const elements of large) {
+      if (this.#out.get(family)!.every((isOut) => isOut)) return;
+      const each = budget / large.length / this.#engines.length;
+      const point = await this.#begin(family, elements);
+      try {
+        for (const bench of benchesOf([point])) bench.count(Math.min(roundMs, each / rounds.least));
+        for (let i = 0; await pass([point], i, (bench) => !bench.isEnough(each)); i++);
+        this.#keep(point);
+      } finally {
+        this.#end([point]);
+      }
+    }
+  }
+}
+
+/**
+ * Of the sizes of a family, ascending, those whose figures cannot all be right: a smaller one takes longer than the next, or another engine is faster
+ * at it than at both its neighbours. Figures are only ever too large.
+ */
+function contradictions(points: readonly Point[]): Point[] {
+  const bestOf = (point: Point | undefined, i: number): number => point?.benches[i]?.best ?? Number.NaN;
+  const winner = (point: Point | undefined): number => Math.sign(bestOf(point, 0) - bestOf(point, 1));
+  return points.filter((point, at) => {
+    const [before, after] = [points[at - 1], points[at + 1]];
+    if (point.benches.some((_, i) => bestOf(point, i) > tolerance * bestOf(after, i))) return true;
+    const sides = [winner(before), winner(point), winner(after)];
+    return sides[0] === sides[2] && sides[1] !== sides[0];
+  });
+}
+
+/** Times engines at the sizes of all families, in turns: a curve for each engine. */
+export async function measureCurves(
+  engines: readonly IEngine[],
+  budget: number,
+  now: () => number,
+): Promise<ReadonlyMap<Measured, readonly CostCurve[]>> {
+  const measurement = new Measurement(engines, now);
+  await measurement.small(budget / 2);
+  for (const family of measured) await measurement.large(family, budget / 2 / measured.length);
+  return measurement.curves;
+}
+
+/** Milliseconds that an operation more adds for an element, by the longest kernels measured alone and with others. */
+export function fusedCost(alone: CostCurve, fused: CostCurve): number {
+  const last = fused.at(-1)!;
+  const same = alone.find(([size]) => size === last[0]) ?? alone.at(-1)!;
+  return Math.max(0, last[1] / last[0] - same[1] / same[0]) / (fusedOperations - 1);
+}
