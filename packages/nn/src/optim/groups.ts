@@ -98,17 +98,24 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override async state(): Promise<OptimizerState> {
     const slots: Record<string, StateArray> = {};
     const starts = this.#starts();
+    const missed: Record<string, number> = {};
     let skipped: number | undefined;
     for (const [i, group] of this.groups.entries()) {
       const state = await group.state();
       // All groups skip the same steps.
       ({ skipped } = state);
+      for (const [index, count] of Object.entries(state.missed ?? {})) missed[Number(index) + starts[i]!] = count;
       for (const [name, value] of Object.entries(state.slots)) {
         const [index, slot] = name.split('.') as [string, string];
         slots[`${Number(index) + starts[i]!}.${slot}`] = value;
       }
     }
-    return { steps: this.steps, ...(skipped === undefined ? {} : { skipped }), slots };
+    return {
+      steps: this.steps,
+      ...(skipped === undefined ? {} : { skipped }),
+      ...(Object.keys(missed).length === 0 ? {} : { missed }),
+      slots,
+    };
   }
 
   /**
@@ -119,12 +126,9 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override loadState({
     steps,
     skipped = 0,
+    missed = {},
     slots,
-  }: {
-    readonly steps: number;
-    readonly skipped?: number;
-    readonly slots: StateValues;
-  }): void {
+  }: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
     const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
     const starts = this.#starts();
     const parts = this.groups.map((): [string, StateArray | Tensor][] => []);
@@ -134,8 +138,14 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
       if (at < 0) throw new NnError('loadState', `the state has no parameter '${name}'`, [name]);
       parts[at]!.push([`${Number(index) - starts[at]!}.${slot}`, value]);
     }
+    const missedBy = this.groups.map((): Record<string, number> => ({}));
+    for (const [index, count] of Object.entries(missed)) {
+      const at = starts.findLastIndex((start) => Number(index) >= start);
+      if (at < 0) throw new NnError('loadState', `the state has no parameter '${index}'`, [index]);
+      missedBy[at]![Number(index) - starts[at]!] = count;
+    }
     for (const [i, group] of this.groups.entries())
-      group.loadState({ steps, skipped, slots: Object.fromEntries(parts[i]!) });
+      group.loadState({ steps, skipped, missed: missedBy[i]!, slots: Object.fromEntries(parts[i]!) });
   }
 
   override dispose(): void {
