@@ -220,7 +220,9 @@ describe('layers', () => {
     }
     const given = new Embedding(3, 2, { paddingIndex: 1, weightInit: onesInit() });
     expect(await given.weight.array()).toEqual([1, 1, 1].map((n) => [n, n]));
-    expect(() => new Embedding(3, 2, { paddingIndex: 3 })).toThrow('paddingIndex is 3; it must be an integer from -3 to 2');
+    expect(() => new Embedding(3, 2, { paddingIndex: 3 })).toThrow(
+      'paddingIndex is 3; it must be an integer from -3 to 2',
+    );
   });
 
   it('Embedding looks rows up', async () => {

@@ -62,7 +62,10 @@ describe('Optimizer', () => {
       LAMB: (ps) => new LAMB(ps, { lr: 0.1 }),
       Adafactor: (ps) => new Adafactor(ps, { lr: 0.1 }),
       groups: ([p, q]) =>
-        new ParameterGroups(Adam, q === undefined ? [{ parameters: [p!] }] : [{ parameters: [p!] }, { parameters: [q] }]),
+        new ParameterGroups(
+          Adam,
+          q === undefined ? [{ parameters: [p!] }] : [{ parameters: [p!] }, { parameters: [q] }],
+        ),
     };
     for (const [name, make] of Object.entries(kinds))
       it(name, async () => {

@@ -309,9 +309,11 @@ export abstract class Optimizer<Names extends string = string> {
     const rate: unknown = this.currentRate;
     if (typeof rate === 'number' && Number.isFinite(rate) && rate >= 0) return rate;
     const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
-    throw new NnError('step', `bad ${source} for step ${this.#steps + 1}: ${shown(rate)}; must be a finite number of at least 0`, [
-      'learningRate',
-    ]);
+    throw new NnError(
+      'step',
+      `bad ${source} for step ${this.#steps + 1}: ${shown(rate)}; must be a finite number of at least 0`,
+      ['learningRate'],
+    );
   }
 
   /** For each parameter the first one that has missed as many steps; empty where none has missed any. */
