@@ -98,13 +98,13 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override async state(): Promise<OptimizerState> {
     const slots: Record<string, StateArray> = {};
     const starts = this.#starts();
-    const missed: Record<string, number> = {};
+    const missed: number[] = [];
     let skipped: number | undefined;
     for (const [i, group] of this.groups.entries()) {
       const state = await group.state();
       // All groups skip the same steps.
       ({ skipped } = state);
-      for (const [index, count] of Object.entries(state.missed ?? {})) missed[Number(index) + starts[i]!] = count;
+      missed.push(...(state.missed ?? group.parameters.map(() => 0)));
       for (const [name, value] of Object.entries(state.slots)) {
         const [index, slot] = name.split('.') as [string, string];
         slots[`${Number(index) + starts[i]!}.${slot}`] = value;
@@ -113,7 +113,7 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
     return {
       steps: this.steps,
       ...(skipped === undefined ? {} : { skipped }),
-      ...(Object.keys(missed).length === 0 ? {} : { missed }),
+      ...(missed.some((count) => count > 0) && { missed }),
       slots,
     };
   }
@@ -126,7 +126,7 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override loadState({
     steps,
     skipped = 0,
-    missed = {},
+    missed = this.parameters.map(() => 0),
     slots,
   }: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
     const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
@@ -138,14 +138,11 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
       if (at < 0) throw new NnError('loadState', `the state has no parameter '${name}'`, [name]);
       parts[at]!.push([`${Number(index) - starts[at]!}.${slot}`, value]);
     }
-    const missedBy = this.groups.map((): Record<string, number> => ({}));
-    for (const [index, count] of Object.entries(missed)) {
-      const at = starts.findLastIndex((start) => Number(index) >= start);
-      if (at < 0) throw new NnError('loadState', `the state has no parameter '${index}'`, [index]);
-      missedBy[at]![Number(index) - starts[at]!] = count;
-    }
     for (const [i, group] of this.groups.entries())
-      group.loadState({ steps, skipped, missed: missedBy[i]!, slots: Object.fromEntries(parts[i]!) });
+      group.loadState({
+        ...{ steps, skipped, slots: Object.fromEntries(parts[i]!) },
+        missed: missed.slice(starts[i]!, starts[i]! + group.parameters.length),
+      });
   }
 
   override dispose(): void {

@@ -68,8 +68,8 @@ export interface OptimizerState {
   readonly steps: number;
   /** How many of them were skipped; left out where none can have been. */
   readonly skipped?: number;
-  /** Steps without a gradient, by the index of the parameter; left out where there were none. */
-  readonly missed?: Readonly<Record<string, number>>;
+  /** Steps that each parameter had no gradient in; left out where there were none. */
+  readonly missed?: readonly number[];
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
 }
@@ -120,7 +120,7 @@ export abstract class Optimizer<Names extends string = string> {
   readonly #state: readonly Tensor[][];
   readonly #slots: readonly (readonly string[])[];
   /** Steps of each parameter without a gradient. Those that a guard skipped are among them, so that a corrected count may come out too small: it is kept at 1. */
-  readonly #missed: number[];
+  #missed: readonly number[];
   /** int32, shape []: steps that guards kept from counting. Null before the first guard. */
   #skipped: Tensor | null = null;
 
@@ -232,24 +232,22 @@ export abstract class Optimizer<Names extends string = string> {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
     // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
-    const absent = [...given.keys()].filter((index) => given[index] === null);
-    const shared = hostValue(() => this.#shared());
-    const first = shared === '' ? given.map(() => 0) : shared.split(',').map(Number);
-    const leaders = new Set(first);
-    const own = new Map<number, { readonly step: number; readonly numbers: Record<Names, number> }>();
+    const leaders = hostValue(() => this.#missed.map((count, _, all) => all.indexOf(count)).join()).split(',');
+    const steps: Record<string, number> = {};
+    const numbers: Record<string, Record<Names, number>> = {};
     let rate = 0;
     // At every call of a compiled step, too.
     hostEffect(() => {
       rate = this.#rate();
-      for (const leader of leaders) {
-        const step = this.#steps + 1 - this.#missed[leader]!;
-        own.set(leader, { step, numbers: this.#numbers(step, rate) });
+      for (const leader of new Set(leaders)) {
+        steps[leader] = this.#steps + 1 - this.#missed[Number(leader)]!;
+        numbers[leader] = this.#numbers(steps[leader], rate);
       }
     });
-    const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
-      const scalars = scalarsOf(() => own.get(leader)!.numbers, dtype);
+    const scalarsIn = (dtype: DType, leader: string): Scalars<Names> => {
+      const scalars = scalarsOf(() => numbers[leader]!, dtype);
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
-      const step = hostNumber(() => own.get(leader)!.step, { dtype });
+      const step = hostNumber(() => steps[leader]!, { dtype });
       const counted = guard.maximum(step.sub(cast(this.#skipped!, dtype)), 1);
       const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
       return {
@@ -261,6 +259,8 @@ export abstract class Optimizer<Names extends string = string> {
         ),
       };
     };
+    // The gradients may be gone when this is counted.
+    const isAbsent = given.map((gradient) => gradient === null);
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
     const known = new Map<string, Scalars<Names>>();
     for (const [index, gradient] of given.entries()) {
@@ -269,9 +269,9 @@ export abstract class Optimizer<Names extends string = string> {
       const state = this.#state[index]!;
       const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
       const dtype = copy === null ? parameter.dtype : 'float32';
-      const leader = first[index]!;
-      let scalars = known.get(`${dtype} ${leader}`);
-      if (scalars === undefined) known.set(`${dtype} ${leader}`, (scalars = scalarsIn(dtype, leader)));
+      const key = dtype + leaders[index];
+      let scalars = known.get(key);
+      if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
       const next = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars);
@@ -295,7 +295,7 @@ export abstract class Optimizer<Names extends string = string> {
       for (const [target, value] of changes) target.assign(value);
       const count = (by: 1 | -1): void => {
         this.#steps += by;
-        for (const index of absent) this.#missed[index]! += by;
+        this.#missed = this.#missed.map((missed, index) => (isAbsent[index] ? missed + by : missed));
       };
       hostEffect(
         () => count(1),
@@ -314,12 +314,6 @@ export abstract class Optimizer<Names extends string = string> {
       `bad ${source} for step ${this.#steps + 1}: ${shown(rate)}; must be a finite number of at least 0`,
       ['learningRate'],
     );
-  }
-
-  /** For each parameter the first one that has missed as many steps; empty where none has missed any. */
-  #shared(): string {
-    const missed = this.#missed;
-    return missed.some((count) => count > 0) ? missed.map((count) => missed.indexOf(count)).join() : '';
   }
 
   /** What formulas give for the step of parameters that have taken this many. */
@@ -367,11 +361,10 @@ export abstract class Optimizer<Names extends string = string> {
   /** The state in host memory, to save beside a model's. */
   async state(): Promise<OptimizerState> {
     const slots = await hostState(this.#named());
-    const missed = Object.fromEntries([...this.#missed.entries()].filter(([, count]) => count > 0));
     return {
       steps: this.#steps,
-      ...(this.#skipped === null ? {} : { skipped: Number(await this.#skipped.item()) }),
-      ...(Object.keys(missed).length === 0 ? {} : { missed }),
+      ...(this.#skipped && { skipped: Number(await this.#skipped.item()) }),
+      ...(this.#missed.some((count) => count > 0) && { missed: this.#missed }),
       slots,
     };
   }
@@ -389,18 +382,15 @@ export abstract class Optimizer<Names extends string = string> {
       typeof state === 'object' && state !== null,
       'an object with steps and slots',
     );
-    const { steps, skipped = 0, missed = {}, slots } = state;
+    const { steps, skipped = 0, missed = this.#missed.map(() => 0), slots } = state;
     checkInteger('loadState', 'steps', steps, 0);
     checkInteger('loadState', 'skipped', skipped, 0, steps);
-    for (const [index, count] of Object.entries(missed)) {
-      checkInteger('loadState', 'index in missed', Number(index), 0, this.parameters.length - 1);
-      checkInteger('loadState', `missed[${index}]`, count, 0, steps);
-    }
+    for (const index of this.#missed.keys()) checkInteger('loadState', 'missed', missed[index]!, 0, steps);
     assignState(this.#named(), slots, true, owner);
     this.#skipped?.dispose();
     this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
     this.#steps = steps;
-    for (const index of this.#missed.keys()) this.#missed[index] = missed[index] ?? 0;
+    this.#missed = [...missed];
   }
 
   /** Gives the memory of the state back. The parameters stay. */
