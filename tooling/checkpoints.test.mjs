@@ -11,6 +11,7 @@ import {
   Dropout,
   fit as fitModel,
   Flatten,
+  GradScaler,
   hostState,
   Linear,
   ReLU,
@@ -71,6 +72,30 @@ describe('a training that is cut off', () => {
     expect(rest.epochs.map(({ loss }) => loss)).toEqual(epochs.slice(2).map(({ loss }) => loss));
     expect(await rand([3]).array()).toEqual(next);
     expect((await readdir(path)).sort()).toEqual(['best.safetensors', 'last.safetensors']);
+  });
+
+  it('in mixed precision goes on bit for bit too, after steps that were left out', async () => {
+    const mixed = () => ({ ...made(), scaler: new GradScaler({ initScale: 2 ** 19, growthInterval: 4 }) });
+    const half = (parts, options) => train(parts, { precision: 'float16', scaler: parts.scaler, ...options });
+    const all = async (parts) => [...(await valuesOf(parts)), await parts.scaler.state()];
+    seed(7);
+    const whole = mixed();
+    await half(whole, { epochs: 5 });
+
+    seed(7);
+    const path = join(folder, 'mixed');
+    const first = mixed();
+    await half(first, { epochs: 3, callbacks: [checkpoints(path, first)] });
+    const { skipped } = await first.scaler.state();
+    expect(skipped).toBeGreaterThan(0);
+    expect(skipped).toBeLessThan(9);
+    expect((await first.optimizer.state()).skipped).toBe(skipped);
+
+    seed(99);
+    const second = mixed();
+    const files = checkpoints(path, second);
+    await half(second, { epochs: 2, firstEpoch: await files.resume() });
+    expect(await all(second)).toEqual(await all(whole));
   });
 
   it('keeps the best and brings it back', async () => {
@@ -139,6 +164,7 @@ describe('files of models', () => {
     await saveModel(path, { model });
     await expect(loadModel(path, { model, optimizer })).rejects.toThrow(/no state of the optimizer/);
     await expect(loadModel(path, { model, random })).rejects.toThrow(/no state of the random/);
+    await expect(loadModel(path, { model, scaler: new GradScaler() })).rejects.toThrow(/no state of the scaler/);
     await expect(loadModel(path, { model: new Linear(1, 2) })).rejects.toThrow(/lacks/);
     await expect(encodeCheckpoint({ model: {} })).rejects.toThrow(/bad model.*stateDict loadStateDict/);
     await expect(encodeCheckpoint({ model }, { config: { rate: Number.NaN } })).rejects.toThrow(/rate is NaN/);

@@ -20,10 +20,16 @@ export interface SavedModel {
   loadStateDict(state: ReadonlyMap<string, HostArray>): unknown;
 }
 
-/** An optimizer of `@polygrad/nn`, or anything with its two methods. */
+/** An optimizer of `@polygrad/nn`, or anything with its two methods. What its state has beside steps and slots is kept as JSON. */
 export interface SavedOptimizer {
   state(): Promise<{ readonly steps: number; readonly slots: Readonly<Record<string, unknown>> }>;
   loadState(state: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> }): void;
+}
+
+/** A `GradScaler` of `@polygrad/nn`, or anything with its two methods, whose state is JSON. */
+export interface SavedScaler<State = never> {
+  state(): Promise<unknown>;
+  loadState(state: State): void;
 }
 
 /** The random generator: `{ getRandomState, setRandomState }` of `@polygrad/core`. */
@@ -37,6 +43,7 @@ export interface CheckpointParts {
   readonly model: SavedModel;
   readonly optimizer?: SavedOptimizer;
   readonly random?: SavedRandom;
+  readonly scaler?: SavedScaler;
 }
 
 export interface CheckpointOptions {
@@ -56,6 +63,8 @@ export interface Checkpoint {
   readonly optimizer: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> } | null;
   /** Where the random generator stood; null where that was not saved. */
   readonly random: unknown;
+  /** The state of the scaler; null where that was not saved. */
+  readonly scaler: unknown;
   readonly config: unknown;
   readonly epoch: number | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -81,6 +90,7 @@ function checkParts(parts: CheckpointParts): void {
     model: 'stateDict loadStateDict',
     optimizer: 'state loadState',
     random: 'getRandomState setRandomState',
+    scaler: 'state loadState',
   };
   if (!isObject(parts)) throw fail('argument', 'parts', `parts are ${shownValue(parts)}; give an object with a model`);
   for (const [name, methods] of Object.entries(wanted)) {
@@ -113,7 +123,7 @@ function jsonOf(own: object): string {
 /**
  * The bytes of a checkpoint. Equal states give equal bytes.
  *
- * @param parts the model, and if the training is to go on the optimizer and the random generator
+ * @param parts the model, and if the training is to go on the optimizer, the random generator and the scaler of mixed precision
  * @param options config, epoch, metadata
  * @throws DataError `argument` for parts without their methods, and options that JSON does not hold
  * @example
@@ -144,7 +154,10 @@ export async function encodeCheckpoint(parts: CheckpointParts, options: Checkpoi
   }
   const state = await parts.optimizer?.state();
   for (const [name, array] of Object.entries(state?.slots ?? {})) arrays.set(ofOptimizer + name, array as HostArray);
-  const own = { version: 1, steps: state?.steps, random: parts.random?.getRandomState(), epoch, config };
+  const { steps, slots: _, ...counts } = state ?? {};
+  const random = parts.random?.getRandomState();
+  const scaler = await parts.scaler?.state();
+  const own = { version: 1, steps, ...(Object.keys(counts).length > 0 && { counts }), random, scaler, epoch, config };
   const text = jsonOf(own);
   return encodeSafetensors(arrays, { format: 'pt', ...metadata, [entry]: text });
 }
@@ -179,7 +192,7 @@ export function decodeCheckpoint(file: Uint8Array | ArrayBufferLike, source = 'c
       );
     const isCount = (value: unknown): boolean =>
       value === undefined || (Number.isSafeInteger(value) && Number(value) >= 0);
-    if (!isCount(own.steps) || !isCount(own.epoch)) throw damaged;
+    if (!isCount(own.steps) || !isCount(own.epoch) || !isObject(own.counts ?? {})) throw damaged;
   }
   const model = new Map<string, HostArray>();
   const slots = new Map<string, HostArray>();
@@ -187,13 +200,13 @@ export function decodeCheckpoint(file: Uint8Array | ArrayBufferLike, source = 'c
     if (name.startsWith(ofOptimizer)) slots.set(name.slice(ofOptimizer.length), array);
     else model.set(name, array);
   }
-  const { steps, random = null, config = null, epoch = null } = own;
-  const optimizer = steps === undefined ? null : { steps: steps as number, slots };
-  return { model, optimizer, random, config, epoch: epoch as number | null, metadata: rest };
+  const { steps, counts, random = null, scaler = null, config = null, epoch = null } = own;
+  const optimizer = steps === undefined ? null : { ...(counts as object), steps: steps as number, slots };
+  return { model, optimizer, random, scaler, config, epoch: epoch as number | null, metadata: rest };
 }
 
 /**
- * Gives a checkpoint's values to a model, and to an optimizer and the random generator where they are given.
+ * Gives a checkpoint's values to a model, and to an optimizer, the random generator and a scaler where they are given.
  *
  * @throws DataError `mismatch` where the checkpoint lacks what a part needs; errors of the parts where names or shapes differ
  * @example
@@ -211,7 +224,9 @@ export function restoreCheckpoint(checkpoint: Checkpoint, parts: CheckpointParts
     );
   if (parts.optimizer !== undefined && checkpoint.optimizer === null) throw lacks('optimizer');
   if (parts.random !== undefined && checkpoint.random === null) throw lacks('random');
+  if (parts.scaler !== undefined && checkpoint.scaler === null) throw lacks('scaler');
   parts.model.loadStateDict(checkpoint.model);
   if (checkpoint.optimizer !== null) parts.optimizer?.loadState(checkpoint.optimizer);
   if (checkpoint.random !== null) parts.random?.setRandomState(checkpoint.random as never);
+  if (checkpoint.scaler !== null) parts.scaler?.loadState(checkpoint.scaler as never);
 }

@@ -11,6 +11,7 @@ export {
   type SavedModel,
   type SavedOptimizer,
   type SavedRandom,
+  type SavedScaler,
   type SavedTensor,
 } from './checkpoint.ts';
 export {

@@ -1,5 +1,6 @@
 /** Layers, losses, optimizers and the training loop of Polygrad. */
 export {
+  autocast,
   binaryCrossEntropy,
   binaryCrossEntropyWithLogits,
   cosineEmbeddingLoss,

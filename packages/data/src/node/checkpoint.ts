@@ -13,13 +13,13 @@ import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
 
 /** Parts by name; a `config` among them would be lost without a word. */
-const partTypes = { model: 'any', optimizer: 'any', random: 'any' } as const;
+const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any' } as const;
 
 /**
  * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all.
  *
  * @param path where to; the folder is made if need be
- * @param parts the model, and if the training is to go on the optimizer and the random generator
+ * @param parts the model, and if the training is to go on the optimizer, the random generator and the scaler of mixed precision
  * @param options config (JSON, to make the model again), epoch, metadata
  * @throws DataError `missing` if it cannot be written, and what was there stays; `argument` for parts and options that do not fit
  * @example
@@ -87,10 +87,10 @@ export interface Checkpoints<R extends Report = Report> {
 
 /**
  * Writes last.safetensors after epochs of `fit`, and best.safetensors after each that was better than all before, whole or not at all. With
- * optimizer and random generator among the parts, a training that was cut off goes on bit for bit from `resume()`.
+ * optimizer, random generator and the scaler (mixed precision) among the parts, a training that was cut off goes on bit for bit from `resume()`.
  *
  * @param folder where to; made if need be
- * @param options model, optimizer, random, every (1), watch, best ('min'), config
+ * @param options model, optimizer, random, scaler, every (1), watch, best ('min'), config
  * @throws DataError where a file cannot be written: the training ends with it
  * @example
  * ```ts no-run: writes a file
@@ -110,8 +110,13 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
   if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
-  const { model, optimizer, random } = options;
-  const parts: CheckpointParts = { model, ...(optimizer && { optimizer }), ...(random && { random }) };
+  const { model, optimizer, random, scaler } = options;
+  const parts: CheckpointParts = {
+    model,
+    ...(optimizer && { optimizer }),
+    ...(random && { random }),
+    ...(scaler && { scaler }),
+  };
   let best: Checkpoints['best'] = null;
   const isMissing = (error: unknown): boolean =>
     error instanceof DataError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';

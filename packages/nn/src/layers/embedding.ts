@@ -1,16 +1,39 @@
 /** Embedding and EmbeddingBag: a learned table that integers look rows up in, one by one or in bags. */
-import { type DType, embedding, embeddingBag, type EmbeddingBagOptions, type Tensor } from '@polygrad/core/functions';
+import {
+  type DType,
+  embedding,
+  embeddingBag,
+  type EmbeddingBagOptions,
+  scope,
+  type Tensor,
+  tensor,
+} from '@polygrad/core/functions';
 import { checkOptions, checkInteger } from '../errors.ts';
 import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 
 export interface EmbeddingLayerOptions {
-  /** A row that receives no gradient. */
+  /** A row that receives no gradient; it is zero at first, unless `weightInit` is given. Negative ones count from the end. */
   readonly paddingIndex?: number;
   /** First value of the table (default normal, as in PyTorch). */
   readonly weightInit?: Initializer;
   readonly dtype?: DType;
+}
+
+/** The first table: normal numbers, and zeros in the row of padding. */
+function firstTable(op: string, rows: number, width: number, options: EmbeddingLayerOptions): Tensor {
+  const { paddingIndex, weightInit, dtype = 'float32' } = options;
+  if (paddingIndex !== undefined) checkInteger(op, 'paddingIndex', paddingIndex, -rows, rows - 1);
+  const table = (weightInit ?? normalInit())([rows, width], dtype);
+  if (paddingIndex === undefined || weightInit !== undefined) return table;
+  return scope(() => {
+    const kept = new Float32Array(rows).fill(1);
+    kept[paddingIndex < 0 ? paddingIndex + rows : paddingIndex] = 0;
+    const zeroed = table.mul(tensor(kept, { shape: [rows, 1], dtype }));
+    table.dispose();
+    return zeroed;
+  });
 }
 
 /**
@@ -30,7 +53,7 @@ export class Embedding extends Module {
     checkOptions('Embedding', options, 'paddingIndex weightInit! dtype');
     checkInteger('Embedding', 'rows', rows, 1);
     checkInteger('Embedding', 'width', width, 1);
-    this.weight = parameter((options.weightInit ?? normalInit())([rows, width], options.dtype ?? 'float32'));
+    this.weight = parameter(firstTable('Embedding', rows, width, options));
     this.paddingIndex = options.paddingIndex;
   }
 
@@ -66,8 +89,8 @@ export class EmbeddingBag extends Module<[indices: Tensor, call?: BagCall]> {
     checkOptions('EmbeddingBag', options, 'paddingIndex weightInit! dtype mode');
     checkInteger('EmbeddingBag', 'rows', rows, 1);
     checkInteger('EmbeddingBag', 'width', width, 1);
-    const { weightInit = normalInit(), dtype = 'float32', mode = 'mean', paddingIndex } = options;
-    this.weight = parameter(weightInit([rows, width], dtype));
+    const { mode = 'mean', paddingIndex } = options;
+    this.weight = parameter(firstTable('EmbeddingBag', rows, width, options));
     this.options = paddingIndex === undefined ? { mode } : { mode, paddingIndex };
   }
 

@@ -11,12 +11,13 @@ import {
   uniformInit,
   xavierNormal,
   xavierUniform,
+  onesInit,
 } from '../init/init.ts';
 import { lossAndGrad } from '../train/loss-and-grad.ts';
 import { GELU, LeakyReLU, ReLU, Sigmoid, Softmax } from './activation.ts';
 import { Conv2d, ConvTranspose2d } from './conv.ts';
 import { Dropout } from './dropout.ts';
-import { Embedding } from './embedding.ts';
+import { Embedding, EmbeddingBag } from './embedding.ts';
 import { Linear } from './linear.ts';
 import { BatchNorm2d, LayerNorm, RMSNorm } from './norm.ts';
 import { AvgPool2d, GlobalAvgPool2d, MaxPool2d } from './pool.ts';
@@ -208,6 +209,20 @@ describe('layers', () => {
     expect(await numbers(layer.forward(x))).not.toEqual(found);
     expect(new Set(await numbers(layer.eval().forward(x)))).toEqual(new Set([1]));
     x.dispose();
+  });
+
+  it('tables begin with zeros in the row of padding, as in PyTorch', async () => {
+    for (const paddingIndex of [1, -2]) {
+      for (const layer of [new Embedding(3, 2, { paddingIndex }), new EmbeddingBag(3, 2, { paddingIndex })]) {
+        const table = (await layer.weight.array()) as number[][];
+        expect(table.map((row) => row.every((n) => n === 0))).toEqual([false, true, false]);
+      }
+    }
+    const given = new Embedding(3, 2, { paddingIndex: 1, weightInit: onesInit() });
+    expect(await given.weight.array()).toEqual([1, 1, 1].map((n) => [n, n]));
+    expect(() => new Embedding(3, 2, { paddingIndex: 3 })).toThrow(
+      'paddingIndex is 3; it must be an integer from -3 to 2',
+    );
   });
 
   it('Embedding looks rows up', async () => {

@@ -98,17 +98,24 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override async state(): Promise<OptimizerState> {
     const slots: Record<string, StateArray> = {};
     const starts = this.#starts();
+    const missed: number[] = [];
     let skipped: number | undefined;
     for (const [i, group] of this.groups.entries()) {
       const state = await group.state();
       // All groups skip the same steps.
       ({ skipped } = state);
+      missed.push(...(state.missed ?? group.parameters.map(() => 0)));
       for (const [name, value] of Object.entries(state.slots)) {
         const [index, slot] = name.split('.') as [string, string];
         slots[`${Number(index) + starts[i]!}.${slot}`] = value;
       }
     }
-    return { steps: this.steps, ...(skipped === undefined ? {} : { skipped }), slots };
+    return {
+      steps: this.steps,
+      ...(skipped === undefined ? {} : { skipped }),
+      ...(missed.some((count) => count > 0) && { missed }),
+      slots,
+    };
   }
 
   /**
@@ -119,12 +126,9 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   override loadState({
     steps,
     skipped = 0,
+    missed = this.parameters.map(() => 0),
     slots,
-  }: {
-    readonly steps: number;
-    readonly skipped?: number;
-    readonly slots: StateValues;
-  }): void {
+  }: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
     const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
     const starts = this.#starts();
     const parts = this.groups.map((): [string, StateArray | Tensor][] => []);
@@ -135,7 +139,10 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
       parts[at]!.push([`${Number(index) - starts[at]!}.${slot}`, value]);
     }
     for (const [i, group] of this.groups.entries())
-      group.loadState({ steps, skipped, slots: Object.fromEntries(parts[i]!) });
+      group.loadState({
+        ...{ steps, skipped, slots: Object.fromEntries(parts[i]!) },
+        missed: missed.slice(starts[i]!, starts[i]! + group.parameters.length),
+      });
   }
 
   override dispose(): void {

@@ -1,12 +1,16 @@
 /** What optimizers do besides their formulas: states, schedules, warmups, clipping, memory, and steps that cannot be taken. */
-import { memory, ones, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
+import { compile, memory, ones, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
 import { parameter } from '../module/parameter.ts';
-import { Adam } from './adam.ts';
+import { Adam, AdamW } from './adam.ts';
+import { Adamax, AMSGrad, NAdam, RAdam } from './adam-variants.ts';
+import { Adagrad } from './adaptive.ts';
 import { clipGradNorm, clipGradValue } from './clip.ts';
 import { close, GRADIENTS, numbers, START } from './fixtures/steps.ts';
+import { ParameterGroups } from './groups.ts';
+import { Adafactor, LAMB } from './layerwise.ts';
 import { Optimizer, type Scalars } from './optimizer.ts';
 import { SGD } from './sgd.ts';
 
@@ -40,6 +44,70 @@ describe('Optimizer', () => {
     optimizer.step([null, tensor([1])]);
     expect(await numbers(p)).toEqual([1]);
     expect((await numbers(q))[0]).toBeCloseTo(1.9, 5);
+  });
+
+  describe('begins to count for a parameter with its first gradient, as PyTorch', () => {
+    const dtype = 'float64';
+    const at = (value: number): Tensor => parameter(tensor([value], { dtype }));
+    const gradient = (step: number): Tensor => tensor([Math.sin(step) + 0.2], { dtype });
+    const kinds: Readonly<Record<string, (ps: Tensor[]) => Optimizer>> = {
+      SGD: (ps) => new SGD(ps, { lr: 0.1, momentum: 0.9, dampening: 0.4 }),
+      Adam: (ps) => new Adam(ps, { lr: 0.1 }),
+      AdamW: (ps) => new AdamW(ps, { lr: 0.1, weightDecay: 0.1 }),
+      AMSGrad: (ps) => new AMSGrad(ps, { lr: 0.1 }),
+      Adamax: (ps) => new Adamax(ps, { lr: 0.1 }),
+      NAdam: (ps) => new NAdam(ps, { lr: 0.1 }),
+      RAdam: (ps) => new RAdam(ps, { lr: 0.1 }),
+      Adagrad: (ps) => new Adagrad(ps, { lr: 0.1, rateDecay: 0.5 }),
+      LAMB: (ps) => new LAMB(ps, { lr: 0.1 }),
+      Adafactor: (ps) => new Adafactor(ps, { lr: 0.1 }),
+      groups: ([p, q]) =>
+        new ParameterGroups(
+          Adam,
+          q === undefined ? [{ parameters: [p!] }] : [{ parameters: [p!] }, { parameters: [q] }],
+        ),
+    };
+    for (const [name, make] of Object.entries(kinds))
+      it(name, async () => {
+        const [p, late, alone, whole] = [at(1), at(2), at(2), at(1)];
+        let both = make([p, late]);
+        for (let step = 0; step < 9; step++) {
+          // The late one has none at first, nor in the middle.
+          both.step([gradient(step), step < 3 || step === 6 ? null : gradient(step)]);
+          if (step !== 4) continue;
+          const saved = await both.state();
+          both = make([p, late]);
+          both.loadState(saved);
+        }
+        const [reference, always] = [make([alone]), make([whole])];
+        for (const step of [3, 4, 5, 7, 8]) reference.step([gradient(step)]);
+        for (let step = 0; step < 9; step++) always.step([gradient(step)]);
+        expect(await numbers(late)).toEqual(await numbers(alone));
+        expect(await numbers(p)).toEqual(await numbers(whole));
+      });
+
+    it('in compiled steps', async () => {
+      const run = async (compiled: boolean): Promise<unknown> => {
+        const [p, q] = [at(1), at(2)];
+        const optimizer = new Adam([p, q], { lr: 0.1 });
+        const one = (g: Tensor): void => optimizer.step([g.mul(1), null]);
+        const two = (g: Tensor): void => optimizer.step([g.mul(1), g.mul(2)]);
+        const [first, both] = compiled ? [compile(one), compile(two)] : [one, two];
+        for (const [i, step] of [both, both, first, first, first, both, both, both, first, both, both].entries())
+          scope(() => step(gradient(i)));
+        return [await numbers(p), await numbers(q), (await optimizer.state()).missed];
+      };
+      const found = await run(true);
+      expect(found).toEqual(await run(false));
+      expect((found as unknown[])[2]).toEqual([0, 4]);
+    });
+
+    it('and refuses a count that is none', () => {
+      const optimizer = new Adam([at(1)]);
+      const slots = { '0.mean': new Float64Array(1) } as never;
+      expect(() => optimizer.loadState({ steps: 2, missed: [3], slots })).toThrow(/missed is 3.*from 0 to 2/);
+      expect(() => optimizer.loadState({ steps: 2, missed: [], slots })).toThrow(/missed is undefined/);
+    });
   });
 
   it('asks its schedule before every step', async () => {

@@ -12,6 +12,7 @@ import {
   flush,
   hostEffect,
   hostNumber,
+  hostValue,
   isTensor,
   keep,
   noGrad,
@@ -59,6 +60,7 @@ export interface StepGuard {
   readonly skip: Tensor;
   /** exp(x) - 1: pages without it do not load it. */
   readonly expm1: (x: Tensor) => Tensor;
+  readonly maximum: (x: Tensor, y: number) => Tensor;
 }
 
 /** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
@@ -66,6 +68,8 @@ export interface OptimizerState {
   readonly steps: number;
   /** How many of them were skipped; left out where none can have been. */
   readonly skipped?: number;
+  /** Steps that each parameter had no gradient in; left out where there were none. */
+  readonly missed?: readonly number[];
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
 }
@@ -85,6 +89,9 @@ const master = 'master';
  *
  * A float16 or bfloat16 parameter has a float32 copy as its first tensor of state, and the others in float32: the formula sees these, and the parameter is the
  * copy rounded. Where it was changed from outside, the copy follows.
+ *
+ * A step in which a parameter has no gradient, for instance because it is frozen, does not count for it: corrections of running means begin with its
+ * first gradient, as in PyTorch.
  *
  * @example
  * class PlainDescent extends Optimizer<'rate'> {
@@ -112,6 +119,8 @@ export abstract class Optimizer<Names extends string = string> {
   #steps = 0;
   readonly #state: readonly Tensor[][];
   readonly #slots: readonly (readonly string[])[];
+  /** Steps of each parameter without a gradient. Those that a guard skipped are among them, so that a corrected count may come out too small: it is kept at 1. */
+  #missed: readonly number[];
   /** int32, shape []: steps that guards kept from counting. Null before the first guard. */
   #skipped: Tensor | null = null;
 
@@ -142,6 +151,7 @@ export abstract class Optimizer<Names extends string = string> {
     }
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
+    this.#missed = this.parameters.map(() => 0);
     this.#slots = this.parameters.map((parameter) => (isSmall(parameter) ? [master, ...slots] : slots));
     this.#state = this.parameters.map((parameter) => {
       const own = (value: Tensor): Tensor => registerState(keep(value));
@@ -221,18 +231,24 @@ export abstract class Optimizer<Names extends string = string> {
   protected prepare(given: Gradients, guard?: StepGuard): () => void {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
-    let numbers!: Record<Names, number>;
-    let [step, rate] = [0, 0];
+    // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
+    const leaders = hostValue(() => this.#missed.map((count, _, all) => all.indexOf(count)).join()).split(',');
+    const steps: Record<string, number> = {};
+    const numbers: Record<string, Record<Names, number>> = {};
+    let rate = 0;
     // At every call of a compiled step, too.
     hostEffect(() => {
-      step = this.#steps + 1;
-      numbers = this.#numbers(step);
-      rate = this.currentRate;
+      rate = this.#rate();
+      for (const leader of new Set(leaders)) {
+        steps[leader] = this.#steps + 1 - this.#missed[Number(leader)]!;
+        numbers[leader] = this.#numbers(steps[leader], rate);
+      }
     });
-    const scalarsIn = (dtype: DType): Scalars<Names> => {
-      const scalars = scalarsOf(() => numbers, dtype);
+    const scalarsIn = (dtype: DType, leader: string): Scalars<Names> => {
+      const scalars = scalarsOf(() => numbers[leader]!, dtype);
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
-      const counted = hostNumber(() => step, { dtype }).sub(cast(this.#skipped!, dtype));
+      const step = hostNumber(() => steps[leader]!, { dtype });
+      const counted = guard.maximum(step.sub(cast(this.#skipped!, dtype)), 1);
       const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
       return {
         ...scalars,
@@ -243,16 +259,19 @@ export abstract class Optimizer<Names extends string = string> {
         ),
       };
     };
+    // The gradients may be gone when this is counted.
+    const isAbsent = given.map((gradient) => gradient === null);
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
-    const byDType = new Map<DType, Scalars<Names>>();
+    const known = new Map<string, Scalars<Names>>();
     for (const [index, gradient] of given.entries()) {
       if (gradient === null) continue;
       const parameter = this.parameters[index]!;
       const state = this.#state[index]!;
       const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
       const dtype = copy === null ? parameter.dtype : 'float32';
-      let scalars = byDType.get(dtype);
-      if (scalars === undefined) byDType.set(dtype, (scalars = scalarsIn(dtype)));
+      const key = dtype + leaders[index];
+      let scalars = known.get(key);
+      if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
       const next = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars);
@@ -274,24 +293,31 @@ export abstract class Optimizer<Names extends string = string> {
     }
     return () => {
       for (const [target, value] of changes) target.assign(value);
+      const count = (by: 1 | -1): void => {
+        this.#steps += by;
+        this.#missed = this.#missed.map((missed, index) => (isAbsent[index] ? missed + by : missed));
+      };
       hostEffect(
-        () => void this.#steps++,
-        () => void this.#steps--,
+        () => count(1),
+        () => count(-1),
       );
     };
   }
 
-  /** What schedules and formulas give for a step, before anything is recorded: one NaN would be in every parameter after it. */
-  #numbers(step: number): Record<Names, number> {
+  /** The learning rate of a step, before anything is recorded: one NaN would be in every parameter after it. */
+  #rate(): number {
     const rate: unknown = this.currentRate;
-    if (typeof rate !== 'number' || !Number.isFinite(rate) || rate < 0) {
-      const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
-      throw new NnError(
-        'step',
-        `bad ${source} for step ${step}: ${shown(rate)}; must be a finite number of at least 0`,
-        ['learningRate'],
-      );
-    }
+    if (typeof rate === 'number' && Number.isFinite(rate) && rate >= 0) return rate;
+    const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
+    throw new NnError(
+      'step',
+      `bad ${source} for step ${this.#steps + 1}: ${shown(rate)}; must be a finite number of at least 0`,
+      ['learningRate'],
+    );
+  }
+
+  /** What formulas give for the step of parameters that have taken this many. */
+  #numbers(step: number, rate: number): Record<Names, number> {
     const numbers = this.scalars(step, rate);
     for (const [name, value] of Object.entries<unknown>(numbers)) {
       if (typeof value === 'number' && !Number.isNaN(value)) continue;
@@ -335,8 +361,12 @@ export abstract class Optimizer<Names extends string = string> {
   /** The state in host memory, to save beside a model's. */
   async state(): Promise<OptimizerState> {
     const slots = await hostState(this.#named());
-    if (this.#skipped === null) return { steps: this.#steps, slots };
-    return { steps: this.#steps, skipped: Number(await this.#skipped.item()), slots };
+    return {
+      steps: this.#steps,
+      ...(this.#skipped && { skipped: Number(await this.#skipped.item()) }),
+      ...(this.#missed.some((count) => count > 0) && { missed: this.#missed }),
+      slots,
+    };
   }
 
   /**
@@ -344,7 +374,7 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  loadState(state: { readonly steps: number; readonly skipped?: number; readonly slots: StateValues }): void {
+  loadState(state: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
     checkFits(
       'loadState',
       'state',
@@ -352,13 +382,15 @@ export abstract class Optimizer<Names extends string = string> {
       typeof state === 'object' && state !== null,
       'an object with steps and slots',
     );
-    const { steps, skipped = 0, slots } = state;
+    const { steps, skipped = 0, missed = this.#missed.map(() => 0), slots } = state;
     checkInteger('loadState', 'steps', steps, 0);
     checkInteger('loadState', 'skipped', skipped, 0, steps);
+    for (const index of this.#missed.keys()) checkInteger('loadState', 'missed', missed[index]!, 0, steps);
     assignState(this.#named(), slots, true, owner);
     this.#skipped?.dispose();
     this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
     this.#steps = steps;
+    this.#missed = [...missed];
   }
 
   /** Gives the memory of the state back. The parameters stay. */

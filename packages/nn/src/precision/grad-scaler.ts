@@ -9,6 +9,7 @@ import {
   div,
   equal,
   expm1,
+  maximum,
   isFinite as finite,
   keep,
   logicalAnd,
@@ -155,7 +156,7 @@ export class GradScaler {
         const own = this.#unscaled.has(optimizer) ? given : this.unscale(optimizer, gradients);
         const skip = this.#unscaled.get(optimizer)!;
         try {
-          optimizer.step(gradients === undefined ? undefined : own, { skip, expm1 });
+          optimizer.step(gradients === undefined ? undefined : own, { skip, expm1, maximum });
           this.#found.assign(logicalOr(this.#found, skip));
           this.#skipped.assign(this.#skipped.add(cast(skip, 'int32')));
         } finally {
