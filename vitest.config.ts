@@ -17,11 +17,18 @@ const kind = process.env.POLYGRAD_TESTS ?? 'unit';
 const hangs = kind === 'long' ? 7_200_000 : 600_000;
 
 /**
- * Packages whose test files share two processes, because starting one for each and loading core there costs as much as the tests do. Those with devices
- * of drivers start afresh, and so do tooling and applications, which start processes anyhow.
+ * Packages and applications whose test files share two processes, because starting one for each and loading core there costs as much as the
+ * tests do. Those with devices of drivers start afresh, and so do tooling and applications that start processes anyhow.
  */
-const together = ['core', 'nn', 'data', 'emit-c', 'emit-machine', 'emit-ptx', 'numbers', 'testing', 'backend-cpu'].map(
-  (name) => `packages/${name}/src/**/*.test.ts`,
+const sharing = {
+  packages: [
+    ...['core', 'nn', 'data', 'emit-c', 'emit-machine', 'emit-ptx', 'numbers', 'testing', 'backend-cpu'],
+    ...['conformance', 'micrograd', 'polygrad'],
+  ],
+  apps: ['playground', 'mnist', 'bench'],
+} as const;
+const together = Object.entries(sharing).flatMap(([folder, names]) =>
+  names.map((name) => `${folder}/${name}/src/**/*.test.ts`),
 );
 
 /** Of these, files that need modules or a process of their own, by why. */
@@ -33,6 +40,7 @@ const alone = [
   'packages/backend-cpu/src/late.test.ts',
   'packages/core/src/tensor/{placement,placement-later,recovery,recovery-faults,late-memory-apart,device-errors}.test.ts',
   'packages/core/src/placement/calibrate.test.ts',
+  'apps/mnist/src/cli.test.ts',
   // They look at what imports bring: methods, functions without methods.
   'packages/core/src/methods/*.test.ts',
   'packages/nn/src/functions-only.test.ts',
@@ -41,14 +49,13 @@ const alone = [
 ];
 const byItself = [...alone, '**/*.long.test.ts'];
 
-const every = ['packages/*/src/**/*.test.ts', 'apps/*/src/**/*.test.ts', 'tooling/*.test.mjs'];
 const never = ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])];
 
 /** Everything that does not run together. */
 function apart(): string[] {
-  const names = together.map((pattern) => pattern.split('/')[1]).join('|');
-  const others = every.map((pattern) => pattern.replace('packages/*', `packages/!(${names})`));
-  return [...others, ...alone, ...(kind === 'long' ? ['{packages,apps}/*/src/**/*.long.test.ts'] : [])];
+  const others = Object.entries(sharing).map(([folder, names]) => `${folder}/!(${names.join('|')})/src/**/*.test.ts`);
+  const long = kind === 'long' ? ['{packages,apps}/*/src/**/*.long.test.ts'] : [];
+  return [...others, 'tooling/*.test.mjs', ...alone, ...long];
 }
 
 export default defineConfig({

@@ -15,12 +15,15 @@ const named = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
 const required = named.includes('browser');
 const reason = 'no Chromium here: `bash tooling/devices/install.sh browser` installs it';
 
+/** Everyday one of so many cases of the suite; the long tests run all (the part `engines in Chromium`). */
+const sample = process.env.POLYGRAD_TESTS === 'long' ? 1 : 4;
+
 // Run in the page; texts, because the test runner rewrites `import` in functions.
-const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks())`;
-const withoutWaiting = `import('/checks.js').then(({ runChecks }) => runChecks({ patience: 500 }))`;
+const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks({ sample: ${sample} }))`;
+const withoutWaiting = `import('/checks.js').then(({ runChecks }) => runChecks({ sample: ${sample}, patience: 500 }))`;
 const onWebGpu = `import('/webgpu.js').then(({ runWebGpu }) => runWebGpu())`;
 const inWorker = `new Promise((resolve, reject) => {
-  const worker = new Worker('/worker.js', { type: 'module' });
+  const worker = new Worker('/worker.js?sample=${sample}', { type: 'module' });
   worker.onerror = (event) => reject(new Error('the worker failed: ' + event.message));
   worker.onmessage = ({ data }) => {
     worker.terminate();
@@ -57,7 +60,7 @@ if (path === null && !required) {
       built = await bundle(['checks', 'worker', 'webgpu', 'turns']);
       const goldens = new URL('../packages/conformance/goldens/torch.bin.gz', import.meta.url);
       built.files.set('/torch.bin.gz', readFileSync(goldens));
-      expected = await runChecks({ threads: 1 });
+      expected = await runChecks({ threads: 1, sample });
       browser = await startChromium(path);
     });
     afterAll(() => (browser === undefined ? undefined : within(patience / 1000, 'closing Chromium', browser.close())));

@@ -4,10 +4,12 @@
  * (jest, webpack, Vite), in tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about
  * itself, and the programs of the README as a stranger would run them are checked too. Of packages of binaries for other platforms those are packed
  * whose binaries can be compiled here.
+ *
+ * Each package has a project of its own, because only there an import that its manifest does not declare fails. They are checked side by side.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
@@ -24,20 +26,26 @@ import { root, runPnpm } from './workspace.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Runs a command in `cwd`; returns null, or its output if it fails. */
+/** Minutes after which a command counts as hanging. */
+const hangs = 15;
+
+/** Runs a command in `cwd`; resolves with null, or with its output if it fails. */
 function failureOf(command, args, cwd) {
   const env = { ...process.env, npm_config_loglevel: 'error' };
   delete env.npm_config_local_prefix;
   delete env.INIT_CWD;
   const shell = process.platform === 'win32' && command === 'npm';
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd,
-    env,
-    shell,
-    encoding: 'utf8',
-    timeout: 900_000,
+  const options = { cwd, env, shell, stdio: ['ignore', 'pipe', 'pipe'], timeout: hangs * 60_000 };
+  return new Promise((resolve) => {
+    let said = '';
+    const child = spawn(command, args, options);
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (text) => {
+        said += text;
+      });
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (status) => resolve(status === 0 ? null : said.trim() || `exit code ${status}`));
   });
-  return status === 0 ? null : `${error?.message ?? ''}${stdout}${stderr}`.trim();
 }
 
 /** Removes compiled files whose source is gone, and maps that earlier builds wrote, which would otherwise be packed. */
@@ -69,10 +77,10 @@ function publicPackages() {
 }
 
 /** What is wrong with a packed binary of another platform, which cannot be installed here. */
-function problemsOfBinary({ folder, manifest }, tarball, work) {
+async function problemsOfBinary({ folder, manifest }, tarball, work) {
   const out = join(work, `unpacked-${basename(folder)}`);
   mkdirSync(out);
-  const failed = failureOf('tar', ['-xzf', tarball, '-C', out], work);
+  const failed = await failureOf('tar', ['-xzf', tarball, '-C', out], work);
   if (failed !== null) return [failed];
   const { name, platform } = binaryOf(folder);
   const found = platformOf(readFileSync(join(out, 'package', `${name}.node`)));
@@ -116,34 +124,34 @@ function joinedOnly(manifest) {
 }
 
 /** Makes an empty project in which `names`, and what they need, are installed; returns null or what went wrong. */
-function projectWith(names, project, tarballs, byName) {
+async function projectWith(names, project, tarballs, byName) {
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
   const all = new Set(names.flatMap((name) => closure(byName.get(name).manifest, byName)));
   const wanted = [...all].map((name) => tarballs.get(name));
   const install = ['install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', ...wanted];
-  const failed = failureOf('npm', install, project);
+  const failed = await failureOf('npm', install, project);
   return failed === null ? null : `npm install: ${failed}`;
 }
 
 /** Packages that are installed beside a package for its program, which does not depend on them. */
 const beside = { core: ['@polygrad/testing'], nn: ['@polygrad/testing'], polygrad: ['@polygrad/auto-detect'] };
 
-function problemsOf(pack, tarballs, byName, work) {
+async function problemsOf(pack, tarballs, byName, work) {
   const { manifest } = pack;
   const short = manifest.name.split('/').at(-1);
   const project = join(work, short);
-  const failed = projectWith([manifest.name, ...(beside[short] ?? [])], project, tarballs, byName);
+  const failed = await projectWith([manifest.name, ...(beside[short] ?? [])], project, tarballs, byName);
   if (failed !== null) return [failed];
   const problems = wrongContents(join(project, 'node_modules', manifest.name));
   const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
 
   writeFileSync(join(project, 'entries.mjs'), importAll(manifest, false));
-  attempt('importing the entries', failureOf(process.execPath, ['entries.mjs'], project));
+  attempt('importing the entries', await failureOf(process.execPath, ['entries.mjs'], project));
 
   if (isJoined(manifest)) {
     writeFileSync(join(project, 'joined.mjs'), joinedOnly(manifest));
-    attempt('the files joined for Node', failureOf(process.execPath, ['joined.mjs'], project));
+    attempt('the files joined for Node', await failureOf(process.execPath, ['joined.mjs'], project));
   }
 
   writeFileSync(join(project, 'entries.ts'), importAll(manifest, true));
@@ -158,14 +166,14 @@ function problemsOf(pack, tarballs, byName, work) {
     const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', 'false', '--target', 'ES2022'];
     options.push('--lib', lib, '--types', ...types);
     options.push('--module', module, '--moduleResolution', moduleResolution, 'entries.ts');
-    attempt(`types (${words})`, failureOf(process.execPath, [tsc, ...options], project));
+    attempt(`types (${words})`, await failureOf(process.execPath, [tsc, ...options], project));
   }
 
   // Programs to run, and to type-check: those that begin with `// fails: TEXT` are refused with that text.
   for (const name of readdirSync(join(root, 'tooling/pack')).filter((file) => file.startsWith(`${short}.`))) {
     const program = readFileSync(join(root, 'tooling/pack', name), 'utf8');
     writeFileSync(join(project, name), program);
-    if (name.endsWith('.mjs')) attempt(name, failureOf(process.execPath, [name], project));
+    if (name.endsWith('.mjs')) attempt(name, await failureOf(process.execPath, [name], project));
     if (!name.endsWith('.ts')) continue;
     const wanted = /^\/\/ fails: (.*)$/m.exec(program)?.[1];
     for (const [module, moduleResolution] of [
@@ -184,7 +192,7 @@ function problemsOf(pack, tarballs, byName, work) {
         '',
       ];
       options.push('--module', module, '--moduleResolution', moduleResolution, name);
-      const failure = failureOf(process.execPath, [tsc, ...options], project);
+      const failure = await failureOf(process.execPath, [tsc, ...options], project);
       if (wanted === undefined) attempt(`types of ${name} (${module})`, failure);
       else if (!failure?.includes(wanted))
         problems.push(`types of ${name} (${module}): not refused with '${wanted}': ${failure}`);
@@ -199,7 +207,7 @@ function problemsOf(pack, tarballs, byName, work) {
  * folder of the page that was built, where there is one. `folder` names a folder of the repository that is a project of its own: its copy
  * keeps its manifest.
  */
-function problemsOfProject(name, tarballs, byName, work) {
+async function problemsOfProject(name, tarballs, byName, work) {
   const source = join(root, 'tooling/pack/projects', name);
   const project = join(work, `project-${name}`);
   const { packages, install, run, tool, page, folder } = readJson(join(source, 'project.json'));
@@ -210,15 +218,17 @@ function problemsOfProject(name, tarballs, byName, work) {
   const needed = new Set(packages.flatMap((own) => closure(byName.get(own).manifest, byName)));
   const wanted = [...[...needed].map((own) => tarballs.get(own)), ...install];
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
-  const failed = failureOf('npm', ['install', '--prefix', project, ...options, ...wanted], project);
+  const failed = await failureOf('npm', ['install', '--prefix', project, ...options, ...wanted], project);
   if (failed !== null) return { problems: [`npm install: ${failed}`] };
   const program =
     tool === undefined
       ? []
       : [join(root, 'node_modules', tool, readJson(join(root, 'node_modules', tool, 'package.json')).bin[tool])];
-  const problems = run
-    .map((args) => failureOf(process.execPath, [...program, ...args], project))
-    .filter((failure) => failure !== null);
+  const problems = [];
+  for (const args of run) {
+    const failure = await failureOf(process.execPath, [...program, ...args], project);
+    if (failure !== null) problems.push(failure);
+  }
   return { problems, built: page === undefined || problems.length > 0 ? undefined : join(project, page) };
 }
 
@@ -231,6 +241,15 @@ async function problemsInChromium(name, folder) {
   }
   const required = (process.env.POLYGRAD_REQUIRE ?? '').split(',').includes('browser');
   return required ? ['POLYGRAD_REQUIRE names browser, but there is no Chromium here'] : null;
+}
+
+/** Performs tasks, as many at a time as there are processors: most of them wait for files and for processes that start. */
+async function sideBySide(tasks) {
+  const queue = [...tasks];
+  const work = async () => {
+    for (let task = queue.shift(); task !== undefined; task = queue.shift()) await task();
+  };
+  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
 }
 
 /** Runs the whole check; returns `{ passed, failed, skipped }` counted in packages and projects, and prints one line for each. */
@@ -264,33 +283,46 @@ async function packTest() {
       counts[problems.length === 0 ? 'passed' : 'failed']++;
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${what}${problems.map((p) => `\n     ${p}`).join('')}`);
     };
-    for (const pack of packages) {
+    const checkPackage = async (pack) => {
       const { name } = pack.manifest;
       const tarball = new Uint8Array(readFileSync(tarballs.get(name))).buffer;
       const { messages, pkg } = await publint({ pack: { tarball }, strict: true });
       const problems = messages
         .filter((message) => message.type !== 'suggestion')
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
-      problems.push(...problemsOf(pack, tarballs, byName, work));
+      problems.push(...(await problemsOf(pack, tarballs, byName, work)));
       tell(name, problems);
-    }
-    for (const [pack, why] of missing) {
+    };
+    const checkBinary = async ([pack, why]) => {
       const { name } = pack.manifest;
-      tell(name, why === null ? problemsOfBinary(pack, tarballs.get(name), work) : null, `not packed: ${why}`);
-    }
-    for (const name of readdirSync(join(root, 'tooling/pack/projects'))) {
-      const { problems, built } = problemsOfProject(name, tarballs, byName, work);
+      const problems = why === null ? await problemsOfBinary(pack, tarballs.get(name), work) : null;
+      tell(name, problems, `not packed: ${why}`);
+    };
+    const checkProject = async (name) => {
+      const { problems, built } = await problemsOfProject(name, tarballs, byName, work);
       tell(`project: ${name}`, problems);
       if (built !== undefined) tell(`project: ${name} in Chromium`, await problemsInChromium(name, built));
-    }
-    const make = (names, name) => {
-      const project = join(work, name);
-      return { project, failed: projectWith(names, project, tarballs, byName) };
     };
-    tell('programs of README.md', readmeProblems(make, failureOf));
-    const said = failureOf('npm', ['publish', '--dry-run'], join(root, 'packages/nn'));
-    const refused = said?.includes('[publish] @polygrad/nn would be packed by npm/');
-    tell('npm publish is refused', refused ? [] : [`it answered: ${said ?? 'that it would publish'}`]);
+    const checkReadme = async () => {
+      const make = async (names, name) => {
+        const project = join(work, name);
+        return { project, failed: await projectWith(names, project, tarballs, byName) };
+      };
+      tell('programs of README.md', await readmeProblems(make, failureOf));
+    };
+    const checkPublish = async () => {
+      const said = await failureOf('npm', ['publish', '--dry-run'], join(root, 'packages/nn'));
+      const refused = said?.includes('[publish] @polygrad/nn would be packed by npm/');
+      tell('npm publish is refused', refused ? [] : [`it answered: ${said ?? 'that it would publish'}`]);
+    };
+    // The longest first, so that none is left alone at the end.
+    await sideBySide([
+      ...readdirSync(join(root, 'tooling/pack/projects')).map((name) => () => checkProject(name)),
+      checkReadme,
+      ...packages.map((pack) => () => checkPackage(pack)),
+      ...[...missing].map((entry) => () => checkBinary(entry)),
+      checkPublish,
+    ]);
     return counts;
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -2,8 +2,8 @@
  * `npm test`: everything that must hold, as a list of steps, ending in `N passed, N failed, N skipped`.
  *
  * `--only a,b` runs only the named steps. POLYGRAD_REQUIRE names engines, and `browser` for Chromium (comma-separated), that must be
- * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs and the
- * check of packages, which leave a processor idle much of the time, share the processors at the end.
+ * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs, the check of
+ * packages and the table of operations, which leave a processor idle much of the time, share the processors at the end.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -86,7 +86,6 @@ function steps() {
         return totals;
       },
     },
-    { name: 'operations', run: () => one(runNode(join(root, 'tooling/operations.mjs'), ['--check']) === 0) },
     // The longest first, so that none is left alone at the end.
     {
       name: 'pack',
@@ -96,6 +95,11 @@ function steps() {
         const totals = totalsOf(output);
         return totals === undefined ? one(false, `exit code ${code}, without totals`) : counts(...totals);
       },
+    },
+    {
+      name: 'operations',
+      shares: true,
+      run: async (show) => one((await runShown(join(root, 'tooling/operations.mjs'), ['--check'], show)).code === 0),
     },
     ...engines.filter(isThere).map(conformance),
   ];

@@ -30,6 +30,7 @@ const unit = [
   vitest('concurrency', 12, ['packages/auto-detect/src/concurrency.long.test.ts']),
   vitest('mixed precision', 6, ['packages/nn/src/precision/convergence.long.test.ts']),
   vitest('games', 3, ['apps/examples/src/dqn.long.test.ts']),
+  vitest('engines in Chromium', 2, ['tooling/browser.test.mjs']),
   vitest('kept plans', 4, ['packages/conformance/src/kept-plans.long.test.ts']),
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
   vitest('contractions with sizes', 4, [`${core}/contraction/sizes.long.test.ts`]),

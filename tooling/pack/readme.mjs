@@ -15,15 +15,19 @@ function sections(text) {
 }
 
 /**
- * Problems, as lines. `make` makes a project with packages: `{ project, failed }`; `failureOf` runs a command in it and returns what it said, or
- * null where it succeeded.
+ * Problems, as lines. `make` makes a project with packages: `{ project, failed }`; `failureOf` runs a command in it and resolves with what it said, or
+ * with null where it succeeded.
  */
-export function readmeProblems(make, failureOf) {
+export async function readmeProblems(make, failureOf) {
   const found = sections(readFileSync(join(root, 'README.md'), 'utf8'));
   if (found.length < 2) return [`${found.length} programs with packages to install are in it, not 2`];
-  return found.flatMap(({ title, names, program }, index) => {
-    const { project, failed } = make(names, `readme-${index}`);
-    if (failed !== null) return [`${title}: ${failed}`];
+  const problems = [];
+  for (const [index, { title, names, program }] of found.entries()) {
+    const { project, failed } = await make(names, `readme-${index}`);
+    if (failed !== null) {
+      problems.push(`${title}: ${failed}`);
+      continue;
+    }
     const inPage = /page/.test(title);
     const file = inPage ? 'main.js' : 'train.mjs';
     writeFileSync(join(project, file), program);
@@ -32,9 +36,10 @@ export function readmeProblems(make, failureOf) {
       writeFileSync(join(project, 'index.html'), '<script type="module" src="./main.js"></script>\n');
       steps.push(['build the page', [join(root, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn']]);
     }
-    return steps.flatMap(([what, words]) => {
-      const said = failureOf(process.execPath, words, project);
-      return said === null ? [] : [`${title}: ${what}: ${said}`];
-    });
-  });
+    for (const [what, words] of steps) {
+      const said = await failureOf(process.execPath, words, project);
+      if (said !== null) problems.push(`${title}: ${what}: ${said}`);
+    }
+  }
+  return problems;
 }

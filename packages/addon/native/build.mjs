@@ -56,11 +56,11 @@ function hostSources(folder) {
   const names = readFileSync(join(folderOf('node-api-headers'), 'def/node_api.def'), 'utf8').match(
     /^(napi|node_api)_\w+$/gm,
   );
-  writeFileSync(
-    join(folder, 'node-api-names.h'),
-    `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`,
-  );
-  renameSync(part, join(folder, 'node-api-names.h'));
+  // Two builds may run side by side: none reads half of what the other writes.
+  const header = join(folder, 'node-api-names.h');
+  const part = `${header}.${process.pid}`;
+  writeFileSync(part, `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`);
+  renameSync(part, header);
   return ['-I', folder, join(shared, 'host.cc')];
 }
 

@@ -7,14 +7,13 @@ import type { Binding, Command } from '@polygrad/core/engine';
 import { blockBytes, type BuiltinCodes } from './builtins.ts';
 import { type Code, type CpuKernel, sharesOf } from './kernel.ts';
 import type { ArgsBlock } from './memory/args.ts';
-import { addressOf } from './memory/buffer.ts';
-import type { Heap } from '@polygrad/core/engine/shaping';
+import type { HeapBuffers } from '@polygrad/core/engine/shaping';
 import { argsAt } from './memory/layout.ts';
 import { kernelError, type Shares, type Work } from './threads/work.ts';
 import type { Workers } from './threads/workers.ts';
 
 export interface QueueSetup {
-  readonly heap: Heap;
+  readonly buffers: HeapBuffers;
   readonly args: ArgsBlock;
   readonly workers: Workers | null;
   readonly threads: number;
@@ -54,13 +53,13 @@ export class CommandQueue {
   }
 
   #dispatch(kernel: CpuKernel, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void {
-    const { args, heap } = this.#setup;
+    const { args, buffers } = this.#setup;
     const { paramCount, scalarKinds } = kernel;
     if (bindings.length !== paramCount || scalars.length !== scalarKinds.length)
       throw wrongArguments(kernel, bindings, scalars);
     for (let i = 0; i < paramCount; i++) {
       const b = bindings[i]!;
-      args.setPointer(i, addressOf(b, b.bytes, heap));
+      args.setPointer(i, buffers.addressOf(b, b.bytes));
     }
     for (let i = 0; i < scalarKinds.length; i++) args.setScalar(i, scalarKinds[i]!, scalars[i]!);
     this.#start(kernel, kernel.shares, kernel.step);
@@ -69,10 +68,10 @@ export class CommandQueue {
   #copy(from: Binding, to: Binding): void {
     const { bytes } = from;
     if (bytes === 0) return;
-    const { args, heap, builtin } = this.#setup;
+    const { args, buffers, builtin } = this.#setup;
     const code = builtin('copy');
-    const source = addressOf(from, bytes, heap);
-    const target = addressOf(to, bytes, heap);
+    const source = buffers.addressOf(from, bytes);
+    const target = buffers.addressOf(to, bytes);
     args.setPointer(0, target);
     args.setPointer(1, source);
     args.setPointer(2, bytes);
@@ -83,9 +82,9 @@ export class CommandQueue {
 
   #fill(to: Binding, pattern: number): void {
     if (to.bytes === 0) return;
-    const { args, heap, builtin } = this.#setup;
+    const { args, buffers, builtin } = this.#setup;
     const code = builtin('fill');
-    args.setPointer(0, addressOf(to, to.bytes, heap));
+    args.setPointer(0, buffers.addressOf(to, to.bytes));
     args.setScalar(0, 2, pattern);
     args.setScalar(1, 2, to.bytes / 4);
     this.#startBlocks('fill', code, to.bytes, true);

@@ -25,11 +25,9 @@ import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { EngineState } from './engine-state.ts';
-import { CodeTable } from './code-table.ts';
 import { CommandQueue } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
-import { addressOf, CpuBuffer, ownBuffer } from './memory/buffer.ts';
-import { Heap } from '@polygrad/core/engine/shaping';
+import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/shaping';
 import { argSlots, heapAt } from './memory/layout.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';
@@ -57,13 +55,11 @@ export class CpuEngine implements IEngine {
   readonly #memory: WebAssembly.Memory;
   readonly #import: MemoryImport;
   readonly #target: EmitTarget;
-  readonly #heap: Heap;
+  readonly #buffers: HeapBuffers;
   readonly #queue: CommandQueue;
   readonly #workers: Workers | null;
-  readonly #codes = new CodeTable();
+  readonly #codes = new CodeTable<Code>();
   #builtins: BuiltinCodes | null = null;
-  #bytes = 0;
-  #buffers = 0;
 
   constructor(options: CpuEngineOptions = {}) {
     const setup = setUp(options);
@@ -77,11 +73,12 @@ export class CpuEngine implements IEngine {
     const args = new ArgsBlock(memory, wide);
     const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
     const scratch = Array.from({ length: threads }, () => heap.alloc(sharedBytes).address);
+    const buffers = new HeapBuffers('cpu', heap);
     const workers = threads > 1 ? new Workers(memory, heap, scratch, wide) : null;
-    this.#heap = heap;
+    this.#buffers = buffers;
     this.#workers = workers;
     const builtin = (name: keyof BuiltinCodes): Code => this.#builtin(name);
-    this.#queue = new CommandQueue({ heap, args, workers, threads, scratch: scratch[0]!, builtin });
+    this.#queue = new CommandQueue({ buffers, args, workers, threads, scratch: scratch[0]!, builtin });
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
     this.lost = this.#state.lost;
@@ -94,19 +91,11 @@ export class CpuEngine implements IEngine {
 
   alloc(bytes: number): EngineBuffer {
     this.#state.check('alloc');
-    const buffer = new CpuBuffer(bytes, this.#heap, this.#heap.alloc(bytes));
-    this.#bytes += bytes;
-    this.#buffers++;
-    return buffer;
+    return this.#buffers.alloc(bytes);
   }
 
   free(buffer: EngineBuffer): void {
-    if (!this.#state.live) return;
-    const own = ownBuffer(buffer, this.#heap);
-    this.#heap.free(own.block!);
-    own.block = null;
-    this.#bytes -= own.bytes;
-    this.#buffers--;
+    if (this.#state.live) this.#buffers.free(buffer);
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
@@ -203,7 +192,8 @@ export class CpuEngine implements IEngine {
   }
 
   memory(): EngineMemory {
-    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#state.live ? this.#heap.reserved : 0 };
+    const { bytes, count, heap } = this.#buffers;
+    return { bytes, buffers: count, reservedBytes: this.#state.live ? heap.reserved : 0 };
   }
 
   /** Stops the workers; every later call throws EngineDisposedError. */
@@ -211,13 +201,13 @@ export class CpuEngine implements IEngine {
     if (!this.#state.dispose()) return;
     this.#workers?.dispose();
     this.#codes.clear();
-    this.#bytes = this.#buffers = 0;
+    this.#buffers.clear();
   }
 
   /** The bytes of a binding, which nothing reads or writes any more. */
   #bytesOf(b: Binding, bytes: number): Uint8Array {
     this.#queue.finish();
-    return new Uint8Array(this.#memory.buffer, addressOf(b, bytes, this.#heap), bytes);
+    return new Uint8Array(this.#memory.buffer, this.#buffers.addressOf(b, bytes), bytes);
   }
 
   #builtin(name: keyof BuiltinCodes): Code {

@@ -1,22 +1,21 @@
 /** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import type { Heap } from '@polygrad/core/engine/shaping';
-import type { CodeTable, NativeKernel } from './kernel.ts';
-import { placeOf } from './memory.ts';
+import type { CodeTable, HeapBuffers } from '@polygrad/core/engine/shaping';
+import type { Code, NativeKernel } from './kernel.ts';
 
 const kinds = { dispatch: 0, copy: 1, fill: 2 } as const;
 
 export class CommandCells {
-  readonly #heap: Heap;
-  readonly #codes: CodeTable;
+  readonly #buffers: HeapBuffers;
+  readonly #codes: CodeTable<Code>;
   #f64 = new Float64Array(256);
   #f32 = new Float32Array(this.#f64.buffer);
   #i32 = new Int32Array(this.#f64.buffer);
   #i64 = new BigInt64Array(this.#f64.buffer);
   #length = 0;
 
-  constructor(heap: Heap, codes: CodeTable) {
-    this.#heap = heap;
+  constructor(buffers: HeapBuffers, codes: CodeTable<Code>) {
+    this.#buffers = buffers;
     this.#codes = codes;
   }
 
@@ -40,13 +39,13 @@ export class CommandCells {
       case 'copy':
         this.#push(
           kinds.copy,
-          placeOf(c.from, c.from.bytes, this.#heap),
-          placeOf(c.to, c.from.bytes, this.#heap),
+          this.#buffers.addressOf(c.from, c.from.bytes),
+          this.#buffers.addressOf(c.to, c.from.bytes),
           c.from.bytes,
         );
         break;
       case 'fill':
-        this.#push(kinds.fill, placeOf(c.to, c.to.bytes, this.#heap), c.to.bytes, 0);
+        this.#push(kinds.fill, this.#buffers.addressOf(c.to, c.to.bytes), c.to.bytes, 0);
         this.#i32[2 * (this.#length - 1)] = c.pattern;
         break;
       default:
@@ -85,7 +84,7 @@ export class CommandCells {
       const b = bindings[i]!;
       if (!(b.bytes >= least[i]!))
         throw new Error(`[native.submit] kernel '${kernel.name}' needs ${least[i]} bytes at ${i}: got ${b.bytes}`);
-      this.#f64[this.#length++] = placeOf(b, b.bytes, this.#heap);
+      this.#f64[this.#length++] = this.#buffers.addressOf(b, b.bytes);
       this.#f64[this.#length++] = b.bytes;
     }
     for (let i = 0; i < scalars.length; i++) this.#scalar(head.scalars[i]!, scalars[i]!);

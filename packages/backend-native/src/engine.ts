@@ -15,12 +15,12 @@ import {
   type KernelSource,
   showEngine,
 } from '@polygrad/core/engine';
-import { Heap } from '@polygrad/core/engine/shaping';
+import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/shaping';
 import { type PackedProgram, packProgram, printProgram, type Program } from '@polygrad/core/kernel/ir';
 import { emitMachineCode, MachineCodeError } from '@polygrad/emit-machine';
 import { CommandCells } from './commands.ts';
-import { Code, CodeTable, NativeKernel } from './kernel.ts';
-import { NativeBuffer, ownBuffer, placeOf, SharedMemory } from './memory.ts';
+import { Code, NativeKernel } from './kernel.ts';
+import { SharedMemory } from './memory.ts';
 import type { NativeEngineOptions } from './options.ts';
 import { argSlots, factsOf, processorName, type Setup, setUp } from './setup.ts';
 
@@ -43,12 +43,10 @@ export class NativeEngine implements IEngine {
   readonly codeKey: string;
   readonly #setup: Setup;
   readonly #memory: SharedMemory;
-  readonly #heap: Heap;
+  readonly #buffers: HeapBuffers;
   readonly #cells: CommandCells;
-  readonly #codes = new CodeTable();
+  readonly #codes = new CodeTable<Code>();
   readonly #number: number;
-  #bytes = 0;
-  #buffers = 0;
   #live = true;
   #tellLost!: (info: EngineLostInfo) => void;
 
@@ -58,10 +56,11 @@ export class NativeEngine implements IEngine {
     this.codeKey = JSON.stringify(target);
     this.#memory = new SharedMemory(firstBytes, limit);
     this.#number = addon.create(new Uint8Array(this.#memory.buffer), threads);
-    this.#heap = new Heap(this.#memory, 64, limit, () =>
+    const heap = new Heap(this.#memory, 64, limit, () =>
       addon.resize(this.#number, new Uint8Array(this.#memory.buffer)),
     );
-    this.#cells = new CommandCells(this.#heap, this.#codes);
+    this.#buffers = new HeapBuffers('native', heap);
+    this.#cells = new CommandCells(this.#buffers, this.#codes);
     this.caps = caps;
     this.device = `${processorName()}, ${factsOf(this.#setup)}`;
     this.lost = new Promise((resolve) => {
@@ -71,19 +70,11 @@ export class NativeEngine implements IEngine {
 
   alloc(bytes: number): EngineBuffer {
     this.#check('alloc');
-    const buffer = new NativeBuffer(bytes, this.#heap, this.#heap.alloc(bytes));
-    this.#bytes += bytes;
-    this.#buffers++;
-    return buffer;
+    return this.#buffers.alloc(bytes);
   }
 
   free(buffer: EngineBuffer): void {
-    if (!this.#live) return;
-    const own = ownBuffer(buffer, this.#heap);
-    this.#heap.free(own.block!);
-    own.block = null;
-    this.#bytes -= own.bytes;
-    this.#buffers--;
+    if (this.#live) this.#buffers.free(buffer);
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
@@ -190,7 +181,8 @@ export class NativeEngine implements IEngine {
   async idle(): Promise<void> {}
 
   memory(): EngineMemory {
-    return { bytes: this.#bytes, buffers: this.#buffers, reservedBytes: this.#live ? this.#heap.reserved : 0 };
+    const { bytes, count, heap } = this.#buffers;
+    return { bytes, buffers: count, reservedBytes: this.#live ? heap.reserved : 0 };
   }
 
   /** Stops the threads; every later call throws EngineDisposedError. */
@@ -199,7 +191,7 @@ export class NativeEngine implements IEngine {
     this.#live = false;
     this.#setup.addon.dispose(this.#number);
     this.#codes.clear();
-    this.#bytes = this.#buffers = 0;
+    this.#buffers.clear();
     this.#tellLost({ reason: 'disposed', message: 'the native engine was disposed' });
   }
 
@@ -208,7 +200,7 @@ export class NativeEngine implements IEngine {
   }
 
   #bytesOf(b: Binding, bytes: number): Uint8Array {
-    return new Uint8Array(this.#memory.buffer, placeOf(b, bytes, this.#heap), bytes);
+    return new Uint8Array(this.#memory.buffer, this.#buffers.addressOf(b, bytes), bytes);
   }
 }
 

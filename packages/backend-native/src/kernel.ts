@@ -1,6 +1,7 @@
-/** Compiled code, found again by what programs compute, and kernels: which code runs a program, and how it is cut into chunks. */
+/** Compiled code and kernels: which code runs a program, and how it is cut into chunks. */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
-import { type PackedProgram, type Program, sameCode, unpackProgram } from '@polygrad/core/kernel/ir';
+import type { CodeTable } from '@polygrad/core/engine/shaping';
+import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
 
 /** One piece of machine code. */
 export class Code {
@@ -14,32 +15,6 @@ export class Code {
     this.program = program;
     this.bytes = bytes;
     this.number = number;
-  }
-}
-
-/** The code that an engine holds. */
-export class CodeTable {
-  readonly #byHash = new Map<number, Code[]>();
-
-  /** The code of an equal program, or undefined. */
-  find(program: PackedProgram): Code | undefined {
-    return this.#byHash.get(program.hash)?.find((c) => sameCode(c.program, program));
-  }
-
-  add(code: Code): void {
-    const { hash } = code.program;
-    this.#byHash.set(hash, [...(this.#byHash.get(hash) ?? []), code]);
-  }
-
-  remove(code: Code): void {
-    const { hash } = code.program;
-    const rest = (this.#byHash.get(hash) ?? []).filter((c) => c !== code);
-    if (rest.length > 0) this.#byHash.set(hash, rest);
-    else this.#byHash.delete(hash);
-  }
-
-  clear(): void {
-    this.#byHash.clear();
   }
 }
 
@@ -73,7 +48,7 @@ function leastBytes({ params }: Program): readonly number[] {
 
 export class NativeKernel implements CompiledKernel {
   /** The code of the engine that compiled it. */
-  readonly codes: CodeTable;
+  readonly codes: CodeTable<Code>;
   readonly packed: PackedProgram;
   readonly code: Code;
   readonly name: string;
@@ -81,7 +56,7 @@ export class NativeKernel implements CompiledKernel {
   readonly least: readonly number[];
   released = false;
 
-  constructor(codes: CodeTable, program: Program, packed: PackedProgram, code: Code, threads: number) {
+  constructor(codes: CodeTable<Code>, program: Program, packed: PackedProgram, code: Code, threads: number) {
     const { name, grid } = packed.head;
     this.codes = codes;
     this.least = leastBytes(program);

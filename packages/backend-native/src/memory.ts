@@ -1,6 +1,6 @@
-/** The engine's memory: one shared buffer that grows in place, and the buffers handed out from it. */
-import { type Binding, type EngineBuffer, OutOfMemoryError, showAs } from '@polygrad/core/engine';
-import type { Block, GrowingMemory, Heap } from '@polygrad/core/engine/shaping';
+/** The engine's memory: one shared buffer that grows in place. */
+import { OutOfMemoryError } from '@polygrad/core/engine';
+import type { GrowingMemory } from '@polygrad/core/engine/shaping';
 
 const pageBytes = 65536;
 
@@ -30,37 +30,4 @@ export class SharedMemory implements GrowingMemory {
     const growable = this.buffer as unknown as Growable;
     growable.grow(growable.byteLength + pages * pageBytes);
   }
-}
-
-export class NativeBuffer implements EngineBuffer {
-  readonly bytes: number;
-  readonly heap: Heap;
-  readonly address: number;
-  block: Block | null;
-
-  constructor(bytes: number, heap: Heap, block: Block) {
-    this.bytes = bytes;
-    this.heap = heap;
-    this.block = block;
-    this.address = block.address;
-  }
-}
-
-showAs(NativeBuffer.prototype, ({ bytes }) => ({ bytes }), 'NativeBuffer');
-
-/** A buffer that is this heap's and was not freed. */
-export function ownBuffer(buffer: EngineBuffer, heap: Heap): NativeBuffer {
-  const own = buffer as NativeBuffer;
-  if (own.heap !== heap) throw new Error('[native] the buffer belongs to another engine: allocate it from this one');
-  if (own.block === null) throw new Error('[native] the buffer was freed: its memory may hold something else by now');
-  return own;
-}
-
-/** Where the first of `bytes` bytes of a binding lies, all of which are inside its buffer. */
-export function placeOf({ buffer, offset }: Binding, bytes: number, heap: Heap): number {
-  const own = ownBuffer(buffer, heap);
-  if (!(offset >= 0 && offset + bytes <= own.bytes)) {
-    throw new Error(`[native] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`);
-  }
-  return own.address + offset;
 }

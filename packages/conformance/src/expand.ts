@@ -24,14 +24,14 @@ export interface Target {
 
 /** All cases of a specification, in dtypes that it does not list too (`OpSpec.more`). */
 export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
-  const cases = moreDTypes(spec, target);
+  const drawn = new Map(spec.instances.map((instance) => [instance, factsOf(draw(spec, instance))]));
+  const cases = moreDTypes(spec, drawn, target);
   // Of instances that differ in shape alone, one is enough for the slower cases.
   const lastPlain = spec.instances.filter(({ small, options }) => small && options === undefined).at(-1);
-  for (const instance of spec.instances) {
+  for (const [instance, { shapes }] of drawn) {
+    const applying = layouts.filter((layout) => layout === 'plain' || shapes.some((x) => layoutApplies(layout, x)));
     for (const dtype of spec.dtypes) {
-      for (const layout of layouts) {
-        const inputs = draw(spec, instance);
-        if (layout !== 'plain' && !inputs.some((a) => layoutApplies(layout, a.shape))) continue;
+      for (const layout of applying) {
         cases.push({
           name: `${spec.name} / ${instance.label} / ${dtype} / ${layout}`,
           run: guarded(target, dtype, () => checkForward(spec, instance, dtype, layout, target)),
@@ -83,16 +83,25 @@ export function expand(spec: OpSpec, target: Target): ConformanceCase[] {
 
 const others: readonly DType[] = ['int8', 'int16', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'];
 
+/** What decides which cases there are of an instance. Its inputs are drawn again when a case runs: all of them would fill the memory. */
+interface Facts {
+  readonly shapes: readonly (readonly number[])[];
+  readonly negative: boolean;
+}
+
+function factsOf(inputs: readonly NDArray[]): Facts {
+  return { shapes: inputs.map((a) => a.shape), negative: inputs.some((a) => a.data.some((x) => x < 0)) };
+}
+
 /** The smallest and the largest of moderate instances in the dtypes that `dtypes` does not list. */
-function moreDTypes(spec: OpSpec, target: Target): ConformanceCase[] {
-  const moderate = spec.instances
-    .map((instance) => ({ instance, size: Math.max(0, ...draw(spec, instance).map((a) => count(a.shape))) }))
+function moreDTypes(spec: OpSpec, drawn: ReadonlyMap<Instance, Facts>, target: Target): ConformanceCase[] {
+  const moderate = [...drawn]
+    .map(([instance, { shapes, negative }]) => ({ instance, negative, size: Math.max(0, ...shapes.map(count)) }))
     .filter(({ size }) => size > 1 && size <= 600)
     .sort((a, b) => a.size - b.size);
   const chosen = moderate.length > 1 ? [moderate[0], moderate[moderate.length - 1]] : moderate;
   const cases: ConformanceCase[] = [];
-  for (const instance of chosen.map((x) => x?.instance as Instance)) {
-    const negative = draw(spec, instance).some((a) => a.data.some((x) => x < 0));
+  for (const { instance, negative } of chosen as typeof moderate) {
     const dtypes = spec.more ?? [
       ...(spec.dtypes.includes('float32') ? (['float16', 'bfloat16'] as const) : []),
       ...(spec.dtypes.includes('int32') ? others.filter((d) => !d.startsWith('u') || !negative) : []),

@@ -78,7 +78,7 @@ export {
   topPLogits,
   type TopLogitsOptions,
 } from './ops/creation/sampling.ts';
-export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/creation.ts';
+export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/patterns.ts';
 export { scatterNd } from './ops/indexing/index-argument.ts';
 export type { SliceRange, SliceSpec } from './shape/axes.ts';
 export { GradientError } from './autodiff/backward.ts';

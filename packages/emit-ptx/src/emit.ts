@@ -386,9 +386,20 @@ const mostParameters = 4096;
 /** Groups along the second and third axis of a grid, by CUDA. */
 const gridLimit = 65535;
 
-/** Groups that a multiprocessor is to hold of a program with tiles of matrices: 128 registers for a thread. Left alone the assembler spills some for more groups. */
-function togetherFor(group: Program['group']): number {
-  return Math.max(1, Math.floor(512 / (group[0] * group[1] * group[2])));
+/** Registers of four bytes that a program may declare for a thread to be given 128 of them with all else it computes. */
+const fewRegisters = 112;
+
+/**
+ * Groups that a multiprocessor is to hold of a program with tiles of matrices: 128 registers for a thread, or 256. Left alone the assembler spills some
+ * for more groups.
+ */
+function togetherFor({ group, body }: Program): number {
+  const declared = body.reduce(
+    (sum, n) => (n.op === 'REG' ? sum + (n.arg.length * n.lanes * bytesOf[n.dtype]) / 4 : sum),
+    0,
+  );
+  const threads = declared > fewRegisters ? 256 : 512;
+  return Math.max(1, Math.floor(threads / (group[0] * group[1] * group[2])));
 }
 
 /**
@@ -423,7 +434,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
     ...declared.map((text, i) => `  ${text}${i === declared.length - 1 ? '' : ','}`),
     ...(declared.length === 0 ? [] : [')']),
     `.reqntid ${group.join(', ')}`,
-    ...(program.body.some((n) => n.op === 'MATRIX') ? [`.minnctapersm ${togetherFor(group)}`] : []),
+    ...(program.body.some((n) => n.op === 'MATRIX') ? [`.minnctapersm ${togetherFor(program)}`] : []),
     '{',
     ...(memory.bytes > 0 && !isDynamic ? [`  .shared .align 16 .b8 ${sharedName}[${memory.bytes}];`] : []),
   ];

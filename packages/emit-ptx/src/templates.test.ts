@@ -6,23 +6,10 @@ import { conv2d, type DType, flush, matmul, setEngine, type Tensor, tensor, tune
 import { matrixLowering } from '@polygrad/core/engine/threads';
 import { createNullEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { assemble, ptxas, type Resources, targets } from './fixtures/ptxas.ts';
+import { assemble, ptxas, targets, warpsOf } from './fixtures/ptxas.ts';
 import { emitPtx, type PtxKernel, ptxCaps, type PtxLimits } from './index.ts';
 
 const ampere = { computeCapability: 80, isa: '7.0' };
-
-/** Warps that a multiprocessor of sm_80 holds of such a kernel, of 64: by registers, given out to a warp 256 at a time, and by group memory. */
-function warpsOf({ registers, sharedBytes }: Resources, { group }: PtxKernel): number {
-  const warps = Math.ceil((group[0] * group[1] * group[2]) / 32);
-  const ofRegisters = Math.floor(65536 / (Math.ceil((registers * 32) / 256) * 256));
-  const groups = Math.min(
-    32,
-    Math.floor(64 / warps),
-    Math.floor(ofRegisters / warps),
-    Math.floor((164 * 1024) / (sharedBytes + 1024)),
-  );
-  return groups * warps;
-}
 
 function filled(dtype: DType, shape: readonly number[]): Tensor {
   const length = shape.reduce((a, b) => a * b);

@@ -10,6 +10,7 @@ export {
 export { createWrongEngine } from './wrong-engine.ts';
 export { createNullEngine, type NullEngine, type NullEngineCounts } from './null-engine.ts';
 export { comparePrograms, everyNth } from './compare-programs.ts';
+export { edgeFloats, type LaneProgram, laneProgram } from './lane-program.ts';
 export { castCases, operationCases } from './operation-cases.ts';
 export {
   type ProgramCase,

@@ -1,5 +1,5 @@
 /** Networks over sequences: a language model of transformer blocks, and an LSTM. */
-import { arange, crossEntropy, max, reshape, select, type Tensor } from '@polygrad/core';
+import { arange, compile, crossEntropy, hostNumber, max, reshape, select, type Tensor } from '@polygrad/core';
 import { Embedding, KVCache, LayerNorm, Linear, LSTM, Module, TransformerBlock } from '@polygrad/nn';
 import type { NetworkSpec } from '../work/networks.ts';
 import type { Network } from './network.ts';
@@ -25,7 +25,7 @@ class Gpt extends Module {
   /** States behind every token; with a cache, of tokens that follow those it has. */
   forward(ids: Tensor, cache: KVCache | null = null): Tensor {
     const places = arange(ids.shape[1] as number, { dtype: 'int32' });
-    const at = cache === null ? places : places.add(cache.length);
+    const at = cache === null ? places : places.add(hostNumber(() => cache.length, { dtype: 'int32' }));
     let x = this.tokens.forward(ids).add(this.places.forward(at));
     for (const block of this.blocks) x = block.forward(x, { cache });
     return this.last.forward(x);
@@ -43,9 +43,13 @@ export function gpt(spec: Spec<'gpt'>): Network {
     infer: (ids) => max(model.head.forward(select(model.forward(ids as Tensor), 1, -1))),
     decoder: () => {
       const cache = new KVCache({ capacity: spec.places });
+      const step = compile((token: Tensor) => max(model.head.forward(model.forward(token, cache))));
       return {
-        step: (token) => max(model.head.forward(model.forward(token, cache))),
-        dispose: () => cache.dispose(),
+        step,
+        dispose: () => {
+          step.dispose();
+          cache.dispose();
+        },
       };
     },
   };

@@ -74,25 +74,34 @@ function planning({ plans, planningMs }: TrialReply): Record<string, number> {
   };
 }
 
-/** Epochs of equal batches, the last of them with a smaller last batch: its time beside that of the epoch before. */
-function lastBatch(
-  id: string,
-  form: Omit<Form, 'sizes' | 'figure'>,
-  batches: number,
-  batch: number,
-  rest: number,
-): TrialCase {
-  const even = Array.from({ length: batches }, () => batch);
-  const sizes = [...even, ...even, ...even.slice(1), rest];
-  const made = trialCase(id, { ...form, sizes, figure: 'mean', from: 2 * batches });
+/**
+ * Epochs of a data set that the size of a batch does not divide. Its figure is the mean step of the first epoch, from the first call on. Beside it
+ * stands what the smaller last batch adds to that epoch and to the second one, as a part of what it would take were all its batches full; a
+ * third epoch has full ones alone. Then come sizes of the last batch that were not met, each of them twice.
+ */
+function lastBatch(id: string, spec: NetworkSpec, examples: number, batch: number): TrialCase {
+  const full = Math.floor(examples / batch);
+  const rest = examples - full * batch;
+  const [even, uneven] = [Array.from({ length: full }, () => batch), [rest]];
+  const others = Array.from({ length: Math.min(8, rest - 2) }, (_, i) => rest - 1 - i);
+  const sizes = [...even, ...uneven, ...even, ...uneven, ...even, batch, ...others];
+  const made = trialCase(id, { spec, sizes, figure: 'mean', from: sizes.length - others.length, every: 1 });
   return {
     ...made,
-    figures: (reply) => ({
-      ...made.figures(reply),
-      ...(reply.times.length < sizes.length
-        ? {}
-        : { 'new over known': total(reply.times.slice(2 * batches)) / total(reply.times.slice(batches, 2 * batches)) }),
-    }),
+    ns: ({ times }) => (times.length <= full ? null : total(times.slice(0, full + 1)) / (full + 1)),
+    figures: (reply) => {
+      const { times } = reply;
+      if (times.length < sizes.length) return made.figures(reply);
+      const typical = summarize(times.slice(2 * full + 2, 3 * full + 3)).median;
+      // The first epoch takes what it takes but for its last step: plans of full batches are none of that one's.
+      const over = (epoch: readonly number[]): number => total(epoch) / (total(epoch.slice(0, full)) + typical);
+      return {
+        ...made.figures(reply),
+        'first smaller batch over a full one': (times[full] as number) / typical,
+        'first epoch over full batches': over(times.slice(0, full + 1)),
+        'second epoch over full batches': over(times.slice(full + 1, 2 * full + 2)),
+      };
+    },
   };
 }
 
@@ -127,7 +136,8 @@ function episodes(updates: number): number[] {
 const full: readonly TrialCase[] = [
   trialCase('mlp', { spec: mlp, sizes: drawn(201, 120, 100, 499), figure: 'rate', from: 20, every: 1 }),
   trialCase('policy-gradient', { spec: actorCritic, sizes: episodes(200), figure: 'whole' }),
-  lastBatch('last-batch', { spec: { network: 'mlp', inputs: 784, hidden: 128, outputs: 10 } }, 32, 64, 37),
+  // As many examples as MNIST has: 468 batches of 128, and one of 96.
+  lastBatch('last-batch', { network: 'mlp', inputs: 784, hidden: 128, outputs: 10 }, 60_000, 128),
   trialCase('lstm', {
     spec: sequences,
     varies: 'length',
@@ -198,7 +208,7 @@ const quick: readonly TrialCase[] = (() => {
       figure: 'mean',
       every: 1,
     }),
-    lastBatch('last-batch', { spec: mlp }, 4, 8, 5),
+    lastBatch('last-batch', mlp, 37, 8),
   ];
 })();
 

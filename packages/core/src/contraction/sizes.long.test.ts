@@ -57,7 +57,8 @@ describe('products', () => {
     ];
     for (const caps of [threadCaps, processorCaps]) {
       for (const p of products) {
-        const { kernel, e } = makeCase('float32', product(p));
+        const build = product(p);
+        const { kernel, e } = makeCase('float32', build);
         const count = candidateTiles(worthwhile(kernel, e, caps)!, caps).length;
         expect(count).toBeGreaterThan(3);
         for (let i = 0; i < count; i++) {
@@ -65,7 +66,7 @@ describe('products', () => {
             const c = worthwhile(given, factory, caps)!;
             return lowerSimt(c, factory, caps, candidateTiles(c, caps)[i]!);
           };
-          const { worst } = checkSizes('float32', product(p), sizesOf(p.sizes, dice(i), caps), caps, byTile);
+          const { worst } = checkSizes('float32', build, sizesOf(p.sizes, dice(i), caps), caps, byTile);
           expect(worst, `${JSON.stringify(p)} ${i}`).toBeLessThanOrEqual(1);
         }
       }

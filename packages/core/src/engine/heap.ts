@@ -1,9 +1,12 @@
 /**
- * The allocator over a growing memory: two-level segregated fit, blocks of whole cache lines, immediate merging.
+ * The allocator over a growing memory: two-level segregated fit, blocks of whole cache lines, immediate merging. And the buffers of an engine
+ * with such a memory.
  *
  * All bookkeeping is on the JavaScript side, so the memory itself stays untouched by allocation. Allocation and freeing take
  * constant time but for growth. Blocks start at multiples of 64 bytes.
  */
+import { showAs } from '#shown-as';
+import type { Binding, EngineBuffer } from './engine.ts';
 import { OutOfMemoryError } from './errors.ts';
 
 const unit = 64;
@@ -251,5 +254,84 @@ export class Heap {
       if (next === null) this.#filled[bin >>> 5]! &= ~(1 << (bin & 31));
     }
     block.bin = -1;
+  }
+}
+
+class HeapBuffer implements EngineBuffer {
+  readonly bytes: number;
+  readonly heap: Heap;
+  readonly address: number;
+  block: Block | null;
+
+  constructor(bytes: number, heap: Heap) {
+    this.bytes = bytes;
+    this.heap = heap;
+    this.block = heap.alloc(bytes);
+    this.address = this.block.address;
+  }
+}
+
+showAs(HeapBuffer.prototype, ({ bytes }) => ({ bytes }), 'HeapBuffer');
+
+/** The buffers of an engine whose memory is a heap: handed out, counted and checked; and the addresses of bindings to them. */
+export class HeapBuffers {
+  readonly heap: Heap;
+  readonly #engine: string;
+  #bytes = 0;
+  #count = 0;
+
+  /** `engine` is the name that errors begin with. */
+  constructor(engine: string, heap: Heap) {
+    this.#engine = engine;
+    this.heap = heap;
+  }
+
+  /** Bytes of all buffers. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  alloc(bytes: number): EngineBuffer {
+    const buffer = new HeapBuffer(bytes, this.heap);
+    this.#bytes += bytes;
+    this.#count++;
+    return buffer;
+  }
+
+  free(buffer: EngineBuffer): void {
+    const own = this.#own(buffer);
+    this.heap.free(own.block!);
+    own.block = null;
+    this.#bytes -= own.bytes;
+    this.#count--;
+  }
+
+  /** The engine has ended: nothing is counted any longer. */
+  clear(): void {
+    this.#bytes = this.#count = 0;
+  }
+
+  /** A buffer that is this heap's and was not freed. */
+  #own(buffer: EngineBuffer): HeapBuffer {
+    const own = buffer as HeapBuffer;
+    if (own.heap !== this.heap)
+      throw new Error(`[${this.#engine}] the buffer belongs to another engine: allocate it from this one`);
+    if (own.block === null)
+      throw new Error(`[${this.#engine}] the buffer was freed: its memory may hold something else by now`);
+    return own;
+  }
+
+  /** Address of the first of `bytes` bytes of a binding, all of which lie inside its buffer. */
+  addressOf({ buffer, offset }: Binding, bytes: number): number {
+    const own = this.#own(buffer);
+    if (!(offset >= 0 && offset + bytes <= own.bytes))
+      throw new Error(
+        `[${this.#engine}] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,
+      );
+    return own.address + offset;
   }
 }

@@ -3,7 +3,8 @@
  * emitters and allocators for processors share.
  */
 export { vectorShaping } from '../targets/vector-shaping.ts';
-export { type Block, type GrowingMemory, Heap } from '../engine/heap.ts';
+export { CodeTable } from '../engine/code-table.ts';
+export { type GrowingMemory, Heap, HeapBuffers } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '../ir/rare.ts';
 export { operandsOf } from '../ir/operands.ts';
 export { hostArrays } from '../shape/host.ts';

@@ -15,7 +15,14 @@ import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
-import { type PlanGraph, type PlanNode, type SizedBytes, type SizedCone, SizesRefused } from './capture/plan-graph.ts';
+import {
+  type PlanGraph,
+  type PlanNode,
+  type PlanSize,
+  type SizedBytes,
+  type SizedCone,
+  SizesRefused,
+} from './capture/plan-graph.ts';
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
@@ -99,7 +106,9 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   const { partition, units } = partitionWithin(graph, caps.maxBindings);
   const donations = findDonations(partition, units, bases, viewed);
   const kernels = lowerKernels(partition, units, donations, { elementBytes, bindAlign: caps.bindAlign });
-  const lowered = units.map((unit, i) => toPrograms(unit, kernels[i] as LoweredKernel | null, donations, options));
+  const lowered = units.map((unit, i) =>
+    toPrograms(unit, kernels[i] as LoweredKernel | null, donations, size, options),
+  );
 
   const entries = lowered.map(({ entry }) => entry);
   const outputIndex = new Map([...bases].map((node, i) => [node, i]));
@@ -192,6 +201,7 @@ function toPrograms(
   unit: Unit,
   kernel: LoweredKernel | null,
   donations: Donations,
+  size: PlanSize | null,
   { engine, kernels }: PlanOptions,
 ): Programs {
   if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
@@ -199,8 +209,8 @@ function toPrograms(
   const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
-  const { slots, key, lower } = programs(node, donations);
-  return { slots, scalars: [], entry: kernels.findOr(key, () => lower(engine.caps)) };
+  const { slots, scalars, key, lower } = programs(node, donations, size);
+  return { slots, scalars, entry: kernels.findOr(key, () => lower(engine.caps)) };
 }
 
 interface Temporaries {

@@ -1,8 +1,9 @@
 /**
  * Attention in one kernel, and its gradients in two: softmax(Q K^T + mask) V without the scores in memory (programs/attention/).
  *
- * Operands are as in ops/attention/attention-blocks.ts, the queries with the scale in them. A result is flat: values, and behind them the
- * logarithm of each row's sum, from which gradients get the weights at once. Gradients are flat too: those of queries, keys and values. Those of
+ * Operands are as in ops/attention/attention-blocks.ts, but that those of 16 bits come as they are. A row of the result is the values of a query, and behind them the
+ * logarithm of its sum, from which gradients get the weights at once. A row of gradients is those of a key, and of the queries at its place where there
+ * are as many; else queries have a node of their own. So results have the axes of their operands, and sizes that change share plans. Gradients of
  * gradients, and of a mask of numbers, are made of products of whole scores.
  */
 import { define, type Definition, fail, type GradientRule } from '../graph/definition.ts';
@@ -12,47 +13,69 @@ import { makeAgain, makeNode } from '../graph/primitives.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { programsOf } from '../planner/lowering/rules.ts';
 import { lowerAttention, lowerAttentionGradient } from '../programs/attention/attention.ts';
-import { type AttentionAttr, type AttentionSizes, sizesOf } from '../programs/attention/operands.ts';
+import { type AttentionAttr, type GradientPart, madeWidth, sizesOf, type Wide } from '../programs/attention/operands.ts';
 import { say } from '../shape/shown.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import type { Shape } from '../shape/view.ts';
 import { whole } from './elementwise.ts';
 
 declare module '../graph/node.ts' {
   interface Attrs {
-    /** src [q, k, v, mask?]: [...lead, G, L, E], [...lead, S, E], [...lead, S, V], the axes of the scores: flat, values and logarithms. */
+    /** src [q, k, v, mask?]: [...lead, G, L, E], [...lead, S, E], [...lead, S, V], the axes of the scores. [...lead, G, L, values and logarithm]. */
     attention: AttentionAttr;
-    /** src [q, k, v, made, flow, back, mask?]: what attention made, the gradient of the values, and what is taken back of each row's: flat. */
-    attentionGradient: AttentionAttr;
+    /**
+     * src [q, k, v, made, flow, back, mask?]: what attention made, the gradient of the values, and what is taken back of each row's. Parts 'queries':
+     * [...lead, G, L, E]; 'keys': [...lead, S, E + V]; 'all', where L is S: [...lead, S, G E + E + V].
+     */
+    attentionGradient: AttentionAttr & { readonly part: GradientPart };
   }
 }
 
-function encode({ causal, bound }: AttentionAttr, out: IntWriter): void {
+function encode({ causal, bound, scale }: AttentionAttr, out: IntWriter): void {
   out.push(causal === null ? 0 : 1);
   out.push(causal ?? 0);
-  out.reserve(2);
-  out.list([...new Int32Array(Float64Array.of(bound).buffer)]);
+  out.reserve(5);
+  out.list([...new Int32Array(Float64Array.of(bound, scale).buffer)]);
 }
 
 type Operands = readonly [q: Node, k: Node, v: Node];
 
-const rowsOf = ({ keyHeads, shared, rows }: AttentionSizes): number => keyHeads * shared * rows;
+/** What is computed in. */
+const wideOf = ({ dtype }: Node): Wide => (dtype === 'float64' ? dtype : 'float32');
 
-const sizes = (src: readonly Node[]): AttentionSizes => sizesOf(src[0]!.shape, src[1]!.shape, src[2]!.shape);
+/** Operands as products of whole scores take them: the queries with the scale. */
+function wideOperands(src: readonly Node[], { scale }: AttentionAttr): Operands {
+  const [q, k, v] = src.slice(0, 3).map((x) => p.cast(x, wideOf(x))) as [Node, Node, Node];
+  return [scaled(q, scale), k, v];
+}
 
-/** Elements `start` and on of a flat node, in a shape. */
-function cut(flat: Node, start: number, shape: Shape): Node {
-  return p.reshape(p.slice(flat, [start], [sizeOf(shape)], [1]), shape);
+/** Gradients of those as gradients of the operands. */
+function narrowed(gradients: readonly (Node | null)[], src: readonly Node[], { scale }: AttentionAttr): Node[] {
+  return gradients.map((g, i) => p.cast(i === 0 ? scaled(g!, scale) : g!, src[i]!.dtype));
+}
+
+const scaled = (x: Node, scale: number): Node => (scale === 1 ? x : p.mul(x, p.scalar(scale, x.dtype)));
+
+/** Elements of the last axis: `length` from `start` on. */
+function columnsOf(x: Node, start: number, length: number): Node {
+  const last = x.shape.length - 1;
+  const at = <T>(other: (n: number, axis: number) => T, own: T): T[] =>
+    x.shape.map((n, axis) => (axis === last ? own : other(n, axis)));
+  return p.slice(
+    x,
+    at(() => 0, start),
+    at((n) => n, length),
+    at(() => 1, 1),
+  );
 }
 
 /** The values of what attention made, [...lead, G, L, V]. */
-function valuesOf(made: Node, q: Node, v: Node): Node {
-  return cut(made, 0, [...q.shape.slice(0, -1), v.shape.at(-1)!]);
+function attentionValues(made: Node, v: Node): Node {
+  return columnsOf(made, 0, v.shape.at(-1)!);
 }
 
 /** The logarithms, [...lead, G, L, 1]. */
-function logarithmsOf(made: Node, src: readonly Node[]): Node {
-  const s = sizes(src);
-  return cut(made, rowsOf(s) * s.width, [...src[0]!.shape.slice(0, -1), 1]);
+function logarithmsOf(made: Node, v: Node): Node {
+  return columnsOf(made, v.shape.at(-1)!, 1);
 }
 
 // Products of matrices of heads. The axes in front of the group's are the batch.
@@ -132,64 +155,94 @@ function slopesOf(
 const attentionRule: GradientRule<'attention'> = ({ node, src, attr, grad, needs }) => {
   const [q, k, v] = src as unknown as Operands;
   const mask = src[3] ?? null;
-  const flow = valuesOf(grad, q, v);
-  const back = p.sub(rowSums(p.mul(flow, valuesOf(node, q, v))), logarithmsOf(grad, src));
-  const all = makeNode(attentionGradientPrimitive, [q, k, v, node, flow, back, ...(mask ? [mask] : [])], attr);
-  const [ofKeys, ofValues] = [sizeOf(q.shape), sizeOf(q.shape) + sizeOf(k.shape)];
-  const result: (Node | null)[] = [cut(all, 0, q.shape), cut(all, ofKeys, k.shape), cut(all, ofValues, v.shape)];
+  const flow = attentionValues(grad, v);
+  const back = p.sub(rowSums(p.mul(flow, attentionValues(node, v))), logarithmsOf(grad, v));
+  const made = (part: GradientPart): Node =>
+    makeNode(attentionGradientPrimitive, [q, k, v, node, flow, back, ...(mask ? [mask] : [])], { ...attr, part });
+  const result: (Node | null)[] = narrowed(gradientsOf(made, q, k, v), src, attr);
   if (mask === null) return result;
   if (needs[3] !== true || mask.dtype === 'bool') return [...result, null];
-  const { scores } = slopesOf([q, k, v], mask, logarithmsOf(node, src), flow, back, attr);
+  const { scores } = slopesOf(wideOperands(src, attr), mask, logarithmsOf(node, v), flow, back, attr);
   return [...result, p.sumTo(scores, mask.shape)];
 };
 
+/** Gradients of queries, keys and values, out of the nodes of parts. */
+function gradientsOf(made: (part: GradientPart) => Node, q: Node, k: Node, v: Node): [Node, Node, Node] {
+  const [depth, width] = [q.shape.at(-1)!, v.shape.at(-1)!];
+  const [shared, rows, columns] = [q.shape.at(-3)!, q.shape.at(-2)!, k.shape.at(-2)!];
+  if (rows !== columns) {
+    const ofKeys = made('keys');
+    return [made('queries'), columnsOf(ofKeys, 0, depth), columnsOf(ofKeys, depth, width)];
+  }
+  const all = made('all');
+  const heads = p.reshape(columnsOf(all, 0, shared * depth), [...k.shape.slice(0, -1), shared, depth]);
+  return [inFront(heads), columnsOf(all, shared * depth, depth), columnsOf(all, (shared + 1) * depth, width)];
+}
+
+/** Axes [..., n, G, E] as [..., G, n, E], and back. */
+function inFront(x: Node): Node {
+  const rank = x.shape.length;
+  return p.permute(x, [...Array.from({ length: rank - 3 }, (_, i) => i), rank - 2, rank - 3, rank - 1]);
+}
+
 /**
  * With the gradients [a, b, c] of those of queries, keys and values, <a, dq> + <b, dk> + <c, dv> is
- * <slopes, a k^T + q b^T> + <weights, flow c^T>, which is differentiated here.
+ * <slopes, a k^T + q b^T> + <weights, flow c^T>, which is differentiated here. A part has some of a, b and c.
  */
 const gradientRule: GradientRule<'attentionGradient'> = ({ src, attr, grad, needs }) => {
-  const [q, k, v, made, flow, back] = src as [Node, Node, Node, Node, Node, Node];
+  const [, , , made, flow, back] = src as [Node, Node, Node, Node, Node, Node];
+  const [q, k, v] = wideOperands(src, attr);
   const mask = src[6] ?? null;
-  const [ofKeys, ofValues] = [sizeOf(q.shape), sizeOf(q.shape) + sizeOf(k.shape)];
-  const [a, b, c] = [cut(grad, 0, q.shape), cut(grad, ofKeys, k.shape), cut(grad, ofValues, v.shape)];
-  const { weights, inner, scores } = slopesOf([q, k, v], mask, logarithmsOf(made, src), flow, back, attr);
-  const bySlopes = p.add(against(a, k), against(q, b));
+  const { part } = attr;
+  const [depth, width] = [q.shape.at(-1)!, v.shape.at(-1)!];
+  const before = part === 'all' ? q.shape.at(-3)! * depth : 0;
+  const rowsOf = (): Node =>
+    inFront(p.reshape(columnsOf(grad, 0, before), [...k.shape.slice(0, -1), q.shape.at(-3)!, depth]));
+  const a = part === 'queries' ? grad : part === 'all' ? rowsOf() : null;
+  const b = part === 'queries' ? null : columnsOf(grad, before, depth);
+  const c = part === 'queries' ? null : columnsOf(grad, before + depth, width);
+  const { weights, inner, scores } = slopesOf([q, k, v], mask, logarithmsOf(made, v), flow, back, attr);
+  const bySlopes = sum(a && against(a, k), b && against(q, b))!;
   const byInner = p.mul(bySlopes, weights);
-  const byScores = p.mul(weights, p.add(p.mul(bySlopes, inner), against(flow, c)));
-  const byLogarithms = p.reshape(rowSums(byScores), [rowsOf(sizes(src))]);
-  const result = [
-    p.add(weighed(byScores, k), weighed(scores, b)),
-    p.add(gathered(byScores, q), gathered(scores, a)),
+  const byScores = p.mul(weights, sum(p.mul(bySlopes, inner), c && against(flow, c))!);
+  const behind = made.shape.at(-1)! - width - 1;
+  const operands = [
+    sum(weighed(byScores, k), b && weighed(scores, b)),
+    sum(gathered(byScores, q), a && gathered(scores, a)),
     gathered(byInner, flow),
-    p.unary('neg', p.pad(byLogarithms, [made.shape[0]! - byLogarithms.shape[0]!], [0])),
-    p.add(weighed(byInner, v), weighed(weights, c)),
+  ];
+  const result = [
+    ...narrowed(operands, src, attr),
+    padded(p.unary('neg', rowSums(byScores)), width, behind),
+    sum(weighed(byInner, v), c && weighed(weights, c)),
     p.unary('neg', rowSums(byInner)),
   ];
   if (mask === null) return result;
   return [...result, needs[6] === true && mask.dtype !== 'bool' ? p.sumTo(byScores, mask.shape) : null];
 };
 
-/** Parts of flat results of a batch, [size, n] in all, out of one flat result that has each part for the whole batch. */
-function partsOfBatch(flat: Node, size: number, lengths: readonly number[]): Node {
-  let start = 0;
-  const parts = lengths.map((length) => {
-    const part = cut(flat, start, [size, length]);
-    start += size * length;
-    return part;
-  });
-  return p.concat(parts, 1);
+/** The sum of two that may be left out. */
+function sum(x: Node | null, y: Node | null): Node | null {
+  return x === null || y === null ? (x ?? y) : p.add(x, y);
 }
+
+/** With zeros in front and behind along the last axis. */
+function padded(x: Node, low: number, high: number): Node {
+  const at = (n: number): number[] => x.shape.map((_, axis) => (axis === x.shape.length - 1 ? n : 0));
+  return p.pad(x, at(low), at(high));
+}
+
+const rowsOfMade = (q: Shape, v: Shape): Shape => [...q.slice(0, -1), madeWidth(v.at(-1)!)];
 
 export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ define('attention', {
   infer: {
     shape: (src, _, op) => {
-      const s = sizes(src);
-      const [q, k, v] = src as unknown as Operands;
-      if (k.shape.at(-1) !== s.depth || v.shape.at(-2) !== s.columns || k.shape.length !== q.shape.length - 1)
-        fail(op, say`operands do not fit`, q.shape, k.shape, v.shape);
-      return [rowsOf(s) * (s.width + 1)];
+      const [q, k, v] = src.map(({ shape }) => shape) as [Shape, Shape, Shape];
+      if (k.at(-1) !== q.at(-1) || v.at(-2) !== k.at(-2) || k.length !== q.length - 1)
+        fail(op, say`operands do not fit`, q, k, v);
+      return rowsOfMade(q, v);
     },
-    dtype: ([q]) => q!.dtype,
+    dtype: ([q]) => wideOf(q!),
   },
   role: 'program',
   work: 256,
@@ -197,50 +250,65 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
   gradient: attentionRule,
   // Gradients are linear in what flows back, so tangents are made of those.
   tangent: () => undefined,
-  batch: (c) => {
-    const sources = c.src.map((_, i) => whole(c, i));
-    const s = sizes(c.src);
-    return partsOfBatch(makeAgain(c.node, sources, c.attr), c.size, [rowsOf(s) * s.width, rowsOf(s)]);
-  },
-  programs: (node) =>
-    programsOf(node, ({ out, slot }, caps) => {
-      const [q, k, v] = [slot(0), slot(1), slot(2)];
-      const mask = node.src.length > 3 ? slot(3) : null;
-      return lowerAttention(
-        { ...node.attr, ...sizesOf(q.view.shape, k.view.shape, v.view.shape), out, q, k, v, mask },
-        caps,
-      );
-    }),
+  batch: (c) =>
+    makeAgain(
+      c.node,
+      c.src.map((_, i) => whole(c, i)),
+      c.attr,
+    ),
+  sizedPrograms: true,
+  programs: (node, _, size) =>
+    programsOf(
+      node,
+      ({ out, slot, sizes }, caps) => {
+        const [q, k, v] = [slot(0), slot(1), slot(2)];
+        const mask = node.src.length > 3 ? slot(3) : null;
+        const own = sizesOf(q.view.shape, k.view.shape, v.view.shape);
+        return lowerAttention({ ...node.attr, ...own, out, q, k, v, mask, sizes }, caps);
+      },
+      false,
+      size,
+    ),
 });
 
 export const attentionGradientPrimitive: Definition<'attentionGradient'> = /* @__PURE__ */ define('attentionGradient', {
   infer: {
-    shape: ([q, k, v]) => [sizeOf(q!.shape) + sizeOf(k!.shape) + sizeOf(v!.shape)],
-    dtype: ([q]) => q!.dtype,
+    shape: ([q, k, v], { part }, op) => {
+      const [depth, width] = [q!.shape.at(-1)!, v!.shape.at(-1)!];
+      const [shared, rows] = q!.shape.slice(-3) as [number, number, number];
+      if (part === 'all' && rows !== k!.shape.at(-2)) fail(op, say`operands do not fit`, q!.shape, k!.shape, v!.shape);
+      if (part === 'queries') return q!.shape;
+      return [...k!.shape.slice(0, -1), (part === 'all' ? shared + 1 : 1) * depth + width];
+    },
+    dtype: ([q]) => wideOf(q!),
   },
   role: 'program',
   work: 512,
-  encode,
+  encode: (attr, out) => {
+    encode(attr, out);
+    out.reserve(1);
+    out.push(['all', 'queries', 'keys'].indexOf(attr.part));
+  },
   gradient: gradientRule,
   tangent: () => undefined,
-  batch: (c) => {
-    const s = sizes(c.src);
-    const sources = c.src.map((_, i) => whole(c, i));
-    // What attention made, with each part for the whole batch.
-    const parts = [rowsOf(s) * s.width, rowsOf(s)];
-    const [values, logarithms] = [0, 1].map((i) => {
-      const cutOff = p.slice(sources[3]!, [0, i === 0 ? 0 : parts[0]!], [c.size, parts[i]!], [1, 1]);
-      return p.reshape(cutOff, [c.size * parts[i]!]);
-    }) as [Node, Node];
-    sources[3] = p.concat([values, logarithms], 0);
-    const lengths = c.src.slice(0, 3).map(({ shape }) => sizeOf(shape));
-    return partsOfBatch(makeAgain(c.node, sources, c.attr), c.size, lengths);
-  },
-  programs: (node) =>
-    programsOf(node, ({ out, slot }, caps) => {
-      const [q, k, v, made, flow, back] = [slot(0), slot(1), slot(2), slot(3), slot(4), slot(5)];
-      const mask = node.src.length > 6 ? slot(6) : null;
-      const all = { ...node.attr, ...sizesOf(q.view.shape, k.view.shape, v.view.shape), out, q, k, v, mask };
-      return lowerAttentionGradient({ ...all, made, flow, back }, caps);
-    }),
+  batch: (c) =>
+    makeAgain(
+      c.node,
+      c.src.map((_, i) => whole(c, i)),
+      c.attr,
+    ),
+  sizedPrograms: true,
+  programs: (node, _, size) =>
+    programsOf(
+      node,
+      ({ out, slot, sizes }, caps) => {
+        const [q, k, v, made, flow, back] = [slot(0), slot(1), slot(2), slot(3), slot(4), slot(5)];
+        const mask = node.src.length > 6 ? slot(6) : null;
+        const own = sizesOf(q.view.shape, k.view.shape, v.view.shape);
+        const all = { ...node.attr, ...own, out, q, k, v, mask, sizes };
+        return lowerAttentionGradient({ ...all, made, flow, back }, caps);
+      },
+      false,
+      size,
+    ),
 });

@@ -26,6 +26,17 @@ export interface Temp {
   readonly length: number;
 }
 
+/**
+ * The sizes that programs for a class of them are bound to: the first scalars of each. Numbers of shapes and strides are those at capacity.
+ */
+export interface ProgramSizes {
+  readonly capacities: readonly number[];
+  /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
+  factorOf(n: number): number;
+  /** A number in which capacities are the sizes that are bound. */
+  bound(e: Exprs, n: number): KNode;
+}
+
 /** One program while it is written. */
 export interface ProgramWriter {
   readonly b: ProgramBuilder;
@@ -35,8 +46,8 @@ export interface ProgramWriter {
   /** Threads that do a unit together, a power of two, and which of them this one is. */
   readonly threads: number;
   readonly thread: KNode;
-  /** Memory that the kernel is given: `slot` counts the kernel's own parameters. */
-  param(slot: number, dtype: DType, access: Access, length: number): KNode;
+  /** Memory that the kernel is given: `slot` counts the kernel's own parameters. `fewer`: the sizes decide how many elements are bound. */
+  param(slot: number, dtype: DType, access: Access, length: number, fewer?: boolean): KNode;
   temp(temp: Temp, access: Access): KNode;
   /** Places a condition or a count that depends on data, and says for the estimate what it is on average. */
   typical(value: KNode, average: number): KNode;
@@ -48,12 +59,14 @@ type Bound = Omit<ProgramWriter, 'group' | 'threads' | 'thread'>;
 export class ProgramSet {
   readonly #name: string;
   readonly #caps: CodegenCaps;
+  readonly #sizes: ProgramSizes | null;
   readonly #temps: number[] = [];
   readonly #dispatches: LoweredDispatch[] = [];
 
-  constructor(name: string, caps: CodegenCaps) {
+  constructor(name: string, caps: CodegenCaps, sizes: ProgramSizes | null = null) {
     this.#name = name;
     this.#caps = caps;
+    this.#sizes = sizes;
   }
 
   temp(dtype: DType, length: number): Temp {
@@ -89,8 +102,9 @@ export class ProgramSet {
       dtype: DType,
       access: Access,
       length: number,
+      fewer: boolean = false,
     ): KNode => {
-      const param = e.param(params.length, dtype, access, length);
+      const param = e.param(params.length, dtype, access, length, fewer ? 1 : undefined);
       params.push(param);
       bindings.push(binding);
       return param;
@@ -99,7 +113,7 @@ export class ProgramSet {
     const w: Bound = {
       b,
       e,
-      param: (slot, dtype, access, length) => bound({ param: slot }, dtype, access, length),
+      param: (slot, dtype, access, length, fewer) => bound({ param: slot }, dtype, access, length, fewer),
       temp: ({ at, dtype, length }, access) => bound({ temp: at }, dtype, access, length),
       typical: (value, average) => {
         const placed = b.place(value);
@@ -120,7 +134,7 @@ export class ProgramSet {
     const program = b.build({
       name: `${this.#name}${suffix}`,
       params,
-      scalars: [],
+      scalars: (this.#sizes?.capacities ?? []).map(() => 'int32' as const),
       grid: [columns, rows, 1],
       group: [threads, 1, 1],
     });
@@ -147,6 +161,8 @@ export interface TensorView {
   readonly shift: number;
   /** Elements a program may touch, counted from the start of its binding. */
   readonly span: number;
+  /** Laid out for the sizes that are bound, where the strides depend on those; else for their capacities. */
+  readonly held?: boolean;
 }
 
 /** A row-major tensor that starts at its binding. */

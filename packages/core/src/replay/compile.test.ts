@@ -501,6 +501,23 @@ describe('what a replay cannot see', () => {
     expect(() => hostEffect(3 as never)).toThrow(/hostEffect/);
   });
 
+  it('a number is what the effects before it have left, and not those behind it', async () => {
+    let count = 0;
+    const next = (): void => void count++;
+    const back = (): void => void count--;
+    const step = compile((x: Tensor) => {
+      const before = x.add(hostNumber(() => count));
+      hostEffect(next, back);
+      const between = before.mul(10).add(hostNumber(() => count));
+      hostEffect(next, back);
+      return between.mul(10).add(hostNumber(() => count));
+    });
+    const { replays } = stats();
+    for (let i = 0; i < 4; i++) expect(await numbers(step(zeros([1])))).toEqual([222 * i + 12]);
+    expect(stats().replays - replays).toBeGreaterThan(0);
+    step.dispose();
+  });
+
   it('a tensor that is kept, disposed inside, or drawn on the host is left to the function', async () => {
     const kept: Tensor[] = [];
     const programs: ((x: Tensor) => Tensor)[] = [

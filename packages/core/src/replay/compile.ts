@@ -17,7 +17,15 @@ import { called, scope } from '../tensor/scope.ts';
 import { flatten, formsOf, isLike } from './arguments.ts';
 import { Observation, Watch } from './observation.ts';
 import { Runner } from './run-script.ts';
-import { type Difference, differenceOf, endScript, freeArguments, sameCommands, type Script } from './script.ts';
+import {
+  type Difference,
+  differenceOf,
+  endScript,
+  freeArguments,
+  sameCommands,
+  sameDecisions,
+  type Script,
+} from './script.ts';
 
 /** Options of `compile`. */
 export interface CompileOptions {
@@ -129,7 +137,7 @@ class CompiledFunction {
       throw observation.refused ?? error;
     }
     const script = observation.finish(value);
-    const difference = this.#learn(calls, script, observation.reason, expected);
+    const difference = this.#learn(calls, script, observation, expected);
     if (difference === null || difference.seen || expected === null) return value;
     observation.disposeMade();
     const { replays } = expected;
@@ -141,11 +149,17 @@ class CompiledFunction {
   }
 
   /** Keeps the script of a call, or what it confirms. Returns how it differs from the expected one. */
-  #learn(calls: Calls, script: Script | null, reason: string | null, expected: Recorded | null): Difference | null {
+  #learn(
+    calls: Calls,
+    script: Script | null,
+    { reason, decisions }: Observation,
+    expected: Recorded | null,
+  ): Difference | null {
     if (script === null) {
       if (reason === waits) return null;
       this.#miss(calls, reason!);
-      return expected?.confirmed === true ? { text: reason!, seen: false } : null;
+      if (expected?.confirmed !== true) return null;
+      return { text: reason!, seen: !sameDecisions(expected.runner.script.decisions, decisions) };
     }
     let difference: Difference | null = null;
     for (const recorded of calls.recorded) {

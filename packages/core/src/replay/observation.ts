@@ -93,6 +93,9 @@ const mostSteps = 8192;
 /** While it is observed, nothing is free yet. */
 const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
 
+/** A reason for no script. */
+const keeps = 'it keeps a tensor that it does not return';
+
 export class Observation extends Watch {
   readonly #state: EngineState;
   readonly #arguments: readonly unknown[];
@@ -124,7 +127,7 @@ export class Observation extends Watch {
   /** Calls of the generator whose bits are computed from numbers of this call. */
   readonly #bound = new Set<number>();
   readonly #effects: Effect[] = [];
-  readonly #decisions: Decision[] = [];
+  readonly decisions: Decision[] = [];
 
   constructor(state: EngineState, args: readonly unknown[]) {
     super();
@@ -152,8 +155,14 @@ export class Observation extends Watch {
     }
   }
 
+  /** There will be no script: data that was held for one may be written over. */
   #fail(reason: string): void {
     this.reason ??= reason;
+    this.#releaseUploads();
+  }
+
+  #releaseUploads(): void {
+    for (const { buffer } of this.#uploads.splice(0)) buffer.release();
   }
 
   // What the function does.
@@ -223,7 +232,11 @@ export class Observation extends Watch {
   }
 
   override assign(handle: TrackedHandle): void {
-    if (this.#made.has(handle)) return;
+    if (this.#made.has(handle)) {
+      // As state of a module that is made at its first use: the plan of this call shall be that of the next ones.
+      if ((handle as TensorHandle).kept) this.#fail(keeps);
+      return;
+    }
     this.used(handle);
     this.#assigned.add(handle);
   }
@@ -238,6 +251,7 @@ export class Observation extends Watch {
       this.#fail('it makes a tensor of data on another engine');
       return;
     }
+    if (this.reason !== null) return;
     // The data must stay as it is.
     buffer.retain();
     this.#uploads.push({ buffer, leaf, data: data.slice() });
@@ -264,12 +278,13 @@ export class Observation extends Watch {
     const draw = this.#drawOf(key);
     if (draw === null) return;
     this.#bound.add(draw.call);
-    for (const [word, node] of nodes.entries()) this.#addLive(node, { kind: 'word', ...draw, word });
+    for (const [word, node] of nodes.entries())
+      this.#addLive(node, { kind: 'word', ...draw, word, after: this.#effects.length });
   }
 
   override number(node: Node, read: () => number): void {
     if (node.op !== 'scalar') this.#fail('it uses hostNumber() inside an operation of the library');
-    this.#addLive(node, { kind: 'read', read, dtype: node.dtype });
+    this.#addLive(node, { kind: 'read', read, dtype: node.dtype, after: this.#effects.length });
   }
 
   #addLive(node: Node, live: Live): void {
@@ -277,7 +292,7 @@ export class Observation extends Watch {
   }
 
   override value(read: () => unknown, value: unknown): void {
-    this.#decisions.push({ read, value });
+    this.decisions.push({ read, value });
   }
 
   override effect(run: () => void, undo: (() => void) | undefined): void {
@@ -389,7 +404,7 @@ export class Observation extends Watch {
 
   /** Gives back what was held for a script. */
   end(): void {
-    for (const { buffer } of this.#uploads.splice(0)) buffer.release();
+    this.#releaseUploads();
     const { kernelCache, pool } = this.#state;
     if (pool.lost === null) kernelCache.drop(this.#held.splice(0));
   }
@@ -413,8 +428,7 @@ export class Observation extends Watch {
       returned.set(handle, at);
       return at;
     });
-    for (const handle of this.#made)
-      if (!handle.disposed && !returned.has(handle)) this.#fail('it keeps a tensor that it does not return');
+    for (const handle of this.#made) if (!handle.disposed && !returned.has(handle)) this.#fail(keeps);
     const assigned = this.#assignments();
     if (this.reason !== null) return null;
     const state = this.#state;
@@ -432,7 +446,7 @@ export class Observation extends Watch {
       flushed: this.#flushed,
       live: this.#live,
       effects: this.#effects,
-      decisions: this.#decisions,
+      decisions: this.decisions,
       draws: graph.calls - this.#calls,
       assigned,
       made: placed,

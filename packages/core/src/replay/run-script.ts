@@ -155,8 +155,12 @@ export class Runner {
     let done = 0;
     let taken = 0;
     try {
-      for (; done < effects.length; done++) effects[done]!.run();
-      this.#askNumbers(calls);
+      // A number is what the effects before it have left.
+      let asked = this.#askNumbers(0, 0, calls);
+      while (done < effects.length) {
+        effects[done]!.run();
+        asked = this.#askNumbers(++done, asked, calls);
+      }
       for (let i = 0; i < uploads.length; i++)
         this.#keep(inputs.length + i, uploads[i]!.handle.node.storage!.buffer as PoolBuffer, 0);
       for (; taken < fresh.length; taken++) {
@@ -209,9 +213,11 @@ export class Runner {
     copies.keeper?.shadow(download);
   }
 
-  #askNumbers(calls: number): void {
+  /** Asks for the numbers from `at` on that come behind so many effects; returns where those behind more of them begin. */
+  #askNumbers(effects: number, at: number, calls: number): number {
     const { live } = this.script;
-    for (let i = 0; i < live.length; i++) this.#numbers[i] = numberFor(live[i]!, calls);
+    for (; at < live.length && live[at]!.after <= effects; at++) this.#numbers[at] = numberFor(live[at]!, calls);
+    return at;
   }
 
   #commands(): Command[] {

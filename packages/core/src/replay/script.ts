@@ -80,10 +80,11 @@ export type Step =
   | { readonly kind: 'copy'; readonly from: Place; readonly to: Place }
   | { readonly kind: 'fill'; readonly to: Place; readonly pattern: number };
 
-/** A number that each call asks for: read in JavaScript, or a word of a random key. */
-export type Live =
+/** A number that each call asks for, behind so many of its effects: read in JavaScript, or a word of a random key. */
+export type Live = { readonly after: number } & (
   | { readonly kind: 'read'; readonly read: () => number; readonly dtype: DType }
-  | { readonly kind: 'word'; readonly call: number; readonly path: readonly number[]; readonly word: number };
+  | { readonly kind: 'word'; readonly call: number; readonly path: readonly number[]; readonly word: number }
+);
 
 export interface Effect {
   readonly run: () => void;
@@ -240,9 +241,13 @@ function sameResult(a: unknown, b: unknown): boolean {
 }
 
 const sameLive = (a: Live, b: Live): boolean =>
-  a.kind === 'read'
+  a.after === b.after &&
+  (a.kind === 'read'
     ? b.kind === 'read' && a.dtype === b.dtype
-    : b.kind === 'word' && a.call === b.call && a.word === b.word && sameNumbers(a.path, b.path);
+    : b.kind === 'word' && a.call === b.call && a.word === b.word && sameNumbers(a.path, b.path));
+
+export const sameDecisions = (a: readonly Decision[], b: readonly Decision[]): boolean =>
+  alike(a, b, (x, y) => Object.is(x.value, y.value));
 
 /** How two calls differ, as a message says it; `seen`: a run would have seen it, and not begun. */
 export interface Difference {
@@ -253,7 +258,7 @@ export interface Difference {
 /** What two calls did differently; null: nothing that counts. */
 export function differenceOf(a: Script, b: Script): Difference | null {
   if (a.state !== b.state) return { text: 'it ran on another engine', seen: true };
-  if (!alike(a.decisions, b.decisions, (x, y) => Object.is(x.value, y.value)) || a.tracked !== b.tracked)
+  if (!sameDecisions(a.decisions, b.decisions) || a.tracked !== b.tracked)
     return { text: 'a value given to hostValue (such as the mode of a module) is another one', seen: true };
   const text = unseenDifference(a, b);
   if (text !== null) return { text, seen: false };

@@ -9,7 +9,6 @@ import {
   type FinalIns,
   type FinalItem,
   type Held,
-  isMemory,
   type Item,
   type Memory,
   type Place,
@@ -121,16 +120,11 @@ class Assigner {
     this.#items.push(ins);
   }
 
-  /** What a place holds, where somebody asks. */
-  #held(list: Held[] | null, cls: Held['cls'], number: number, reg: Reg): void {
-    list?.push({ cls, number, reg });
-  }
-
   /** A register of the machine is written. */
   #written(list: Held[] | null, cls: RegClass, number: number, reg: Reg): void {
     if (cls === 'g') this.#general.add(number);
     else if (cls === 'v') this.#vectors.add(number);
-    this.#held(list, cls, number, reg);
+    list?.push({ cls, number, reg });
   }
 
   #load(reg: Reg, number: number): void {
@@ -204,19 +198,22 @@ class Assigner {
           this.#load(reg, number);
         }
       }
-      this.#held(reads, reg.cls, number, reg);
+      reads?.push({ cls: reg.cls, number, reg });
       return number;
     };
     let hasMemory = false;
-    for (let i = 0; i < args.length; i++) if (isMemory(args[i]!)) hasMemory = true;
+    for (let i = 0; i < args.length; i++) {
+      const a = args[i]!;
+      if (typeof a === 'object' && !(a instanceof Reg)) hasMemory = true;
+    }
     const places: Place[] = new Array(args.length);
     let later = 0;
-    const keeps = this.#registers.keepsLanes(item);
+    const keeps = mask !== null && this.#registers.keepsLanes(item);
     for (let i = 0; i < args.length; i++) {
       const a: Arg = args[i]!;
       const o = row.operands[i]!;
       if (typeof a === 'number') places[i] = a;
-      else if (isMemory(a)) {
+      else if (!(a instanceof Reg)) {
         const { base, index, scale, offset } = a;
         if (base instanceof Reg)
           places[i] = { base: used(base), index: index === null ? -1 : used(index), scale, offset };

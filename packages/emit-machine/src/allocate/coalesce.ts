@@ -14,16 +14,25 @@ const most = 400;
 export function coalesce(flat: Flat): Flat {
   const { registers, items, blocks } = flat;
   if (!items.some((item) => isCandidate(registers, item))) return flat;
+  // Of those that are copied, and those that are copied to.
+  const wanted: boolean[] = [];
+  for (const item of items) {
+    if (!isCandidate(registers, item)) continue;
+    const { to, from } = copyOf(registers, item)!;
+    wanted[to.id] = wanted[from.id] = true;
+  }
   const places: number[][] = [];
   let now = 0;
   const note: Use = ({ id }) => {
+    if (wanted[id] !== true) return;
     const list = places[id];
     if (list === undefined) places[id] = [now];
     else if (list[list.length - 1] !== now) list.push(now);
   };
   for (; now < items.length; now++) eachUse(registers, items[now]!, note);
   const gone = new Set<number>();
-  for (const [at, item] of items.entries()) {
+  for (let at = 0; at < items.length; at++) {
+    const item = items[at]!;
     if (!isCandidate(registers, item)) continue;
     const { to, from } = copyOf(registers, item)!;
     const own = places[from.id]!;
@@ -41,11 +50,15 @@ export function coalesce(flat: Flat): Flat {
     if (source !== null && source.to === source.from) gone.add(first);
   }
   if (gone.size === 0) return flat;
-  return keepOnly(flat, (i) => !gone.has(i));
+  return keepOnly(flat, gone);
 }
 
 /** True for a copy into a register that is written more than once. */
 function isCandidate(registers: Registers, item: Item): boolean {
+  // Most items write no such register.
+  if (item.kind !== 'ins') return false;
+  const [to] = item.args;
+  if (!(to instanceof Reg) || !to.mutable) return false;
   const copy = copyOf(registers, item);
   return copy !== null && copy.to !== copy.from && copy.to.mutable && !copy.from.mutable && copy.from.home === null;
 }

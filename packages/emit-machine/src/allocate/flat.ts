@@ -1,5 +1,5 @@
 /** From nested blocks to one list of instructions, and what is known of every place in it. */
-import { Block, isMemory, type Item, Reg } from '../form/code.ts';
+import { Block, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
@@ -51,24 +51,32 @@ export function withoutUnread(flat: Flat): Flat {
   };
   const { registers } = flat;
   for (const item of flat.items) eachUse(registers, item, note);
-  const gone = (item: Item): boolean =>
-    item.kind === 'ins' && registers.mayGo(item.row) && item.args[0] instanceof Reg && read[item.args[0].id] !== true;
-  return flat.items.some(gone) ? keepOnly(flat, (i) => !gone(flat.items[i]!)) : flat;
+  const gone = new Set<number>();
+  for (let i = 0; i < flat.items.length; i++) {
+    const item = flat.items[i]!;
+    if (item.kind !== 'ins' || !registers.mayGo(item.row)) continue;
+    const [made] = item.args;
+    if (made instanceof Reg && read[made.id] !== true) gone.add(i);
+  }
+  return gone.size === 0 ? flat : keepOnly(flat, gone);
 }
 
-/** The list without some of its items. */
-export function keepOnly({ registers, items, blocks, loops }: Flat, keeps: (at: number) => boolean): Flat {
-  const kept: number[] = [];
+/** The list without some of its items, told by their places. */
+export function keepOnly({ registers, items, blocks, loops }: Flat, gone: ReadonlySet<number>): Flat {
+  const kept: Item[] = [];
+  const around: Block[] = [];
   const before = new Int32Array(items.length + 1);
   for (let i = 0; i < items.length; i++) {
     before[i] = kept.length;
-    if (keeps(i)) kept.push(i);
+    if (gone.has(i)) continue;
+    kept.push(items[i]!);
+    around.push(blocks[i]!);
   }
   before[items.length] = kept.length;
   return {
     registers,
-    items: kept.map((i) => items[i]!),
-    blocks: kept.map((i) => blocks[i]!),
+    items: kept,
+    blocks: around,
     loops: loops.map((l) => ({ block: l.block, start: before[l.start]!, end: before[l.end + 1]! - 1 })),
   };
 }
@@ -87,13 +95,13 @@ export function eachUse(registers: Registers, item: Item, use: Use): void {
   for (let i = 0; i < args.length; i++) {
     const a = args[i]!;
     if (typeof a === 'number') continue;
-    if (isMemory(a)) {
+    if (!(a instanceof Reg)) {
       if (a.base instanceof Reg) use(a.base, true, false);
       if (a.index !== null) use(a.index, true, false);
       continue;
     }
     const { reads, writes } = row.operands[i]!;
-    use(a, reads || (writes && registers.keepsLanes(item)), writes);
+    use(a, reads || (writes && mask !== null && registers.keepsLanes(item)), writes);
   }
   if (mask !== null) use(mask, true, false);
 }

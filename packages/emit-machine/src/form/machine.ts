@@ -39,7 +39,7 @@ export interface Registers {
   isCopy(item: Ins): boolean;
   /** True for instructions that are left out where nobody reads what they make: numbers that other instructions hold themselves. */
   mayGo(row: Row): boolean;
-  /** True where lanes outside of the mask keep what they hold. */
+  /** True where lanes outside of its mask, if it has one, keep what they hold. */
   keepsLanes(item: Ins): boolean;
   /** Writes a division that needs registers of its own. */
   divide(item: Item & { readonly kind: 'divide' }, parts: DivisionParts): void;

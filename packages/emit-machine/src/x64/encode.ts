@@ -2,7 +2,10 @@
  * The assembler: instructions of the table as bytes, labels, and constants that lie behind the code.
  */
 import { type Condition, type MemoryPlace, type Place, poolBase } from '../form/code.ts';
-import { conditions, type Operand, type Row } from './rows.ts';
+import { conditions, type Row } from './rows.ts';
+
+/** An instruction has 15 bytes at most. */
+const mostBytes = 16;
 
 const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };
 
@@ -23,17 +26,21 @@ export class Assembler {
     return this.#length;
   }
 
+  /** Room for an instruction, or a part of the padding before a label. */
+  #makeRoom(): void {
+    if (this.#length + mostBytes <= this.#bytes.length) return;
+    const old = this.#bytes;
+    this.#bytes = new Uint8Array(old.length * 2);
+    this.#bytes.set(old);
+  }
+
   #byte(x: number): void {
-    if (this.#length === this.#bytes.length) {
-      const old = this.#bytes;
-      this.#bytes = new Uint8Array(old.length * 2);
-      this.#bytes.set(old);
-    }
     this.#bytes[this.#length++] = x;
   }
 
   #word(x: number, bytes: number): void {
-    for (let i = 0; i < bytes; i++) this.#byte(i < 4 ? x >> (8 * i) : x < 0 ? 255 : 0);
+    const all = this.#bytes;
+    for (let i = 0; i < bytes; i++) all[this.#length++] = i < 4 ? x >> (8 * i) : x < 0 ? 255 : 0;
   }
 
   /**
@@ -41,6 +48,7 @@ export class Assembler {
    * that says which lanes are written, 0 for all; `zero`: the others become zero.
    */
   emit(row: Row, size: number, places: readonly Place[], mask = 0, zero = false): void {
+    this.#makeRoom();
     if (row.legacy) this.#legacy(row, size, places);
     else this.#vector(row, size, places, mask, zero);
   }
@@ -50,16 +58,18 @@ export class Assembler {
     let rm: Place | null = null;
     let constant = 0;
     let byteRegister = false;
-    row.operands.forEach((o, i) => {
+    const { operands } = row;
+    for (let i = 0; i < operands.length; i++) {
+      const o = operands[i]!;
       const p = places[i]!;
       if (o.field === 'I') constant = p as number;
       else if (o.field === 'R') reg = p as number;
       else rm = p;
       if (o.kind === 'b' && typeof p === 'number' && p >= 4 && p < 8) byteRegister = true;
-    });
+    }
     if (row.prefix === 1) this.#byte(0x66);
-    const wide = row.evexW === 1 || (size === 8 && row.operands.some((o) => o.kind === 'r'));
-    const place = rm as Place | null;
+    const wide = row.evexW === 1 || (size === 8 && row.general);
+    const place = rm;
     // Registers that are part of the opcode extend by the bit of the field that stands in it.
     const inOpcode = place === null && row.operands[0]?.field === 'R';
     const [x, b] = place === null ? [0, inOpcode ? reg >> 3 : 0] : extensionOf(place);
@@ -93,9 +103,11 @@ export class Assembler {
     let second = 0;
     let constant = -1;
     let high = mask !== 0;
-    row.operands.forEach((o, i) => {
+    const { operands } = row;
+    for (let i = 0; i < operands.length; i++) {
+      const o = operands[i]!;
       const p = places[i]!;
-      if (isVector(o) && typeof p === 'number' && p >= 16) high = true;
+      if (o.vector && typeof p === 'number' && p >= 16) high = true;
       if (o.field === 'R') reg = p as number;
       else if (o.field === 'V') second = p as number;
       else if (o.field === 'S') constant = (p as number) << 4;
@@ -104,10 +116,9 @@ export class Assembler {
         rm = p;
         hasRm = true;
       }
-    });
-    const general = row.operands.some((o) => o.kind === 'r');
+    }
     if (row.vex && !high && size < 64) {
-      const w = general ? Number(size === 8) : row.vexW;
+      const w = row.general ? Number(size === 8) : row.vexW;
       this.#vex(row, reg, second, rm, w, row.long ?? Number(size === 32));
       this.#byte(row.opcode);
       if (hasRm || row.operands.length > 0) this.#modrm(reg, rm, 1);
@@ -116,8 +127,7 @@ export class Assembler {
       this.#evex(row, reg, second, rm, size, mask, zero);
       this.#byte(row.opcode);
       const { unit } = row;
-      const shares = { v: size, h: size / 2, q: size / 4, e: size / 8 };
-      this.#modrm(reg, rm, typeof unit === 'number' ? unit : shares[unit]);
+      this.#modrm(reg, rm, typeof unit === 'number' ? unit : size * shares[unit]);
     }
     if (row.constant !== 0) this.#byte(constant);
     this.#endOfInstruction();
@@ -150,11 +160,14 @@ export class Assembler {
       x = (rm >> 4) & 1;
       b = (rm >> 3) & 1;
     }
-    this.#byte(0x62);
-    this.#byte((((~reg >> 3) & 1) << 7) | ((~x & 1) << 6) | ((~b & 1) << 5) | (((~reg >> 4) & 1) << 4) | map);
-    this.#byte((evexW << 7) | ((~second & 15) << 3) | 4 | prefix);
     const long = size === 64 ? 2 : size === 32 ? 1 : 0;
-    this.#byte((Number(zero) << 7) | (long << 5) | (((~second >> 4) & 1) << 3) | mask);
+    const all = this.#bytes;
+    const at = this.#length;
+    all[at] = 0x62;
+    all[at + 1] = (((~reg >> 3) & 1) << 7) | ((~x & 1) << 6) | ((~b & 1) << 5) | (((~reg >> 4) & 1) << 4) | map;
+    all[at + 2] = (evexW << 7) | ((~second & 15) << 3) | 4 | prefix;
+    all[at + 3] = (Number(zero) << 7) | (long << 5) | (((~second >> 4) & 1) << 3) | mask;
+    this.#length = at + 4;
   }
 
   #modrm(reg: number, rm: Place, unit: number): void {
@@ -196,6 +209,7 @@ export class Assembler {
 
   /** Jumps to a label where the condition holds, always without one. */
   jump(label: number, condition: Condition | null = null): void {
+    this.#makeRoom();
     if (condition === null) this.#byte(0xe9);
     else {
       this.#byte(0x0f);
@@ -210,6 +224,7 @@ export class Assembler {
     let left = (bytes - (this.#length % bytes)) % bytes;
     while (left > 0) {
       const n = Math.min(left, nops.length);
+      this.#makeRoom();
       for (const x of nops[n - 1]!) this.#byte(x);
       left -= n;
     }
@@ -239,9 +254,8 @@ const nops: readonly (readonly number[])[] = [
   [0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0],
 ];
 
-function isVector({ kind }: Operand): boolean {
-  return 'vhqexysd'.includes(kind);
-}
+/** Shares of a vector's bytes. */
+const shares = { v: 1, h: 1 / 2, q: 1 / 4, e: 1 / 8 } as const;
 
 /** The bits of index and base that prefixes hold. */
 function extensionOf(rm: Place): [number, number] {

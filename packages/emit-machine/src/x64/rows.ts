@@ -21,6 +21,8 @@ export interface Operand extends AnyOperand {
   readonly field: Field;
   /** Only memory may stand here, or only a register; otherwise both where the field is M. */
   readonly only: 'memory' | 'register' | null;
+  /** True for vectors and single floats: registers of which EVEX reaches more. */
+  readonly vector: boolean;
 }
 
 export interface Row extends AnyRow {
@@ -42,6 +44,8 @@ export interface Row extends AnyRow {
   /** What the register field holds where no operand does, or -1. */
   readonly extension: number;
   readonly operands: readonly Operand[];
+  /** True where an operand is a general register of 4 or 8 bytes. */
+  readonly general: boolean;
   /** The unit of short displacements with EVEX: a share of the vector's bytes, or bytes. */
   readonly unit: number | 'v' | 'h' | 'q' | 'e';
   /** Bytes of the constant, 0 where there is none; -1: one byte where that is enough, else four. */
@@ -73,6 +77,7 @@ function parse(text: string): readonly Operand[] {
     only: t.includes('!') ? 'memory' : t.includes('.') ? 'register' : null,
     cls: classOf(t[0] as OperandKind),
     folds: t[1] === 'M' && !t.includes('.'),
+    vector: 'vhqexysd'.includes(t[0]!),
   }));
 }
 
@@ -122,6 +127,7 @@ function row(
     opcode,
     extension: extra.extension ?? -1,
     operands: parsed,
+    general: parsed.some((o) => o.kind === 'r'),
     unit: extra.unit ?? (rm === undefined ? 'v' : (units[rm.kind] ?? 'v')),
     constant: extra.constant ?? (hasConstant ? 1 : 0),
     long: extra.long ?? null,

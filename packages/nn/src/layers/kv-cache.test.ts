@@ -3,11 +3,13 @@ import {
   allClose,
   arange,
   clearPlans,
+  compile,
   dispose,
   concat,
   type DType,
   flush,
   grad,
+  hostNumber,
   idle,
   memory,
   narrow,
@@ -353,6 +355,61 @@ describe('prompts of many lengths', () => {
       dispose([found, alone[i]!]);
     }
     expect(made.slice(2)).toEqual([0, 0, 0, 0, 0]);
+  });
+});
+
+describe('a compiled step', () => {
+  it.each<[string, KVCacheOptions, boolean | number]>([
+    ['of fixed capacity', { capacity: 16 }, 128],
+    ['that grows', { capacity: 6, growing: true }, 128],
+    ['that grows, if each call is compared', { capacity: 6, growing: true }, true],
+  ])('gives what it gives uncompiled, with a cache %s', async (_, options, check) => {
+    using first = new TransformerBlock(width, heads, { causal: true }).eval();
+    using second = new TransformerBlock(width, heads, { causal: true }).eval();
+    const stepOf =
+      (cache: KVCache) =>
+      (x: Tensor): Tensor => {
+        // As a model would add them, before the layers have taken the tokens.
+        const at = arange(x.shape[1]!, { dtype: 'int32' }).add(hostNumber(() => cache.length, { dtype: 'int32' }));
+        const placed = x.add(at.cast('float32').mul(0.1).reshape([-1, 1]));
+        return second.forward(first.forward(placed, { cache }), { cache });
+      };
+    using plainCache = new KVCache(options);
+    using cache = new KVCache(options);
+    const plain = stepOf(plainCache);
+    const step = compile(stepOf(cache), { check });
+    for (const round of [0, 1]) {
+      const { replays } = stats();
+      for (const [i, count] of [3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 1].entries()) {
+        using x = randn([1, count, width], { key: [round, i] });
+        using found = noGrad(() => step(x));
+        using expected = noGrad(() => scope(() => plain(x)));
+        expect(await allClose(found, expected, { rtol: 0, atol: 0 })).toBe(true);
+        expect([cache.length, cache.capacity]).toEqual([plainCache.length, plainCache.capacity]);
+      }
+      if (check !== true) expect(stats().replays - replays).toBeGreaterThan(2);
+      plainCache.reset();
+      cache.reset();
+    }
+    if (cache.growing) return;
+    for (let i = 0; i < 16; i++) noGrad(() => step(ones([1, 1, width]))).dispose();
+    expect(() => noGrad(() => step(ones([1, 1, width])))).toThrow('no room: 17 positions for a capacity of 16');
+    expect(cache.length).toBe(16);
+    step.dispose();
+  });
+
+  it('has one plan, from its first call on', () => {
+    using block = new TransformerBlock(width, heads, { causal: true }).eval();
+    using cache = new KVCache({ capacity: 8 });
+    const step = compile((x: Tensor) => block.forward(x, { cache }));
+    using x = ones([1, 1, width]);
+    flush();
+    clearPlans();
+    const { plansMade, replays } = stats();
+    for (let i = 0; i < 8; i++) noGrad(() => step(x)).dispose();
+    expect(stats().plansMade - plansMade).toBe(1);
+    expect(stats().replays - replays).toBe(3);
+    step.dispose();
   });
 });
 

@@ -10,12 +10,13 @@ import {
   concat,
   type DType,
   detach,
+  hostEffect,
+  hostNumber,
+  hostValue,
   indexCopy,
-  isRehearsing,
   keep,
   lessEqual,
   logicalAnd,
-  onRollback,
   pad,
   reshape,
   scaledDotProductAttention,
@@ -72,7 +73,8 @@ const op = 'KVCache';
  * network: `MultiHeadAttention` and `TransformerBlock` take it as `{ cache }` and keep their own part in it. Source: PyTorch torchtune `KVCache`,
  * `StaticCache` and `DynamicCache` of Hugging Face transformers.
  *
- * What is kept is constant: no gradient flows into earlier calls. Call the network in a `scope`, which writes in place instead of copying.
+ * What is kept is constant: no gradient flows into earlier calls. Call the network in a `scope`, which writes in place instead of copying, or in
+ * a function of `compile`, which replays the steps of a capacity.
  *
  * @example
  * const block = new TransformerBlock(16, 4, { causal: true }).eval();
@@ -138,20 +140,26 @@ export class KVCache {
     const fresh = cast(stack([key, value]), this.dtype ?? key.dtype);
     const count = key.shape[2]!;
     const start = this.#entries.get(layer)?.length ?? 0;
+    // Growing is another step than those before it, and so are those behind it, or in another sequence.
+    hostValue(() => this.#entries.get(layer)?.kept);
+    hostValue(() => (this.#entries.get(layer)?.length ?? 0) + count > this.#roomOf(layer));
     const capacity = this.#roomFor(this.#entries.get(layer), fresh, start + count);
-    // Before the entry: results are in the order of their tensors, and the first call shall have the plan of the next.
-    const { at, seen } = this.#stepOf(start, count, capacity);
     const entry = this.#entryOf(layer, fresh, capacity);
+    const { at, seen } = this.#stepOf(entry, count, capacity);
     const all = indexCopy(entry.kept, at, fresh, axis);
     entry.kept.assign(detach(all));
-    if (!isRehearsing()) {
-      entry.length = start + count;
-      onRollback(() => {
-        entry.length = start;
-      });
-    }
+    const isFirst = count > 1 && hostValue(() => entry.length === 0);
+    hostEffect(
+      () => {
+        if (entry.length + count > capacity) throw noRoom(entry.length + count, capacity);
+        entry.length += count;
+      },
+      () => {
+        entry.length -= count;
+      },
+    );
     // A prompt sees itself alone: its scores need not be as wide as the room.
-    if (start === 0 && count > 1 && (mask === null || mask.shape.at(-1) !== capacity))
+    if (isFirst && (mask === null || mask.shape.at(-1) !== capacity))
       return scaledDotProductAttention(query, select(fresh, 0, 0), select(fresh, 0, 1), {
         ...scale,
         mask,
@@ -165,6 +173,11 @@ export class KVCache {
     });
   }
 
+  /** How much room there is now. */
+  #roomOf(layer: object): number {
+    return this.#entries.get(layer)?.kept.shape[axis] ?? this.#first;
+  }
+
   /** How much room there must be for so many positions. */
   #roomFor(known: Entry | undefined, fresh: Tensor, needed: number): number {
     const shape = known?.kept.shape ?? fresh.shape;
@@ -175,12 +188,7 @@ export class KVCache {
         ['key'],
       );
     const room = known?.kept.shape[axis] ?? this.#first;
-    if (needed > room && !this.growing)
-      throw new NnError(
-        op,
-        `no room: ${needed} positions for a capacity of ${room}; give a greater capacity or { growing: true }, or call reset() before another sequence`,
-        ['capacity'],
-      );
+    if (needed > room && !this.growing) throw noRoom(needed, room);
     let capacity = room;
     while (capacity < needed) capacity *= 2;
     return capacity;
@@ -206,13 +214,16 @@ export class KVCache {
     return known;
   }
 
-  /** Layers of one call share its positions and its mask. */
-  #stepOf(start: number, count: number, capacity: number): Step {
+  /** Layers of one call share its positions and its mask, as long as these live. */
+  #stepOf(entry: Entry, count: number, capacity: number): Step {
+    const { length: start } = entry;
     const known = this.#step;
-    if (known !== null && known.start === start && known.count === count && known.capacity === capacity) return known;
+    const isSame = known !== null && known.start === start && known.count === count && known.capacity === capacity;
+    if (isSame && !known.at.disposed && !known.seen.disposed) return known;
     this.#forgetStep();
-    const at = keep(arange(count, { dtype: 'int32' }).add(start));
-    const seen = keep(lessEqual(arange(capacity, { dtype: 'int32' }), reshape(at, [count, 1])));
+    const first = hostNumber(() => entry.length, { dtype: 'int32' });
+    const at = arange(count, { dtype: 'int32' }).add(first);
+    const seen = lessEqual(arange(capacity, { dtype: 'int32' }), reshape(at, [count, 1]));
     this.#step = { start, count, capacity, at, seen };
     return this.#step;
   }
@@ -238,6 +249,14 @@ export class KVCache {
   [Symbol.dispose](): void {
     this.reset();
   }
+}
+
+function noRoom(needed: number, room: number): NnError {
+  return new NnError(
+    op,
+    `no room: ${needed} positions for a capacity of ${room}; give a greater capacity or { growing: true }, or call reset() before another sequence`,
+    ['capacity'],
+  );
 }
 
 function checkHeads(name: string, x: Tensor): void {

@@ -27,6 +27,33 @@ export const attentionTiles: readonly ThreadTile[] = [
   { across: 4, down: 4, rows: 1, columns: 1 },
 ];
 
+/** Sets of 32 threads that multiply tiles of matrices: each has `down` tiles of 16 rows, and goes through `breadth` columns at a time. */
+export interface MatrixTileShape {
+  readonly sets: number;
+  readonly down: number;
+  readonly breadth: number;
+}
+
+/**
+ * Those, best first. 64 rows and columns are what FlashAttention-2 takes backward; its 128 rows forward did not fit beside others in 48 KiB. Chosen
+ * without a card at hand.
+ */
+export const attentionMatrixTiles: readonly MatrixTileShape[] = [
+  { sets: 4, down: 1, breadth: 64 },
+  { sets: 4, down: 1, breadth: 32 },
+  { sets: 4, down: 1, breadth: 16 },
+  { sets: 2, down: 1, breadth: 32 },
+  { sets: 2, down: 1, breadth: 16 },
+  { sets: 1, down: 1, breadth: 32 },
+  { sets: 1, down: 1, breadth: 16 },
+];
+
+/**
+ * Registers of four bytes for results and scores of a thread: so many leave NVIDIA's assembler room among 128. Results of wide heads are more; then there
+ * are 256, and so many of them for both.
+ */
+export const attentionMatrixWords = { usual: 112, wide: 176 } as const;
+
 /** Rows of a block where there are few groups. */
 export const attentionRows = 32;
 

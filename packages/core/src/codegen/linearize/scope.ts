@@ -251,12 +251,15 @@ export class Values {
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
         const before = stack.length;
+        const values: KNode[] = [];
         for (let i = first; i < end; i++) {
           const s = n.src[i] as KNode;
-          if (!scope.memoOf(s).has(s)) stack.push(s);
+          const value = scope.memoOf(s).get(s);
+          if (value === undefined) stack.push(s);
+          else values.push(value);
         }
         if (stack.length > before) continue;
-        memo.set(n, this.#lowerOne(n));
+        memo.set(n, this.#lowerOne(n, values));
       }
       stack.pop();
     }
@@ -267,7 +270,8 @@ export class Values {
     return this.scope.memoOf(n).get(n);
   }
 
-  #lowerOne(n: KNode): KNode {
+  /** `values`: of its sources, where it is made of these. */
+  #lowerOne(n: KNode, values: readonly KNode[]): KNode {
     const { e } = this.scope;
     switch (n.op) {
       case 'RANGE': {
@@ -286,14 +290,8 @@ export class Values {
       }
       case 'LOAD':
         return this.#load(n);
-      default: {
-        const src: KNode[] = [];
-        for (let i = 0; i < n.src.length; i++) {
-          const s = n.src[i] as KNode;
-          src.push(this.scope.memoOf(s).get(s)!);
-        }
-        return remake(e, n, src);
-      }
+      default:
+        return remake(e, n, values);
     }
   }
 

@@ -13,7 +13,7 @@ import type { KNode, LoopKernel, LoopStore, Program, ReduceOp } from '../../ir/i
 import { legalize } from '../../arithmetic/legalize.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { flat, simdCaps } from '../fixtures/nests.ts';
-import { checkSize } from '../fixtures/sized.ts';
+import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { printLoopKernel, printProgram } from '../../ir/print.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 import { draws } from '../../fixtures/draws.ts';
@@ -264,14 +264,7 @@ function checkSizes(r: Recipe, { axis: at, twice, low: least, times: wanted }: S
   const k = build({ ...r, shape, dtype }, sized);
   const program = lowered(k, caps);
   for (const n of new Set([low, Math.min(high, low + 1), Math.max(low, (high >> 1) | 1), high - 1, high]))
-    if (n >= low)
-      checkSize(
-        k,
-        program,
-        n,
-        () => data(k),
-        (dtype) => slack[dtype] ?? 0,
-      );
+    if (n >= low) checkSize(evaluateSized(k, n, data(k)), program, (dtype) => slack[dtype] ?? 0);
 }
 
 /** Found earlier: 33 staged elements for each of 32 copies do not fit in 4,096 bytes. */

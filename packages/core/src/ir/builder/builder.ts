@@ -266,7 +266,8 @@ export class ProgramBuilder {
     const stack = [x];
     while (stack.length > 0) {
       const n = stack[stack.length - 1]!;
-      if (this.#visible(n) === null) {
+      // All that is pushed was not; the same may have been pushed twice.
+      if (stack.length === 1 || this.#visible(n) === null) {
         const terms = sumTerms(n);
         const sources = terms ?? n.src;
         const before = stack.length;
@@ -279,7 +280,7 @@ export class ProgramBuilder {
       }
       stack.pop();
     }
-    return this.#visible(x)!.node;
+    return ((x as Known).placed as Placed).node;
   }
 
   /** Places a sum term by term, outer blocks first; all its terms are placed already. */
@@ -292,7 +293,7 @@ export class ProgramBuilder {
     for (let part = parts.pop(); part !== undefined; part = parts.pop()) {
       if (this.#visible(part) === null) (part as Known).placed = this.#placeOne(part);
     }
-    return this.#visible(sum)!;
+    return (sum as Known).placed as Placed;
   }
 
   /** The latest placement of an expression by this builder. */
@@ -313,6 +314,7 @@ export class ProgramBuilder {
     return p;
   }
 
+  /** Places an expression whose sources are placed. */
   #placeOne(n: KNode): Placed {
     let block = this.#root;
     let same = true;
@@ -320,7 +322,7 @@ export class ProgramBuilder {
     const src = new Array<KNode>(n.src.length);
     for (let i = 0; i < src.length; i++) {
       const s = n.src[i]!;
-      const p = this.#visible(s)!;
+      const p = (s as Known).placed as Placed;
       if (p.reads !== undefined) reads = new Set([...(reads ?? []), ...p.reads]);
       if (p.block.depth > block.depth) block = p.block;
       if (p.node !== s) same = false;

@@ -12,11 +12,11 @@ import { compose } from '../../graph/scope.ts';
 import { attentionPrimitive } from '../../primitives/attention.ts';
 import { cosPrimitive, sinPrimitive } from '../../primitives/elementary.ts';
 import { checkList } from '../../shape/axes.ts';
-import { type DType, isFloat } from '../../shape/dtype.ts';
+import { type DType, isFloat, isSmallFloat } from '../../shape/dtype.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
 import { checkNames, shown } from '../../shape/options.ts';
 import { say } from '../../shape/shown.ts';
-import { broadcastShapes, broadcastsTo, sizeOf } from '../../shape/view.ts';
+import { broadcastShapes, broadcastsTo } from '../../shape/view.ts';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
@@ -58,11 +58,10 @@ export interface AttentionOptions {
 const op = 'scaledDotProductAttention';
 
 /**
- * Scores of which more are not computed whole. Fewer are, so that lengths share plans (planner/families/), which those of a kernel do not: prompts have
- * new lengths all the time. Where gradients follow, lengths repeat; there causal attention, half of whose scores one kernel skips, is worth it
- * sooner. Figures: bench/results/2026-11-28-attention.md.
+ * Scores beyond which there are no whole matrices of them. Causal attention, half of whose scores one kernel skips, is worth it sooner. Figures:
+ * bench/results/2026-11-28-attention.md.
  */
-const mostScores = { all: 1 << 22, learning: 1 << 20 };
+const mostScores = { all: 1 << 22, causal: 1 << 20 };
 /** With fewer queries the scores take less memory than the keys. */
 const fewestRows = 16;
 /** Elements of a head that one kernel has room for in group memory and registers. */
@@ -78,8 +77,7 @@ function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands
   if (form !== 'auto') return form === 'kernel' && !fits ? 'blocks' : form;
   // The gradient of a mask of numbers is made of blocks, where one kernel would need the scores.
   const suits = fits && (mask === null || mask.dtype === 'bool');
-  const isLearning = [q, operands.k, v].some((node) => node.requiresGrad || node.pins !== 0);
-  const most = suits && isLearning && settings.causal !== null ? mostScores.learning : mostScores.all;
+  const most = suits && settings.causal !== null ? mostScores.causal : mostScores.all;
   if (rows < fewestRows || headsOf(operands) * rows * columns <= most) return 'whole';
   return suits ? 'kernel' : 'blocks';
 }
@@ -112,7 +110,7 @@ export function scaledDotProductAttention(
 ): Tensor {
   checkNames('scaledDotProductAttention', options, 'mask causal? causalOffset# scale# dropout# key form blockSize');
   return compose(op, () => {
-    const { operands, outShape, dtype } = readOperands(query, key, value, options.mask);
+    const { narrow, operands, outShape, dtype } = readOperands(query, key, value, options.mask);
     const { q, k, v } = operands;
     const settings = readSettings(options, q, options.mask ? nodeOf(options.mask).dtype : 'bool');
     if (q.shape.includes(0) || k.shape.includes(0) || v.shape.includes(0)) return wrap(p.constant(0, dtype, outShape));
@@ -121,7 +119,7 @@ export function scaledDotProductAttention(
     const compute: Readonly<Record<Form, () => Node>> = {
       whole: () => whole(operands, settings),
       blocks: () => blockwise(operands, { ...settings, size: options.blockSize ?? blockSizes(heads, rows, columns) }),
-      kernel: () => inKernel(operands, settings),
+      kernel: () => inKernel(narrow, settings),
     };
     const result = compute[formOf(options, operands, settings)]();
     return wrap(p.cast(p.reshape(result, outShape), dtype));
@@ -130,10 +128,13 @@ export function scaledDotProductAttention(
 
 /** Attention in one kernel: [...lead, G, L, V]. */
 function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }: AttentionSettings): Node {
-  const scaled = p.mul(q, p.scalar(scale, q.dtype));
-  const made = makeNode(attentionPrimitive, [scaled, k, v, ...(mask === null ? [] : [mask])], { causal, bound });
+  const masks = mask === null ? [] : [mask];
+  const attr = { causal, bound, scale: isSmallFloat(q.dtype) ? scale : 1 };
+  const queries = isSmallFloat(q.dtype) ? q : p.mul(q, p.scalar(scale, q.dtype));
+  const made = makeNode(attentionPrimitive, [queries, k, v, ...masks], attr);
   const shape = [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!];
-  return p.reshape(p.slice(made, [0], [sizeOf(shape)], [1]), shape);
+  const every = (n: number): number[] => shape.map(() => n);
+  return p.slice(made, every(0), shape, every(1));
 }
 
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
@@ -154,6 +155,8 @@ function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings
 }
 
 interface Read {
+  /** Those of 16 bits as they are; and all in the dtype that is computed in. */
+  readonly narrow: AttentionOperands;
   readonly operands: AttentionOperands;
   readonly outShape: readonly number[];
   readonly dtype: DType;
@@ -168,7 +171,8 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
   const wide: DType = dtype === 'float64' ? 'float64' : 'float32';
   const shapes = [q1.shape, k0.shape, v1.shape];
   const rank = Math.max(3, ...shapes.map((shape) => shape.length));
-  const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, wide), rank)) as [Node, Node, Node];
+  const own: DType = [k0, v1].every((node) => node.dtype === dtype) ? dtype : wide;
+  const [q, k, v] = [q1, k0, v1].map((node) => lifted(p.cast(node, own), rank)) as [Node, Node, Node];
   const [depth, columns] = [q.shape[rank - 1]!, k.shape[rank - 2]!];
   if (shapes.some((s) => s.length < 2) || k.shape[rank - 1] !== depth || v.shape[rank - 2] !== columns)
     throw new ShapeError(
@@ -198,13 +202,16 @@ function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     ]);
   const full = [...batch, heads, rows, columns];
   const wideMask = mask ? readMask(nodeOf(mask), full, wide) : null;
+  const narrow = {
+    q: p.reshape(spread, [...lead, shared, rows, depth]),
+    k: p.broadcastTo(k, [...lead, columns, depth]),
+    v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1]!]),
+    mask: wideMask && split(lifted(wideMask, rank)),
+  };
+  const widened = (node: Node): Node => p.cast(node, wide);
   return {
-    operands: {
-      q: p.reshape(spread, [...lead, shared, rows, depth]),
-      k: p.broadcastTo(k, [...lead, columns, depth]),
-      v: p.broadcastTo(v, [...lead, columns, v.shape[rank - 1]!]),
-      mask: wideMask && split(lifted(wideMask, rank)),
-    },
+    narrow,
+    operands: { ...narrow, q: widened(narrow.q), k: widened(narrow.k), v: widened(narrow.v) },
     // Two axes in, two axes out.
     outShape: [...full.slice(shapes.every((s) => s.length === 2) ? 1 : 0, -1), v.shape[rank - 1]!],
     dtype,

@@ -16,7 +16,7 @@ import type { Tensor } from '../../tensor/types.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
 import { safeIndex } from '../indexing/index-argument.ts';
 import { matmul } from './matmul.ts';
-import { eye } from '../creation/creation.ts';
+import { eye } from '../creation/patterns.ts';
 import { say } from '../../shape/shown.ts';
 
 /** Edges from nodes `sources` to nodes `targets`, integers [E] each, with weights [E] (1 if left out). */

@@ -153,8 +153,8 @@ export function forPrograms(
   attr: unknown,
   src: readonly PlanNode[],
 ): readonly PlanNode[] {
-  const { role, roleOf } = definitionOf(op);
-  if ((roleOf?.(attr as Attrs[PrimitiveName], src) ?? role) !== 'program') return src;
+  const { role, roleOf, sizedPrograms } = definitionOf(op);
+  if (sizedPrograms === true || (roleOf?.(attr as Attrs[PrimitiveName], src) ?? role) !== 'program') return src;
   const fixed = src.map((x) => {
     const { shape, dtype, leaf } = x;
     const isBound = leaf?.strides.some((stride, axis) => shape[axis]! > 1 && sizeFactor(size, stride) > 0);

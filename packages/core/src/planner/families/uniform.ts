@@ -82,6 +82,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,
+  // Elements of heads are no sizes.
+  attention: (_, node, _x, src) => [node, ...src.slice(0, 3)].every((s) => !isSized(s, s.shape.length - 1)),
+  attentionGradient: (_, node, _x, src) => [node, ...src.slice(0, 5)].every((s) => !isSized(s, s.shape.length - 1)),
   // The batch, or channels that are summed over, as the batch is in the gradient by the kernel.
   conv: ({ groups, batchGroups }, node, _, src) =>
     groups === 1 &&

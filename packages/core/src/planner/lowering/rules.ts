@@ -12,13 +12,13 @@ import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '../../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
-import type { TensorView } from '../../programs/program-set.ts';
+import type { ProgramSizes, TensorView } from '../../programs/program-set.ts';
 import type { SlotView } from '../../programs/scan/scan.ts';
 import type { ScatterOperand } from '../../programs/scatter/update.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, rowMajorStrides, type Shape } from '../../shape/view.ts';
 import type { IntWriter } from '../capture/cache.ts';
-import { isBakedIn, type PlanNode, type PlanSize } from '../capture/plan-graph.ts';
+import { isBakedIn, type PlanNode, type PlanSize, SizesRefused } from '../capture/plan-graph.ts';
 import type { Demand, KernelDraft } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
 import type { Slot } from './lower.ts';
@@ -40,8 +40,14 @@ declare module '../../graph/definition.ts' {
     readonly sources?: SourceRule<P>;
     /** What an element is, made of that. None: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
-    /** Where it has programs of its own. */
-    readonly programs?: (node: PlanNode<P>, donations: ReadonlyMap<PlanNode, PlanNode>) => ProgramUnit;
+    /** Where it has programs of its own. `size`: those of a plan for a class, for programs that know sizes (`sizedPrograms`). */
+    readonly programs?: (
+      node: PlanNode<P>,
+      donations: ReadonlyMap<PlanNode, PlanNode>,
+      size: PlanSize | null,
+    ) => ProgramUnit;
+    /** Its programs end at the sizes that are bound, and read what is held where it is. */
+    readonly sizedPrograms?: boolean;
     /** Where those programs can update a source where it is. */
     readonly updates?: UpdateRule;
   }
@@ -155,6 +161,8 @@ export interface ProgramContext {
   operand(i: number): ScatterOperand;
   /** The first source is in the memory of the result already, and no slot. */
   readonly inPlace: boolean;
+  /** Of programs that know sizes, where the node depends on some. */
+  readonly sizes: ProgramSizes | null;
 }
 
 export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
@@ -162,12 +170,21 @@ export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered
 /** A node's programs, made when its key is new, and what they bind. */
 export interface ProgramUnit {
   readonly slots: readonly Slot[];
+  /** As in a loop nest (lower.ts). */
+  readonly scalars: readonly number[];
   readonly key: string;
   readonly lower: (caps: EngineCaps) => Lowered;
 }
 
-/** The programs that a primitive's rule writes for a node. */
-export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean = false): ProgramUnit {
+/** The programs that a primitive's rule writes for a node. `size`: for programs that know sizes. */
+export function programsOf(
+  node: PlanNode,
+  rule: ProgramRule,
+  inPlace: boolean = false,
+  size: PlanSize | null = null,
+): ProgramUnit {
+  const sizes = isSized(node, size) ? size : null;
+  const viewOf = (n: PlanNode): TensorView => viewIn(sizes, n);
   const updated = inPlace ? node.src[0]! : null;
   const read: Slot[] = [];
   for (const source of node.src)
@@ -178,12 +195,26 @@ export function programsOf(node: PlanNode, rule: ProgramRule, inPlace: boolean =
   const described = [node, ...node.src].map((n) =>
     isBakedIn(node, n) ? { constant: String((n as PlanNode<'constant'>).attr.value), sign: signOf(n) } : viewOf(n),
   );
-  const key = `${node.op} ${JSON.stringify(node.attr)} ${JSON.stringify(described)} ${node.src.map(slotOf).join()}`;
+  const classes = sizes === null ? '' : ` ${[sizes.capacities, sizes.low, sizes.high].join(' ')}`;
+  const key = `${node.op} ${JSON.stringify(node.attr)} ${JSON.stringify(described)} ${node.src.map(slotOf).join()}${classes}`;
   const source = (i: number): PlanNode => node.src[i]!;
   const slot = (i: number): SlotView => ({ slot: slotOf(source(i)), view: viewOf(source(i)) });
   const operand = (i: number): ScatterOperand =>
     isBakedIn(node, source(i)) ? { constant: (source(i) as PlanNode<'constant'>).attr.value } : slot(i);
-  return { slots, key, lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace }, caps) };
+  return {
+    slots,
+    scalars: (sizes?.capacities ?? []).map((_, i) => -1 - i),
+    key,
+    lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace, sizes }, caps),
+  };
+}
+
+/** True for a node that depends on the sizes of a plan. What its programs go through is in the order of positions. */
+function isSized(node: PlanNode, size: PlanSize | null): boolean {
+  if (size === null) return false;
+  const extents = [node, ...node.src].flatMap(({ shape }) => shape);
+  if (extents.some((n) => size.stretches.has(n))) throw new SizesRefused(`${node.op} of shape [${node.shape}]`);
+  return extents.some((n) => size.factorOf(n) > 0);
 }
 
 /** Adds a donation (planner/memory.ts) where a kernel can make its result, an output, in the memory of a leaf. */
@@ -222,13 +253,15 @@ function signOf(node: PlanNode): boolean {
   return Object.is((node as PlanNode<'constant'>).attr.value, -0);
 }
 
-function viewOf(node: PlanNode): TensorView {
-  const { dtype, shape, leaf } = node;
-  return {
+function viewIn(size: PlanSize | null, node: PlanNode): TensorView {
+  const { dtype, shape, leaf, forced } = node;
+  const view = {
     dtype,
     shape,
     strides: leaf?.strides ?? rowMajorStrides(shape),
     shift: leaf?.shift ?? 0,
     span: leaf?.span ?? node.size,
   };
+  const isHeld = size !== null && (leaf !== null || forced) && size.bytesOf(node, 1, 0) !== null;
+  return isHeld ? { ...view, held: true } : view;
 }

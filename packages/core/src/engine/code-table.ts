@@ -1,10 +1,7 @@
-/**
- * The compiled functions an engine holds, found again by what their programs compute.
- */
-import { type PackedProgram, sameCode } from '@polygrad/core/kernel/ir';
-import type { Code } from './kernel.ts';
+/** The compiled code that an engine on a processor holds, found again by what programs compute. */
+import { type PackedProgram, sameCode } from '../ir/packed.ts';
 
-export class CodeTable {
+export class CodeTable<Code extends { readonly program: PackedProgram }> {
   readonly #byHash = new Map<number, Code[]>();
 
   /** The code of an equal program, or undefined. */

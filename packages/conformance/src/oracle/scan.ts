@@ -1,0 +1,38 @@
+/** Scans of arrays in JavaScript: the same function of arrays, one step after the other. */
+import { count, type NDArray, nd, zip } from './ndarray.ts';
+
+/** Slice t along the first axis. */
+export function row(x: NDArray, t: number): NDArray {
+  const shape = x.shape.slice(1);
+  const size = count(shape);
+  return nd(shape, x.data.slice(t * size, (t + 1) * size));
+}
+
+function stacked(rows: readonly NDArray[], shape: readonly number[]): NDArray {
+  return nd(
+    [rows.length, ...shape],
+    rows.flatMap((part) => part.data),
+  );
+}
+
+/** Element by element. */
+export const add = (a: NDArray, b: NDArray): NDArray => zip((x, y) => (x as number) + (y as number), a, b);
+
+/** The oracle's scan: the same function of arrays, one step after the other. */
+export function scanned(
+  step: (carry: readonly NDArray[], t: number) => readonly [readonly NDArray[], readonly NDArray[]],
+  init: readonly NDArray[],
+  length: number,
+  shapes: readonly (readonly number[])[],
+  reverse = false,
+): readonly [readonly NDArray[], readonly NDArray[]] {
+  let carry = init;
+  const rows = shapes.map(() => new Array<NDArray>(length));
+  for (let s = 0; s < length; s++) {
+    const t = reverse ? length - 1 - s : s;
+    const [next, ys] = step(carry, t);
+    carry = next;
+    for (const [i, y] of ys.entries()) (rows[i] as NDArray[])[t] = y;
+  }
+  return [carry, rows.map((parts, i) => stacked(parts, shapes[i] as readonly number[]))];
+}

@@ -1,0 +1,169 @@
+/**
+ * Attention by processors, backward: all gradients of a head in one pass over its scores, or those of queries, and of keys and values, in a pass each.
+ */
+import { attentionHeads } from '../../../codegen/costs/attention.ts';
+import type { CodegenCaps } from '../../../codegen/lowering.ts';
+import { stretchesOf } from '../../../ir/free-ranges.ts';
+import type { KNode } from '../../../ir/ir.ts';
+import type { ProgramSet } from '../../program-set.ts';
+import { fromColumn, type GradientSpec, keysMade, type Matrix, Operands, placeOf, queriesMade } from '../operands.ts';
+import { eachBlock, shapeFor, Strip, type StripFacts, stripOf, up } from './strip.ts';
+
+/** The logarithms of a head. */
+function logarithmsOf(o: Operands<GradientSpec>, head: KNode): Matrix {
+  const { made, width } = o.spec;
+  return fromColumn(o.w.e, o.matrix(made, head), width);
+}
+
+/**
+ * Gradients of queries, keys and values. A group has a head of keys to itself and computes every score once; where that leaves workers without a group, or
+ * rows are no whole vectors, queries and keys have programs of their own. The bits are the same: sums are taken in the same order.
+ */
+export function gradientByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { lanes } = shapeFor(caps, spec, spec.rows, spec.columns);
+  const inVectors = [spec.depth, spec.width].every((n) => n % lanes === 0);
+  const inRows = [spec.q, spec.flow].every(({ view }) => view.strides.at(-1) === 1 && view.dtype === spec.out.dtype);
+  const isOne = spec.part === 'all' && inVectors && inRows;
+  if (isOne && (caps.parallelism === 1 || spec.keyHeads >= attentionHeads * caps.parallelism))
+    headsByProcessors(set, spec, caps);
+  else {
+    if (spec.part !== 'keys') queriesByProcessors(set, spec, caps);
+    if (spec.part !== 'queries') keysByProcessors(set, spec, caps);
+  }
+}
+
+/** All gradients of a head of keys. */
+function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { keyHeads, shared, rows, columns, depth, width } = spec;
+  const shape = shapeFor(caps, spec, rows, columns);
+  set.add('', keyHeads, (w) => {
+    const { b, e, group: keyHead } = w;
+    const o = new Operands(w, spec, caps, 'readwrite');
+    o.ifThere(spec.k, keyHead, null, 0, () => {
+      const ofKeys = keysMade(o, keyHead);
+      const ofValues = fromColumn(e, ofKeys, depth);
+      b.loop(o.now(columns), (c) =>
+        b.loop((depth + width) / shape.lanes, (i) =>
+          b.store(o.out, placeOf(e, ofKeys, c, e.mul(i, shape.lanes)), e.splat(o.number(0), shape.lanes)),
+        ),
+      );
+      const [k, v] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)];
+      b.loop(o.now(shared), (sharing) => {
+        const head = e.add(e.mul(keyHead, shared), sharing);
+        const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
+        const made = queriesMade(o, head, keyHead, sharing);
+        b.loop(stretchesOf(e, o.now(rows), shape.strip), (turn) => {
+          const s = new Strip(w, o, shape, e.mul(turn, shape.strip), rows);
+          const [queries, flows] = [s.turned('queries', q, depth), s.turned('flows', flow, width)];
+          const facts = rowFacts(s, o, head);
+          const lines = up(shape.block, shape.tile[0]);
+          const [scores, byWeights, results] = [s.lines('scores', lines), s.lines('by_weights', lines), s.lines('results', depth)]; // biome-ignore format: three alike
+          s.clear(results, depth, 0);
+          const end = o.columnsSeen(e.min(o.now(rows), e.add(s.first, shape.strip)));
+          eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
+            s.products('products', scores, k, from, length, columns, depth, queries);
+            s.products('flowing', byWeights, v, from, length, columns, width, flows);
+            s.slopes(scores, byWeights, facts, mask, from, length, true);
+            s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
+            s.gather('by_keys', ofKeys, from, byWeights, q, length, depth);
+            s.gather('by_values', ofValues, from, scores, flow, length, width);
+          });
+          s.write(results, made, depth);
+        });
+      });
+    });
+  });
+}
+
+function rowFacts(s: Strip, o: Operands<GradientSpec>, head: KNode): StripFacts {
+  return {
+    logs: s.turned('logarithms', logarithmsOf(o, head), 1),
+    backs: s.turned('backs', o.matrix(o.spec.back, head), 1),
+  };
+}
+
+/** Gradients of the queries. */
+function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { shared, rows, columns, depth, width } = spec;
+  const heads = spec.keyHeads * shared;
+  const shape = shapeFor(caps, spec, rows, columns);
+  const strips = Math.ceil(rows / shape.strip);
+  set.add('_queries', heads * strips, (w) => {
+    const { e } = w;
+    const o = new Operands(w, spec, caps);
+    const { head, first } = stripOf(w, strips, shape.strip);
+    o.ifThere(spec.q, head, first, rows, () => {
+      const s = new Strip(w, o, shape, first, rows);
+      const keyHead = e.idiv(head, shared);
+      const [k, v, mask] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead), o.mask(head)];
+      const queries = s.turned('queries', o.matrix(spec.q, head), depth);
+      const flows = s.turned('flows', o.matrix(spec.flow, head), width);
+      const facts = rowFacts(s, o, head);
+      const lines = up(shape.block, shape.tile[0]);
+      const [scores, byWeights, results] = [
+        s.lines('scores', lines),
+        s.lines('by_weights', lines),
+        s.lines('results', depth),
+      ];
+      s.clear(results, depth, 0);
+      const end = o.columnsSeen(e.min(o.now(rows), e.add(first, shape.strip)));
+      eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
+        s.products('products', scores, k, from, length, columns, depth, queries);
+        s.products('flowing', byWeights, v, from, length, columns, width, flows);
+        s.slopes(scores, byWeights, facts, mask, from, length, false);
+        s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
+      });
+      s.write(results, queriesMade(o, head, keyHead, e.irem(head, shared)), depth);
+    });
+  });
+}
+
+/** Gradients of keys and values: strips of keys, which go through the queries of all heads that share them. */
+function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
+  const { keyHeads, shared, rows, columns, depth, width } = spec;
+  const shape = shapeFor(caps, spec, columns, rows);
+  const strips = Math.ceil(columns / shape.strip);
+  set.add('_keys', keyHeads * strips, (w) => {
+    const { b, e } = w;
+    const o = new Operands(w, spec, caps);
+    const { head: keyHead, first } = stripOf(w, strips, shape.strip);
+    o.ifThere(spec.k, keyHead, first, columns, () => {
+      const s = new Strip(w, o, shape, first, columns);
+      const keys = s.turned('keys', o.matrix(spec.k, keyHead), depth);
+      const values = s.turned('values', o.matrix(spec.v, keyHead), width);
+      const lines = up(shape.block, shape.tile[0]);
+      const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
+      const [byKeys, byValues] = [s.lines('by_keys', depth), s.lines('by_values', width)];
+      s.clear(byKeys, depth, 0);
+      s.clear(byValues, width, 0);
+      const start = o.firstRow(first);
+      b.loop(o.now(shared), (sharing) => {
+        const head = e.add(e.mul(keyHead, shared), sharing);
+        const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
+        const [logs, backs] = [logarithmsOf(o, head), o.matrix(spec.back, head)];
+        eachBlock(w, shape.block, rows, start, o.now(rows), (from, length) => {
+          s.products('products', scores, q, from, length, rows, depth, keys);
+          s.products('flowing', byWeights, flow, from, length, rows, width, values);
+          b.loop(length, (c) => {
+            const row = e.add(from, c);
+            const [log, back] = [logs, backs].map((m) =>
+              e.splat(b.place(o.read(m.memory, placeOf(e, m, row, e.i32(0)))), shape.lanes),
+            ) as [KNode, KNode];
+            s.eachVector((x) => {
+              const at = s.at(c, x);
+              const score = b.place(s.masked(s.load(scores, at), mask, x, row, true));
+              const weight = b.place(s.weight(score, log));
+              b.store(scores, at, weight);
+              b.store(byWeights, at, e.mul(weight, e.sub(s.load(byWeights, at), back)));
+            });
+          });
+          s.accumulate('weights', byValues, flow, from, length, width, scores, null);
+          s.accumulate('slopes', byKeys, q, from, length, depth, byWeights, null);
+        });
+      });
+      const made = keysMade(o, keyHead);
+      s.write(byKeys, made, depth);
+      s.write(byValues, fromColumn(e, made, depth), width);
+    });
+  });
+}

@@ -1,0 +1,144 @@
+/** Blocks of rows that groups of threads have, and what all programs of theirs do with a block of scores: who sees what, and weights with their gradients. */
+import type { CodegenCaps } from '../../../codegen/lowering.ts';
+import type { KNode } from '../../../ir/ir.ts';
+import { matrixThreads } from '../../../ir/matrix.ts';
+import type { ProgramSet, ProgramWriter } from '../../program-set.ts';
+import { type AttentionSpec, fromColumn, type GradientSpec, type Matrix, Operands, placeOf } from '../operands.ts';
+import type { SlotView } from '../../scan/scan.ts';
+import { Group } from './group.ts';
+import type { Team, TeamShape } from './team.ts';
+import { MatrixGroup } from './matrices.ts';
+import { breadthOf, heightOf, heightOfSets, matrixFormOf, type Room, setsFor, tileFor } from './tiles.ts';
+
+/** A kind of program: what of it stays on chip. */
+export interface Blocks {
+  readonly suffix: string;
+  /** Blocks are of `count` rows for each head, the axes before the last two, of an operand. */
+  readonly of: SlotView;
+  readonly count: number;
+  readonly room: Room;
+  /** Widths of results. */
+  readonly widths: readonly number[];
+}
+
+/** What is written for a block. */
+export interface Block<S> {
+  readonly w: ProgramWriter;
+  readonly o: Operands<S & AttentionSpec>;
+  readonly g: Team;
+  readonly head: KNode;
+  /** The row of the block's first. */
+  readonly first: KNode;
+}
+
+/** True if operands are multiplied as they are, by tiles of matrices. */
+export function isByMatrices(spec: AttentionSpec, caps: CodegenCaps): boolean {
+  return matrixFormOf(spec, caps) !== null;
+}
+
+/** How groups are cut, and what their threads do. */
+interface Choice {
+  readonly shape: TeamShape;
+  readonly make: (w: ProgramWriter, o: Operands) => Team;
+}
+
+function teamFor(
+  spec: AttentionSpec,
+  caps: CodegenCaps,
+  heads: number,
+  count: number,
+  room: Room,
+  widths: readonly number[],
+): Choice {
+  const form = matrixFormOf(spec, caps);
+  const sets = form === null ? null : setsFor(caps, spec, form, heads, count, room, widths);
+  if (form !== null && sets !== null) {
+    const shape = { threads: sets.sets * matrixThreads, height: heightOfSets(sets), breadth: sets.breadth };
+    return { shape, make: (w, o) => new MatrixGroup(w, o, form, sets) };
+  }
+  const tile = tileFor(caps, spec, heads, count, room, widths);
+  const shape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
+  return { shape, make: (w, o) => new Group(w, o, tile) };
+}
+
+/** Adds the program that does every block of an operand by a group of its own. */
+export function addBlocks<S extends AttentionSpec>(
+  set: ProgramSet,
+  spec: S,
+  caps: CodegenCaps,
+  { suffix, of, count, room, widths }: Blocks,
+  write: (block: Block<S>) => void,
+): void {
+  const heads = of.view.shape.slice(0, -2).reduce((n, x) => n * x, 1);
+  const { shape, make } = teamFor(spec, caps, heads, count, room, widths);
+  const blocks = Math.ceil(count / shape.height);
+  const writeBlock = (w: ProgramWriter): void => {
+    const { e } = w;
+    const o = new Operands<S>(w, spec, caps);
+    const [head, first] = [e.idiv(w.group, blocks), e.mul(e.irem(w.group, blocks), shape.height)];
+    o.ifThere(of, head, first, count, () => write({ w, o, g: make(w, o), head, first }));
+  };
+  set.add(suffix, heads * blocks, writeBlock, shape.threads);
+}
+
+/** A score, and whether it counts. */
+export interface Masked {
+  readonly score: KNode;
+  readonly allowed: KNode;
+}
+
+/** Scores of queries and keys by their positions, with the mask; `turned`: rows of the block are keys. */
+export function maskedScores<S extends AttentionSpec>(
+  { o, g, first }: Block<S>,
+  mask: Matrix | null,
+  scores: readonly (readonly KNode[])[],
+  from: KNode,
+  turned: boolean,
+): Masked[][] {
+  const { b, e } = o.w;
+  const { rows, columns } = o.spec;
+  const [rowUnit, columnUnit] = turned ? [g.breadth, g.height] : [g.height, g.breadth];
+  return scores.map((line, i) =>
+    line.map((value, j): Masked => {
+      const [own, other] = [e.add(first, g.rows[i]!), e.add(from, g.columns[j]!)];
+      const [row, column] = turned ? [other, own] : [own, other];
+      let inside = o.sees(row, column);
+      if (!o.isWhole(rows, rowUnit)) inside = e.and(inside, e.lt(row, o.now(rows)));
+      if (!o.isWhole(columns, columnUnit)) inside = e.and(inside, e.lt(column, o.now(columns)));
+      const at = mask === null ? null : placeOf(e, mask, row, column);
+      const { score, allowed } = o.masked(o.scaled(value), mask, at, inside);
+      return { score: b.place(score), allowed: b.place(allowed) };
+    }),
+  );
+}
+
+/** What programs of gradients read for a query. */
+export interface RowFacts {
+  readonly log: KNode;
+  readonly back: KNode;
+}
+
+/** Those of some queries of a head, the `units`-th of blocks that are so long. */
+export function factsOf(o: Operands<GradientSpec>, head: KNode, rows: readonly KNode[], unit: number): RowFacts[] {
+  const { e, b } = o.w;
+  const { spec } = o;
+  const made = fromColumn(e, o.matrix(spec.made, head), spec.width);
+  const back = o.matrix(spec.back, head);
+  return rows.map((row) => {
+    const gate = o.isWhole(spec.rows, unit) ? undefined : b.place(e.lt(row, o.now(spec.rows)));
+    const [log, less] = [made, back].map((m) => b.place(o.read(m.memory, placeOf(e, m, row, e.i32(0)), 1, gate)));
+    return { log: log!, back: less! };
+  });
+}
+
+/** The weight of a score by the logarithm of its row's sum, and its gradient by that of the weight. */
+export function slopeOf(
+  o: Operands,
+  { score, allowed }: Masked,
+  { log, back }: RowFacts,
+  byWeight: KNode,
+): { weight: KNode; slope: KNode } {
+  const { e, b } = o.w;
+  const weight = b.place(e.where(allowed, o.exp(e.sub(score, log)), o.number(0)));
+  return { weight, slope: b.place(e.where(allowed, e.mul(weight, e.sub(byWeight, back)), o.number(0))) };
+}

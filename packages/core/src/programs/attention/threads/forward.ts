@@ -1,0 +1,83 @@
+/**
+ * Attention by groups of threads, forward: blocks of queries, with the running maximum and sum of the exponentials of each row (Dao et al.,
+ * "FlashAttention", 2022). Scores exist for one block at a time, where they are made.
+ */
+import type { CodegenCaps } from '../../../codegen/lowering.ts';
+import { stretchesOf } from '../../../ir/free-ranges.ts';
+import type { KNode } from '../../../ir/ir.ts';
+import type { ProgramSet } from '../../program-set.ts';
+import { type AttentionSpec, fromColumn, lowest, placeOf } from '../operands.ts';
+import { addBlocks, maskedScores } from './blocks.ts';
+import { forwardRoom } from './tiles.ts';
+
+/** Values and logarithms of all queries. */
+export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps): void {
+  const { shared, rows, columns, depth, width } = spec;
+  const kind = { suffix: '', of: spec.q, count: rows, room: forwardRoom, widths: [width] };
+  addBlocks(set, spec, caps, kind, (block) => {
+    const { w, o, g, head, first } = block;
+    const { b, e } = w;
+    const keyHead = e.idiv(head, shared);
+    const [q, k, v] = [o.matrix(spec.q, head), o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)];
+    const mask = o.mask(head);
+    const [inDepth, inWidth] = [g.inner(depth), g.outer(width)];
+    const queries = g.tile('queries', g.height, inDepth);
+    const others = g.tile('others', g.breadth, Math.max(inDepth, inWidth));
+    g.fill(queries, q, g.height, first, rows, depth, inDepth);
+    const results = g.results('results', width);
+    const [top, total] = [b.reg('top', o.wide, 1, g.rows.length), b.reg('total', o.wide, 1, g.rows.length)];
+    for (const i of g.rows.keys()) {
+      b.store(top, i, o.number(lowest[o.wide]));
+      b.store(total, i, o.number(0));
+    }
+    const seen = o.columnsSeen(e.min(o.now(rows), e.add(first, g.height)));
+    b.loop(stretchesOf(e, seen, g.breadth), (turn) => {
+      const from = e.mul(turn, g.breadth);
+      g.fill(others, k, g.breadth, from, columns, depth, inDepth);
+      b.barrier();
+      const found = maskedScores(block, mask, g.products('scores', queries, others, inDepth), from, false);
+      const highest = found.map((line) =>
+        line
+          .map(({ score, allowed }): KNode => b.place(e.where(allowed, score, o.number(lowest[o.wide]))))
+          .reduce((x, y) => o.greater(x, y)),
+      );
+      const tops = g
+        .acrossRow(highest, (x, y) => o.greater(x, y))
+        .map((high, i): KNode => b.place(o.greater(b.load(top, i), high)));
+      const shrink = tops.map((now, i): KNode => b.place(o.exp(e.sub(b.load(top, i), now))));
+      const shares = found.map((line, i) =>
+        line.map(({ score, allowed }): KNode => b.place(e.where(allowed, o.exp(e.sub(score, tops[i]!)), o.number(0)))),
+      );
+      for (const i of g.rows.keys()) {
+        const own = shares[i]!.reduce((x, y) => e.add(x, y));
+        b.store(total, i, o.product(b.load(total, i), shrink[i]!, own));
+        b.store(top, i, tops[i]!);
+      }
+      g.scale(results, width, { factor: shrink });
+      const weights = g.keep('weights', shares);
+      g.fill(others, v, g.breadth, from, columns, width, inWidth);
+      b.barrier();
+      g.accumulate(results, weights, others, width);
+      b.barrier();
+    });
+    const sums = g.acrossRow(
+      [...g.rows.keys()].map((i) => b.load(total, i)),
+      (x, y) => e.add(x, y),
+    );
+    const isMasked = mask !== null || spec.causal !== null;
+    const none = sums.map((sum) => (isMasked ? e.eq(sum, 0) : e.bool(false)));
+    const divisor = sums.map((sum, i) => e.where(none[i]!, o.number(1), sum));
+    g.scale(results, width, { divisor });
+    const made = o.made(head);
+    g.write(results, made, first, rows, width);
+    const logarithms = fromColumn(e, made, width);
+    b.ifThen(g.isFirst, () =>
+      divisor.forEach((sum, i) => {
+        const row = e.add(first, g.rows[i]!);
+        const logarithm = e.where(none[i]!, o.number(0), e.add(b.load(top, i), o.log(sum)));
+        const gate = o.isWhole(rows, g.height) ? undefined : e.lt(row, o.now(rows));
+        b.store(o.out, placeOf(e, logarithms, row, e.i32(0)), logarithm, gate);
+      }),
+    );
+  });
+}
