@@ -72,6 +72,7 @@ for (const target of targets)
       expect(found.registers, names[i]).toBeLessThanOrEqual(200);
       expect(found.sharedBytes, names[i]).toBeLessThanOrEqual(48 * 1024);
       expect(warpsOf(found, kernels[i]!), names[i]).toBeGreaterThanOrEqual(4);
-      if (process.env['FIGURES']) console.log('FIG', target.computeCapability, names[i], found.registers, found.spilled, found.sharedBytes, kernels[i]!.group[0], warpsOf(found, kernels[i]!));
+      if (process.env.FIGURES === '1')
+        console.log(target.computeCapability, names[i], found, kernels[i]!.group[0], warpsOf(found, kernels[i]!));
     });
   });

@@ -13,7 +13,13 @@ import { makeAgain, makeNode } from '../graph/primitives.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { programsOf } from '../planner/lowering/rules.ts';
 import { lowerAttention, lowerAttentionGradient } from '../programs/attention/attention.ts';
-import { type AttentionAttr, type GradientPart, madeWidth, sizesOf, type Wide } from '../programs/attention/operands.ts';
+import {
+  type AttentionAttr,
+  type GradientPart,
+  madeWidth,
+  sizesOf,
+  type Wide,
+} from '../programs/attention/operands.ts';
 import { say } from '../shape/shown.ts';
 import type { Shape } from '../shape/view.ts';
 import { whole } from './elementwise.ts';

@@ -206,24 +206,24 @@ for (const [name, make] of Object.entries(engines))
         { ...plain, causal: 1 },
         { ...plain, rows: 7, shared: 2, causal: 0 },
       ]) {
-      const d = draw(c);
-      const run = (form: 'kernel' | 'whole') => {
-        const xs = tensors(c, d, 'float64');
-        const f = (q: pg.Tensor, k: pg.Tensor, v: pg.Tensor): pg.Tensor =>
-          pg.scaledDotProductAttention(q, k, v, optionsOf(c, d, form, 'float64'));
-        const [q, k, v] = xs as [pg.Tensor, pg.Tensor, pg.Tensor];
-        const loss = (...ys: pg.Tensor[]): pg.Tensor => pg.sum(pg.exp(f(ys[0]!, ys[1]!, ys[2]!)));
-        const second = pg.grads((...ys: pg.Tensor[]) =>
-          pg
-            .grads(loss)(...ys)
-            .reduce((sum, g) => pg.add(sum, pg.sum(pg.square(g))), pg.tensor(0, { dtype: 'float64' })),
-        )(...xs);
-        const batched = pg.vmap((one: pg.Tensor) => f(one, k, v))(pg.stack([q, pg.neg(q), pg.mul(q, 0.5)], 0));
-        const tangent = pg.jvp((...ys: pg.Tensor[]) => f(ys[0]!, ys[1]!, ys[2]!), xs, [pg.sin(q), pg.cos(k), v]);
-        return [...second, batched, ...(Array.isArray(tangent) ? tangent : Object.values(tangent))] as pg.Tensor[];
-      };
-      const [ours, theirs] = [run('kernel'), run('whole')];
-      for (const [i, t] of ours.entries()) close(await numbers(t), await numbers(theirs[i]!), 1e-10);
+        const d = draw(c);
+        const run = (form: 'kernel' | 'whole') => {
+          const xs = tensors(c, d, 'float64');
+          const f = (q: pg.Tensor, k: pg.Tensor, v: pg.Tensor): pg.Tensor =>
+            pg.scaledDotProductAttention(q, k, v, optionsOf(c, d, form, 'float64'));
+          const [q, k, v] = xs as [pg.Tensor, pg.Tensor, pg.Tensor];
+          const loss = (...ys: pg.Tensor[]): pg.Tensor => pg.sum(pg.exp(f(ys[0]!, ys[1]!, ys[2]!)));
+          const second = pg.grads((...ys: pg.Tensor[]) =>
+            pg
+              .grads(loss)(...ys)
+              .reduce((sum, g) => pg.add(sum, pg.sum(pg.square(g))), pg.tensor(0, { dtype: 'float64' })),
+          )(...xs);
+          const batched = pg.vmap((one: pg.Tensor) => f(one, k, v))(pg.stack([q, pg.neg(q), pg.mul(q, 0.5)], 0));
+          const tangent = pg.jvp((...ys: pg.Tensor[]) => f(ys[0]!, ys[1]!, ys[2]!), xs, [pg.sin(q), pg.cos(k), v]);
+          return [...second, batched, ...(Array.isArray(tangent) ? tangent : Object.values(tangent))] as pg.Tensor[];
+        };
+        const [ours, theirs] = [run('kernel'), run('whole')];
+        for (const [i, t] of ours.entries()) close(await numbers(t), await numbers(theirs[i]!), 1e-10);
       }
     });
   });
@@ -262,7 +262,15 @@ describe('attention by tiles of matrices', () => {
         const loss = (f: pg.DType, ...ys: pg.Tensor[]): pg.Tensor =>
           pg.sum(
             pg.square(
-              pg.cast(pg.scaledDotProductAttention(ys[0]!, ys[1]!, ys[2]!, optionsOf(c, d, f === 'float64' ? 'whole' : 'kernel', f === 'float64' ? f : 'float32')), f),
+              pg.cast(
+                pg.scaledDotProductAttention(
+                  ys[0]!,
+                  ys[1]!,
+                  ys[2]!,
+                  optionsOf(c, d, f === 'float64' ? 'whole' : 'kernel', f === 'float64' ? f : 'float32'),
+                ),
+                f,
+              ),
             ),
           );
         const result = pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, 'kernel', 'float32'));

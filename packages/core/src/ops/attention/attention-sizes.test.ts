@@ -49,9 +49,7 @@ const learning =
   (options: (sizes: Sizes) => pg.AttentionOptions): Run =>
   (sizes) =>
     pg.grads((...xs: pg.Tensor[]) =>
-      pg.sum(
-        pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, { form: 'kernel', ...options(sizes) })),
-      ),
+      pg.sum(pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, { form: 'kernel', ...options(sizes) }))),
     )(...operands(sizes));
 
 /** Operands that are computed, so that a plan keeps them to itself. */
@@ -69,54 +67,63 @@ const base: Sizes = { batch: 1, heads: 2, shared: 1, rows: 9, columns: 9 };
 const one: Sizes = { ...base, heads: 1 };
 const lengths = (...all: number[]): Sizes[] => all.map((n) => ({ ...base, rows: n, columns: n }));
 
-const cases: Readonly<Record<string, { readonly run: Run; readonly sizes: readonly Sizes[]; readonly plans: number }>> = {
-  'a length': { run: forward(() => ({ causal: true })), sizes: lengths(9, 31, 8, 24), plans: 2 },
-  'a length longer than blocks': { run: forward(() => ({})), sizes: [70, 33].map((n) => ({ ...one, rows: n, columns: n })), plans: 2 },
-  'a length, backward': { run: learning(() => ({ causal: true })), sizes: lengths(9, 13, 8), plans: 2 },
-  'a length, backward, longer than blocks': { run: learning(() => ({})), sizes: [40, 65].map((n) => ({ ...one, rows: n, columns: n })), plans: 2 },
-  'a mask of numbers': {
-    run: learning(({ rows, columns }) => ({ mask: drawn([rows, columns], 4) })),
-    sizes: lengths(9, 17),
-    plans: 2,
-  },
-  'a mask of bits, for each batch': {
-    run: forward(({ batch, columns }) => ({ mask: pg.greater(drawn([batch, 1, 1, columns], 4), -0.5) })),
-    sizes: lengths(9, 17),
-    plans: 2,
-  },
-  'operands of the plan': { run: computed, sizes: lengths(9, 17), plans: 2 },
-  'keys alone': {
-    run: forward(() => ({})),
-    sizes: [9, 17].map((columns) => ({ ...base, rows: 4, columns })),
-    plans: 2,
-  },
-  'keys alone, backward': {
-    run: learning(() => ({})),
-    sizes: [9, 17].map((columns) => ({ ...base, rows: 4, columns })),
-    plans: 2,
-  },
-  'queries and keys': {
-    run: learning(() => ({ causal: true })),
-    sizes: [
-      [9, 20],
-      [11, 25],
-    ].map(([rows, columns]) => ({ ...base, rows: rows!, columns: columns! })),
-    plans: 2,
-  },
-  'batch and length': {
-    run: learning(() => ({ causal: true })),
-    sizes: [
-      [2, 10],
-      [3, 11],
-    ].map(([batch, n]) => ({ ...one, shared: 2, batch: batch!, rows: n!, columns: n! })),
-    plans: 2,
-  },
-  heads: {
-    run: learning(() => ({})),
-    sizes: [11, 13].map((heads) => ({ ...base, batch: 1, heads, rows: 4, columns: 6 })),
-    plans: 2,
-  },
-};
+const cases: Readonly<Record<string, { readonly run: Run; readonly sizes: readonly Sizes[]; readonly plans: number }>> =
+  {
+    'a length': { run: forward(() => ({ causal: true })), sizes: lengths(9, 31, 8, 24), plans: 2 },
+    'a length longer than blocks': {
+      run: forward(() => ({})),
+      sizes: [70, 33].map((n) => ({ ...one, rows: n, columns: n })),
+      plans: 2,
+    },
+    'a length, backward': { run: learning(() => ({ causal: true })), sizes: lengths(9, 13, 8), plans: 2 },
+    'a length, backward, longer than blocks': {
+      run: learning(() => ({})),
+      sizes: [40, 65].map((n) => ({ ...one, rows: n, columns: n })),
+      plans: 2,
+    },
+    'a mask of numbers': {
+      run: learning(({ rows, columns }) => ({ mask: drawn([rows, columns], 4) })),
+      sizes: lengths(9, 17),
+      plans: 2,
+    },
+    'a mask of bits, for each batch': {
+      run: forward(({ batch, columns }) => ({ mask: pg.greater(drawn([batch, 1, 1, columns], 4), -0.5) })),
+      sizes: lengths(9, 17),
+      plans: 2,
+    },
+    'operands of the plan': { run: computed, sizes: lengths(9, 17), plans: 2 },
+    'keys alone': {
+      run: forward(() => ({})),
+      sizes: [9, 17].map((columns) => ({ ...base, rows: 4, columns })),
+      plans: 2,
+    },
+    'keys alone, backward': {
+      run: learning(() => ({})),
+      sizes: [9, 17].map((columns) => ({ ...base, rows: 4, columns })),
+      plans: 2,
+    },
+    'queries and keys': {
+      run: learning(() => ({ causal: true })),
+      sizes: [
+        [9, 20],
+        [11, 25],
+      ].map(([rows, columns]) => ({ ...base, rows: rows!, columns: columns! })),
+      plans: 2,
+    },
+    'batch and length': {
+      run: learning(() => ({ causal: true })),
+      sizes: [
+        [2, 10],
+        [3, 11],
+      ].map(([batch, n]) => ({ ...one, shared: 2, batch: batch!, rows: n!, columns: n! })),
+      plans: 2,
+    },
+    heads: {
+      run: learning(() => ({})),
+      sizes: [11, 13].map((heads) => ({ ...base, batch: 1, heads, rows: 4, columns: 6 })),
+      plans: 2,
+    },
+  };
 
 async function numbers(all: readonly pg.Tensor[]): Promise<number[][]> {
   pg.flush();
@@ -128,7 +135,8 @@ function close(actual: readonly number[][], expected: readonly number[][]): void
   for (const [k, own] of expected.entries()) {
     const size = Math.max(1, ...own.map(Math.abs));
     for (const [i, x] of own.entries())
-      if (!(Math.abs(actual[k]![i]! - x) <= 1e-5 * size)) expect.fail(`element ${i} of ${k}: ${actual[k]![i]} for ${x}`);
+      if (!(Math.abs(actual[k]![i]! - x) <= 1e-5 * size))
+        expect.fail(`element ${i} of ${k}: ${actual[k]![i]} for ${x}`);
   }
 }
 

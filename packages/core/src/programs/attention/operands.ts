@@ -214,9 +214,7 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
     const known = this.#memories.get(slot);
     if (known !== undefined) return known;
     const memory =
-      temp === undefined
-        ? this.w.param(slot, view.dtype, 'read', view.span, view.held)
-        : this.w.temp(temp, 'read');
+      temp === undefined ? this.w.param(slot, view.dtype, 'read', view.span, view.held) : this.w.temp(temp, 'read');
     this.#memories.set(slot, memory);
     return memory;
   }

@@ -19,7 +19,14 @@ export function widened<S extends AttentionSpec>(set: ProgramSet, spec: S, caps:
   return { ...spec, q: copy('queries', q, scale), k: copy('keys', k, 1), v: copy('values', v, 1), scale: 1 };
 }
 
-function copied(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps, name: string, from: Operand, by: number): Operand {
+function copied(
+  set: ProgramSet,
+  spec: AttentionSpec,
+  caps: CodegenCaps,
+  name: string,
+  from: Operand,
+  by: number,
+): Operand {
   const view = rowMajor(spec.out.dtype, from.view.shape);
   const temp = set.temp(view.dtype, view.span);
   const to: Operand = { slot: -1 - temp.at, view, temp };

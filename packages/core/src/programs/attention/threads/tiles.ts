@@ -78,9 +78,7 @@ export function tileFor(
 
 /** The first of some tiles, best first, that leaves groups enough; where there are few, as many rows as there are, or so many that there are more groups. */
 function fitting<T>(fits: readonly T[], height: (tile: T) => number, heads: number, count: number): T | undefined {
-  const many = fits.find(
-    (tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups,
-  );
+  const many = fits.find((tile) => height(tile) < 2 * count && heads * Math.ceil(count / height(tile)) >= enoughGroups);
   const few =
     count < attentionRows
       ? fits.findLast((tile) => height(tile) >= count)
