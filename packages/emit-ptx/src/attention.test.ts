@@ -74,7 +74,5 @@ for (const target of targets)
       expect(found.registers, names[i]).toBeLessThanOrEqual(224);
       expect(found.sharedBytes, names[i]).toBeLessThanOrEqual(48 * 1024);
       expect(warpsOf(found, kernels[i]!), names[i]).toBeGreaterThanOrEqual(4);
-      if (process.env.FIGURES === '1')
-        console.log(target.computeCapability, names[i], found, kernels[i]!.group[0], warpsOf(found, kernels[i]!));
     });
   });

@@ -15,8 +15,9 @@ const maxNodes = 192;
  *
  * @example
  * const b = new ProgramBuilder();
- * b.loop(8, () => {}, { unrollHint: true });
- * const { body } = b.build({ name: 'empty' });
+ * const y = b.e.param(0, 'float32', 'write', 8);
+ * b.loop(8, (i) => b.store(y, i, b.e.f32(1)), { unrollHint: true });
+ * const { body } = b.build({ name: 'ones' });
  * const loop = body.find((n) => n.op === 'LOOP');
  * loop && unrollFactor(loop, body, 0, 0, 8); // 8
  */
