@@ -59,7 +59,7 @@ const plain = new Set(
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
     'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'findRuns isGather lanesOfPart pickColumn showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
-    'printNode printProgram printTransforms findRareSides operandsOf sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
+    'printNode printProgram printTransforms findRareSides operandsOf unrollFactor sameCode verifyLoopKernel verifyProgram castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
     'forwardWithIndices removeWeightNorm spectralNorm weightNorm ctcLoss forwardHook forwardPreHook clipGradNorms chainedRates cosineRestarts',
     'cyclicRate heldRate linearRate sequentialRates layerRates',
