@@ -378,7 +378,17 @@ class Lowering implements Context {
     this.#walk(from, to);
     this.#values.delete(n);
     this.#copies.delete(n);
+    this.#forget(from, to);
     this.innermost = outer;
+  }
+
+  /** What a copy of a body computed is not what the next one computes: a comparison made here may be left to its user there. */
+  #forget(from: number, to: number): void {
+    const { body } = this.#program;
+    for (let i = from; i < to; i++) {
+      const { op } = body[i]!;
+      if (op !== 'SPECIAL' && op !== 'SCALAR' && op !== 'IOTA') this.#values.delete(body[i]!);
+    }
   }
 
   /** A sum of products of nodes with what copies of bodies add to their counters. */
