@@ -18,6 +18,7 @@ import { examplesInMarkdown, examplesInSource, imports } from './doc-examples/bl
 import { entriesOf } from './doc-examples/exports.mjs';
 import { expectedOutput, moduleOf } from './doc-examples/module.mjs';
 import { wrongPlaces } from './doc-examples/places.mjs';
+import { sideBySide } from './running.mjs';
 import { root, runNode } from './workspace.mjs';
 
 const folder = join(root, '.cache/doc-examples');
@@ -156,12 +157,11 @@ export async function checkExamples(say) {
   const { examples, problems } = await writeExamples();
   const types = runNode(join(root, 'node_modules/typescript/bin/tsc'), ['-p', folder]);
   const runs = examples.filter(({ skip }) => skip === null);
-  const queue = [runs.filter(({ alone }) => !alone), ...runs.filter(({ alone }) => alone).map((example) => [example])];
-  const work = async () => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift())
-      problems.push(...(await runIn(next, next[0]?.alone ? 'alone' : 'together')));
-  };
-  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
+  const groups = [runs.filter(({ alone }) => !alone), ...runs.filter(({ alone }) => alone).map((example) => [example])];
+  const tasks = groups.map((group) => async () => {
+    problems.push(...(await runIn(group, group[0]?.alone ? 'alone' : 'together')));
+  });
+  await sideBySide(tasks, Math.min(4, availableParallelism()));
   if (types !== 0) problems.unshift('the type checker refuses some: see above');
   for (const problem of problems) say(problem);
   const skipped = examples.filter(({ skip }) => skip !== null);

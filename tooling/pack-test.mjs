@@ -21,7 +21,7 @@ import { isJoined, packedExports } from './join.mjs';
 import { wrongContents } from './pack/contents.mjs';
 import { readmeProblems } from './pack/readme.mjs';
 import { problemsOfPage } from './pack/visit.mjs';
-import { closingLine } from './running.mjs';
+import { closingLine, sideBySide } from './running.mjs';
 import { root, runPnpm } from './workspace.mjs';
 
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
@@ -243,15 +243,6 @@ async function problemsInChromium(name, folder) {
   return required ? ['POLYGRAD_REQUIRE names browser, but there is no Chromium here'] : null;
 }
 
-/** Performs tasks, as many at a time as there are processors: most of them wait for files and for processes that start. */
-async function sideBySide(tasks) {
-  const queue = [...tasks];
-  const work = async () => {
-    for (let task = queue.shift(); task !== undefined; task = queue.shift()) await task();
-  };
-  await Promise.all(Array.from({ length: Math.min(4, availableParallelism()) }, work));
-}
-
 /** Runs the whole check; returns `{ passed, failed, skipped }` counted in packages and projects, and prints one line for each. */
 async function packTest() {
   // Of other platforms, packages whose binaries can be made here are packed, and the others are named.
@@ -316,13 +307,14 @@ async function packTest() {
       tell('npm publish is refused', refused ? [] : [`it answered: ${said ?? 'that it would publish'}`]);
     };
     // The longest first, so that none is left alone at the end.
-    await sideBySide([
+    const tasks = [
       ...readdirSync(join(root, 'tooling/pack/projects')).map((name) => () => checkProject(name)),
       checkReadme,
       ...packages.map((pack) => () => checkPackage(pack)),
       ...[...missing].map((entry) => () => checkBinary(entry)),
       checkPublish,
-    ]);
+    ];
+    await sideBySide(tasks, Math.min(4, availableParallelism()));
     return counts;
   } finally {
     rmSync(work, { recursive: true, force: true });

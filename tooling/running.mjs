@@ -16,6 +16,15 @@ export const one = (good, note) => counts(good ? 1 : 0, good ? 0 : 1, 0, note);
 /** The last line of every command of tests. */
 export const closingLine = ({ passed, failed, skipped }) => `${passed} passed, ${failed} failed, ${skipped} skipped`;
 
+/** Performs functions side by side, so many at a time at most, in their order; resolves when all are done. */
+export async function sideBySide(tasks, most) {
+  const queue = [...tasks];
+  const work = async () => {
+    for (let task = queue.shift(); task !== undefined; task = queue.shift()) await task();
+  };
+  await Promise.all(Array.from({ length: most }, work));
+}
+
 /** Ends a program and all that it started: asks first, and kills what is still there after some seconds. */
 function end(child) {
   const signal = (name) => {

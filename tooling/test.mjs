@@ -14,7 +14,7 @@ import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
 import { checkExamples } from './doc-examples.mjs';
 import { conformanceCommand, conformanceName, engines, isThere, required } from './engines.mjs';
-import { closingLine, counts, one, runShown, totalsOf, vitestTotals } from './running.mjs';
+import { closingLine, counts, one, runShown, sideBySide, totalsOf, vitestTotals } from './running.mjs';
 import { build, root, runNode } from './workspace.mjs';
 
 const bin = (path) => join(root, 'node_modules', path);
@@ -139,16 +139,14 @@ async function main(args) {
     await perform(step, (text) => process.stdout.write(text));
   }
   // What keeps one processor busy runs side by side; each shows its output when it is done.
-  const queue = chosen.filter(({ shares }) => shares);
-  const work = async () => {
-    for (let step = queue.shift(); step !== undefined; step = queue.shift()) {
-      const shown = [];
-      await perform(step, (text) => shown.push(text));
-      say(`\n== ${step.name}\n${shown.join('')}`);
-    }
-  };
+  const sharing = chosen.filter(({ shares }) => shares);
+  const tasks = sharing.map((step) => async () => {
+    const shown = [];
+    await perform(step, (text) => shown.push(text));
+    say(`\n== ${step.name}\n${shown.join('')}`);
+  });
   // One more than there are processors: packages are installed, and devices waited for.
-  await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, work));
+  await sideBySide(tasks, Math.min(4, availableParallelism() + 1));
   const total = (key) => rows.reduce((sum, row) => sum + row[key], 0);
   say('');
   for (const { name, seconds, passed, failed, skipped, note } of rows)

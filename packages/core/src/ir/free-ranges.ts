@@ -204,9 +204,14 @@ export function mostOf(ranges: readonly Range[]): number {
   return ranges.reduce((n, r) => n * countOf(r).most, 1);
 }
 
-/** How many iterations loops have together, where one of them ends at a size; null where they are all of fixed length. */
+/** How many iterations loops have together. */
+export function iterationsOf(e: Exprs, loops: readonly Range[]): KNode {
+  return loops.reduce((n: KNode, r) => e.mul(n, lengthOf(e, r)), e.i32(1));
+}
+
+/** The same where one of them ends at a size; null where they are all of fixed length. */
 export function endOf(e: Exprs, loops: readonly Range[]): KNode | null {
-  return loops.some(isSized) ? loops.reduce((n: KNode, r) => e.mul(n, lengthOf(e, r)), e.i32(1)) : null;
+  return loops.some(isSized) ? iterationsOf(e, loops) : null;
 }
 
 /** How many stretches of `by` iterations there are up to `end`; the last one may be shorter. */

@@ -22,7 +22,7 @@ import {
 } from '../programs/attention/operands.ts';
 import { say } from '../shape/shown.ts';
 import type { Shape } from '../shape/view.ts';
-import { whole } from './elementwise.ts';
+import { everySource } from './elementwise.ts';
 
 declare module '../graph/node.ts' {
   interface Attrs {
@@ -256,12 +256,7 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
   gradient: attentionRule,
   // Gradients are linear in what flows back, so tangents are made of those.
   tangent: () => undefined,
-  batch: (c) =>
-    makeAgain(
-      c.node,
-      c.src.map((_, i) => whole(c, i)),
-      c.attr,
-    ),
+  batch: (c) => makeAgain(c.node, everySource(c), c.attr),
   sizedPrograms: true,
   programs: (node, _, size) =>
     programsOf(
@@ -297,12 +292,7 @@ export const attentionGradientPrimitive: Definition<'attentionGradient'> = /* @_
   },
   gradient: gradientRule,
   tangent: () => undefined,
-  batch: (c) =>
-    makeAgain(
-      c.node,
-      c.src.map((_, i) => whole(c, i)),
-      c.attr,
-    ),
+  batch: (c) => makeAgain(c.node, everySource(c), c.attr),
   sizedPrograms: true,
   programs: (node, _, size) =>
     programsOf(

@@ -3,6 +3,8 @@ import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from 
 import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
+import type { Access } from '../form/machine.ts';
+import type { Linear } from './copies.ts';
 
 const elementBytes: Readonly<Partial<Record<DType, number>>> = {
   float32: 4,
@@ -27,13 +29,6 @@ function bytesOf(dtype: KNode['dtype']): number {
  * Softmax has 3 and gains a quarter, gelu has 6 and loses a tenth (bench/results/2026-11-28-native.md).
  */
 const mostArithmetic = 4;
-
-/** A sum of nodes with factors and a constant. */
-export interface Linear {
-  readonly terms: readonly KNode[];
-  readonly coefs: readonly number[];
-  readonly offset: number;
-}
 
 /** What the lowering of programs tells of blocks. */
 export interface Scopes {
@@ -296,15 +291,15 @@ export class Accesses {
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));
       const streams = used >= 16 && this.#isStreamed(n, v.parts.length * used) ? access.streams : null;
-      if (streams === null) this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+      if (streams === null) this.#storeParts(access.storePart, v.parts, used, at);
       else {
         streams.test(b, at, used);
         b.openUnless('ne');
-        this.#storeParts(v.parts, used, at, (...to) => streams.store(b, ...to));
+        this.#storeParts(streams.store, v.parts, used, at);
         b.closeIf();
         streams.test(b, at, used);
         b.openUnless('e');
-        this.#storeParts(v.parts, used, at, (...to) => access.storePart(b, ...to));
+        this.#storeParts(access.storePart, v.parts, used, at);
         b.closeIf();
         this.streamed = true;
       }
@@ -312,20 +307,15 @@ export class Accesses {
     if (condition !== null) b.closeIf();
   }
 
-  #storeParts(
-    parts: readonly Reg[],
-    bytes: number,
-    at: Place,
-    store: (bytes: number, at: Place, part: Reg) => void,
-  ): void {
-    for (const [p, part] of parts.entries()) store(bytes, further(at, p * bytes), part);
+  #storeParts(store: Access['storePart'], parts: readonly Reg[], bytes: number, at: Place): void {
+    for (const [p, part] of parts.entries()) store(this.#ctx.b, bytes, further(at, p * bytes), part);
   }
 
   /** True where the stores of one turn of the innermost loop lie next to each other, and those of the next turn right behind them. */
   #fillsLines({ src: [mem, index] }: KNodeOf<'STORE'>): boolean {
     const { innermost } = this.#scopes;
     if (innermost === null) return false;
-    const { terms, coefs } = linearOf(index);
+    const { terms, coefs, offset } = linearOf(index);
     const step = coefs[terms.indexOf(innermost.loop)] ?? 0;
     let elements = 0;
     for (let i = innermost.from; i < innermost.to; i++) {
@@ -334,7 +324,7 @@ export class Accesses {
       const other = linearOf(n.src[1]);
       if (other.terms.length !== terms.length || other.coefs[other.terms.indexOf(innermost.loop)] !== step)
         return false;
-      if (Math.abs(other.offset - linearOf(index).offset) >= step) return false;
+      if (Math.abs(other.offset - offset) >= step) return false;
       elements += n.src[2].lanes;
     }
     return elements === step;

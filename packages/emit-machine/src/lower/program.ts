@@ -24,7 +24,8 @@ import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
 import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
-import { Accesses, type Linear, markCounter, type Scopes } from './memory.ts';
+import { Copies, type Copy, type Linear } from './copies.ts';
+import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
@@ -39,13 +40,6 @@ export function lowerProgram(program: Program, target: MachineTarget, machine: M
   return lowering.b;
 }
 
-/** One copy of the body of a loop: its counter is `base + by`, made in a block; no base where no loop remains. */
-interface Copy {
-  readonly block: Block;
-  readonly base: Reg | null;
-  readonly by: number;
-}
-
 class Lowering implements Context {
   readonly b: Builder;
   readonly machine: Machine;
@@ -55,8 +49,7 @@ class Lowering implements Context {
   readonly grid: Program['grid'];
   readonly cost: Program['cost'];
   innermost: Scopes['innermost'] = null;
-  /** What counters mean in the running copy of a body. */
-  readonly #copies = new Map<KNode, Copy>();
+  readonly #copies = new Copies();
   readonly #program: Program;
   readonly #uses: Uses;
   readonly #values = new Map<KNode, Lowered>();
@@ -393,19 +386,7 @@ class Lowering implements Context {
 
   /** A sum of products of nodes with what copies of bodies add to their counters. */
   unshifted(form: Linear): Linear {
-    if (this.#copies.size === 0 || !form.terms.some((t) => this.#copies.has(t))) return form;
-    const terms: KNode[] = [];
-    const coefs: number[] = [];
-    let { offset } = form;
-    for (const [i, t] of form.terms.entries()) {
-      const copy = this.#copies.get(t);
-      const coef = form.coefs[i]!;
-      if (copy !== undefined) offset += coef * copy.by;
-      if (copy?.base === null) continue;
-      terms.push(t);
-      coefs.push(coef);
-    }
-    return { terms, coefs, offset };
+    return this.#copies.unshifted(form);
   }
 
   /** The register of a term of such a sum. */

@@ -134,6 +134,7 @@ export function vectorSteps(elements: number, lanes: number): number {
   if (elements < lanes) return elements;
   return Math.floor(elements / lanes) + Math.min(elements % lanes, movedBack);
 }
+
 /** The same where elements are reduced: each is taken once, so what fills no vector is taken one by one. */
 export function reducedSteps(elements: number, lanes: number): number {
   return Math.floor(elements / lanes) + (elements % lanes);

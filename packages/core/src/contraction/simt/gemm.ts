@@ -5,7 +5,7 @@ import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import {
   divisorOf,
-  endOf,
+  iterationsOf,
   isSized,
   lengthOf,
   type Range,
@@ -23,6 +23,7 @@ import type { Contraction, Factor } from '../contraction.ts';
 import { stageDomain } from '../staging.ts';
 import {
   blockOf,
+  blocksAlong,
   decodeInto,
   flatProblem,
   lineProblem,
@@ -161,7 +162,7 @@ class SimtTiles {
     const [tx, ty] = [e.irem(local, across), e.irem(e.idiv(local, across), down)];
     const tz = e.idiv(local, across * down);
 
-    const total = endOf(e, outer) ?? e.i32(sizeOf(outer));
+    const total = iterationsOf(e, outer);
     const group = e.mul(this.#blocks(outer, around), around);
     const rowBlock = this.#blockStart(rows, block.rows);
     const columnBlock = this.#blockStart(columns, block.columns);
@@ -209,23 +210,17 @@ class SimtTiles {
     return r;
   }
 
-  /** How many elements loops go through. */
-  #countOf(ranges: readonly Range[]): KNode {
-    return endOf(this.#e, ranges) ?? this.#e.i32(sizeOf(ranges));
-  }
-
   /** Groups along loops, of `size` elements each. */
   #blocks(ranges: readonly Range[], size: number): KNode {
-    const end = endOf(this.#e, ranges);
-    const limit = end === null ? undefined : stretchesOf(this.#e, end, size);
-    return this.#open(Math.ceil(sizeOf(ranges) / size), 'grid', this.#grid, limit);
+    const { extent, limit } = blocksAlong(this.#e, ranges, size);
+    return this.#open(extent, 'grid', this.#grid, limit);
   }
 
   /** First element of the group along a side: blocks as they come, and where they really start. */
   #blockStart({ ranges, least }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
     const e = this.#e;
     const nominal = e.mul(this.#blocks(ranges, size), size);
-    const count = this.#countOf(ranges);
+    const count = iterationsOf(this.#e, ranges);
     const movedBack = this.#nest.tile.kind === 'group' && least >= size && divisorOf(count) % size !== 0;
     return { nominal, start: movedBack ? e.min(nominal, e.sub(count, size)) : nominal };
   }
@@ -244,14 +239,14 @@ class SimtTiles {
       assumeBounds(at, 0, extent - 1);
       return { at, kept: e.le(nominal, at) };
     }
-    return this.#inside(e.add(nominal, within), ranges, divisorOf(this.#countOf(ranges)) % size === 0, lane);
+    return this.#inside(e.add(nominal, within), ranges, divisorOf(iterationsOf(this.#e, ranges)) % size === 0, lane);
   }
 
   /** An index, or `lanes` neighbours from it, moved back inside what loops go through; kept where no other has moved there. */
   #inside(nominal: KNode, ranges: readonly Range[], exact: boolean, lane: KNode | null): Place {
     const e = this.#e;
     const extent = sizeOf(ranges);
-    const count = this.#countOf(ranges);
+    const count = iterationsOf(this.#e, ranges);
     const lanes = lane === null ? 1 : this.#nest.tile.lanes;
     if (exact) {
       const at = e.add(nominal, lane ?? e.i32(0));
@@ -278,7 +273,7 @@ class SimtTiles {
     const e = this.#e;
     const { problem, part } = this.#nest;
     const parts = part?.arg.extent ?? 1;
-    const all = this.#countOf(problem.k);
+    const all = iterationsOf(this.#e, problem.k);
     return {
       most: Math.ceil(problem.depth / parts / unit) * unit,
       length: e.mul(stretchesOf(e, all, parts * unit), unit),
@@ -337,7 +332,7 @@ class SimtTiles {
     if (vector.op === 'RANGE') ranges.push(vector);
     const step = e.mul(e.add(e.mul(turn, threads), local), tile.depth);
     const first = e.mul(this.#part, chunk.length);
-    const all = this.#countOf(problem.k);
+    const all = iterationsOf(this.#e, problem.k);
     const end = e.min(chunk.length, e.sub(all, first));
     const exact = divisorOf(chunk.length) % together === 0 && chunk.whole;
     const nominal = e.add(first, step);
@@ -392,7 +387,7 @@ class SimtTiles {
     const { depth } = tile;
     const turned = side.alongSum && !side.consecutive;
     const inSide = side.least >= size;
-    const all = this.#countOf(problem.k);
+    const all = iterationsOf(this.#e, problem.k);
     const lanes =
       !turned && side.consecutive && inSide && (size * depth) % (threads * tile.lanes) === 0 ? tile.lanes : 1;
     const turns = Math.ceil((size * depth) / (threads * lanes));
@@ -409,7 +404,7 @@ class SimtTiles {
     const element = turned ? e.idiv(position, depth) : e.irem(position, size);
     const inner = turned ? mask(e.add(e.sub(position, spin(element)), depth * size)) : e.idiv(position, size);
     const along = e.add(start, element);
-    const at = inSide ? along : e.min(along, e.sub(this.#countOf(side.ranges), 1));
+    const at = inSide ? along : e.min(along, e.sub(iterationsOf(this.#e, side.ranges), 1));
     const nominal = e.add(first, inner);
     const k = exact ? nominal : e.min(nominal, e.sub(all, 1));
     const inside = new Map(changes);

@@ -8,7 +8,7 @@ import type { MatrixNest, MatrixPanel } from '../../codegen/linearize/matrix.ts'
 import { storesWhere } from '../../codegen/loops/transforms.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { divisorOf, endOf, type Range, sizeOf, stretchesOf } from '../../ir/free-ranges.ts';
+import { divisorOf, iterationsOf, type Range, stretchesOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type MatrixForm, matrixThreads } from '../../ir/matrix.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
@@ -16,7 +16,7 @@ import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import type { Contraction } from '../contraction.ts';
-import { decodeInto, type Problem, type Side } from './problem.ts';
+import { blocksAlong, decodeInto, type Problem, type Side } from './problem.ts';
 
 /** A block of results of a group, and how it is computed. */
 export interface MatrixBlock {
@@ -78,11 +78,11 @@ export class MatrixTiles {
     if (part !== null) this.#outer.set(part, { value: partAt, ranges: [] });
     decodeInto(this.#outer, e, outer, this.#blocks(outer, 1));
     this.#starts = [this.#blocks(rows.ranges, block.rows), this.#blocks(columns.ranges, block.columns)];
-    this.#all = this.#countOf(k);
+    this.#all = iterationsOf(this.#e, k);
     const stagesOfPart = stretchesOf(e, this.#all, parts * block.depth);
     this.#first = e.mul(partAt, stagesOfPart);
     const [down, across] = shareOf(block);
-    const even = divisorOf(this.#countOf(columns.ranges)) % 2 === 0;
+    const even = divisorOf(iterationsOf(this.#e, columns.ranges)) % 2 === 0;
     const tiles = [down / 16, across / 8] as const;
     const most = Math.ceil(problem.depth / parts / block.depth);
     assumeBounds(stagesOfPart, 1, most);
@@ -152,15 +152,10 @@ export class MatrixTiles {
     return r;
   }
 
-  #countOf(ranges: readonly Range[]): KNode {
-    return endOf(this.#e, ranges) ?? this.#e.i32(sizeOf(ranges));
-  }
-
   /** Blocks along loops, `size` elements each. */
   #blocks(ranges: readonly Range[], size: number): KNode {
-    const end = endOf(this.#e, ranges);
-    const limit = end === null ? undefined : stretchesOf(this.#e, end, size);
-    return this.#open(Math.ceil(sizeOf(ranges) / size), limit);
+    const { extent, limit } = blocksAlong(this.#e, ranges, size);
+    return this.#open(extent, limit);
   }
 
   #isWhole(): boolean {
@@ -170,7 +165,7 @@ export class MatrixTiles {
   /** An element of a side, or two neighbours of which `lane` is one. */
   #place({ ranges, extent }: Side, nominal: KNode, size: number, lane: KNode | null): Place {
     const e = this.#e;
-    const count = this.#countOf(ranges);
+    const count = iterationsOf(this.#e, ranges);
     const together = lane === null ? 1 : 2;
     const isWhole = divisorOf(count) % size === 0;
     const first = isWhole ? nominal : e.min(nominal, e.sub(count, together));
@@ -203,7 +198,7 @@ export class MatrixTiles {
     const e = this.#e;
     const { depth } = this.#block;
     const { k } = this.#problem;
-    const count = this.#countOf(side.ranges);
+    const count = iterationsOf(this.#e, side.ranges);
     const [lines, line] = alongSum ? [size, depth] : [depth, size];
     const unitsOf = alongSum ? this.#all : count;
     if (divisorOf(unitsOf) % width !== 0) return null;

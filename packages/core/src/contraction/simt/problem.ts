@@ -8,7 +8,7 @@
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { coefficient, countOf, indexForms, type Range, sizeOf } from '../../ir/free-ranges.ts';
+import { coefficient, countOf, endOf, indexForms, type Range, sizeOf, stretchesOf } from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Linear } from '../../ir/node.ts';
 import { decodeRanges, type Replacement } from '../../ir/rewrite.ts';
@@ -137,6 +137,16 @@ export function lineProblem(c: Contraction, lanes: number): Problem {
     rows: side(flat.rows.factor, list(row), flat.k),
     outer,
   };
+}
+
+/** A loop over blocks of `size` elements along others: its extent, and where it ends if that is a size. */
+export function blocksAlong(
+  e: Exprs,
+  ranges: readonly Range[],
+  size: number,
+): { readonly extent: number; readonly limit: KNode | undefined } {
+  const end = endOf(e, ranges);
+  return { extent: Math.ceil(sizeOf(ranges) / size), limit: end === null ? undefined : stretchesOf(e, end, size) };
 }
 
 /** Ranges in terms of one flat index, whose bounds theirs give. */

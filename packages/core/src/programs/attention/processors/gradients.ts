@@ -7,7 +7,7 @@ import { stretchesOf } from '../../../ir/free-ranges.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramSet } from '../../program-set.ts';
 import { fromColumn, type GradientSpec, keysMade, type Matrix, Operands, placeOf, queriesMade } from '../operands.ts';
-import { eachBlock, shapeFor, Strip, type StripFacts, stripOf, up } from './strip.ts';
+import { eachBlock, shapeFor, Strip, type StripFacts, stripOf, stripsOfQueries, up } from './strip.ts';
 
 /** The logarithms of a head. */
 function logarithmsOf(o: Operands<GradientSpec>, head: KNode): Matrix {
@@ -57,7 +57,8 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
           const [queries, flows] = [s.turned('queries', q, depth), s.turned('flows', flow, width)];
           const facts = rowFacts(s, o, head);
           const lines = up(shape.block, shape.tile[0]);
-          const [scores, byWeights, results] = [s.lines('scores', lines), s.lines('by_weights', lines), s.lines('results', depth)]; // biome-ignore format: three alike
+          const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
+          const results = s.lines('results', depth);
           s.clear(results, depth, 0);
           const end = o.columnsSeen(e.min(o.now(rows), e.add(s.first, shape.strip)));
           eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
@@ -84,37 +85,22 @@ function rowFacts(s: Strip, o: Operands<GradientSpec>, head: KNode): StripFacts 
 
 /** Gradients of the queries. */
 function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
-  const { shared, rows, columns, depth, width } = spec;
-  const heads = spec.keyHeads * shared;
-  const shape = shapeFor(caps, spec, rows, columns);
-  const strips = Math.ceil(rows / shape.strip);
-  set.add('_queries', heads * strips, (w) => {
-    const { e } = w;
-    const o = new Operands(w, spec, caps);
-    const { head, first } = stripOf(w, strips, shape.strip);
-    o.ifThere(spec.q, head, first, rows, () => {
-      const s = new Strip(w, o, shape, first, rows);
-      const keyHead = e.idiv(head, shared);
-      const [k, v, mask] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead), o.mask(head)];
-      const queries = s.turned('queries', o.matrix(spec.q, head), depth);
-      const flows = s.turned('flows', o.matrix(spec.flow, head), width);
-      const facts = rowFacts(s, o, head);
-      const lines = up(shape.block, shape.tile[0]);
-      const [scores, byWeights, results] = [
-        s.lines('scores', lines),
-        s.lines('by_weights', lines),
-        s.lines('results', depth),
-      ];
-      s.clear(results, depth, 0);
-      const end = o.columnsSeen(e.min(o.now(rows), e.add(first, shape.strip)));
-      eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
-        s.products('products', scores, k, from, length, columns, depth, queries);
-        s.products('flowing', byWeights, v, from, length, columns, width, flows);
-        s.slopes(scores, byWeights, facts, mask, from, length, false);
-        s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
-      });
-      s.write(results, queriesMade(o, head, keyHead, e.irem(head, shared)), depth);
+  const { shared, columns, depth, width } = spec;
+  stripsOfQueries(set, '_queries', spec, caps, ({ s, o, head, keyHead, k, v, mask, queries, end }) => {
+    const { w, s: shape } = s;
+    const flows = s.turned('flows', o.matrix(spec.flow, head), width);
+    const facts = rowFacts(s, o, head);
+    const lines = up(shape.block, shape.tile[0]);
+    const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
+    const results = s.lines('results', depth);
+    s.clear(results, depth, 0);
+    eachBlock(w, shape.block, columns, w.e.i32(0), end(), (from, length) => {
+      s.products('products', scores, k, from, length, columns, depth, queries);
+      s.products('flowing', byWeights, v, from, length, columns, width, flows);
+      s.slopes(scores, byWeights, facts, mask, from, length, false);
+      s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
     });
+    s.write(results, queriesMade(o, head, keyHead, w.e.irem(head, shared)), depth);
   });
 }
 

@@ -10,8 +10,8 @@ import { productCosts } from '../../../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import { assumeBounds } from '../../../ir/node.ts';
-import type { ProgramWriter } from '../../program-set.ts';
-import { type AttentionSpec, isDistance, lowest, type Matrix, type Operands, placeOf, wideBytes } from '../operands.ts';
+import type { ProgramSet, ProgramWriter } from '../../program-set.ts';
+import { type AttentionSpec, isDistance, lowest, type Matrix, Operands, placeOf, wideBytes } from '../operands.ts';
 
 export const up = (n: number, unit: number): number => Math.ceil(n / unit) * unit;
 
@@ -329,6 +329,46 @@ export interface StripFacts {
 /** Strips of one head after the other: the head, and the first position. */
 export function stripOf({ group, e }: ProgramWriter, strips: number, strip: number): { head: KNode; first: KNode } {
   return { head: e.idiv(group, strips), first: e.mul(e.irem(group, strips), strip) };
+}
+
+/** A strip of queries of a head, turned, and what it meets. */
+interface QueryStrip<S extends AttentionSpec> {
+  readonly s: Strip;
+  readonly o: Operands<S>;
+  readonly head: KNode;
+  readonly keyHead: KNode;
+  readonly k: Matrix;
+  readonly v: Matrix;
+  readonly mask: Matrix | null;
+  readonly queries: KNode;
+  /** How many keys it sees, the first ones. */
+  readonly end: () => KNode;
+}
+
+/** A program with a strip of queries for each group. */
+export function stripsOfQueries<S extends AttentionSpec>(
+  set: ProgramSet,
+  suffix: string,
+  spec: S,
+  caps: CodegenCaps,
+  body: (strip: QueryStrip<S>) => void,
+): void {
+  const { keyHeads, shared, rows, columns, depth } = spec;
+  const shape = shapeFor(caps, spec, rows, columns);
+  const strips = Math.ceil(rows / shape.strip);
+  set.add(suffix, keyHeads * shared * strips, (w) => {
+    const { e } = w;
+    const o = new Operands(w, spec, caps);
+    const { head, first } = stripOf(w, strips, shape.strip);
+    o.ifThere(spec.q, head, first, rows, () => {
+      const s = new Strip(w, o, shape, first, rows);
+      const keyHead = e.idiv(head, shared);
+      const [k, v, mask] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead), o.mask(head)];
+      const queries = s.turned('queries', o.matrix(spec.q, head), depth);
+      const end = (): KNode => o.columnsSeen(e.min(o.now(rows), e.add(first, shape.strip)));
+      body({ s, o, head, keyHead, k, v, mask, queries, end });
+    });
+  });
 }
 
 /** Goes through blocks of the others from `start` to `end`: where each begins, and how long it is. */
