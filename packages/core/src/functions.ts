@@ -6,7 +6,7 @@
  */
 import './methods/own-methods.ts';
 
-export type { DType, DTypeKind, TypedArray } from './shape/dtype.ts';
+export type { DType, DTypeKind, SmallFloat, TypedArray } from './shape/dtype.ts';
 export type { Shape } from './shape/view.ts';
 export {
   ArgumentError,
@@ -52,7 +52,7 @@ export {
   zeros,
   zerosLike,
 } from './ops/creation/creation.ts';
-export { autocast, type SmallFloat } from './precision/autocast.ts';
+export { autocast } from './precision/autocast.ts';
 export { einsum } from './ops/products/einsum.ts';
 export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';

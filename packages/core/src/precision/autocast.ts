@@ -10,15 +10,12 @@ import { opName, withCasting } from '../graph/scope.ts';
 import { type Casting, graph } from '../graph/state.ts';
 import { UnsupportedError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
-import { type DType, isFloat } from '../shape/dtype.ts';
+import { type DType, isFloat, type SmallFloat } from '../shape/dtype.ts';
 import { ArgumentError } from '../shape/errors.ts';
 import { checkFunction, shown } from '../shape/options.ts';
 import { say } from '../shape/shown.ts';
 import { called } from '../tensor/scope.ts';
 import { castPolicies } from './policy.ts';
-
-/** Floats of 16 bits. */
-export type SmallFloat = 'float16' | 'bfloat16';
 
 function castingTo(dtype: SmallFloat): Casting {
   const target: Readonly<Record<'narrow' | 'float32', DType>> = { narrow: dtype, float32: 'float32' };
