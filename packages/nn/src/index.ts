@@ -98,6 +98,7 @@ export {
   InstanceNorm1d,
   InstanceNorm2d,
   InstanceNorm3d,
+  type InstanceNormLayerOptions,
   LocalResponseNorm,
 } from './layers/channel-norm.ts';
 export {
@@ -110,6 +111,7 @@ export {
   type ConvTranspose2dOptions,
   ConvTranspose3d,
   type KernelSize,
+  type PaddingMode,
   type VolumeSize,
 } from './layers/conv.ts';
 export { AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './layers/dropout.ts';
@@ -130,6 +132,7 @@ export {
   LayerNorm,
   type LayerNormLayerOptions,
   RMSNorm,
+  type RmsNormLayerOptions,
 } from './layers/norm.ts';
 export {
   CircularPad1d,

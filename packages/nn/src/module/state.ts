@@ -2,7 +2,7 @@
  * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
  * and brought to the host for saving. File formats are the data package's business.
  */
-import { type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
+import { cast, type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
 import { checkFits, checkTensor, NnError } from '../errors.ts';
 
 /** Tensors by name. */
@@ -52,12 +52,17 @@ export interface StateOwner {
 export type Rename = (name: string, has: (name: string) => boolean) => string | null;
 
 /**
- * How many batches a batch norm of PyTorch has seen: with a momentum, which ours always has, nothing depends on it. Only beside the running
- * statistics of a batch norm, so that nothing else of that name is passed over.
+ * How many batches a norm with running statistics has seen. Only one whose momentum is null keeps it here, in int32; PyTorch's all do, in int64,
+ * although nothing depends on it with a momentum. Only beside running statistics, so that nothing else of that name is treated so.
  */
 function isBatchCount(name: string, targets: StateDict): boolean {
   const place = /^(.*\.|)num_batches_tracked$/.exec(name)?.[1];
   return place !== undefined && Object.hasOwn(targets, `${place}running_mean`);
+}
+
+/** True for a count of batches as PyTorch writes it, where the owner keeps one. */
+function isWiderCount(name: string, value: Tensor | StateArray, targets: StateDict): boolean {
+  return value.dtype === 'int64' && targets[name]!.dtype === 'int32' && isBatchCount(name, targets);
 }
 
 /** The values of a state under the owner's names. Two for one name are a mistake. */
@@ -111,7 +116,7 @@ export function assignState(
     };
     if (!sameShape(target.shape, value.shape))
       differ('has shape ', `(${target.shape.join(', ')})`, `(${value.shape.join(', ')})`);
-    if (target.dtype !== value.dtype) differ('is ', target.dtype, value.dtype);
+    if (target.dtype !== value.dtype && !isWiderCount(name, value, targets)) differ('is ', target.dtype, value.dtype);
   }
   if (names.length + wrong.length > 0) {
     const shapes = said.some((text) => text.includes(' has shape '));
@@ -127,9 +132,15 @@ export function assignState(
   }
   for (const name of fitting) {
     const value = values.get(name)!;
-    if (isTensor(value)) targets[name]!.assign(value);
+    if (isTensor(value) && value.dtype === targets[name]!.dtype) targets[name]!.assign(value);
     else {
-      const uploaded = tensor(value.data, { shape: value.shape, dtype: value.dtype });
+      // Of another dtype are counts alone.
+      const { dtype } = targets[name]!;
+      const uploaded = isTensor(value)
+        ? cast(value, dtype)
+        : value.dtype === dtype
+          ? tensor(value.data, { shape: value.shape, dtype })
+          : tensor(Int32Array.from(value.data, Number), { shape: value.shape, dtype });
       targets[name]!.assign(uploaded);
       uploaded.dispose();
     }
