@@ -161,6 +161,22 @@ case('Bilinear', nn.Bilinear(3, 2, 4), [2, 5, 3], [2, 5, 2])
 case('EmbeddingBag of means', nn.EmbeddingBag(5, 3), ints([0, 2, 2], [4, 1, 0]))
 case('EmbeddingBag of sums', nn.EmbeddingBag(5, 3, mode='sum'), ints(0, 2, 2, 4), [4], call=lambda m, i, w: m(i, ints(0, 3), w))
 case('EmbeddingBag of maxima', nn.EmbeddingBag(5, 3, mode='max'), ints(0, 2, 2, 4), call=lambda m, i: m(i, ints(0, 1)))
+
+
+def shortened(m, *xs):
+    """The table is changed by the call: it is a result too."""
+    return m(*xs), m.weight.detach() * 1
+
+
+for name, layer, given in (
+    ('Embedding of short rows', nn.Embedding(5, 3, max_norm=0.6), ints([0, 2, 2], [4, 1, 0])),
+    ('Embedding of short rows by another norm', nn.Embedding(5, 3, max_norm=0.7, norm_type=1.0, padding_idx=2), ints([2, 2], [4, 1])),
+    ('Embedding by frequency', nn.Embedding(5, 3, scale_grad_by_freq=True), ints([0, 2, 2], [4, 2, 0])),
+    ('EmbeddingBag of short rows', nn.EmbeddingBag(5, 3, max_norm=0.6, mode='max'), ints([0, 2, 2], [4, 1, 0])),
+    # Every row twice: of other frequencies this version takes those of other rows on processors (`counts[indices_data[i]]`, where i counts rows).
+    ('EmbeddingBag by frequency', nn.EmbeddingBag(5, 3, max_norm=0.6, scale_grad_by_freq=True, mode='sum'), ints([0, 2, 4], [2, 0, 4])),
+):
+    case(name, layer, given, call=shortened)
 case('RNNCell', nn.RNNCell(3, 2), [4, 3], [4, 2])
 case('RNNCell with relu', nn.RNNCell(3, 2, bias=False, nonlinearity='relu'), [4, 3])
 case('LSTMCell', nn.LSTMCell(3, 2), [4, 3], [4, 2], [4, 2], call=lambda m, x, h, c: m(x, (h, c)))

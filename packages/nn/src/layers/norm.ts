@@ -1,5 +1,5 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
-import { add, batchNorm, cast, div, type DType, layerNorm, noGrad, rmsNorm, type Tensor } from '@polygrad/core/functions';
+import { add, batchNorm, cast, div, type DType, layerNorm, rmsNorm, scope, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkInteger, checkList, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
@@ -51,16 +51,23 @@ abstract class BatchNorm extends Module {
 
   /** @param x shape [N, channels, ...] */
   forward(x: Tensor): Tensor {
-    const { training, num_batches_tracked: count } = this;
-    if (count !== null && training) noGrad(() => count.assign(add(count, 1)));
+    const count = this.num_batches_tracked;
+    if (count === null) return this.#normalized(x, this.momentum ?? 0);
+    return scope(() => {
+      if (this.training) count.assign(add(count, 1));
+      return this.#normalized(x, div(1, cast(count, this.running_mean!.dtype)));
+    });
+  }
+
+  #normalized(x: Tensor, momentum: number | Tensor): Tensor {
     return batchNorm(x, {
       weight: this.weight,
       bias: this.bias,
       runningMean: this.running_mean,
       runningVar: this.running_var,
-      training: training || !this.trackRunningStats,
+      training: this.training || !this.trackRunningStats,
       eps: this.eps,
-      momentum: count === null ? (this.momentum ?? 0) : noGrad(() => div(1, cast(count, this.running_mean!.dtype))),
+      momentum,
     });
   }
 }

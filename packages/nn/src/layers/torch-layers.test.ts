@@ -3,7 +3,7 @@
  * methods, as in functions-only.test.ts.
  */
 import { readFileSync } from 'node:fs';
-import { cast, concat, flatten, logSoftmax, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
+import { cast, concat, detach, flatten, logSoftmax, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
 import { decodeSafetensors } from '@polygrad/data';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
@@ -50,6 +50,15 @@ function attention(
 
 const block = { hidden: 6, dropout: 0, dtype } as const;
 const both = ({ output, weights }: nn.AttentionWeights): readonly Tensor[] => [output, weights];
+
+/** A table in two rows of indices, which the call may change: it is a result too. */
+function shortened(options: nn.EmbeddingBagLayerOptions, indices: readonly number[]): () => Case {
+  return () => {
+    const { mode, ...others } = options;
+    const layer = mode === undefined ? new nn.Embedding(5, 3, { ...others, dtype }) : new nn.EmbeddingBag(5, 3, { ...options, dtype });
+    return [layer, [int(indices, [2, indices.length / 2])], (i) => [layer.forward(i!), detach(layer.weight)]];
+  };
+}
 
 /** Two batches in training, then one in evaluation, on which running statistics tell. */
 function twice(layer: nn.AnyModule, ...shape: number[]): Case {
@@ -251,6 +260,14 @@ const cases: Readonly<Record<string, () => Case>> = {
     const layer = new nn.EmbeddingBag(5, 3, { mode: 'max', dtype });
     return [layer, [int([0, 2, 2, 4])], (i) => layer.forward(i!, { offsets: [0, 1] })];
   },
+  'Embedding of short rows': shortened({ maxNorm: 0.6 }, [0, 2, 2, 4, 1, 0]),
+  'Embedding of short rows by another norm': shortened({ maxNorm: 0.7, normType: 1, paddingIndex: 2 }, [2, 2, 4, 1]),
+  'Embedding by frequency': shortened({ scaleGradByFreq: true }, [0, 2, 2, 4, 2, 0]),
+  'EmbeddingBag of short rows': shortened({ maxNorm: 0.6, mode: 'max' }, [0, 2, 2, 4, 1, 0]),
+  'EmbeddingBag by frequency': shortened(
+    { maxNorm: 0.6, scaleGradByFreq: true, mode: 'sum' },
+    [0, 2, 4, 2, 0, 4],
+  ),
   RNNCell: () => [
     new nn.RNNCell(3, 2, { dtype }),
     [
