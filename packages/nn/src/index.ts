@@ -111,7 +111,6 @@ export {
   type ConvTranspose2dOptions,
   ConvTranspose3d,
   type KernelSize,
-  type PaddingMode,
   type VolumeSize,
 } from './layers/conv.ts';
 export { AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from './layers/dropout.ts';

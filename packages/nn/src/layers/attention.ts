@@ -249,7 +249,10 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   #extended(x: Tensor, learned: Tensor | null): Tensor {
     if (this.#extra === 0) return x;
     const one = [x.shape[0]!, 1, this.width];
-    const added = [...(learned === null ? [] : [learned]), ...(this.addZeroAttn ? [zeros([1, 1, 1], { dtype: x.dtype })] : [])];
+    const added = [
+      ...(learned === null ? [] : [learned]),
+      ...(this.addZeroAttn ? [zeros([1, 1, 1], { dtype: x.dtype })] : []),
+    ];
     return concat([x, ...added.map((row) => expand(row, one))], { axis: 1 });
   }
 
@@ -311,7 +314,8 @@ function causalMask(queries: number, keys: number): Tensor {
   return greaterEqual(reshape(arange(queries, { dtype: 'int32' }), [queries, 1]), arange(keys, { dtype: 'int32' }));
 }
 
-export interface TransformerBlockOptions extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth' | 'addBiasKv' | 'addZeroAttn'> {
+export interface TransformerBlockOptions
+  extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth' | 'addBiasKv' | 'addZeroAttn'> {
   /** Width between the two linear layers (default 4 times the block's). */
   readonly hidden?: number;
   /** Function between them: 'gelu' (default), 'relu', or any other of one tensor. */

@@ -8,10 +8,9 @@ import {
   convTranspose2d,
   convTranspose3d,
   type ConvTransposeOptions,
-  pad,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkFits, checkInteger, checkOptions, NnError } from '../errors.ts';
+import { checkInteger, checkOptions, NnError } from '../errors.ts';
 import { fanInUniform } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -66,66 +65,10 @@ abstract class Convolution<Geometry extends { readonly groups?: number }> extend
   }
 }
 
-/** What padding puts around its input. */
-export type PaddingMode = 'zeros' | 'reflect' | 'replicate' | 'circular';
+/** Options of Conv2d: those of the operation `conv2d`, with `bias` saying whether there is one. */
+export type Conv2dOptions = Omit<ConvOptions, 'bias'> & WeightOptions;
 
-const paddingModes: readonly string[] = ['zeros', 'reflect', 'replicate', 'circular'] satisfies PaddingMode[];
-
-/** Options of Conv2d: those of the operation `conv2d`, with `bias` saying whether there is one, and `paddingMode` what is put around (zeros). */
-export type Conv2dOptions = Omit<ConvOptions, 'bias'> & WeightOptions & { readonly paddingMode?: PaddingMode };
-
-const convOptions = 'bias? weightInit! biasInit! dtype stride padding dilation groups layout paddingMode';
-
-/** The value of an option for a spatial axis. */
-function along<T>(value: number | readonly T[] | undefined, axis: number): number | T | undefined {
-  return typeof value === 'object' ? value[axis] : value;
-}
-
-/** What is put before and after a spatial axis. 'same' is as in `conv2d`: as many results as elements, or strides of them. */
-function widthsOf(options: ConvOptions, axis: number, extent: number, kernel: number): readonly [number, number] {
-  const { padding = 0 } = options;
-  if (padding === 'valid') return [0, 0];
-  if (padding === 'same') {
-    const [stride, dilation] = [along(options.stride, axis) ?? 1, along(options.dilation, axis) ?? 1];
-    const total = Math.max(0, (Math.ceil(extent / stride) - 1) * stride + dilation * (kernel - 1) + 1 - extent);
-    return [Math.floor(total / 2), Math.ceil(total / 2)];
-  }
-  const width = along<number | readonly [number, number]>(padding, axis);
-  const pair = typeof width === 'object' ? width : ([width, width] as readonly [number, number]);
-  for (const end of pair) checkInteger('paddingMode', `padding of axis ${axis}`, end, 0);
-  return pair;
-}
-
-/** What Conv1d to Conv3d have in common: the padding. */
-abstract class PaddedConvolution extends Convolution<Omit<ConvOptions, 'bias'>> {
-  readonly paddingMode: PaddingMode;
-
-  constructor(
-    op: string,
-    rank: number,
-    inputs: number,
-    outputs: number,
-    kernelSize: number | readonly number[],
-    { paddingMode = 'zeros', ...options }: Conv2dOptions,
-  ) {
-    const words = "'zeros', 'reflect', 'replicate' or 'circular'";
-    checkFits(op, 'paddingMode', paddingMode, paddingModes.includes(paddingMode), words);
-    super(op, rank, inputs, outputs, kernelSize, options);
-    this.paddingMode = paddingMode;
-  }
-
-  /** The input and the options for the operation: with zeros it pads, otherwise its input is padded before it. */
-  protected padded(x: Tensor): [x: Tensor, options: ConvOptions] {
-    const { options, bias, paddingMode } = this;
-    if (paddingMode === 'zeros') return [x, { ...options, bias }];
-    const first = options.layout === 'nhwc' ? 1 : 2;
-    const kernel = this.weight.shape.slice(2);
-    const widths = x.shape.map((extent, axis): readonly [number, number] =>
-      kernel[axis - first] === undefined ? [0, 0] : widthsOf(options, axis - first, extent, kernel[axis - first]!),
-    );
-    return [pad(x, widths, { mode: paddingMode }), { ...options, padding: 0, bias }];
-  }
-}
+const convOptions = 'bias? weightInit! biasInit! dtype stride padding paddingMode dilation groups layout';
 
 /**
  * Convolution over lines [N, C, L]. Source: PyTorch `nn.Conv1d`, whose weights it can load.
@@ -134,7 +77,7 @@ abstract class PaddedConvolution extends Convolution<Omit<ConvOptions, 'bias'>> 
  * const layer = new Conv1d(1, 8, 3, { padding: 'same' });
  * layer.forward(zeros([2, 1, 28])).shape; // [2, 8, 28]
  */
-export class Conv1d extends PaddedConvolution {
+export class Conv1d extends Convolution<Omit<ConvOptions, 'bias'>> {
   /** Shape [outputs, inputs / groups, length]. */
   declare readonly weight: Tensor;
 
@@ -150,8 +93,7 @@ export class Conv1d extends PaddedConvolution {
 
   /** @param x shape [N, inputs, L], or [N, L, inputs] with layout 'nhwc' */
   forward(x: Tensor): Tensor {
-    const [input, options] = this.padded(x);
-    return conv1d(input, this.weight, options);
+    return conv1d(x, this.weight, { ...this.options, bias: this.bias });
   }
 }
 
@@ -162,7 +104,7 @@ export class Conv1d extends PaddedConvolution {
  * const layer = new Conv2d(1, 8, 3, { padding: 'same' });
  * layer.forward(zeros([2, 1, 28, 28])).shape; // [2, 8, 28, 28]
  */
-export class Conv2d extends PaddedConvolution {
+export class Conv2d extends Convolution<Omit<ConvOptions, 'bias'>> {
   /** Shape [outputs, inputs / groups, height, width]. */
   declare readonly weight: Tensor;
 
@@ -178,8 +120,7 @@ export class Conv2d extends PaddedConvolution {
 
   /** @param x shape [N, inputs, H, W], or [N, H, W, inputs] with layout 'nhwc' */
   forward(x: Tensor): Tensor {
-    const [input, options] = this.padded(x);
-    return conv2d(input, this.weight, options);
+    return conv2d(x, this.weight, { ...this.options, bias: this.bias });
   }
 }
 
@@ -190,7 +131,7 @@ export class Conv2d extends PaddedConvolution {
  * const layer = new Conv3d(1, 4, 3, { padding: 1 });
  * layer.forward(zeros([2, 1, 5, 6, 7])).shape; // [2, 4, 5, 6, 7]
  */
-export class Conv3d extends PaddedConvolution {
+export class Conv3d extends Convolution<Omit<ConvOptions, 'bias'>> {
   /** Shape [outputs, inputs / groups, depth, height, width]. */
   declare readonly weight: Tensor;
 
@@ -206,8 +147,7 @@ export class Conv3d extends PaddedConvolution {
 
   /** @param x shape [N, inputs, D, H, W], or [N, D, H, W, inputs] with layout 'nhwc' */
   forward(x: Tensor): Tensor {
-    const [input, options] = this.padded(x);
-    return conv3d(input, this.weight, options);
+    return conv3d(x, this.weight, { ...this.options, bias: this.bias });
   }
 }
 

@@ -1,5 +1,15 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
-import { add, batchNorm, cast, div, type DType, layerNorm, rmsNorm, scope, type Tensor } from '@polygrad/core/functions';
+import {
+  add,
+  batchNorm,
+  cast,
+  div,
+  type DType,
+  layerNorm,
+  rmsNorm,
+  scope,
+  type Tensor,
+} from '@polygrad/core/functions';
 import { checkOptions, checkInteger, checkList, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';

@@ -3,7 +3,17 @@
  * methods, as in functions-only.test.ts.
  */
 import { readFileSync } from 'node:fs';
-import { cast, concat, detach, flatten, logSoftmax, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
+import {
+  cast,
+  concat,
+  detach,
+  flatten,
+  logSoftmax,
+  setEngine,
+  sum,
+  type Tensor,
+  tensor,
+} from '@polygrad/core/functions';
 import { decodeSafetensors } from '@polygrad/data';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
@@ -55,7 +65,10 @@ const both = ({ output, weights }: nn.AttentionWeights): readonly Tensor[] => [o
 function shortened(options: nn.EmbeddingBagLayerOptions, indices: readonly number[]): () => Case {
   return () => {
     const { mode, ...others } = options;
-    const layer = mode === undefined ? new nn.Embedding(5, 3, { ...others, dtype }) : new nn.EmbeddingBag(5, 3, { ...options, dtype });
+    const layer =
+      mode === undefined
+        ? new nn.Embedding(5, 3, { ...others, dtype })
+        : new nn.EmbeddingBag(5, 3, { ...options, dtype });
     return [layer, [int(indices, [2, indices.length / 2])], (i) => [layer.forward(i!), detach(layer.weight)]];
   };
 }
@@ -152,10 +165,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     (['reflect', 'replicate', 'circular'] as const).flatMap((paddingMode) => {
       const common = { paddingMode, dtype } as const;
       const made: Readonly<Record<string, () => Case>> = {
-        [`Conv1d, ${paddingMode}`]: () => [
-          new nn.Conv1d(2, 3, 3, { padding: 2, stride: 2, ...common }),
-          [[2, 2, 5]],
-        ],
+        [`Conv1d, ${paddingMode}`]: () => [new nn.Conv1d(2, 3, 3, { padding: 2, stride: 2, ...common }), [[2, 2, 5]]],
         [`Conv2d, ${paddingMode}`]: () => [
           new nn.Conv2d(2, 4, [3, 2], { padding: [1, 2], dilation: [2, 1], groups: 2, ...common }),
           [[1, 2, 5, 4]],
@@ -264,10 +274,7 @@ const cases: Readonly<Record<string, () => Case>> = {
   'Embedding of short rows by another norm': shortened({ maxNorm: 0.7, normType: 1, paddingIndex: 2 }, [2, 2, 4, 1]),
   'Embedding by frequency': shortened({ scaleGradByFreq: true }, [0, 2, 2, 4, 2, 0]),
   'EmbeddingBag of short rows': shortened({ maxNorm: 0.6, mode: 'max' }, [0, 2, 2, 4, 1, 0]),
-  'EmbeddingBag by frequency': shortened(
-    { maxNorm: 0.6, scaleGradByFreq: true, mode: 'sum' },
-    [0, 2, 4, 2, 0, 4],
-  ),
+  'EmbeddingBag by frequency': shortened({ maxNorm: 0.6, scaleGradByFreq: true, mode: 'sum' }, [0, 2, 4, 2, 0, 4]),
   RNNCell: () => [
     new nn.RNNCell(3, 2, { dtype }),
     [

@@ -180,7 +180,12 @@ describe('tables of limited rows', () => {
 
   it('train: the optimizer steps from the shortened rows', async () => {
     using table = new Embedding(2, 2, { maxNorm: 1 });
-    table.weight.assign(tensor([[3, 4], [30, 40]]));
+    table.weight.assign(
+      tensor([
+        [3, 4],
+        [30, 40],
+      ]),
+    );
     const optimizer = new SGD(table.parameters(), { lr: 0.5 });
     const { grads, value } = lossAndGrad(table, () => sum(table.forward(int(0))));
     optimizer.step(grads);
@@ -206,8 +211,9 @@ describe('tables of limited rows', () => {
 
 describe('errors', () => {
   it('name the option and the value', () => {
-    expect(() => new Conv2d(1, 1, 3, { paddingMode: 'reflection' as 'reflect' })).toThrow(
-      /\[Conv2d\] bad paddingMode: 'reflection'; must be 'zeros', 'reflect', 'replicate' or 'circular'/,
+    using unknown = new Conv2d(1, 1, 3, { paddingMode: 'reflection' as 'reflect' });
+    expect(() => unknown.forward(zeros([1, 1, 4, 4]))).toThrow(
+      /\[conv2d\] bad paddingMode: 'reflection'; must be 'zeros', 'reflect', 'replicate' or 'circular'/,
     );
     expect(() => new ConvTranspose2d(1, 1, 3, { paddingMode: 'reflect' } as object)).toThrow(/paddingMode/);
     using wide = new Conv2d(1, 1, 3, { padding: 5, paddingMode: 'reflect' });
@@ -228,7 +234,10 @@ it('channels last are padded along their own axes', async () => {
   using first = new Conv2d(2, 3, 3, { padding: [1, 2], paddingMode: 'circular' });
   using last = new Conv2d(2, 3, 3, { padding: [1, 2], paddingMode: 'circular', layout: 'nhwc' });
   last.loadStateDict(first.stateDict());
-  const x = tensor(Float32Array.from({ length: 40 }, (_, i) => Math.sin(i)), { shape: [1, 2, 4, 5] });
+  const x = tensor(
+    Float32Array.from({ length: 40 }, (_, i) => Math.sin(i)),
+    { shape: [1, 2, 4, 5] },
+  );
   const y = await numbers(permute(first.forward(x), [0, 2, 3, 1]));
   expectClose(await numbers(last.forward(permute(x, [0, 2, 3, 1]))), y);
 });

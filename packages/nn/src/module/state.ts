@@ -2,7 +2,16 @@
  * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
  * and brought to the host for saving. File formats are the data package's business.
  */
-import { cast, type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
+import {
+  cast,
+  type DType,
+  detach,
+  isTensor,
+  keep,
+  type Tensor,
+  tensor,
+  type TypedArray,
+} from '@polygrad/core/functions';
 import { checkFits, checkTensor, NnError } from '../errors.ts';
 
 /** Tensors by name. */

@@ -57,14 +57,15 @@ export function lossAndGrad(
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
   const [[value, aux], gradients] = deferChanges(() =>
     standingFor(trained, (standIn) => {
-    const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
-      standIn(inputs);
-      const result = loss();
-      // What is neither is refused where the gradient is asked for.
-      return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
-    };
-    return valueAndGrad(run, { hasAux: true })(trained);
-  }));
+      const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
+        standIn(inputs);
+        const result = loss();
+        // What is neither is refused where the gradient is asked for.
+        return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
+      };
+      return valueAndGrad(run, { hasAux: true })(trained);
+    }),
+  );
   const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
   return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
 }
