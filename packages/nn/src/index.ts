@@ -351,3 +351,4 @@ export {
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
 export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';
 export { Replicated, replicate } from './train/replicate.ts';
+export { loadModel, saveModel, type SavedTraining, type SaveOptions, type TrainingParts } from './train/saved-model.ts';
