@@ -180,7 +180,9 @@ describe('files of models', () => {
     await nn.loadModel(path, other.model);
     expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
     await expect(nn.saveModel('/dev/full/x', parts.model)).rejects.toThrow(/cannot write/);
-    await expect(nn.saveModel(path, { model: {} })).rejects.toThrow(/\[saveModel\] bad model: an object; must be a Module/);
+    await expect(nn.saveModel(path, { model: {} })).rejects.toThrow(
+      /\[saveModel\] bad model: an object; must be a Module/,
+    );
     await expect(nn.saveModel(path, parts.model, { rate: 1 })).rejects.toThrow(/rate/);
     await expect(nn.loadModel('', parts.model)).rejects.toThrow(/\[loadModel\] bad path: ''/);
     await expect(nn.loadModel(path, { ...parts, random: true })).rejects.toThrow(/no state of the optimizer/);

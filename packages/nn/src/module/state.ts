@@ -37,7 +37,7 @@ function list(names: readonly string[]): string {
 }
 
 /** Throws unless a state is an object or a Map. */
-function checkState(op: string, state: unknown): void {
+export function checkState(op: string, state: unknown): void {
   const named = typeof state === 'object' && state !== null && !Array.isArray(state) && !isTensor(state);
   checkFits(op, 'state', state, named, 'an object of tensors by name');
 }
@@ -99,13 +99,24 @@ function renamed(state: StateValues, rename: Rename, targets: StateDict, op: str
  * @returns names without a value and values without a name
  * @throws NnError
  */
-export function assignState(
+export function assignState(...given: Parameters<typeof fitState>): { missing: string[]; unexpected: string[] } {
+  const { assign, ...names } = fitState(...given);
+  assign();
+  return names;
+}
+
+/**
+ * The first half of `assignState`: nothing is changed before `assign` is called.
+ *
+ * @throws NnError
+ */
+export function fitState(
   targets: StateDict,
   state: StateValues,
   strict: boolean,
   { op, name: owner, remedy }: StateOwner,
   rename: Rename = (name) => name,
-): { missing: string[]; unexpected: string[] } {
+): { missing: string[]; unexpected: string[]; assign: () => void } {
   checkState(op, state);
   const values = renamed(state, rename, targets, op);
   const missing = Object.keys(targets).filter((name) => !values.has(name));
@@ -139,22 +150,25 @@ export function assignState(
       names.length > 0 && said.length === 0 ? remedy : shapes ? `the state is of another ${owner}` : 'convert it first';
     throw new NnError(op, `${parts.join('; ')}; ${advice}`, [...names, ...wrong]);
   }
-  for (const name of fitting) {
-    const value = values.get(name)!;
-    if (isTensor(value) && value.dtype === targets[name]!.dtype) targets[name]!.assign(value);
-    else {
-      // Of another dtype are counts alone.
-      const { dtype } = targets[name]!;
-      const uploaded = isTensor(value)
-        ? cast(value, dtype)
-        : value.dtype === dtype
-          ? tensor(value.data, { shape: value.shape, dtype })
-          : tensor(Int32Array.from(value.data, Number), { shape: value.shape, dtype });
-      targets[name]!.assign(uploaded);
-      uploaded.dispose();
-    }
+  const assign = (): void => {
+    for (const name of fitting) assignOne(targets[name]!, values.get(name)!);
+  };
+  return { missing, unexpected, assign };
+}
+
+/** Assigns one value that fits. Of another dtype are counts alone. */
+function assignOne(target: Tensor, value: Tensor | StateArray): void {
+  const { dtype } = target;
+  if (isTensor(value) && value.dtype === dtype) {
+    target.assign(value);
+    return;
   }
-  return { missing, unexpected };
+  const { shape } = value;
+  const uploaded = isTensor(value)
+    ? cast(value, dtype)
+    : tensor(value.dtype === dtype ? value.data : Int32Array.from(value.data, Number), { shape, dtype });
+  target.assign(uploaded);
+  uploaded.dispose();
 }
 
 /**
