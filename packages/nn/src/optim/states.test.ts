@@ -2,7 +2,17 @@
 import { seed, setEngine, sum, type Tensor, tensor, valueAndGrad } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, expect, it } from 'vitest';
-import { Adam, LBFGS, type OptimizerState, parameter, ParameterGroups, ReduceOnPlateau, SGD } from '../index.ts';
+import {
+  Adam,
+  AdamW,
+  AMSGrad,
+  LBFGS,
+  type OptimizerState,
+  parameter,
+  ParameterGroups,
+  ReduceOnPlateau,
+  SGD,
+} from '../index.ts';
 
 beforeEach(async () => {
   await setEngine(createReferenceEngine());
@@ -115,4 +125,20 @@ it('ReduceOnPlateau goes on from its state, with its rate', () => {
   expect(() => later.loadState(null as never)).toThrow(/bad state: null/);
   expect(later.state()).toEqual(state);
   expect(new ReduceOnPlateau(optimizers[0]).state().best).toBe(null);
+});
+
+it("amsgrad is an option of Adam and AdamW, and is AMSGrad, whose values are PyTorch's", async () => {
+  const run = async (make: (p: Tensor[]) => Adam | AMSGrad): Promise<number[]> => {
+    const p = at(1, -2);
+    const optimizer = make([p]);
+    for (const g of [3, 1, 0.1, 0.01, -1]) optimizer.step([tensor([g, g / 2])]);
+    return numbers(p);
+  };
+  const options = { lr: 0.05, weightDecay: 0.1 };
+  const coupled = await run((p) => new AMSGrad(p, options));
+  expect(await run((p) => new Adam(p, { ...options, amsgrad: true }))).toEqual(coupled);
+  expect(await run((p) => new AdamW(p, { ...options, amsgrad: true }))).toEqual(
+    await run((p) => new AMSGrad(p, { ...options, decoupled: true })),
+  );
+  expect(await run((p) => new Adam(p, options))).not.toEqual(coupled);
 });
