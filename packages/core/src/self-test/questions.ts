@@ -86,23 +86,26 @@ type Pairs = readonly (readonly [number, number])[];
 const numbers = (dtype: Storage, list: readonly number[]): Numbers =>
   dtype === 'float32' ? Float32Array.from(list) : Uint16Array.from(list);
 
+/** So many pairs, the list again and again. */
+const repeated = (length: number, list: Pairs): Pairs => Array.from({ length }, (_, n) => list[n % list.length]!);
+
 /** y[i] = f(x[i]). */
 function mapped(
   name: string,
   dtype: Storage,
-  length: number,
-  list: Pairs,
+  pairs: Pairs,
   ulp: number,
-  f: (e: Exprs, x: KNode) => KNode,
+  f: (e: Exprs, x: KNode, i: KNode) => KNode,
 ): Question {
+  const { length } = pairs;
   const e = new Exprs();
   const [x, y] = [e.param(0, dtype, 'read', length), e.param(1, dtype, 'write', length)];
   const i = e.range(length);
-  const stores = [{ store: e.store(y, i, f(e, e.load(x, i))), ranges: [i] }];
+  const stores = [{ store: e.store(y, i, f(e, e.load(x, i), i)), ranges: [i] }];
   const of = (side: 0 | 1): Numbers =>
     numbers(
       dtype,
-      Array.from({ length }, (_, n) => list[n % list.length]![side]),
+      pairs.map((pair) => pair[side]),
     );
   const kernel = { name: 'mapped', params: [x, y], scalars: [], stores };
   return { name, kernel, e, inputs: [of(0)], answer: of(1), ulp, tiled: false };
@@ -155,22 +158,28 @@ function reduction(name: string, op: 'max' | 'sum', rows: number, columns: numbe
   return { name, kernel, e, inputs: [input], answer, ulp: 0, tiled: false };
 }
 
+/** exp of the first half of the elements and log1p of the others: one kernel for the driver to compile, with both in every thread. */
+function functions(ulp: number): Question {
+  const half = even / 2;
+  const pairs = [...repeated(half, exponentials), ...repeated(half, logarithms)];
+  return mapped('exp and log1p', 'float32', pairs, ulp, (e, x, i) =>
+    e.where(e.lt(i, half), e.unary('EXP', x), e.unary('LOG1P', x)),
+  );
+}
+
 /** What an engine is asked that holds these dtypes. Threads of a group have more that may go wrong, and a compiler of their own. */
 export function questions({ dtypes, simt }: Pick<TargetCaps, 'dtypes' | 'simt'>): readonly Question[] {
   bringFunctions({ LOG1P: log1p });
   // What the library promises of its functions (docs/numerics.md).
   const ulp = dtypes.has('float64') ? 1 : 5;
-  const asked = [
-    product('a product', 'float32', 13, 19, 37, !simt),
-    reduction('a long sum', 'sum', 3, 1531),
-    mapped('exp', 'float32', even, exponentials, ulp, (e, x) => e.unary('EXP', x)),
-    mapped('log1p', 'float32', even, logarithms, ulp, (e, x) => e.unary('LOG1P', x)),
-  ];
-  if (simt) asked.push(reduction('a largest element', 'max', 3, odd));
-  if (simt) asked.push(product('a product through group memory', 'float32', 18, 21, 19, true));
+  const asked = [reduction('a long sum', 'sum', 3, 1531), functions(ulp)];
+  if (simt) {
+    asked.push(product('a product through group memory', 'float32', 18, 21, 19, true));
+    asked.push(reduction('a largest element', 'max', 3, odd));
+  } else asked.unshift(product('a product', 'float32', 13, 19, 37, true));
   if (dtypes.has('float16')) {
     asked.push(
-      mapped('16-bit floats', 'float16', simt ? odd : even, halves, 0, (e, x) =>
+      mapped('16-bit floats', 'float16', repeated(simt ? odd : even, halves), 0, (e, x) =>
         e.ternary('MULADD', x, e.constant('float16', 1.5), e.constant('float16', 0.25)),
       ),
     );
