@@ -6,8 +6,7 @@
  */
 import { legalPrograms, lowerPlain, type Lowered } from '../codegen/lowering.ts';
 import { findContraction } from '../contraction/contraction.ts';
-import { tileOf } from '../contraction/simt/problem.ts';
-import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine, Lowering } from '../engine/engine.ts';
+import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
 /** What came of a self-test. */
@@ -42,25 +41,16 @@ function inWords(data: Numbers): Uint8Array {
   return whole;
 }
 
-const usesGroups = ({ dispatches }: Lowered): boolean =>
-  dispatches.some(({ program }) => program.body.some(({ op }) => op === 'BARRIER'));
-
-/** A tile that stays away from group memory; other ways are lowered to see. */
-const isApart = ([name]: ReturnType<Lowering['ways']>[number]): boolean => (tileOf(name)?.kind ?? 'group') !== 'group';
-
-/** The kernel in the engine's way: products by the first of its tiles, with threads by the first that goes through group memory. */
-function lowered({ kernel, e, tiled }: Question, { caps }: IEngine): Lowered {
-  const contraction = tiled ? findContraction(kernel, e) : null;
-  if (contraction === null) return lowerPlain(kernel, caps);
-  const ways = caps.lowering.ways(contraction, kernel, e, caps).filter((way) => !isApart(way));
-  let first: Lowered | null = null;
-  // One of the first few does; to lower all would take longer than to run one.
-  for (const [, lower] of ways.slice(0, 6)) {
-    const way = lower();
-    first ??= way;
-    if (!caps.simt || usesGroups(way)) return way;
+/** What an engine is given: nests lowered in its own way, products by the first of its tiles. */
+function lowered({ asked }: Question, { caps }: IEngine): Lowered {
+  if ('body' in asked) {
+    const bindings = asked.params.map((_, param) => ({ param }));
+    return { dispatches: [{ program: asked, bindings }], temps: [] };
   }
-  return first ?? lowerPlain(kernel, caps);
+  const { kernel, e, tiled } = asked;
+  const contraction = tiled ? findContraction(kernel, e) : null;
+  const way = contraction === null ? undefined : caps.lowering.ways(contraction, kernel, e, caps)[0];
+  return way?.[1]() ?? lowerPlain(kernel, caps);
 }
 
 function prepare(engine: IEngine): Asked {
