@@ -34,7 +34,7 @@ export interface LoopNest {
 
 type Storage = 'float32' | 'float16';
 
-/** A size that no vector fits, and one that all do: functions are asked at that, for half the code. */
+/** A size that no vector fits, and one that all do: functions are asked at that, for half the code. Columns of products fit for the same reason. */
 const odd = 37;
 const even = 64;
 
@@ -242,7 +242,7 @@ export function questions({
   if (simt) {
     asked.push(groupProduct('a product through group memory', 'float32', side));
     asked.push(reduction('a largest element', 'max', 3, odd));
-  } else asked.unshift(product('a product', 13, 19, 37));
+  } else asked.unshift(product('a product', 13, 19, 32));
   if (dtypes.has('float16')) {
     asked.push(
       mapped('16-bit floats', 'float16', repeated(simt ? odd : even, halves), 0, (e, x) =>
