@@ -6,7 +6,7 @@ import { hostileSuite } from '@polygrad/addon/fixtures/hostile';
 import type { TestedEngine } from '@polygrad/addon/fixtures/kit';
 import { productsSuite } from '@polygrad/addon/fixtures/products';
 import { readingSuite } from '@polygrad/addon/fixtures/reading';
-import { transfersSuite } from '@polygrad/addon/fixtures/transfers';
+import { besideSuite, transfersSuite } from '@polygrad/addon/fixtures/transfers';
 import { chooseDevice } from './devices.ts';
 import { OpenClEngine } from './engine.ts';
 import { kit } from './fixtures/kit.ts';
@@ -23,6 +23,8 @@ function sharing(shared: boolean): TestedEngine {
 engineSuite(kit);
 for (const shared of [true, false])
   transfersSuite(kit, `memory shared with the host: ${shared}`, () => sharing(shared));
+besideSuite(kit, 100_000_000, () => sharing(true));
+besideSuite(kit, 100_000_000, () => sharing(false));
 errorsSuite(kit);
 productsSuite(kit);
 emittedSuite(kit);
