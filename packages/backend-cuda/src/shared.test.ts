@@ -12,7 +12,7 @@ import { kit } from './fixtures/kit.ts';
 
 engineSuite(kit);
 transfersSuite(kit, 'data to the card and back', createCudaEngine);
-besideSuite(kit, 200_000, createCudaEngine);
+besideSuite(kit, 1_000_000, createCudaEngine);
 errorsSuite(kit);
 productsSuite(kit);
 emittedSuite(kit);
