@@ -1,20 +1,27 @@
 /**
- * Polygrad's part: measures the cases of its argument (JSON) on one engine and prints a line of JSON for each, as it goes.
+ * Polygrad's part: measures cases on one engine and prints a line of JSON for each, as it goes.
  *
- *   node polygrad_work.mjs ENGINE CASES
+ *   node polygrad_work.mjs ENGINE < REQUEST
+ *
+ * The request is a line of JSON: `cases`, `options` of the engine, `store`: the folder where measured tiles are kept.
  */
+import { createInterface } from 'node:readline';
 import * as core from '@polygrad/core';
 import { Adam, lossAndGrad } from '@polygrad/nn';
 import { makeNetwork } from '../../apps/bench/dist/networks/make.js';
 import { inputsOf } from '../../apps/bench/dist/work/networks.js';
 
-const [, , name, text] = process.argv;
+const [, , name] = process.argv;
 const { scope, tensor, rand, keep } = core;
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-async function makeEngine() {
+async function makeEngine(options, store) {
   if (name === 'cpu') return (await import('@polygrad/backend-cpu')).createCpuEngine();
-  if (name === 'cuda') return (await import('@polygrad/backend-cuda')).createCudaEngine();
-  if (name === 'opencl') return (await import('@polygrad/backend-opencl')).createOpenClEngine();
+  const tuning = { tuning: 'load', tuningStore: store };
+  if (name === 'cuda') return (await import('@polygrad/backend-cuda')).createCudaEngine({ ...tuning, ...options });
+  // Its figures would stand under a wrong name.
+  if (options.float32MatmulPrecision !== undefined) throw new Error(`the engine ${name} does not multiply in TF32`);
+  if (name === 'opencl') return (await import('@polygrad/backend-opencl')).createOpenClEngine(tuning);
   if (name === 'webgpu') {
     await import('@polygrad/backend-cpu');
     return (await import('@polygrad/backend-webgpu')).createWebGpuEngine();
@@ -22,94 +29,110 @@ async function makeEngine() {
   throw new Error(`no engine ${name}`);
 }
 
-const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-const engine = await makeEngine();
-await core.setEngine(engine);
-say({ device: engine.device });
-
-const drawn = (...shape) => {
-  const x = rand(shape, { key: 7 });
+/** What the case at hand was given, to be given back after it. */
+const given = [];
+/** Numbers of a case, the same in every run. */
+function drawn(shape, dtype = 'float32') {
+  const x = keep(rand(shape, { key: 7 + given.length, dtype }));
   core.flush();
+  given.push(x);
   return x;
+}
+/** Runs once and gives back what came out: a tensor or a list of them. */
+const computed = (run) => () => {
+  for (const made of [scope(run)].flat()) made.dispose();
 };
-const computed = (run) => () => scope(run).dispose();
 
-/** What a case does: `run` once, and `dispose`; `each` where a run is several uses that are timed one by one. */
+/** What a case does: `run` once, and `dispose`; `uses` where a run is several uses that are timed one by one; `check` of what it computes. */
 const kinds = {
   copy: ({ n }) => {
-    const x = drawn(n);
-    return { run: computed(() => x.mul(1)) };
+    const x = drawn([n]);
+    return { run: computed(() => x.mul(1.5)) };
   },
   upload: ({ n }) => {
     const data = new Float32Array(n).fill(1);
     return { run: () => tensor(data).dispose() };
   },
   download: ({ n }) => {
-    const x = drawn(n);
+    const x = drawn([n]);
     return { run: () => x.data(), waits: true };
   },
   add: ({ n }) => {
-    const [a, b] = [drawn(n), drawn(n)];
+    const [a, b] = [drawn([n]), drawn([n])];
     return { run: computed(() => a.add(b)) };
   },
   chain: ({ n }) => {
-    const [a, b] = [drawn(n), drawn(n)];
+    const [a, b] = [drawn([n]), drawn([n])];
     return { run: computed(() => a.mul(b).add(a).maximum(0).mul(0.5).sub(b)) };
   },
   exp: ({ n }) => {
-    const a = drawn(n);
+    const a = drawn([n]);
     return { run: computed(() => a.exp()) };
   },
   sum: ({ n }) => {
-    const a = drawn(n);
-    return { run: computed(() => a.sum()) };
+    const a = drawn([n]);
+    // Of uniform numbers: the mean of so many is close to a half.
+    const check = async () => Math.abs((await a.sum().item()) / n - 0.5) < 5 / Math.sqrt(n);
+    return { run: computed(() => a.sum()), check };
   },
   sumRows: ({ rows, columns }) => {
-    const a = drawn(rows, columns);
+    const a = drawn([rows, columns]);
     return { run: computed(() => a.sum(1)) };
   },
   sumColumns: ({ rows, columns }) => {
-    const a = drawn(rows, columns);
+    const a = drawn([rows, columns]);
     return { run: computed(() => a.sum(0)) };
   },
   softmax: ({ rows, columns }) => {
-    const a = drawn(rows, columns);
+    const a = drawn([rows, columns]);
     return { run: computed(() => core.softmax(a, 1)) };
   },
   layerNorm: ({ rows, columns }) => {
-    const a = drawn(rows, columns);
+    const a = drawn([rows, columns]);
     return { run: computed(() => core.layerNorm(a)) };
   },
-  gemm: ({ m, k, n, batch }) => {
-    const [a, b] = batch > 1 ? [drawn(batch, m, k), drawn(batch, k, n)] : [drawn(m, k), drawn(k, n)];
-    return { run: computed(() => a.matmul(b)) };
+  gemm: ({ m, k, n, batch, dtype, tf32 }) => {
+    const shape = (...sizes) => (batch > 1 ? [batch, ...sizes] : sizes);
+    const [a, b] = [drawn(shape(m, k), dtype), drawn(shape(k, n), dtype)];
+    const run = () => a.matmul(b);
+    return { run: computed(run), check: () => isProduct(a, b, run, [m, k, n, batch], tf32) };
   },
-  conv: ({ batch, c, side, o, kernel, stride }) => {
-    const [x, w] = [drawn(batch, c, side, side), drawn(o, c, kernel, kernel)];
-    const padding = (kernel - 1) / 2;
-    return { run: computed(() => core.conv2d(x, w, { stride, padding })) };
+  conv: (one) => {
+    const [f, primals] = convolution(one);
+    return { run: computed(() => f(...primals)) };
   },
-  attention: ({ batch, heads, places, width }) => {
-    const [q, k, v] = [1, 2, 3].map(() => drawn(batch, heads, places, width));
-    return { run: computed(() => core.scaledDotProductAttention(q, k, v)) };
+  convBackward: (one) => {
+    const [f, primals, out] = convolution(one);
+    const slopes = drawn(out);
+    return { run: computed(() => core.vjp(f, primals, slopes)[1]) };
+  },
+  attention: (one) => {
+    const [f, primals] = attention(one);
+    return { run: computed(() => f(...primals)) };
+  },
+  attentionBackward: (one) => {
+    const [f, primals] = attention(one);
+    const slopes = drawn(primals[0].shape, one.dtype);
+    return { run: computed(() => core.vjp(f, primals, slopes).flat()) };
   },
   adam: ({ n }) => {
-    const p = drawn(n);
+    const p = drawn([n]);
     const optimizer = new Adam([p], { lr: 1e-3 });
-    const g = drawn(n);
+    const g = drawn([n]);
     return { run: () => scope(() => void optimizer.step([g.mul(1)])), dispose: () => optimizer.dispose() };
   },
   network: (one) => trained(one),
+  profile: (one) => trained(one),
   sizes: (one) => {
-    const { step } = trained(one);
-    return { uses: one.lengths.map((length) => () => step(length)) };
+    const { step, dispose } = trained(one);
+    return { uses: one.lengths.map((length) => () => step(length)), dispose };
   },
   small: () => {
-    const [a, b] = [drawn(1), drawn(1)];
+    const [a, b] = [drawn([1]), drawn([1])];
     return { run: computed(() => a.add(b)) };
   },
   replayed: ({ length }) => {
-    const [a, b] = [drawn(1024), drawn(1024)];
+    const [a, b] = [drawn([1024]), drawn([1024])];
     const run = computed(() => {
       let x = a;
       // Each addition a kernel of its own.
@@ -126,6 +149,48 @@ const kinds = {
   },
 };
 
+function convolution({ batch, c, side, o, kernel, stride }) {
+  const primals = [drawn([batch, c, side, side]), drawn([o, c, kernel, kernel])];
+  const padding = (kernel - 1) / 2;
+  const out = Math.ceil(side / stride);
+  return [(x, w) => core.conv2d(x, w, { stride, padding }), primals, [batch, o, out, out]];
+}
+
+function attention({ batch, heads, places, width, dtype, causal }) {
+  const primals = [1, 2, 3].map(() => drawn([batch, heads, places, width], dtype));
+  return [(q, k, v) => core.scaledDotProductAttention(q, k, v, { causal }), primals];
+}
+
+/** The same in large sizes as in the small ones that the conformance suite has: a few elements against sums in float64. */
+async function isProduct(a, b, run, [m, k, n, batch], tf32) {
+  const digits = { float16: 11, bfloat16: 8 }[a.dtype] ?? (tf32 ? 10 : 16);
+  const flat = (t, ...sizes) => t.reshape([batch, ...sizes]);
+  const y = scope(run);
+  for (const at of [
+    [0, 0, 0],
+    [batch >> 1, m >> 1, Math.floor((2 * n) / 3)],
+    [batch - 1, m - 1, n - 1],
+  ]) {
+    const [z, i, j] = at;
+    const parts = scope(() =>
+      [
+        flat(a, m, k).slice([z, i]),
+        flat(b, k, n).slice([z, null, j]),
+        flat(y, m, n).slice([z, i, { start: j, stop: j + 1 }]),
+      ].map((t) => t.cast('float32')),
+    );
+    const [row, column, [found]] = await Promise.all(parts.map((t) => t.data()));
+    for (const part of parts) part.dispose();
+    let right = 0;
+    for (let s = 0; s < k; s++) right += row[s] * column[s];
+    // Of numbers from 0 to 1: factors and result are rounded once, sums are of float32.
+    if (!(Math.abs(found - right) <= right * 2 ** (1 - digits)))
+      throw new Error(`the numbers are wrong: ${found} at ${at}, which is ${right}`);
+  }
+  y.dispose();
+  return true;
+}
+
 function trained({ spec, batch, length }) {
   const network = makeNetwork(spec);
   const optimizer = new Adam(network.model.parameters(), { lr: 1e-3 });
@@ -140,9 +205,9 @@ function trained({ spec, batch, length }) {
     return sets.get(own);
   };
   const step = (own = length) => {
-    const given = inputs(own);
+    const taken = inputs(own);
     return scope(() => {
-      const { value, grads } = lossAndGrad(network.model, () => network.loss(...given));
+      const { value, grads } = lossAndGrad(network.model, () => network.loss(...taken));
       optimizer.step(grads);
       return value;
     });
@@ -151,6 +216,7 @@ function trained({ spec, batch, length }) {
     step,
     run: () => step().dispose(),
     dispose: () => {
+      for (const input of [...sets.values()].flat()) input.dispose();
       optimizer.dispose();
       network.model.dispose();
     },
@@ -160,7 +226,7 @@ function trained({ spec, batch, length }) {
 const now = () => performance.now() / 1000;
 
 /** Seconds of a run: median and best of several samples, each long enough for the clock. */
-async function measure({ run, waits, share = 1 }) {
+async function measure(engine, store, { run, waits, share = 1 }) {
   const sample = async (count) => {
     const start = now();
     for (let i = 0; i < count; i++) {
@@ -170,44 +236,93 @@ async function measure({ run, waits, share = 1 }) {
     await engine.idle();
     return (now() - start) / count;
   };
-  // Compiling, and what is measured of tiles, is no part of it.
-  await sample(1);
+  // Compiling, and measuring of tiles, is no part of it.
+  const cold = await sample(1);
+  await tuned(engine, store);
   await sample(2);
   let seconds = await sample(1);
   const count = Math.max(1, Math.min(1000, Math.ceil(0.1 / seconds)));
   const samples = [];
-  const end = now() + 3;
+  const end = now() + 2.5;
   for (let i = 0; i < 7 && (i < 2 || now() < end); i++) {
     seconds = await sample(count);
     samples.push(seconds / share);
   }
   samples.sort((a, b) => a - b);
-  return { median: samples[samples.length >> 1], best: samples[0] };
+  return { median: samples[samples.length >> 1], best: samples[0], cold };
 }
 
-for (const one of JSON.parse(text)) {
-  try {
-    const made = kinds[one.kind](one);
-    let found;
-    if (made.uses === undefined) found = await measure(made);
-    else {
-      const times = [];
-      for (const use of made.uses) {
-        const start = now();
-        const loss = use();
-        await loss.data();
-        loss.dispose();
-        times.push(now() - start);
-      }
-      times.sort((a, b) => a - b);
-      found = { median: times[times.length >> 1], best: times[0] };
-    }
-    made.dispose?.();
-    say({ name: one.name, ...found });
-  } catch (error) {
-    say({ name: one.name, failed: String(error?.message ?? error).split('\n')[0] });
-    if (error?.fatal) break;
-  }
+/** Measures tiles of what ran for the first time, and says what was found: the store on a card is worth as much as the figures. */
+async function tuned(engine, store) {
+  // A processor that plays a card is asked for one tile only.
+  const budget = engine.tuning === undefined || engine.tuning === null ? 0 : 400;
+  await core.tune(engine, { store, budget, onResult: ({ key, measured }) => say({ tuned: key, measured }) });
 }
-if (engine.stats !== undefined) say({ stats: engine.stats });
-engine.dispose();
+
+/** Kernels of a run by name, the longest first. */
+async function profiled({ run }) {
+  for (let i = 0; i < 4; i++) run();
+  const { kernels, milliseconds, submits } = await core.profile(run);
+  const byName = new Map();
+  for (const { name: kernel, milliseconds: ms, flops, bytes } of kernels) {
+    const sum = byName.get(kernel) ?? { kernel, runs: 0, ms: 0, flops: 0, bytes: 0 };
+    byName.set(kernel, sum);
+    sum.runs++;
+    sum.ms += ms ?? 0;
+    sum.flops += flops;
+    sum.bytes += bytes;
+  }
+  return { milliseconds, submits, kernels: [...byName.values()].sort((a, b) => b.ms - a.ms) };
+}
+
+/** Each use by the clock, reading the loss. */
+async function timed(uses) {
+  const times = [];
+  for (const use of uses) {
+    const start = now();
+    const loss = use();
+    await loss.data();
+    loss.dispose();
+    times.push(now() - start);
+  }
+  times.sort((a, b) => a - b);
+  return { median: times[times.length >> 1], best: times[0] };
+}
+
+async function work({ cases, options = {}, store: folder }) {
+  const store = core.diskStore(folder);
+  const engine = await makeEngine(options, store);
+  await core.setEngine(engine);
+  say({ device: engine.device, library: engine.cublasLtMissing });
+  for (const one of cases) {
+    let made;
+    try {
+      say({ begins: one.name });
+      made = kinds[one.kind](one);
+      if (one.kind === 'profile') {
+        for (let i = 0; i < 2; i++) made.run();
+        await engine.idle();
+        await tuned(engine, store);
+        say({ name: one.name, profile: await profiled(made) });
+      } else {
+        const found = made.uses === undefined ? await measure(engine, store, made) : await timed(made.uses);
+        // A figure of wrong numbers is none.
+        if (made.check !== undefined && !(await made.check())) throw new Error('the numbers are wrong');
+        say({ name: one.name, ...found });
+      }
+    } catch (error) {
+      say({ name: one.name, failed: String(error?.message ?? error).split('\n')[0] });
+      if (error?.fatal) break;
+    }
+    try {
+      made?.dispose?.();
+      for (const x of given.splice(0)) x.dispose();
+    } catch {
+      // Of an engine that is lost.
+    }
+  }
+  if (engine.stats !== undefined) say({ stats: engine.stats, graphsMissing: engine.graphsMissing });
+  engine.dispose();
+}
+
+for await (const line of createInterface({ input: process.stdin })) await work(JSON.parse(line));
