@@ -3,7 +3,7 @@
  *
  *   node polygrad_work.mjs ENGINE < REQUEST
  *
- * The request is a line of JSON: `cases`, `options` of the engine, `store`: the folder where measured tiles are kept.
+ * The request is a line of JSON: `cases`, `options` of the engine, `store`: the folder where measured tiles are kept, `brief`: figures may mean nothing.
  */
 import { createInterface } from 'node:readline';
 import * as core from '@polygrad/core';
@@ -226,7 +226,7 @@ function trained({ spec, batch, length }) {
 const now = () => performance.now() / 1000;
 
 /** Seconds of a run: median and best of several samples, each long enough for the clock. */
-async function measure(engine, store, { run, waits, share = 1 }) {
+async function measure(engine, store, brief, { run, waits, share = 1 }) {
   const sample = async (count) => {
     const start = now();
     for (let i = 0; i < count; i++) {
@@ -241,10 +241,10 @@ async function measure(engine, store, { run, waits, share = 1 }) {
   await tuned(engine, store);
   await sample(2);
   let seconds = await sample(1);
-  const count = Math.max(1, Math.min(1000, Math.ceil(0.1 / seconds)));
+  const count = Math.max(1, Math.min(1000, Math.ceil((brief ? 0.001 : 0.1) / seconds)));
   const samples = [];
   const end = now() + 2.5;
-  for (let i = 0; i < 7 && (i < 2 || now() < end); i++) {
+  for (let i = 0; i < (brief ? 2 : 7) && (i < 2 || now() < end); i++) {
     seconds = await sample(count);
     samples.push(seconds / share);
   }
@@ -289,7 +289,7 @@ async function timed(uses) {
   return { median: times[times.length >> 1], best: times[0] };
 }
 
-async function work({ cases, options = {}, store: folder }) {
+async function work({ cases, options = {}, store: folder, brief }) {
   const store = core.diskStore(folder);
   const engine = await makeEngine(options, store);
   await core.setEngine(engine);
@@ -305,7 +305,7 @@ async function work({ cases, options = {}, store: folder }) {
         await tuned(engine, store);
         say({ name: one.name, profile: await profiled(made) });
       } else {
-        const found = made.uses === undefined ? await measure(engine, store, made) : await timed(made.uses);
+        const found = made.uses === undefined ? await measure(engine, store, brief, made) : await timed(made.uses);
         // A figure of wrong numbers is none.
         if (made.check !== undefined && !(await made.check())) throw new Error('the numbers are wrong');
         say({ name: one.name, ...found });

@@ -199,7 +199,15 @@ async function participant(who, names, seconds, store) {
     who === 'torch'
       ? [torch.python, [join(here, 'torch_work.py')]]
       : [process.execPath, [join(here, 'polygrad_work.mjs'), who]];
-  await measure(program, args, { cases, seconds, cwd: root, onSaid, options: all[names[0]].options ?? {}, store });
+  await measure(program, args, {
+    cases,
+    seconds,
+    cwd: root,
+    onSaid,
+    brief: options.tiny,
+    options: all[names[0]].options ?? {},
+    store,
+  });
   write();
 }
 
