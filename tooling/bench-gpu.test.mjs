@@ -60,7 +60,11 @@ it.skipIf(!required && !existsSync(simulator))('does all of it on the simulated 
       for (const { ms } of kernels) expect(ms, name).toBeGreaterThan(0);
     }
     // What was measured of tiles is kept, and nothing failed; what comes first came first.
-    expect(report.tiles.length).toBeGreaterThan(0);
+    const tiles = report.tiles.map(({ key }) => key).join();
+    // Each size has kernels of its own, whatever came before it.
+    for (const sizes of ['16x16x16', '32x32x32'])
+      for (const dtype of ['float32', 'bfloat16'])
+        expect(tiles).toMatch(`${dtype} ${sizes}`.replace('bfloat16 ', 'bfloat16 m16n8k16 float32 '));
     expect(said).not.toMatch(/failed:|not run/);
     expect(said.match(/== .*/)[0]).toBe('== overhead: cuda');
   }),

@@ -298,6 +298,8 @@ async function work({ cases, options = {}, store: folder, brief }) {
     let made;
     try {
       say({ begins: one.name });
+      // A program of one size has kernels for that size. After the case before they would be for a class of sizes, whose tiles are not measured.
+      core.setDynamicSizes(one.kind === 'sizes' ? 'automatic' : 'never');
       made = kinds[one.kind](one);
       if (one.kind === 'profile') {
         for (let i = 0; i < 2; i++) made.run();
