@@ -154,6 +154,17 @@ it('refuses groups and times that are none', () => {
   }
 });
 
+it.skipIf(spawnSync('/usr/local/cuda/bin/ptxas', ['--version']).status !== 0)(
+  'has kernels that are assembled, at whole sizes, and one for a chain of operations',
+  () => {
+    const said = execFileSync(process.execPath, [join(root, 'bench/gpu/kernels.mjs'), '--only', 'elementwise'], {
+      encoding: 'utf8',
+    });
+    expect(said).toMatch(/max\(a \* b \+ a, 0\) \* 0\.5 - b\n.*registers.*\nexp\(a\)/);
+    expect(said).toMatch(/\d+ kernels for sm_90, 0 spill registers or are refused/);
+  },
+);
+
 it('runs from the file that is packed for a machine without Node, compiler and network', () =>
   inFolder((folder) => {
     const file = join(folder, 'pack.tar.gz');
