@@ -41,7 +41,7 @@ async function measure(engine, store, brief, { run, waits, share = 1 }) {
   };
   // Compiling, and measuring of tiles, is no part of it.
   const cold = await sample(1);
-  await tuned(engine, store);
+  await tuned(engine, store, brief);
   await sample(2);
   let seconds = await sample(1);
   const count = Math.max(1, Math.min(1000, Math.ceil((brief ? 0.001 : 0.1) / seconds)));
@@ -56,10 +56,12 @@ async function measure(engine, store, brief, { run, waits, share = 1 }) {
 }
 
 /** Measures tiles of what ran for the first time, and says what was found: the store on a card is worth as much as the figures. */
-async function tuned(engine, store) {
-  // A processor that plays a card is asked for one tile only.
-  const budget = engine.tuning === undefined || engine.tuning === null ? 0 : 400;
-  await core.tune(engine, { store, budget, onResult: ({ key, measured }) => say({ tuned: key, measured }) });
+async function tuned(engine, store, brief) {
+  await core.tune(engine, {
+    store,
+    budget: brief ? 0 : 400,
+    onResult: ({ key, measured }) => say({ tuned: key, measured }),
+  });
 }
 
 /** Kernels of a run by name, the longest first. */
@@ -108,7 +110,7 @@ async function work({ cases, options = {}, store: folder, brief }) {
       if (one.kind === 'profile') {
         for (let i = 0; i < 2; i++) made.run();
         await engine.idle();
-        await tuned(engine, store);
+        await tuned(engine, store, brief);
         say({ name: one.name, profile: await profiled(made) });
       } else {
         const found = made.uses === undefined ? await measure(engine, store, brief, made) : await timed(made.uses);
