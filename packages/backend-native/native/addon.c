@@ -158,6 +158,7 @@ static napi_value resize(napi_env env, napi_callback_info info) {
   if (napi_get_reference_value(env, e->buffer, &held) != napi_ok || napi_strict_equals(env, buffer, held, &same) != napi_ok || !same || data != e->base)
     return fail(env, "[native] the memory is another one");
   e->bytes = length;
+  use_large_pages(e->base, length);
   return NULL;
 }
 
