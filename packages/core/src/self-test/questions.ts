@@ -4,11 +4,11 @@
  * Loop nests and not operations: the engine's own ways of shaping loops are asked, without graph, plans and what they count.
  * Answers are stored, or follow from whole numbers that every order of sums gives exactly.
  */
-import { bringFunctions } from '../arithmetic/decompose/decompose.ts';
-import { log1p } from '../arithmetic/decompose/exponential.ts';
-import { Exprs } from '../ir/expr.ts';
-import type { KNode, LoopKernel } from '../ir/ir.ts';
-import type { TargetCaps } from '../ir/target.ts';
+import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
+import { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
+import type { TargetCaps } from '@polygrad/compiler/ir/target';
 
 /** float32 as it is; 16-bit floats by their bits. */
 export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
