@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type ProductLibrary, type TileChoices, byLibrary } from './contraction.ts';
 import { interpret } from '../interpreter/interpret.ts';
 import type { KNode, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
-import type { TypedArray } from '../shape/dtype.ts';
+import type { DType, TypedArray } from '../shape/dtype.ts';
 import type { Lowered } from '../codegen/lowering.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
@@ -119,6 +119,39 @@ describe('products for a library', () => {
       for (const [slot, values] of wanted.entries())
         for (const [at, value] of values.entries())
           expect(Math.abs((got[slot]?.[at] as number) - value)).toBeLessThan(1e-12);
+    }
+  });
+
+  it('of 16-bit floats are summed in float32 and kept in 16 bits, or in float32 where more is done to the sums', () => {
+    const takesAll = choices({ ...library, takes: () => true });
+    for (const dtype of ['float16', 'bfloat16'] as const) {
+      const build = (after: (x: Making, sum: KNode) => KNode, kept: DType) => (x: Making) => {
+        const { e } = x;
+        const [pa, pb] = [x.param(m * k, 'read', dtype), x.param(k * n, 'read', dtype)];
+        const y = x.param(m * n, 'write', kept);
+        const [i, j, s] = [x.range(m), x.range(n), x.range(k)];
+        return {
+          a: e.cast(e.load(pa, x.at([i, k], [s, 1])), 'float32'),
+          b: e.cast(e.load(pb, x.at([s, n], [j, 1])), 'float32'),
+          k: [s],
+          loops: [i, j],
+          stores: (sum: KNode) => [[y, x.at([i, n], [j, 1]), after(x, sum)]] as const,
+        };
+      };
+      const productsOf = (after: (x: Making, sum: KNode) => KNode, kept: DType = dtype) => {
+        const { kernel, e } = makeCase('float32', build(after, kept));
+        const lowered = lowerContraction(kernel, e, threadCaps, takesAll) as Lowered;
+        return [lowered.dispatches.length, lowered.dispatches.flatMap(({ program }) => program.product ?? [])] as const;
+      };
+      const [one, [rounded]] = productsOf((x, sum) => x.e.cast(sum, dtype));
+      expect([one, rounded?.dtype, rounded?.result]).toEqual([1, dtype, dtype]);
+      const [alone, [whole]] = productsOf((_, sum) => sum, 'float32');
+      expect([alone, whole?.dtype, whole?.result]).toEqual([1, dtype, 'float32']);
+      const [two, [apart]] = productsOf((x, sum) => x.e.cast(x.e.max(sum, x.e.constant('float32', 0)), dtype));
+      expect([two, apart?.dtype, apart?.result, apart?.c.stride]).toEqual([2, dtype, 'float32', n]);
+      // Rounded to other 16 bits than the factors' is no form of the library.
+      const other = dtype === 'float16' ? 'bfloat16' : 'float16';
+      expect(productsOf((x, sum) => x.e.cast(sum, other), other)[0]).toBe(2);
     }
   });
 

@@ -1,13 +1,14 @@
 /**
  * Products of matrices that a library of the device may compute: finding them among contractions, and their dispatches.
  *
- * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Stores that do
- * more than keep the sum are a dispatch of their own behind it.
+ * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Those of 16-bit
+ * floats are summed in float32 and kept in either. Stores that do more than keep the sum are a dispatch of their own behind it.
  */
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
+import type { DType } from '../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
@@ -34,17 +35,28 @@ function productOf(c: Contraction): LibraryProduct | null {
   if (row === undefined || column === undefined || k === undefined) return null;
   if (rows.ranges.length > 1 || columns.ranges.length > 1 || c.k.length > 1 || c.batch.length > 1) return null;
   if (![row, column, k, ...c.batch].every(isFixed)) return null;
-  const a = operand(rows.factor.value, batch, row, k);
-  const b = operand(columns.factor.value, batch, k, column);
-  if (a === null || b === null) return null;
-  const dtype = c.reduce.dtype;
+  const [x, y] = [stored(rows.factor.value), stored(columns.factor.value)];
+  const a = operand(x, batch, row, k);
+  const b = operand(y, batch, k, column);
+  if (a === null || b === null || x.dtype === 'void' || x.dtype !== y.dtype) return null;
+  const { dtype } = x;
   const order = batch === undefined ? [row, column] : [batch, row, column];
-  const own = ownStore(c, batch, row, column);
+  const own = ownStore(c, dtype, batch, row, column);
   const [m, n] = [row.arg.extent, column.arg.extent];
   const apart = { slot: -1, offset: 0, stride: n, distance: m * n, transposed: false };
-  const product = { dtype, m, n, k: k.arg.extent, batch: batch?.arg.extent ?? 1, a, b, c: own ?? apart };
+  const result = own?.dtype ?? c.reduce.dtype;
+  const sizes = { m, n, k: k.arg.extent, batch: batch?.arg.extent ?? 1 };
+  const product = { dtype, result, ...sizes, a, b, c: own?.matrix ?? apart };
   return { product, direct: own !== null, order };
 }
+
+/** A factor as memory has it: sums of 16-bit floats are of their casts to float32. */
+function stored(value: KNode): KNode {
+  const isWidened = value.op === 'CAST' && value.dtype === 'float32' && isNarrow(value.src[0].dtype);
+  return isWidened ? value.src[0] : value;
+}
+
+const isNarrow = (dtype: KNode['dtype']): boolean => dtype === 'float16' || dtype === 'bfloat16';
 
 /** A factor as a matrix of `down` x `across`. */
 function operand(value: KNode, batch: Range | undefined, down: Range, across: Range): MatrixOperand | null {
@@ -64,18 +76,26 @@ function matrixOf(access: LinearAccess, batch: Range | undefined, down: Range, a
   return null;
 }
 
-/** The only store, if it keeps the sum as it is, in rows. */
-function ownStore(c: Contraction, batch: Range | undefined, row: Range, column: Range): MatrixOperand | null {
+/** The only store, if it keeps the sum as it is, or rounded to the factors' 16 bits, in rows. */
+function ownStore(
+  c: Contraction,
+  factors: DType,
+  batch: Range | undefined,
+  row: Range,
+  column: Range,
+): { readonly matrix: MatrixOperand; readonly dtype: DType } | null {
   const [only, ...more] = c.kernel.stores;
   if (only === undefined || more.length > 0) return null;
   const [memory, index, value, gate] = only.store.src as readonly KNode[];
-  if (value !== c.reduce || gate !== undefined || memory?.op !== 'PARAM' || memory.dtype !== c.reduce.dtype)
-    return null;
+  const isRounded = value?.op === 'CAST' && value.src[0] === c.reduce && value.dtype === factors && isNarrow(factors);
+  if ((value !== c.reduce && !isRounded) || gate !== undefined) return null;
+  if (memory?.op !== 'PARAM' || memory.dtype !== value?.dtype) return null;
   if (memory.arg.access !== 'write') return null;
   const access = linearPosition(memory, index!);
   const matrix = access === null ? null : matrixOf(access, batch, row, column);
   if (matrix === null || matrix.transposed) return null;
-  return batch !== undefined && matrix.distance < row.arg.extent * matrix.stride ? null : matrix;
+  const overlaps = batch !== undefined && matrix.distance < row.arg.extent * matrix.stride;
+  return overlaps ? null : { matrix, dtype: memory.dtype };
 }
 
 /** The dispatches: a plain program that says which product it is, and what the kernel does with the sums. */

@@ -292,7 +292,10 @@ export interface MatrixOperand {
 
 /** c = a b for `batch` pairs: a is m x k, b is k x n, and c, which is overwritten, m x n and never transposed. */
 export interface MatrixProduct {
+  /** Of the factors. Sums of 16-bit floats are of float32. */
   readonly dtype: DType;
+  /** Of what is kept of the sums: `dtype`, or float32 where that has 16 bits. */
+  readonly result: DType;
   readonly m: number;
   readonly n: number;
   readonly k: number;

@@ -419,7 +419,7 @@ const operands = ['a', 'b', 'c'] as const;
 function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void {
   out.byte(Number(product !== undefined));
   if (product === undefined) return;
-  out.uint(dtypes.indexOf(product.dtype));
+  for (const dtype of [product.dtype, product.result]) out.uint(dtypes.indexOf(dtype));
   for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
   for (const name of operands) {
     const { slot, offset, stride, distance, transposed } = product[name];
@@ -430,11 +430,11 @@ function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void
 
 function readProduct(from: ByteReader): MatrixProduct | null {
   if (from.byte() === 0) return null;
-  const dtype = dtypeOf(from);
+  const [dtype, result] = [dtypeOf(from), dtypeOf(from)];
   const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
   const [a, b, c] = operands.map((): MatrixOperand => {
     const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
     return { slot, offset, stride, distance, transposed: from.byte() === 1 };
   }) as [MatrixOperand, MatrixOperand, MatrixOperand];
-  return { dtype, m, n, k, batch, a, b, c };
+  return { dtype, result, m, n, k, batch, a, b, c };
 }

@@ -23,6 +23,7 @@ import {
 import type { KNode, KNodeOf, KValue, LoopKernel, LoopStore, Program } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
+import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
@@ -31,6 +32,12 @@ import { isFixed, type Mode, runModes, vectorLanes, vectorModes } from './vector
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;
+
+/**
+ * Most elements of a turn of a loop where each is read from anywhere. Processors guess what is read next by the places in the code that read;
+ * with 64 of them, elements out of the caches took twice as long as with 16.
+ */
+const mostScattered = 16;
 
 /** What is written for a nest in place of its own loops, inside of those of the grid. */
 export interface Inside {
@@ -310,10 +317,20 @@ export class Nest {
     const within = [...nodesOf(roots, (n) => n.src.filter(depends))];
     const nodes = within.length;
     const reduces = within.some((n) => n.op === 'REDUCE');
-    const unroll = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
+    const wanted = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
+    const { lanes } = this.#options;
+    const unroll = within.some((n) => this.#isScattered(n, range))
+      ? Math.max(1, Math.min(wanted, Math.floor(mostScattered / lanes)))
+      : wanted;
     const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
-    return vectorModes(countOf(range), this.#options.lanes, unroll, together, again);
+    return vectorModes(countOf(range), lanes, unroll, together, again);
+  }
+
+  /** True for a read whose places along a range lie anywhere: it is done lane by lane. */
+  #isScattered(n: KNode, range: Range): boolean {
+    if (n.op !== 'LOAD') return false;
+    return linearOf(n.src[1]).terms.some((t) => t !== range && this.#scope.free.has(t, range));
   }
 
   // --- reductions and stages
