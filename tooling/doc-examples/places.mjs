@@ -9,6 +9,8 @@ import { dirname, join } from 'node:path';
 /** Files that programs or readers write, and parts of names. */
 const written = new Set([
   'summary.json',
+  'report.json',
+  'report.md',
   '-indexing.json',
   '-cnn.json',
   'name.test.ts',
