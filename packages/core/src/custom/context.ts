@@ -3,17 +3,17 @@
  *
  * A body runs once per form of kernel and writes a program with `ProgramBuilder`. A thread by itself is a group of one, as everywhere in `programs/`.
  */
-import { decompose } from '../arithmetic/decompose/decompose.ts';
-import type { CodegenCaps } from '../codegen/lowering.ts';
-import { combined } from '../codegen/linearize/reduce.ts';
-import type { ProgramBuilder } from '../ir/builder/builder.ts';
-import type { Exprs } from '../ir/expr.ts';
-import type { KNode } from '../ir/ir.ts';
-import { lowOf } from '../ir/node.ts';
-import { groupReduce, groupScan } from '../programs/groups.ts';
-import type { ProgramWriter } from '../programs/program-set.ts';
-import { type DType, dtypeInfo, neutral } from '../shape/dtype.ts';
-import { isPlain, say, shown } from '../shape/shown.ts';
+import { decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import type { CodegenCaps } from '@polygrad/compiler/codegen/lowering';
+import { combined } from '@polygrad/compiler/codegen/linearize/reduce';
+import type { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { lowOf } from '@polygrad/compiler/ir/node';
+import { groupReduce, groupScan } from '@polygrad/compiler/programs/groups';
+import type { ProgramWriter } from '@polygrad/compiler/programs/program-set';
+import { type DType, dtypeInfo, neutral } from '@polygrad/compiler/shape/dtype';
+import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import { checked, fail, type Site, site } from './errors.ts';
 import { KernelShared, type Run } from './memory.ts';
 import { choose, type KernelOperand, KernelValue, operandOf, type Scope, weakOf } from './value.ts';

@@ -1,5 +1,5 @@
 /** Errors of kernels of users: what is wrong, and the line of the user's body where it was asked for. */
-import { OperationError, PolygradError } from '../shape/errors.ts';
+import { OperationError, PolygradError } from '@polygrad/compiler/shape/errors';
 
 /**
  * A kernel of a user that breaks a rule of kernels: dtypes that do not fit, a barrier that not all threads get to, too much memory of a group.

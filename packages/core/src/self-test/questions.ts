@@ -5,12 +5,12 @@
  * group memory are programs already: to find and lower a tile takes longer than all the rest, and says nothing of a driver.
  * Answers are stored, or follow from whole numbers that every order of sums gives exactly.
  */
-import { bringFunctions } from '../arithmetic/decompose/decompose.ts';
-import { log1p } from '../arithmetic/decompose/exponential.ts';
-import { ProgramBuilder } from '../ir/builder/builder.ts';
-import { Exprs } from '../ir/expr.ts';
-import type { KNode, LoopKernel, Program } from '../ir/ir.ts';
-import type { TargetCaps } from '../ir/target.ts';
+import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
+import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode, LoopKernel, Program } from '@polygrad/compiler/ir/ir';
+import type { TargetCaps } from '@polygrad/compiler/ir/target';
 
 /** float32 as it is; 16-bit floats by their bits. */
 export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;

@@ -4,8 +4,8 @@
  * Drivers compile and compute wrongly in silence now and then. Whoever is about to use an engine for the first time with a driver asks it
  * this first. Nothing of the runtime is used: no plans, no counts, and memory and kernels go back before it ends.
  */
-import { legalPrograms, lowerPlain, type Lowered } from '../codegen/lowering.ts';
-import { findContraction } from '../contraction/contraction.ts';
+import { legalPrograms, lowerPlain, type Lowered } from '@polygrad/compiler/codegen/lowering';
+import { findContraction } from '@polygrad/compiler/contraction/contraction';
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 

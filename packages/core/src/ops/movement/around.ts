@@ -1,8 +1,8 @@
 /** What is put around an axis from its own elements: for `pad`, and for convolutions that pad their input so. Constants are a primitive's business. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
-import { ShapeError } from '../../shape/errors.ts';
-import { say } from '../../shape/shown.ts';
+import { ShapeError } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** The mirrored inside without or (symmetric) with the edge, the edge, the other end. */
 export type FilledFrom = 'reflect' | 'symmetric' | 'replicate' | 'circular';

@@ -14,12 +14,12 @@ import {
   normalizeAxis,
   resolveSlices,
   type SliceSpec,
-} from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, shown } from '../../shape/options.ts';
-import { checkWeak } from '../../shape/promotion.ts';
-import { say } from '../../shape/shown.ts';
-import type { Shape } from '../../shape/view.ts';
+} from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { checkWeak } from '@polygrad/compiler/shape/promotion';
+import { say } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { extended, type FilledFrom } from './around.ts';

@@ -2,7 +2,7 @@
 import { createReferenceEngine } from '@polygrad/testing';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { draws } from '../../fixtures/draws.ts';
+import { draws } from '@polygrad/compiler/fixtures/draws';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import * as pg from '../../index.ts';
