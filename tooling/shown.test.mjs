@@ -412,6 +412,8 @@ const longer = {
   CompileError: 40_000,
   'profile with texts': 200_000,
   Module: 6000,
+  // Three attentions with all that they were asked for.
+  Transformer: 3000,
   printOpenCl: 40_000,
   printWgsl: 40_000,
   emitPtx: 40_000,
