@@ -22,7 +22,7 @@ const hangs = kind === 'long' ? 7_200_000 : 600_000;
  */
 const sharing = {
   packages: [
-    ...['core', 'nn', 'data', 'emit-c', 'emit-machine', 'emit-ptx', 'numbers', 'testing', 'backend-cpu'],
+    ...['compiler', 'core', 'nn', 'data', 'emit-c', 'emit-machine', 'emit-ptx', 'numbers', 'testing', 'backend-cpu'],
     ...['conformance', 'micrograd', 'polygrad'],
   ],
   apps: ['playground', 'mnist', 'bench'],

@@ -30,7 +30,7 @@ beforeAll(() => {
   node(tsc, '-b', join(root, 'packages/conformance/tsconfig.build.json'));
   cpSync(template, folder, { recursive: true, filter: (path) => !/[/\\](node_modules|dist)$/.test(path) });
   mkdirSync(join(folder, 'node_modules/@polygrad'), { recursive: true });
-  for (const name of ['core', 'backend-cpu', 'conformance'])
+  for (const name of ['compiler', 'core', 'backend-cpu', 'conformance'])
     symlinkSync(join(root, 'packages', name), join(folder, 'node_modules/@polygrad', name));
   node(tsc);
 });

@@ -11,8 +11,15 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 /** Files that may pass names on beside entry points: the one list of the families of operations. */
 const lists = new Set(['packages/core/src/ops/operations.ts']);
 
+/** The packages whose rooms are the stack of docs/architecture.md. */
+const roomed = new Set(['compiler', 'core']);
+
+/** How core names files of the compiler. */
+const compilerRooms = '@polygrad/compiler/';
+
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
 const portable = new Set([
+  'compiler',
   'core',
   'backend-cpu',
   'backend-webgpu',
@@ -126,7 +133,7 @@ export function cyclesOf(graph) {
 }
 
 /**
- * The rooms of core and what each may import, from the table of docs/architecture.md: `| \`room/\` | what it is | rooms |`, rooms that are
+ * The rooms of core and of its compiler, and what each may import, from the table of docs/architecture.md: `| \`room/\` | what it is | rooms |`, rooms that are
  * imported first.
  *
  * @returns a list of rooms by name, in the table's order, and what is wrong with the table itself
@@ -212,7 +219,7 @@ export function checkImports(root) {
           if (from === to) continue;
           if (!roomGraph.has(from)) roomGraph.set(from, []);
           roomGraph.get(from).push(to);
-          const allowed = short === 'core' ? rooms.get(nameOf(from)) : undefined;
+          const allowed = roomed.has(short) ? rooms.get(nameOf(from)) : undefined;
           if (allowed !== undefined && !allowed.has(nameOf(to)))
             say(
               line,
@@ -229,6 +236,18 @@ export function checkImports(root) {
           if (portable.has(short) && value && kind !== 'dynamic')
             say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
           continue;
+        }
+        if (specifier.startsWith(compilerRooms)) {
+          const target = `packages/compiler/src/${specifier.slice(compilerRooms.length)}.ts`;
+          if (!existsSync(join(root, target))) say(line, `imports ${specifier}, which does not exist`);
+          const allowed = short === 'core' ? rooms.get(nameOf(roomOf(path))) : undefined;
+          if (short !== 'core')
+            say(line, `imports ${specifier}: the compiler is core's own, see the entries of @polygrad/core`);
+          else if (allowed !== undefined && !allowed.has(nameOf(target)))
+            say(
+              line,
+              `${nameOf(roomOf(path))} must not import ${nameOf(target)} (${specifier}): see the rooms of docs/architecture.md`,
+            );
         }
         // A name of the package's own for a file that differs between Node and browsers.
         if (self.imports.has(specifier)) continue;
@@ -256,7 +275,9 @@ export function checkImports(root) {
       edges.filter((target) => valueGraph.has(target)),
     );
   const known = new Set(
-    [...roomGraph.keys()].filter((room) => room.startsWith('packages/core/src/') && !room.endsWith('.ts')).map(nameOf),
+    [...roomGraph.keys()]
+      .filter((room) => roomed.has(room.split('/')[1]) && room.startsWith('packages/') && !room.endsWith('.ts'))
+      .map(nameOf),
   );
   if (rooms.size > 0)
     for (const room of known)

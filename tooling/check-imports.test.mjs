@@ -26,8 +26,9 @@ function violationsOf(files) {
   const root = mkdtempSync(join(tmpdir(), 'imports-'));
   made.push(root);
   const exports = { '.': { '@polygrad/source': './src/index.ts' } };
-  for (const name of ['core', 'nn', 'backend-cpu', 'conformance', 'emit-c']) {
-    const peers = name === 'core' ? {} : { '@polygrad/core': '*' };
+  for (const name of ['compiler', 'core', 'nn', 'backend-cpu', 'conformance', 'emit-c']) {
+    const above = name !== 'core' && name !== 'compiler';
+    const peers = above ? { '@polygrad/core': '*' } : {};
     files[`packages/${name}/package.json`] ??= JSON.stringify({
       name: `@polygrad/${name}`,
       exports,
@@ -123,6 +124,20 @@ describe('checkImports', () => {
       `import { e } from '../engine/e.ts';`,
       /graph must not import engine/,
     ],
+    [
+      'graph knows the programs of the compiler',
+      'core/src/graph/a.ts',
+      `import { s } from '@polygrad/compiler/programs/scan';`,
+      /graph must not import programs/,
+    ],
+    [
+      'rooms of the compiler in the wrong order',
+      'compiler/src/ir/a.ts',
+      `import { s } from '../programs/scan.ts';`,
+      /ir must not import programs/,
+    ],
+    ['the compiler knows core', 'compiler/src/ir/a.ts', `import { t } from '@polygrad/core';`, /does not list/],
+    ['a library knows the compiler', 'nn/src/a.ts', `import { e } from '@polygrad/compiler/ir/expr';`, /core's own/],
     ['a library knows a backend', 'nn/src/a.ts', `import { c } from '@polygrad/backend-cpu';`, /know backends/],
     [
       'a way round the package name',

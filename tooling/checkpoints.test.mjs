@@ -17,6 +17,7 @@ import {
   ReLU,
   Sequential,
 } from '@polygrad/nn';
+import * as nn from '@polygrad/nn';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -156,6 +157,44 @@ describe('files of models', () => {
     const other = made();
     await loadModel(path, { model: other.model });
     expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
+  });
+
+  it('are written and read by functions of nn too, with optimizer and random generator, and the training goes on bit for bit', async () => {
+    seed(11);
+    const [parts, path] = [made(), join(folder, 'nn', 'model.safetensors')];
+    await train(parts, { epochs: 2 });
+    await nn.saveModel(path, { ...parts, random: true }, { config: { layers: [2, 3] }, epoch: 2 });
+    await train(parts, { epochs: 2, firstEpoch: 2 });
+    const drawn = [...(await rand([3]).data())];
+    seed(99);
+    const other = made();
+    const { epoch, config } = await nn.loadModel(path, { ...other, random: true });
+    expect({ epoch, config }).toEqual({ epoch: 2, config: { layers: [2, 3] } });
+    await train(other, { epochs: 2, firstEpoch: 2 });
+    expect(await valuesOf(other)).toEqual(await valuesOf(parts));
+    expect([...(await rand([3]).data())]).toEqual(drawn);
+
+    await nn.saveModel(path, parts.model);
+    expect((await loadModel(path)).optimizer).toBe(null);
+    const before = await readFile(path);
+    await nn.loadModel(path, other.model);
+    expect(await hostState(other.model.stateDict())).toEqual(await hostState(parts.model.stateDict()));
+    await expect(nn.saveModel('/dev/full/x', parts.model)).rejects.toThrow(/cannot write/);
+    await expect(nn.saveModel(path, { model: {} })).rejects.toThrow(
+      /\[saveModel\] bad model: an object; must be a Module/,
+    );
+    await expect(nn.saveModel(path, parts.model, { rate: 1 })).rejects.toThrow(/rate/);
+    await expect(nn.loadModel('', parts.model)).rejects.toThrow(/\[loadModel\] bad path: ''/);
+    await expect(nn.loadModel(path, { ...parts, random: true })).rejects.toThrow(/no state of the optimizer/);
+    expect(await readFile(path)).toEqual(before);
+  });
+
+  it('are refused where there is no Node, by what to do', async () => {
+    const { process } = globalThis;
+    globalThis.process = undefined;
+    const saved = nn.saveModel('x', new Linear(1, 1)).catch((error) => error);
+    globalThis.process = process;
+    expect((await saved).message).toMatch(/\[saveModel\] there are no files here.*encodeCheckpoint/);
   });
 
   it('refuse what is not there, or not a part', async () => {

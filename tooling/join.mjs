@@ -59,7 +59,8 @@ export async function joinModules(path) {
     ),
     platform: 'node',
     resolve: { conditionNames: ['node', 'import', 'default'] },
-    external: (id) => /^[^./#]/.test(id) && !id.startsWith(path),
+    // The compiler is core's own: nobody else loads it in Node.
+    external: (id) => /^[^./#]/.test(id) && !id.startsWith(path) && !id.startsWith('@polygrad/compiler/'),
     logLevel: 'silent',
   });
   try {

@@ -2,7 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { deviceEnvironment } from './devices/environment.mjs';
 import { checkManifests, publishedFolders } from './manifests.mjs';
 import { root } from './workspace.mjs';
 
@@ -54,5 +55,19 @@ describe('manifests', () => {
     expect(status).toBe(0);
     expect(JSON.parse(stdout).node.version).toBe(process.versions.node);
     expect(doctor('--nowhere').stderr).toContain("no command or option '--nowhere'");
+  });
+
+  it('have the doctor ask the software devices that tests use', () => {
+    const variables = { webgpu: 'VK_DRIVER_FILES', cuda: 'POLYGRAD_CUDA_DRIVER' };
+    for (const variable of Object.values(variables)) vi.stubEnv(variable, undefined);
+    const installed = deviceEnvironment();
+    const { stdout } = spawnSync(process.execPath, [join(root, 'tooling/polygrad.mjs'), 'doctor', '--json'], {
+      encoding: 'utf8',
+    });
+    vi.unstubAllEnvs();
+    for (const [name, variable] of Object.entries(variables)) {
+      if (!(variable in installed)) continue;
+      expect(JSON.parse(stdout).backends.find((b) => b.name === name)).toMatchObject({ software: true, works: true });
+    }
   });
 });

@@ -11,9 +11,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { setImmediate } from 'node:timers/promises';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const built = pathToFileURL(join(root, 'packages/core/dist/')).href;
+const built = ['core', 'compiler'].map((name) => pathToFileURL(join(root, `packages/${name}/dist/`)).href);
 
-/** Functions that run while `body` does, by file of core's `src`. */
+/** Functions that run while `body` does, by file of the `src` of core or of its compiler. */
 async function visited(session, body) {
   // What earlier calls have left for a later turn is none of this.
   await setImmediate();
@@ -23,8 +23,9 @@ async function visited(session, body) {
   const found = {};
   for (const { url, functions } of result) {
     const names = functions.filter(({ ranges }) => ranges[0].count > 0).map(({ functionName }) => functionName);
-    if (url.startsWith(built) && names.length > 0)
-      found[url.slice(built.length).replace(/\.js$/, '.ts')] = names.map((name) => name || '(anonymous)');
+    const folder = built.find((start) => url.startsWith(start));
+    if (folder !== undefined && names.length > 0)
+      found[url.slice(folder.length).replace(/\.js$/, '.ts')] = names.map((name) => name || '(anonymous)');
   }
   return found;
 }

@@ -49,7 +49,7 @@ function main([name, ...args]) {
     process.stderr.write(`npm run ${name}: not there yet (${target} does not exist)\n`);
     return 2;
   }
-  const env = ['conformance', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
+  const env = ['conformance', 'doctor', 'fuzz'].includes(name) && target === command.target ? deviceEnvironment() : {};
   return becomeNode(join(root, target), [...(command.args ?? []), ...args], { env });
 }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { root } from './workspace.mjs';
 
-const packages = ['core', 'backend-cpu', 'emit-c', 'nn', 'numbers', 'testing', 'conformance'];
+const packages = ['compiler', 'core', 'backend-cpu', 'emit-c', 'nn', 'numbers', 'testing', 'conformance'];
 
 /** A copy of the sources of some packages, which find each other, in a new folder; `remove` deletes it. */
 export function copiedPackages() {

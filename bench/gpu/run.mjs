@@ -1,18 +1,21 @@
 /**
  * One command for a machine with a card: builds what is not built, runs a sample of the conformance suite, measures, and writes a report that
- * compares with PyTorch on the same card, where Python has it.
+ * says which goals are met and compares with PyTorch on the same card, where Python has it.
  *
- *   node bench/gpu/run.mjs [--engines cuda,opencl,webgpu] [--minutes 9] [--out FOLDER] [--only GROUPS] [--sample N] [--alone] [--tiny]
+ *   node bench/gpu/run.mjs [--engines cuda,opencl,webgpu] [--minutes 9] [--out FOLDER] [--first GROUPS] [--only GROUPS] [--sample N] [--alone]
+ *                          [--tiny]
  *
  * Needs no network. Prints as it goes, and writes the report anew after every part; a part that fails or takes too long costs itself only.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, release, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { figures, groups } from './cases.mjs';
+import { follow, measure } from './participants.mjs';
+import { documentOf } from './report.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = join(here, '../..');
@@ -21,65 +24,77 @@ const { values: options } = parseArgs({
     engines: { type: 'string', default: 'cuda' },
     minutes: { type: 'string', default: '9' },
     out: { type: 'string', default: process.env.OUT ?? join(root, 'out/gpu') },
+    first: { type: 'string', default: '' },
     only: { type: 'string' },
     sample: { type: 'string', default: '61' },
     alone: { type: 'boolean', default: false },
     tiny: { type: 'boolean', default: false },
   },
 });
+const namesOf = (text) => text.split(',').filter(Boolean);
+const all = groups(options.tiny);
+const first = namesOf(options.first);
+const only = options.only === undefined ? Object.keys(all) : namesOf(options.only);
+const unknown = [...first, ...only].filter((name) => !Object.hasOwn(all, name));
+const minutes = Number(options.minutes);
+const [main, ...others] = namesOf(options.engines);
+const refusal =
+  unknown.length > 0
+    ? `there is no group ${unknown.join(', ')}; there are ${Object.keys(all).join(', ')}`
+    : !(minutes > 0)
+      ? `--minutes is ${options.minutes}; give a number above 0`
+      : main === undefined
+        ? '--engines names none; give cuda, say'
+        : null;
+if (refusal !== null) {
+  process.stderr.write(`bench/gpu: ${refusal}\n`);
+  process.exit(2);
+}
+const wanted = [...new Set([...first, ...only])];
+
 const started = Date.now();
-const end = started + Number(options.minutes) * 60_000;
+const end = started + minutes * 60_000;
 const left = () => Math.max(0, (end - Date.now()) / 1000);
-const say = (text) => process.stdout.write(`[${((Date.now() - started) / 1000).toFixed(0).padStart(4)} s] ${text}\n`);
+const log = [];
+function say(text) {
+  const line = `[${((Date.now() - started) / 1000).toFixed(0).padStart(4)} s] ${text}`;
+  log.push(line);
+  process.stdout.write(`${line}\n`);
+}
 
 /** Everything that is known so far. */
 const report = {
   date: new Date().toISOString().slice(0, 10),
+  main,
+  options,
+  seconds: 0,
   machine: {},
   conformance: {},
   devices: {},
   rows: [],
+  profiles: [],
+  tiles: [],
+  stats: [],
   notes: [],
 };
 
-/** Starts a program; each line of its output goes to `onLine`. Ends it after so many seconds. Gives null, or why it did not end well. */
-function follow(program, args, seconds, onLine) {
-  return new Promise((resolve) => {
-    const child = spawn(program, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-    let rest = '';
-    let errors = '';
-    let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      child.kill('SIGKILL');
-    }, seconds * 1000);
-    child.stdout.setEncoding('utf8').on('data', (text) => {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop();
-      for (const line of lines) onLine(line);
-    });
-    child.stderr.setEncoding('utf8').on('data', (text) => {
-      errors = (errors + text).slice(-2000);
-    });
-    child.on('error', (error) => {
-      clearTimeout(timer);
-      resolve(error.message);
-    });
-    child.on('close', (code, signal) => {
-      clearTimeout(timer);
-      if (late) resolve(`it did not end within ${seconds.toFixed(0)} s`);
-      else if (code === 0) resolve(null);
-      else
-        resolve(
-          `it ended with ${signal ?? code}: ${errors.split('\n').find((line) => /^\w*Error\b/.test(line)) ?? errors.trim().split('\n').at(-1)}`,
-        );
-    });
-  });
-}
-
 function note(text) {
+  if (report.notes.includes(text)) return;
   report.notes.push(text);
   say(text);
+}
+
+/** What is known so far, as documents. A folder that cannot be written costs the documents; the lines remain. */
+function write() {
+  report.seconds = Math.round((Date.now() - started) / 1000);
+  try {
+    mkdirSync(options.out, { recursive: true });
+    writeFileSync(join(options.out, 'report.json'), `${JSON.stringify(report, null, 1)}\n`);
+    writeFileSync(join(options.out, 'report.md'), documentOf(report));
+    writeFileSync(join(options.out, 'log.txt'), `${log.join('\n')}\n`);
+  } catch (error) {
+    note(`the report cannot be written: ${error.message}`);
+  }
 }
 
 function machine() {
@@ -91,144 +106,149 @@ function machine() {
   report.machine = {
     node: process.version,
     cores: availableParallelism(),
+    system: `${process.platform} ${process.arch} ${release()}`,
     card: ask('nvidia-smi', query) ?? 'nvidia-smi is not there',
   };
   say(`Node ${process.version}, ${report.machine.cores} cores; ${report.machine.card}`);
 }
 
 async function build() {
-  if (
-    existsSync(join(root, 'packages/backend-cuda/dist')) &&
-    existsSync(join(root, 'apps/bench/dist/networks/make.js'))
-  ) {
-    // The addon is for this machine.
-    const code = await follow(process.execPath, ['packages/backend-cuda/native/build.mjs'], Math.min(120, left()), say);
-    if (code !== null) note(`the addon was not compiled: ${code}`);
-    return;
-  }
-  say('building');
-  const failed = await follow(process.execPath, ['tooling/run.mjs', 'build'], Math.min(300, left()), say);
+  const built =
+    existsSync(join(root, 'packages/backend-cuda/dist')) && existsSync(join(root, 'apps/bench/dist/networks/make.js'));
+  // What was packed for a machine without compiler has no sources.
+  if (built && !existsSync(join(root, 'packages/backend-cuda/native/all.cc'))) return;
+  const [args, most] = built ? [['packages/backend-cuda/native/build.mjs'], 120] : [['tooling/run.mjs', 'build'], 300];
+  if (!built) say('building');
+  const failed = await follow(process.execPath, args, Math.min(most, left()), { cwd: root, onLine: say });
   if (failed !== null) note(`the build failed: ${failed}`);
 }
 
 async function conformance(engine) {
   const lines = [];
   const args = ['packages/conformance/dist/cli.js', '--engine', engine, '--sample', options.sample];
-  const failed = await follow(process.execPath, args, Math.min(120, left()), (line) => {
-    if (/^FAILED|passed|SKIPPED/.test(line)) lines.push(line.slice(0, 300));
-  });
-  report.conformance[engine] = lines.at(-1) ?? failed;
-  for (const line of lines.slice(0, 20)) say(`conformance ${engine}: ${line}`);
-  if (failed !== null) note(`conformance ${engine}: ${failed}`);
+  const onLine = (line) => {
+    const text = line.slice(0, 400);
+    if (!/^FAILED|^ {2}|passed|SKIPPED|conformance of/.test(text)) return;
+    lines.push(text);
+    if (lines.length <= 60) say(`conformance ${engine}: ${text}`);
+  };
+  // A card's driver compiles each kernel anew the first time.
+  const failed = await follow(process.execPath, args, Math.min(120, left() / 4), { cwd: root, onLine });
+  report.conformance[engine] = failed !== null && !/passed/.test(lines.at(-1) ?? '') ? failed : lines.at(-1);
+  if (failed !== null)
+    note(`conformance ${engine}: ${failed}, ${lines.filter((line) => line.startsWith('FAILED')).length} failures seen`);
+  write();
 }
 
-/** Measures a group by one participant; rows of a case are filled as they come. */
-async function measure(who, program, args, cases, seconds) {
-  const taken = new Set();
-  const failed = await follow(program, [...args, JSON.stringify(cases)], seconds, (line) => {
-    let said;
-    try {
-      said = JSON.parse(line);
-    } catch {
-      return;
-    }
-    if (said.missing !== undefined) note(`${who}: ${said.missing}`);
-    if (said.device !== undefined) report.devices[who] = [said.device, said.version].filter(Boolean).join(', PyTorch ');
-    const one = cases.find(({ name }) => name === said.name);
-    if (one === undefined) return;
-    taken.add(one.name);
-    const row = report.rows.find(({ name }) => name === one.name);
-    if (said.failed !== undefined) {
-      row.by[who] = { failed: said.failed };
-      say(`${one.name}: ${who} failed: ${said.failed}`);
-      return;
-    }
-    const value = figures[one.figure](one, said.median);
-    row.by[who] = { value, best: figures[one.figure](one, said.best) };
-    say(`${one.name}: ${who} ${value.toPrecision(4)} ${one.figure}`);
-  });
-  if (failed !== null) {
-    note(`${who}, ${cases[0].name} and what follows: ${failed}`);
-    for (const { name } of cases)
-      if (!taken.has(name)) report.rows.find((row) => row.name === name).by[who] ??= { failed };
+/** The first Python whose PyTorch has the card, or undefined. It looks while the conformance suite runs: a cold start takes a while. */
+async function findTorch() {
+  if (options.alone) return undefined;
+  const reasons = [];
+  for (const python of ['python3', 'python', '/usr/bin/python3']) {
+    let found;
+    const onLine = (line) => {
+      try {
+        found = JSON.parse(line);
+      } catch {
+        // Warnings.
+      }
+    };
+    const failed = await follow(python, [join(here, 'torch_work.py')], 90, { cwd: root, onLine });
+    if (found?.device !== undefined) return { python, ...found };
+    reasons.push(`${python}: ${found?.missing ?? failed}`);
   }
+  note(`nothing to compare with: ${reasons.join('; ')}`);
+  return undefined;
 }
 
-const shown = (found) =>
-  found === undefined ? '' : found.failed !== undefined ? 'failed' : found.value.toPrecision(4);
-
-/** The report as a document, and as JSON. */
-function write() {
-  mkdirSync(options.out, { recursive: true });
-  writeFileSync(join(options.out, 'report.json'), `${JSON.stringify(report, null, 1)}\n`);
-  const who = [...new Set(report.rows.flatMap(({ by }) => Object.keys(by)))];
-  const copy = report.rows.find(({ name }) => name === 'copy on the card')?.by[who[0]]?.value;
-  const ratio = ({ by, figure }) => {
-    const [own, peer] = [by[who[0]]?.value, by.torch?.value];
-    if (own === undefined || peer === undefined) return '';
-    return (figure === 'ms' || figure === 'us' ? peer / own : own / peer).toFixed(2);
+/** Measures groups by one participant; rows are filled as it answers. */
+async function participant(who, names, seconds, store) {
+  const cases = names.flatMap((name) => all[name].cases);
+  const rowOf = (name) => report.rows.find((row) => row.name === name);
+  const onSaid = (said) => {
+    if (said.device !== undefined)
+      report.devices[who] = [
+        said.device,
+        said.version && `PyTorch ${said.version}`,
+        said.library && `no cuBLASLt: ${said.library}`,
+      ]
+        .filter(Boolean)
+        .join(', ');
+    if (said.tuned !== undefined) report.tiles.push({ who, key: said.tuned, measured: said.measured });
+    if (said.stats !== undefined) report.stats.push({ who, groups: names, ...said });
+    if (said.name === undefined) return;
+    const one = cases.find(({ name }) => name === said.name);
+    if (said.failed !== undefined) {
+      if (one.kind !== 'profile') rowOf(one.name).by[who] = { failed: said.failed };
+      say(`${one.name}: ${who} failed: ${said.failed}`);
+    } else if (said.profile !== undefined) {
+      report.profiles.push({ name: one.name, ...said.profile });
+      say(`${one.name}: ${said.profile.kernels.length} kinds of kernels`);
+    } else {
+      const of = figures[one.figure];
+      const value = of(one, said.median);
+      rowOf(one.name).by[who] = {
+        value,
+        best: of(one, said.best),
+        ...(said.cold === undefined ? {} : { cold: said.cold }),
+      };
+      say(`${one.name}: ${who} ${value.toPrecision(4)} ${one.figure}`);
+    }
   };
-  const share = ({ by, figure }) => {
-    const own = by[who[0]]?.value;
-    return figure === 'GB/s' && copy !== undefined && own !== undefined ? `${((100 * own) / copy).toFixed(0)} %` : '';
-  };
-  const head = ['case', 'figure', ...who, 'over torch', 'of copy'];
-  const rows = report.rows.map((row) => [
-    row.name,
-    row.figure,
-    ...who.map((w) => shown(row.by[w])),
-    ratio(row),
-    share(row),
-  ]);
-  const table = [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-  const text = `# On a card, ${report.date}
-
-- machine: ${report.machine.card}; Node ${report.machine.node}, ${report.machine.cores} cores
-${Object.entries(report.devices)
-  .map(([name, device]) => `- ${name}: ${device}`)
-  .join('\n')}
-${Object.entries(report.conformance)
-  .map(([name, last]) => `- conformance ${name} (one of ${options.sample}): ${last}`)
-  .join('\n')}
-${options.tiny ? '\nEverything was small: the figures mean nothing.\n' : ''}
-Medians. "over torch": how many times as fast as PyTorch; "of copy": bandwidth against that of a copy on the card.
-
-${table}
-${report.notes.length > 0 ? `\nNotes:\n\n${report.notes.map((n) => `- ${n}`).join('\n')}\n` : ''}`;
-  writeFileSync(join(options.out, 'report.md'), text);
+  const [program, args] =
+    who === 'torch'
+      ? [torch.python, [join(here, 'torch_work.py')]]
+      : [process.execPath, [join(here, 'polygrad_work.mjs'), who]];
+  await measure(program, args, {
+    cases,
+    seconds,
+    cwd: root,
+    onSaid,
+    brief: options.tiny,
+    options: all[names[0]].options ?? {},
+    store,
+  });
+  write();
 }
 
 machine();
 await build();
-const engines = options.engines.split(',').filter(Boolean);
-const pythons = options.alone ? [] : ['python3', 'python', '/usr/bin/python3'];
-const python = pythons.find(
-  (name) => spawnSync(name, ['-c', 'import torch'], { stdio: 'ignore', timeout: 60_000 }).status === 0,
-);
-if (python === undefined && !options.alone) note('Python has no PyTorch: nothing to compare with');
-for (const engine of engines) {
-  await conformance(engine);
-  write();
+const looking = findTorch();
+for (const engine of [main, ...others]) await conformance(engine);
+const torch = await looking;
+if (torch !== undefined) say(`PyTorch ${torch.version} on ${torch.device}, ${torch.python}`);
+
+/** What is to be done, in order: the first engine group by group, PyTorch behind every third for it takes long to start, then the other engines. */
+const tasks = [];
+let compared = [];
+const compare = () => {
+  if (torch !== undefined && compared.length > 0) tasks.push(['torch', compared]);
+  compared = [];
+};
+for (const group of wanted) {
+  const { cases, against } = all[group];
+  for (const { name, figure, kind, goal } of cases)
+    if (kind !== 'profile') report.rows.push({ name, figure, ...(goal === undefined ? {} : { goal }), by: {} });
+  tasks.push([main, [group]]);
+  if (against === undefined) compared.push(group);
+  else if (against !== null && against !== main) tasks.push([against, [group]]);
+  if (compared.length === 3) compare();
 }
-const all = groups(options.tiny);
-const wanted = Object.keys(all).filter(
-  (group) => options.only === undefined || options.only.split(',').includes(group),
-);
-for (const [i, group] of wanted.entries()) {
-  const cases = all[group];
-  for (const { name, figure } of cases) report.rows.push({ name, figure, by: {} });
-  if (left() < 15) {
-    note(`${group}: not run, the time was over`);
+compare();
+for (const engine of others)
+  for (const group of wanted) if (all[group].against === undefined) tasks.push([engine, [group]]);
+
+const store = mkdtempSync(join(tmpdir(), 'polygrad-gpu-tiles-'));
+for (const [i, [who, names]] of tasks.entries()) {
+  if (left() < 8) {
+    note(`${names.join(', ')}, ${who}: not run, the time was over`);
     continue;
   }
-  say(`== ${group}`);
-  // An even share of what is left, and a little more: most groups take less.
-  const participants = engines.length + (python === undefined ? 0 : 1);
-  const share = () => Math.min(left(), Math.max(20, (2 * left()) / (wanted.length - i) / participants));
-  for (const engine of engines)
-    await measure(engine, process.execPath, [join(here, 'polygrad_work.mjs'), engine], cases, share());
-  if (python !== undefined) await measure('torch', python, [join(here, 'torch_work.py')], cases, share());
-  write();
+  say(`== ${names.join(', ')}: ${who}`);
+  // Three times an even share of what is left: most take less.
+  const share = (3 * names.length * left()) / tasks.slice(i).reduce((sum, [, rest]) => sum + rest.length, 0);
+  await participant(who, names, Math.min(left(), Math.max(20, share)), store);
 }
+rmSync(store, { recursive: true, force: true });
 write();
 say(`the report is ${join(options.out, 'report.md')}`);

@@ -1,4 +1,5 @@
-"""PyTorch's part: measures the cases of its argument (JSON) on the card and prints a line of JSON for each, as it goes. Needs CUDA in PyTorch."""
+"""PyTorch's part: measures cases on the card and prints a line of JSON for each, as it goes. Requests are lines of JSON with `cases` on its input;
+without one it says only what is there. Needs CUDA in PyTorch."""
 
 import json
 import os
@@ -12,8 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from torch_networks import inputs_of, make  # noqa: E402
 
 device = torch.device(os.environ.get("TORCH_DEVICE", "cuda"))
-# float32 means float32.
-torch.backends.cuda.matmul.allow_tf32 = False
+# float32 means float32, but in cases that ask for TF32.
 torch.backends.cudnn.allow_tf32 = False
 
 
@@ -26,8 +26,8 @@ def settle():
         torch.cuda.synchronize()
 
 
-def drawn(*shape):
-    return torch.rand(*shape, device=device)
+def drawn(*shape, dtype="float32"):
+    return torch.rand(*shape, device=device).to(getattr(torch, dtype))
 
 
 def trained(one):
@@ -68,22 +68,41 @@ def layer_norm(one):
 
 def gemm(one):
     shape = [one["batch"]] if one["batch"] > 1 else []
-    a, b = drawn(*shape, one["m"], one["k"]), drawn(*shape, one["k"], one["n"])
+    a = drawn(*shape, one["m"], one["k"], dtype=one["dtype"])
+    b = drawn(*shape, one["k"], one["n"], dtype=one["dtype"])
     return lambda: a @ b
 
 
-def conv(one):
+def convolution(one):
     x = drawn(one["batch"], one["c"], one["side"], one["side"])
     w = drawn(one["o"], one["c"], one["kernel"], one["kernel"])
-    return lambda: F.conv2d(x, w, stride=one["stride"], padding=(one["kernel"] - 1) // 2)
+    return x, w, lambda: F.conv2d(x, w, stride=one["stride"], padding=(one["kernel"] - 1) // 2)
+
+
+def conv_backward(one):
+    x, w, run = convolution(one)
+    x.requires_grad_(), w.requires_grad_()
+    y = run()
+    slopes = torch.rand_like(y)
+    return lambda: torch.autograd.grad(y, (x, w), slopes, retain_graph=True)
 
 
 def attention(one):
-    q, k, v = (drawn(one["batch"], one["heads"], one["places"], one["width"]) for _ in range(3))
+    q, k, v = (drawn(one["batch"], one["heads"], one["places"], one["width"], dtype=one["dtype"]) for _ in range(3))
     if hasattr(F, "scaled_dot_product_attention"):
-        return lambda: F.scaled_dot_product_attention(q, k, v)
+        return (q, k, v), lambda: F.scaled_dot_product_attention(q, k, v, is_causal=one["causal"])
     # PyTorch before 2.0.
-    return lambda: (q @ k.transpose(-1, -2) / one["width"] ** 0.5).softmax(-1) @ v
+    places = one["places"]
+    hidden = torch.full((places, places), float("-inf") if one["causal"] else 0, dtype=q.dtype, device=device).triu(1)
+    return (q, k, v), lambda: (q @ k.transpose(-1, -2) / one["width"] ** 0.5 + hidden).softmax(-1) @ v
+
+
+def attention_backward(one):
+    operands, run = attention(one)
+    for x in operands:
+        x.requires_grad_()
+    slopes = torch.rand_like(operands[0])
+    return lambda: torch.autograd.grad(run(), operands, slopes)
 
 
 def with_one(f, *shape):
@@ -126,8 +145,10 @@ kinds = {
     "softmax": lambda one: with_one(lambda a: a.softmax(1), one["rows"], one["columns"]),
     "layerNorm": layer_norm,
     "gemm": gemm,
-    "conv": conv,
-    "attention": attention,
+    "conv": lambda one: convolution(one)[2],
+    "convBackward": conv_backward,
+    "attention": lambda one: attention(one)[1],
+    "attentionBackward": attention_backward,
     "adam": adam,
     "network": trained,
     "small": lambda one: with_two(torch.add, 1),
@@ -135,7 +156,7 @@ kinds = {
 }
 
 
-def measure(run, share=1):
+def measure(run, brief, share=1):
     def sample(count):
         start = time.perf_counter()
         for _ in range(count):
@@ -145,10 +166,10 @@ def measure(run, share=1):
 
     sample(1)
     sample(2)
-    count = max(1, min(1000, int(0.1 / sample(1)) + 1))
+    count = max(1, min(1000, int((0.001 if brief else 0.1) / sample(1)) + 1))
     samples = []
-    end = time.perf_counter() + 3
-    while len(samples) < 7 and (len(samples) < 2 or time.perf_counter() < end):
+    end = time.perf_counter() + 2.5
+    while len(samples) < (2 if brief else 7) and (len(samples) < 2 or time.perf_counter() < end):
         samples.append(sample(count) / share)
     samples.sort()
     return {"median": samples[len(samples) // 2], "best": samples[0]}
@@ -165,15 +186,25 @@ def uses(one):
     return {"median": times[len(times) // 2], "best": times[0]}
 
 
+def work(request):
+    for one in request["cases"]:
+        say({"begins": one["name"]})
+        torch.backends.cuda.matmul.allow_tf32 = one.get("tf32", False)
+        try:
+            if one["kind"] == "sizes":
+                found = uses(one)
+            else:
+                found = measure(kinds[one["kind"]](one), request["brief"], one["length"] if one["kind"] == "replayed" else 1)
+            say({"name": one["name"], **found})
+        except Exception as error:  # A case that fails costs itself only.
+            say({"name": one["name"], "failed": str(error).split("\n")[0]})
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+
+
 if device.type == "cuda" and not torch.cuda.is_available():
     say({"missing": "PyTorch has no CUDA here"})
     sys.exit(0)
 say({"device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu", "version": torch.__version__})
-for one in json.loads(sys.argv[1]):
-    try:
-        found = uses(one) if one["kind"] == "sizes" else measure(kinds[one["kind"]](one), one.get("length", 1) if one["kind"] == "replayed" else 1)
-        say({"name": one["name"], **found})
-    except Exception as error:  # A case that fails costs itself only.
-        say({"name": one["name"], "failed": str(error).split("\n")[0]})
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
+for line in sys.stdin:
+    work(json.loads(line))

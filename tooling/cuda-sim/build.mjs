@@ -33,6 +33,7 @@ const libraries = {
   ],
   'libcublaslt-sim': () => [
     ...filesIn(join(here, 'cublaslt')),
+    join(here, 'ptx/floats.h'),
     ...headersOf('backend-cuda/native/cublaslt.h', 'backend-cuda/native/context.h', 'addon/native/product.h'),
   ],
 };

@@ -1,8 +1,17 @@
 /** What the entry points of a package export, from their declarations: names, whether they are types, and where they are documented. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { root } from '../workspace.mjs';
 
-const declarationOf = (file, from) => join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts'));
+/** Files of the package itself, and of the compiler, which is core's own. */
+const isOwn = (from) => /^(\.|@polygrad\/compiler\/)/.test(from);
+
+function declarationOf(file, from) {
+  const [, path] = /^@polygrad\/compiler\/(.*)/.exec(from) ?? [];
+  return path === undefined
+    ? join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts'))
+    : join(root, 'packages/compiler/dist', `${path}.d.ts`);
+}
 
 /** The last doc comment of `text`, if nothing stands behind it. */
 const docBefore = (text) => /\/\*\*(?:(?!\*\/)[\s\S])*\*\/\s*$/.exec(text)?.[0].trim() ?? '';
@@ -36,12 +45,12 @@ export function exportsOf(file, seen = new Map()) {
         .split(' as ');
       if (own === '') continue;
       const source =
-        from === undefined ? declared : from.startsWith('.') ? exportsOf(declarationOf(file, from), seen) : new Map();
+        from === undefined ? declared : isOwn(from) ? exportsOf(declarationOf(file, from), seen) : new Map();
       const entry = source.get(own) ?? { name, kind: 'elsewhere', file, doc: '' };
       found.set(name, part.trim().startsWith('type ') ? { ...entry, kind: 'type' } : entry);
     }
-  for (const [, from] of text.matchAll(/^export \* from '(\.[^']+)'/gm))
-    for (const [name, entry] of exportsOf(declarationOf(file, from), seen)) found.set(name, entry);
+  for (const [, from] of text.matchAll(/^export \* from '([^']+)'/gm))
+    if (isOwn(from)) for (const [name, entry] of exportsOf(declarationOf(file, from), seen)) found.set(name, entry);
   return found;
 }
 

@@ -9,6 +9,8 @@ import { dirname, join } from 'node:path';
 /** Files that programs or readers write, and parts of names. */
 const written = new Set([
   'summary.json',
+  'report.json',
+  'report.md',
   '-indexing.json',
   '-cnn.json',
   'name.test.ts',
@@ -22,8 +24,8 @@ const fileName = /`((?:\.{1,2}\/)*[\w@.*/-]+\.(?:ts|mjs|md|json|c|cpp|sh|py|html
 /** Folders as text names them. Names that begin with a dot are not among the files. */
 const folderName = /`((?:\.{1,2}\/)*[\w@-][\w@.*/-]*\/)`/g;
 
-/** The README of a room of core, which is a text. */
-const roomReadme = /^packages\/core\/src\/[^/]+\/README\.md$/;
+/** The README of a room of core or of its compiler, which is a text. */
+const roomReadme = /^packages\/(?:core|compiler)\/src\/[^/]+\/README\.md$/;
 
 const repositoryFile = /^https:\/\/github\.com\/polygrad\/polygrad\/(?:blob|tree)\/main\/(.+)$/;
 
@@ -41,7 +43,7 @@ function isThere(document, files) {
   const folders = files.flatMap((file) => [...file.matchAll(/\//g)].map(({ index }) => file.slice(0, index + 1)));
   const paths = [...new Set([...files, ...folders])];
   if (!roomReadme.test(document)) return (name) => paths.some(ending(name));
-  const places = [dirname(document), 'packages/core/src', '.'];
+  const places = [dirname(document), 'packages/core/src', 'packages/compiler/src', '.'];
   const patterns = (name) => places.map((place) => new RegExp(`^${patternOf(join(place, name))}$`));
   return (name) => patterns(name).some((pattern) => paths.some((path) => pattern.test(path)));
 }

@@ -291,14 +291,14 @@ def normalization():
         o = {} if n is None else {'normalizedShape': n}
         add('layerNorm', [T(s, expand=False, layout='plain' if s[0] < 3 else None)], o)
         add('layerNorm', [T(s, expand=False)], {**o, **affine(own), 'eps': 0.001})
-        add('rmsNorm', [T(s)], o)
+        add('rmsNorm', [T(s)], {**o, 'eps': 1e-5})
         add('rmsNorm', [T(s)], {**o, 'weight': T(own), 'eps': 0.001})
     for s, g in (([2, 4, 3], 2), ([2, 4, 2, 3], 4), ([1, 6, 2, 2], 3), ([2, 4, 3], 1)):
         add('groupNorm', [T(s, expand=False)], {'groups': g})
         add('groupNorm', [T(s, expand=False)], {'groups': g, **affine([s[1]])})
     for dtype in ('float16', 'bfloat16'):
         add('layerNorm', [T([3, 8], GRID(-32, 32, 16), expand=False)], dtypes=dtype)
-        add('rmsNorm', [T([3, 8], GRID(-32, 32, 16), expand=False)], dtypes=dtype)
+        add('rmsNorm', [T([3, 8], GRID(-32, 32, 16), expand=False)], {'eps': 1e-5}, dtypes=dtype)
         add('batchNorm', [T([6, 3], GRID(-32, 32, 16), expand=False)], {'training': True}, dtypes=dtype)
     for s in ([2, 3, 4], [2, 2, 3, 3]):
         add('instanceNorm', [T(s, expand=False)])

@@ -47,7 +47,7 @@ def reductions():
         add(op, [T([2, 700], U(-5, 5)), 1], second=False)
         add(op, [T([700, 2], U(-5, 5)), 0], grad=False)
     add('layerNorm', [T([3, 200], expand=False)], second=False)
-    add('rmsNorm', [T([3, 200], expand=False)], second=False)
+    add('rmsNorm', [T([3, 200], expand=False)], {'eps': 1e-5}, second=False)
     add('batchNorm', [T([20, 3, 9], expand=False)], {'training': True}, second=False)
 
 

@@ -40,7 +40,9 @@ def case(name, layer, *inputs, call=None):
     loss.backward()
     zeros = lambda t: torch.zeros_like(t) if t.grad is None else t.grad
     parts = [*outputs, *[zeros(x) for x in given if x.is_floating_point()], *[zeros(p) for p in layer.parameters()]]
-    buffers = [(n, b) for n, b in layer.named_buffers() if not n.endswith('num_batches_tracked')]
+    # Counts of batches are kept only where something depends on them: where the momentum is None.
+    counted = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.momentum is None for m in layer.modules())
+    buffers = [(n, b) for n, b in layer.named_buffers() if counted or not n.endswith('num_batches_tracked')]
     parts += [b for _, b in buffers]
     assert name not in found
     found[name] = torch.cat([p.detach().double().flatten() for p in parts]).float()
@@ -62,6 +64,33 @@ case('ConvTranspose3d', nn.ConvTranspose3d(2, 3, 2, stride=(1, 2, 2)), [1, 2, 2,
 case('BatchNorm1d of rows', nn.BatchNorm1d(3), [5, 3])
 case('BatchNorm1d of lines', nn.BatchNorm1d(3, eps=1e-3, momentum=0.3), [2, 3, 4])
 case('BatchNorm1d in evaluation', nn.BatchNorm1d(3).eval(), [2, 3, 4])
+
+
+
+def twice(m, x):
+    """Two batches in training, then one in evaluation, on which the statistics tell."""
+    m(x * 0.5 + 1)
+    y = m(x)
+    return y, m.eval()(x)
+
+
+for name, layer, shape in (
+    ('BatchNorm1d of all batches', nn.BatchNorm1d(3, momentum=None), [4, 3]),
+    ('BatchNorm2d of all batches', nn.BatchNorm2d(2, momentum=None, affine=False), [2, 2, 3, 2]),
+    ('BatchNorm3d of all batches', nn.BatchNorm3d(2, momentum=None), [2, 2, 2, 1, 2]),
+    ('BatchNorm1d without statistics', nn.BatchNorm1d(3, track_running_stats=False), [2, 3, 4]),
+    ('BatchNorm2d without statistics', nn.BatchNorm2d(2, track_running_stats=False), [2, 2, 3, 2]),
+    ('BatchNorm3d without statistics', nn.BatchNorm3d(2, momentum=None, track_running_stats=False), [2, 2, 2, 1, 2]),
+    ('InstanceNorm1d with statistics', nn.InstanceNorm1d(3, track_running_stats=True), [2, 3, 5]),
+    ('InstanceNorm2d with statistics', nn.InstanceNorm2d(3, affine=True, momentum=0.3, track_running_stats=True), [2, 3, 3, 2]),
+    ('InstanceNorm3d with statistics', nn.InstanceNorm3d(2, track_running_stats=True), [2, 2, 2, 3, 2]),
+):
+    case(name, layer, shape, call=twice)
+for mode in ('reflect', 'replicate', 'circular'):
+    case(f'Conv1d, {mode}', nn.Conv1d(2, 3, 3, padding=2, stride=2, padding_mode=mode), [2, 2, 5])
+    case(f'Conv2d, {mode}', nn.Conv2d(2, 4, (3, 2), padding=(1, 2), dilation=(2, 1), groups=2, padding_mode=mode), [1, 2, 5, 4])
+    case(f'Conv3d, {mode}', nn.Conv3d(1, 2, 2, padding=(1, 0, 1), bias=False, padding_mode=mode), [1, 1, 3, 2, 3])
+    case(f'Conv2d of the same size, {mode}', nn.Conv2d(1, 2, (2, 3), padding='same', dilation=(2, 1), padding_mode=mode), [1, 1, 4, 4])
 case('BatchNorm3d', nn.BatchNorm3d(2), [2, 2, 2, 3, 2])
 case('GroupNorm', nn.GroupNorm(2, 4), [2, 4, 3, 2])
 case('InstanceNorm1d', nn.InstanceNorm1d(3), [2, 3, 5])
@@ -132,6 +161,22 @@ case('Bilinear', nn.Bilinear(3, 2, 4), [2, 5, 3], [2, 5, 2])
 case('EmbeddingBag of means', nn.EmbeddingBag(5, 3), ints([0, 2, 2], [4, 1, 0]))
 case('EmbeddingBag of sums', nn.EmbeddingBag(5, 3, mode='sum'), ints(0, 2, 2, 4), [4], call=lambda m, i, w: m(i, ints(0, 3), w))
 case('EmbeddingBag of maxima', nn.EmbeddingBag(5, 3, mode='max'), ints(0, 2, 2, 4), call=lambda m, i: m(i, ints(0, 1)))
+
+
+def shortened(m, *xs):
+    """The table is changed by the call: it is a result too."""
+    return m(*xs), m.weight.detach() * 1
+
+
+for name, layer, given in (
+    ('Embedding of short rows', nn.Embedding(5, 3, max_norm=0.6), ints([0, 2, 2], [4, 1, 0])),
+    ('Embedding of short rows by another norm', nn.Embedding(5, 3, max_norm=0.7, norm_type=1.0, padding_idx=2), ints([2, 2], [4, 1])),
+    ('Embedding by frequency', nn.Embedding(5, 3, scale_grad_by_freq=True), ints([0, 2, 2], [4, 2, 0])),
+    ('EmbeddingBag of short rows', nn.EmbeddingBag(5, 3, max_norm=0.6, mode='max'), ints([0, 2, 2], [4, 1, 0])),
+    # Every row twice: of other frequencies this version takes those of other rows on processors (`counts[indices_data[i]]`, where i counts rows).
+    ('EmbeddingBag by frequency', nn.EmbeddingBag(5, 3, max_norm=0.6, scale_grad_by_freq=True, mode='sum'), ints([0, 2, 4], [2, 0, 4])),
+):
+    case(name, layer, given, call=shortened)
 case('RNNCell', nn.RNNCell(3, 2), [4, 3], [4, 2])
 case('RNNCell with relu', nn.RNNCell(3, 2, bias=False, nonlinearity='relu'), [4, 3])
 case('LSTMCell', nn.LSTMCell(3, 2), [4, 3], [4, 2], [4, 2], call=lambda m, x, h, c: m(x, (h, c)))
@@ -153,6 +198,12 @@ case('weights of attention', attention(), [2, 3, 4], call=lambda m, x: m(x, x, x
 case('weights of each head', attention(bias=False), [2, 3, 4], [2, 5, 4], call=lambda m, q, k: m(q, k, k, average_attn_weights=False))
 case('weights of causal attention', attention(), [2, 3, 4], call=lambda m, x: m(x, x, x, attn_mask=causal(3)))
 case('attention to other widths', attention(kdim=3, vdim=5), [2, 3, 4], [2, 2, 3], [2, 2, 5], call=lambda m, q, k, v: m(q, k, v))
+case('attention with a learned key', attention(add_bias_kv=True), [2, 3, 4], call=lambda m, x: m(x, x, x))
+case('attention with a key of zeros', attention(add_zero_attn=True, bias=False), [2, 3, 4], [2, 5, 4], call=lambda m, q, k: m(q, k, k, average_attn_weights=False))
+case('causal attention with added keys', attention(add_bias_kv=True, add_zero_attn=True), [2, 3, 4], call=lambda m, x: m(x, x, x, attn_mask=causal(3)))
+case('attention of other widths with a learned key', attention(kdim=3, vdim=5, add_bias_kv=True), [2, 3, 4], [2, 2, 3], [2, 2, 5], call=lambda m, q, k, v: m(q, k, v))
+masked = lambda m, x: m(x, x, x, attn_mask=torch.tensor([[0.5, -1, 2]]).expand(3, 3))
+case('masked attention with added keys', attention(add_bias_kv=True, add_zero_attn=True), [2, 3, 4], call=masked)
 layer = lambda kind, **o: kind(4, 2, dim_feedforward=6, dropout=0.0, batch_first=True, **o)
 case('TransformerEncoderLayer', layer(nn.TransformerEncoderLayer), [2, 3, 4])
 case('TransformerEncoder', nn.TransformerEncoder(layer(nn.TransformerEncoderLayer, norm_first=True), 2, nn.LayerNorm(4)), [2, 3, 4], call=lambda m, x: m(x, causal(3)))

@@ -12,18 +12,24 @@ const vitest = (name, minutes, files, only) => ({ name, minutes, kind: 'vitest',
 const program = (name, minutes, script, args, env = {}) => ({ name, minutes, kind: 'program', script, args, env });
 
 const core = 'packages/core/src';
+const compiler = 'packages/compiler/src';
 const opencl = 'packages/backend-opencl/src';
 const cuda = 'packages/backend-cuda/src';
 const native = 'packages/backend-native/src';
 
 /** Unit tests of random cases: new ones each time, while `npm test` has the same every day. */
-const randomFiles = ['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema']
-  .concat(['runtime/fuzz', 'planner/memory', 'planner/capture/cone', 'planner/families/sizes'])
-  .map((path) => `${core}/${path}.test.ts`);
+const randomFiles = [
+  ...['shape/shape', 'ir/simplify/simplify', 'codegen/loops/optimize.fuzz', 'codegen/linearize/extrema'].map(
+    (path) => `${compiler}/${path}.test.ts`,
+  ),
+  ...['runtime/fuzz', 'planner/memory', 'planner/capture/cone', 'planner/families/sizes'].map(
+    (path) => `${core}/${path}.test.ts`,
+  ),
+];
 
 const unit = [
   vitest('random unit tests', 2, randomFiles),
-  vitest('accuracy over float32', 2, [`${core}/arithmetic/decompose/decompose.long.test.ts`]),
+  vitest('accuracy over float32', 2, [`${compiler}/arithmetic/decompose/decompose.long.test.ts`]),
   vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),
   vitest('huge numbers', 4, [`${core}/ops/huge-numbers.long.test.ts`]),
   vitest('random programs', 2, ['packages/conformance/src/fuzz/fuzz.long.test.ts']),
@@ -33,7 +39,7 @@ const unit = [
   vitest('engines in Chromium', 2, ['tooling/browser.test.mjs']),
   vitest('kept plans', 4, ['packages/conformance/src/kept-plans.long.test.ts']),
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
-  vitest('contractions with sizes', 4, [`${core}/contraction/sizes.long.test.ts`]),
+  vitest('contractions with sizes', 4, [`${compiler}/contraction/sizes.long.test.ts`]),
   vitest('native bit for bit', 10, [`${native}/bitwise.long.test.ts`]),
   vitest('arm64', 8, [`${native}/arm64.long.test.ts`]),
   ...Array.from({ length: 8 }, (_, i) =>

@@ -13,15 +13,20 @@ struct Operand {
   bool transposed;
 };
 
+enum class Element { float32, float64, float16, bfloat16 };
+
+constexpr size_t BytesOf(Element element) { return element == Element::float64 ? 8 : element == Element::float32 ? 4 : 2; }
+
 struct Product {
-  bool isDouble;
+  /** Of the factors, and of the results. Sums of 16-bit floats are of float32. */
+  Element factor, result;
   size_t m, n, k, batch;
   Operand a, b, c;
 
-  size_t elementBytes() const { return isDouble ? 8 : 4; }
+  bool isDouble() const { return factor == Element::float64; }
 };
 
-/** Kind, cells, 1 for double, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed. */
+/** Kind, cells, the format, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed. */
 constexpr size_t kProductCells = 22;
 constexpr const char* kProductCall = "product";
 
@@ -35,6 +40,11 @@ inline Operand OperandOf(const double* cells) {
           Whole(cells[3], kProductCall, "a distance"), cells[4] != 0};
 }
 
+/** By the number of the format (src/product.ts). */
+constexpr Element kFormats[][2] = {{Element::float32, Element::float32},   {Element::float64, Element::float64},
+                                   {Element::float16, Element::float16},   {Element::float16, Element::float32},
+                                   {Element::bfloat16, Element::bfloat16}, {Element::bfloat16, Element::float32}};
+
 inline size_t Extent(double cell) {
   const size_t extent = Whole(cell, kProductCall, "an extent", kMostExtent);
   if (extent == 0) Refuse(kProductCall, "an extent is 0");
@@ -45,7 +55,9 @@ inline size_t Extent(double cell) {
 
 inline Product ProductOf(const double* cells) {
   using namespace product_cells;
-  const Product made = {cells[2] != 0,
+  const auto& format = kFormats[Whole(cells[2], kProductCall, "a format", 5)];
+  const Product made = {format[0],
+                        format[1],
                         Extent(cells[3]),
                         Extent(cells[4]),
                         Extent(cells[5]),
@@ -59,12 +71,12 @@ inline Product ProductOf(const double* cells) {
 }
 
 /** Bytes from the start of the buffer up to the last element of `batch` matrices of `down` x `across`. */
-inline size_t ReachOf(const Product& p, const Operand& o, size_t down, size_t across) {
+inline size_t ReachOf(const Product& p, const Operand& o, Element element, size_t down, size_t across) {
   if (o.transposed) std::swap(down, across);
   if (o.stride < across) Refuse(kProductCall, "rows overlap");
   const size_t rows = Plus(Times(down - 1, o.stride, kProductCall), across, kProductCall);
   const size_t before = Plus(o.offset, Times(p.batch - 1, o.distance, kProductCall), kProductCall);
-  return Times(Plus(before, rows, kProductCall), p.elementBytes(), kProductCall);
+  return Times(Plus(before, rows, kProductCall), BytesOf(element), kProductCall);
 }
 
 /** The cells of a product alone, as `prepareProduct` is given them. */

@@ -164,6 +164,7 @@ export async function wrongProducts(driver, buffer, { open, name }) {
     of(2, 2, 2, 1, [0, 1, 0, 0]),
     of(2, 2, 2, 2, [0, 2, 2 ** 53, 0]),
     of(2, 2, 2, 1.5),
+    ...[6, -1, 0.5, Number.NaN].map((format) => of(2, 2, 2, 1).with(2, format)),
   ])
     await refused(
       `a product of ${numbers.slice(3, 7)}`,

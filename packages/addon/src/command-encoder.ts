@@ -1,11 +1,11 @@
 /** Commands of the library as the driver takes them: numbers (CommandBuffer), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import type { MatrixProduct } from '@polygrad/core/kernel';
+import type { DType, MatrixProduct } from '@polygrad/core/kernel';
 import { CommandBuffer } from './command-buffer.ts';
 import type { AddonKernel, KernelTable } from './kernel.ts';
 import type { AddonLibrary } from './library.ts';
 import type { DeviceMemory } from './memory.ts';
-import { type OfEach, productCommand, productKind } from './product.ts';
+import { bytesOf, type OfEach, productCommand, productKind } from './product.ts';
 
 type Dispatch = Extract<Command, { kind: 'dispatch' }>;
 
@@ -68,13 +68,13 @@ export class CommandEncoder<K extends AddonKernel> {
   }
 
   #multiply(product: MatrixProduct, bindings: readonly Binding[]): void {
-    const bytes = product.dtype === 'float64' ? 8 : 4;
-    const of = (pick: (b: Binding) => number): OfEach => {
-      const at = (name: 'a' | 'b' | 'c'): number => pick(bindings[product[name].slot]!);
+    const of = (pick: (b: Binding, dtype: DType) => number): OfEach => {
+      const at = (name: 'a' | 'b' | 'c'): number =>
+        pick(bindings[product[name].slot]!, name === 'c' ? product.result : product.dtype);
       return { a: at('a'), b: at('b'), c: at('c') };
     };
     const buffers = of((b) => this.#memory.within(b, b.bytes));
-    const starts = of(({ offset }) => offset / bytes);
+    const starts = of(({ offset }, dtype) => offset / bytesOf(dtype));
     this.#encoded.other(productKind, productCommand(product, buffers, starts));
   }
 

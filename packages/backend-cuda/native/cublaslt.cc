@@ -25,6 +25,15 @@ void CheckStatus(cublasStatus status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS) throw NativeError{status, call};
 }
 
+int TypeOf(Element element) {
+  switch (element) {
+    case Element::float64: return CUDA_R_64F;
+    case Element::float16: return CUDA_R_16F;
+    case Element::bfloat16: return CUDA_R_16BF;
+    default: return CUDA_R_32F;
+  }
+}
+
 uint32_t AlignmentOf(uint64_t at) {
   uint64_t bytes = kAlignment;
   while (at % bytes != 0) bytes /= 2;
@@ -81,10 +90,10 @@ struct CublasLt::Way {
   }
 
   /** The layout of a matrix of `down` x `across`, stored in rows. */
-  static cublasLtMatrixLayout LayoutOf(const Product& p, const Operand& o, size_t down, size_t across) {
+  static cublasLtMatrixLayout LayoutOf(Element element, const Operand& o, size_t down, size_t across) {
     if (o.transposed) std::swap(down, across);
     cublasLtMatrixLayout made = nullptr;
-    CheckStatus(lt.LayoutCreate(&made, p.isDouble ? CUDA_R_64F : CUDA_R_32F, across, down, static_cast<int64_t>(o.stride)),
+    CheckStatus(lt.LayoutCreate(&made, TypeOf(element), across, down, static_cast<int64_t>(o.stride)),
                 "cublasLtMatrixLayoutCreate");
     return made;
   }
@@ -109,21 +118,21 @@ CublasLt::~CublasLt() {
 }
 
 const CublasLt::Way& CublasLt::WayOf(const Product& p, const uint32_t (&alignment)[3]) {
-  const Key key = {p.isDouble,   p.m,          p.n,        p.k,          p.batch,      p.a.stride,     p.a.distance,
+  const Key key = {static_cast<uint64_t>(p.factor), static_cast<uint64_t>(p.result), p.m,          p.n,        p.k,          p.batch,      p.a.stride,     p.a.distance,
                    p.b.stride,   p.b.distance, p.c.stride, p.c.distance, p.a.transposed, p.b.transposed, alignment[0],
                    alignment[1], alignment[2]};
   const auto found = ways_.find(key);
   if (found != ways_.end()) return *found->second;
   auto way = std::make_unique<Way>();
-  CheckStatus(lt.DescCreate(&way->desc, p.isDouble ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, p.isDouble ? CUDA_R_64F : CUDA_R_32F),
+  CheckStatus(lt.DescCreate(&way->desc, p.isDouble() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, p.isDouble() ? CUDA_R_64F : CUDA_R_32F),
               "cublasLtMatmulDescCreate");
   const int32_t firstOp = p.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   const int32_t secondOp = p.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   CheckStatus(lt.DescSet(way->desc, CUBLASLT_MATMUL_DESC_TRANSA, &firstOp, sizeof firstOp), "cublasLtMatmulDescSetAttribute");
   CheckStatus(lt.DescSet(way->desc, CUBLASLT_MATMUL_DESC_TRANSB, &secondOp, sizeof secondOp), "cublasLtMatmulDescSetAttribute");
-  way->first = Way::LayoutOf(p, p.b, p.k, p.n);
-  way->second = Way::LayoutOf(p, p.a, p.m, p.k);
-  way->result = Way::LayoutOf(p, p.c, p.m, p.n);
+  way->first = Way::LayoutOf(p.factor, p.b, p.k, p.n);
+  way->second = Way::LayoutOf(p.factor, p.a, p.m, p.k);
+  way->result = Way::LayoutOf(p.result, p.c, p.m, p.n);
   if (p.batch > 1) {
     Way::Batch(way->first, p.batch, p.b.distance);
     Way::Batch(way->second, p.batch, p.a.distance);
@@ -137,7 +146,9 @@ const CublasLt::Way& CublasLt::WayOf(const Product& p, const uint32_t (&alignmen
   };
   const uint64_t workspace = kProductWorkspace;
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
-  const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  // Parts of a sum are never kept in 16 bits.
+  const uint32_t inResults = BytesOf(p.result) == 2 ? 0 : CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | inResults;
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
   // Of the first factor, the second, and the result as it comes and goes.
   const uint32_t aligned[] = {alignment[1], alignment[0], alignment[2], alignment[2]};
@@ -165,8 +176,8 @@ void CublasLt::Enqueue(const Product& p, CUdeviceptr a, CUdeviceptr b, CUdevicep
   const Way& way = WayOf(p, {AlignmentOf(a), AlignmentOf(b), AlignmentOf(c)});
   const float one = 1, zero = 0;
   const double oneOfDouble = 1, zeroOfDouble = 0;
-  const void* alpha = p.isDouble ? static_cast<const void*>(&oneOfDouble) : &one;
-  const void* beta = p.isDouble ? static_cast<const void*>(&zeroOfDouble) : &zero;
+  const void* alpha = p.isDouble() ? static_cast<const void*>(&oneOfDouble) : &one;
+  const void* beta = p.isDouble() ? static_cast<const void*>(&zeroOfDouble) : &zero;
   const auto at = [](CUdeviceptr address) { return reinterpret_cast<void*>(address); };
   CheckStatus(lt.Matmul(handle_, way.desc, alpha, at(b), way.first, at(a), way.second, beta, at(c), way.result, at(c), way.result,
                         &way.algo, at(workspace), way.workspaceBytes, stream),

@@ -36,7 +36,9 @@ constexpr cublasStatus CUBLAS_STATUS_INVALID_VALUE = 7;
 constexpr cublasStatus CUBLAS_STATUS_NOT_SUPPORTED = 15;
 constexpr int CUDA_R_32F = 0;
 constexpr int CUDA_R_64F = 1;
-/** Sums of float32 products in float32: no shorter formats in between. */
+constexpr int CUDA_R_16F = 2;
+constexpr int CUDA_R_16BF = 14;
+/** Sums of float32 products, and of 16-bit ones, in float32: no shorter formats in between. */
 constexpr int CUBLAS_COMPUTE_32F = 68;
 constexpr int CUBLAS_COMPUTE_64F = 70;
 constexpr int CUBLAS_OP_N = 0;

@@ -18,8 +18,8 @@ bool graphs = false;
 #if defined(_WIN32)
 const std::vector<std::string> names = {"nvcuda.dll"};
 #else
-// The second is where Windows keeps it for its Linux.
-const std::vector<std::string> names = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
+// The second is where Windows keeps it for its Linux, the third where containers are given it by some clusters.
+const std::vector<std::string> names = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1"};
 #endif
 
 }  // namespace

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { forms, problemsOfForms } from '@polygrad/addon/fixtures/forms';
+import { forms, narrowForms, problemsOfForms } from '@polygrad/addon/fixtures/forms';
 import { watched } from '@polygrad/addon/fixtures/watched';
 import { setEngine } from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
@@ -41,7 +41,8 @@ describe.skipIf(!hasSimulator())('cuBLASLt of the simulated driver', () => {
     process.env[cublasLtVariable] = library;
     const { engine, products } = watched(kit, 'real');
     await setEngine(engine);
-    expect(await problemsOfForms(engine, products, Object.keys(forms))).toEqual([]);
+    const names = [...Object.keys(forms), ...Object.keys(narrowForms)];
+    expect(await problemsOfForms(engine, products, names)).toEqual([]);
     expect(kit.products.missing(engine)).toBeNull();
     engine.dispose();
   });
@@ -51,6 +52,24 @@ describe.skipIf(!hasSimulator())('cuBLASLt of the simulated driver', () => {
     const [a, b] = [core.tensor(list(96 * 64), { shape: [96, 64] }), core.tensor(list(64 * 32), { shape: [64, 32] })];
     const sum = async () => { const t = core.matmul(a, b).square(); const s = await t.sum().item(); t.dispose(); return s; };`;
   const env = { POLYGRAD_CUDA_DRIVER: simulator ?? '' };
+
+  it('is not asked for bfloat16 on a card that multiplies none, and float32 stays with it', () => {
+    const run = (cc: string): unknown =>
+      ask(
+        `const engine = cuda.createCudaEngine({ tuning: false });
+         await core.setEngine(engine);
+         for (const dtype of ['bfloat16', 'float16', 'float32']) {
+           const [a, b] = [1, 2].map((key) => core.rand([64, 64], { dtype, key }));
+           await Promise.all([a.data(), b.data()]);
+           await core.matmul(a, b).data();
+         }
+         const tuned = await core.tune(engine, { budget: 0 });
+         say([tuned.map(({ measured }) => measured.some(({ tile }) => tile === 'library')), engine.cublasLtMissing]);`,
+        { ...env, POLYGRAD_CUDA_SIM: `cc=${cc}`, [cublasLtVariable]: library },
+      );
+    expect(run('75')).toEqual([[false, true, true], null]);
+    expect(run('80')).toEqual([[true, true, true], null]);
+  });
 
   it('is absent without complaint, and says why to whoever asks', () => {
     const of = (path: string): [string | null, number, object[]] =>

@@ -17,13 +17,16 @@ const versions = [13, 12, 11];
 /** What toolkits call the systems they have it for: x86-64, servers and boards with ARM64. One for another processor cannot be opened. */
 const targets = ['x86_64-linux', 'sbsa-linux', 'aarch64-linux'];
 
-/** cuBLASLt for an engine: `open` opens it, and says why it could not. */
-export function cublasLt(driver: Driver, open: () => string): AddonLibrary {
+/** The compute capabilities from which on it multiplies a dtype; 16-bit floats with sums of float32. */
+const least: Readonly<Record<string, number>> = { float16: 75, bfloat16: 80, float32: 75, float64: 75 };
+
+/** cuBLASLt for an engine on a card of a compute capability: `open` opens it, and says why it could not. */
+export function cublasLt(driver: Driver, computeCapability: number, open: () => string): AddonLibrary {
   return new AddonLibrary({
     name: 'cublaslt',
     prefix: 'cublasLt',
     open,
-    has: ({ dtype }) => dtype === 'float32' || dtype === 'float64',
+    has: ({ dtype }) => computeCapability >= (least[dtype] ?? Number.POSITIVE_INFINITY),
     prepare: (cells, count) => driver.prepareProduct(cells, count),
   });
 }

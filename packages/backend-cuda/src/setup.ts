@@ -110,7 +110,7 @@ export function setUp(options: CudaEngineOptions): Setup {
     limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
     // There is nothing to measure on the processor that plays the card.
     tuning: simulated && options.tuning === undefined ? null : tuningOf(options),
-    library: options.cublasLt === false ? null : cublasLt(driver, () => openCublasLt(addon)),
+    library: options.cublasLt === false ? null : cublasLt(driver, target.computeCapability, () => openCublasLt(addon)),
   };
 }
 

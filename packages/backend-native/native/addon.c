@@ -55,11 +55,13 @@ static struct instance *instance_of(napi_env env) {
   return data;
 }
 
-/* A whole number from 0 to `most`; -1 otherwise. */
+/* True for a whole number from 0 to `most`, which is less than 2^63: numbers with a sign are converted by one instruction. */
+static int is_whole(double x, double most) { return x >= 0 && x <= most && x == (double)(int64_t)x; }
+
+/* The same of what JavaScript gives; -1 otherwise. */
 static double whole(napi_env env, napi_value value, double most) {
   double x;
-  if (napi_get_value_double(env, value, &x) != napi_ok || !(x >= 0 && x <= most) || x != (double)(uint64_t)x) return -1;
-  return x;
+  return napi_get_value_double(env, value, &x) == napi_ok && is_whole(x, most) ? x : -1;
 }
 
 /* A typed array of this type; its buffer too, where somebody asks (which takes time). */
@@ -156,6 +158,7 @@ static napi_value resize(napi_env env, napi_callback_info info) {
   if (napi_get_reference_value(env, e->buffer, &held) != napi_ok || napi_strict_equals(env, buffer, held, &same) != napi_ok || !same || data != e->base)
     return fail(env, "[native] the memory is another one");
   e->bytes = length;
+  use_large_pages(e->base, length);
   return NULL;
 }
 
@@ -203,7 +206,7 @@ static napi_value release(napi_env env, napi_callback_info info) {
 
 /* True where `bytes` from an offset on lie in the memory. */
 static int inside(const struct engine *e, double offset, double bytes) {
-  return offset >= 0 && bytes >= 0 && offset <= 9e15 && bytes <= 9e15 && offset == (double)(uint64_t)offset && bytes == (double)(uint64_t)bytes && offset + bytes <= (double)e->bytes;
+  return is_whole(offset, 9e15) && is_whole(bytes, 9e15) && (int64_t)offset + (int64_t)bytes <= (int64_t)e->bytes;
 }
 
 enum { command_dispatch, command_copy, command_fill };
@@ -219,15 +222,15 @@ static int run_commands(struct engine *e, const double *cells, size_t length, in
       if (at + 2 > length) return bad_command;
       double id = cells[at++];
       double chunk = cells[at++];
-      if (!(id >= 0 && id < e->count) || id != (double)(uint32_t)id || !(chunk >= 0 && chunk <= 9e15)) return bad_code;
-      const struct code *c = &e->codes[(uint32_t)id];
+      if (!is_whole(id, (double)(int64_t)e->count - 1) || !(chunk >= 0 && chunk <= 9e15)) return bad_code;
+      const struct code *c = &e->codes[(int64_t)id];
       if (c->at == NULL) return bad_code;
       if (at + 2 * (size_t)c->params + c->scalars > length) return bad_command;
       for (uint32_t i = 0; i < c->params; i++) {
         double offset = cells[at++];
         double bytes = cells[at++];
         if (!inside(e, offset, bytes)) return bad_place;
-        e->args[i] = (uint64_t)(uintptr_t)(e->base + (size_t)offset);
+        e->args[i] = (uint64_t)(uintptr_t)(e->base + (int64_t)offset);
       }
       if (c->scalars > 0) memcpy(&e->args[arg_slots], &cells[at], c->scalars * 8);
       at += c->scalars;
@@ -289,27 +292,28 @@ static napi_value submit(napi_env env, napi_callback_info info) {
   return run_batch(env, e, cells, (size_t)length);
 }
 
-/* (length): runs what was written to the cells of an engine. Its data is where the engine stands, which lasts as long as the functions of the addon. */
+/*
+ * (): runs what was written to the cells of an engine, the first of which says how many follow: arguments would take as long as a small kernel.
+ * Its data is where the engine stands, which lasts as long as the functions of the addon.
+ */
 static napi_value submit_given(napi_env env, napi_callback_info info) {
-  size_t count = 1;
-  napi_value length;
   void *place;
-  double cells;
-  if (napi_get_cb_info(env, info, &count, &length, NULL, &place) != napi_ok || count < 1) return fail(env, "[native] arguments are missing");
+  if (napi_get_cb_info(env, info, NULL, NULL, NULL, &place) != napi_ok) return fail(env, "[native] bad engine or commands");
   struct engine *e = *(struct engine **)place;
   if (e == NULL || e->given == NULL) return fail(env, "[native] bad engine or commands");
-  if ((cells = whole(env, length, (double)e->given_room)) < 0) return fail(env, "[native] bad number of cells");
-  return run_batch(env, e, e->given, (size_t)cells);
+  double cells = e->given[0];
+  if (!is_whole(cells, (double)(int64_t)e->given_room - 1)) return fail(env, "[native] bad number of cells");
+  return run_batch(env, e, e->given + 1, (size_t)(int64_t)cells);
 }
 
-/* submitter(engine, cells: Float64Array): the function that runs batches written there */
+/* submitter(engine, cells: Float64Array): the function that runs batches written there, behind their number of cells */
 static napi_value submitter(napi_env env, napi_callback_info info) {
   ARGUMENTS(2);
   struct engine *e = engine_of(env, given[0]);
   void *cells;
   size_t room;
   napi_value buffer, out;
-  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &buffer) || !stays(env, buffer))
+  if (e == NULL || !typed(env, given[1], napi_float64_array, &cells, &room, &buffer) || !stays(env, buffer) || room < 1)
     return fail(env, "[native] bad engine, or cells that are no Float64Array on a SharedArrayBuffer");
   struct instance *all = instance_of(env);
   int id = 0;

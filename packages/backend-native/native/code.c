@@ -42,6 +42,11 @@ void unmap_scratch(uint8_t *scratch) {
   if (scratch != NULL) munmap(scratch, scratch_bytes);
 }
 
+void use_large_pages(void *memory, size_t length) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory / page * page;
+  (void)madvise((void *)from, (uintptr_t)memory + length - from, MADV_HUGEPAGE);
+}
+
 #if defined(__x86_64__)
 
 static uint64_t saved_states(void) {

@@ -21,6 +21,9 @@ void unmap_code(void *code, size_t length);
 uint8_t *map_scratch(void);
 void unmap_scratch(uint8_t *scratch);
 
+/* Asks for pages of 2 MiB where the system has them for who asks; where it has none nothing changes. */
+void use_large_pages(void *memory, size_t length);
+
 struct pool;
 
 /* Threads besides the calling one; NULL where none could be started. */

@@ -1,4 +1,4 @@
-/** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. */
+/** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. The first says how many follow. */
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CodeTable, HeapBuffers } from '@polygrad/core/engine/shaping';
 import type { Code, NativeKernel } from './kernel.ts';
@@ -17,23 +17,22 @@ export class CommandCells {
   #f32 = new Float32Array(this.#f64.buffer);
   #i32 = new Int32Array(this.#f64.buffer);
   #i64 = new BigInt64Array(this.#f64.buffer);
-  #length = 0;
+  #length = 1;
 
   constructor(buffers: HeapBuffers, codes: CodeTable<Code>) {
     this.#buffers = buffers;
     this.#codes = codes;
   }
 
-  get cells(): Float64Array {
-    return this.#f64;
-  }
-
-  get length(): number {
-    return this.#length;
-  }
-
+  /** Begins a batch. */
   clear(): void {
-    this.#length = 0;
+    this.#length = 1;
+  }
+
+  /** The cells of the batch, complete. */
+  close(): Float64Array {
+    this.#f64[0] = this.#length - 1;
+    return this.#f64;
   }
 
   add(c: Command): void {

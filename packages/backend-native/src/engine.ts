@@ -162,12 +162,12 @@ export class NativeEngine implements IEngine {
     this.#check('submit');
     this.#cells.clear();
     for (const c of commands) this.#cells.add(c);
-    const { cells, length } = this.#cells;
+    const cells = this.#cells.close();
     if (cells !== this.#submitted) {
       this.#submitted = cells;
       this.#submitCells = this.#setup.addon.submitter(this.#number, cells);
     }
-    const fault = this.#submitCells!(length);
+    const fault = this.#submitCells!();
     if (fault !== undefined) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
   }
 

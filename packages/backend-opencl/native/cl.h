@@ -133,6 +133,7 @@ using ProgramCallback = void(CL_CALL*)(cl_program, void*);
   X(cl_int, GetEventInfo, (cl_event, cl_uint, size_t, void*, size_t*))                                                   \
   X(cl_int, GetEventProfilingInfo, (cl_event, cl_uint, size_t, void*, size_t*))                                          \
   X(cl_int, SetEventCallback, (cl_event, cl_int, Callback, void*))                                                       \
+  X(cl_int, RetainEvent, (cl_event))                                                                                     \
   X(cl_int, ReleaseEvent, (cl_event))                                                                                    \
   X(cl_int, Flush, (cl_command_queue))                                                                                   \
   X(cl_int, Finish, (cl_command_queue))

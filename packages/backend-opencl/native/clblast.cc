@@ -79,6 +79,7 @@ void NeedBlast() {
 
 void Enqueue(const Product& product, const Matrices& matrices, cl_command_queue queue, cl_event* event) {
   NeedBlast();
-  const int code = product.isDouble ? Call(twice, product, matrices, &queue, event) : Call(single, product, matrices, &queue, event);
-  if (code != 0) throw ClError{code, product.isDouble ? "CLBlastDgemm" : "CLBlastSgemm"};
+  if (BytesOf(product.factor) == 2) Refuse(kProductCall, "CLBlast has 16 bits in another accuracy");
+  const int code = product.isDouble() ? Call(twice, product, matrices, &queue, event) : Call(single, product, matrices, &queue, event);
+  if (code != 0) throw ClError{code, product.isDouble() ? "CLBlastDgemm" : "CLBlastSgemm"};
 }

@@ -27,6 +27,20 @@ void CL_CALL FreeStaging(cl_event, cl_int, void* raw) {
   delete staging;
 }
 
+/** Most ends of batches that are kept: what used a buffer before waits for a later one. */
+constexpr size_t kMostRunning = 64;
+
+Mark Hold(cl_event event) {
+  return Mark(event, [](cl_event held) { cl.ReleaseEvent(held); });
+}
+
+bool IsOver(const Mark& mark) {
+  if (mark == nullptr) return true;
+  cl_int status = 1;
+  if (cl.GetEventInfo(mark.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS) return false;
+  return status == CL_COMPLETE;
+}
+
 }  // namespace
 
 Driver::Driver(DeviceChoice choice, bool unified, bool beside)
@@ -46,8 +60,9 @@ void Driver::StopBuilding() {
 
 void Driver::Close() {
   StopBuilding();
-  if (queue_ != nullptr) cl.Finish(queue_);
-  Track(nullptr);
+  FinishAll();
+  running_.clear();
+  lastCopy_ = nullptr;
   kernels_.Clear([](Kernel& k) { cl.ReleaseKernel(k.kernel); });
   programs_.Clear([](Program& p) {
     if (p.program != nullptr) cl.ReleaseProgram(p.program);
@@ -55,36 +70,83 @@ void Driver::Close() {
   buffers_.Clear([](Memory& m) { cl.ReleaseMemObject(m.memory); });
   if (queue_ != nullptr) cl.ReleaseCommandQueue(queue_);
   if (timed_ != nullptr) cl.ReleaseCommandQueue(timed_);
+  if (copies_ != nullptr) cl.ReleaseCommandQueue(copies_);
   if (context_ != nullptr) cl.ReleaseContext(context_);
   queue_ = nullptr;
   timed_ = nullptr;
+  copies_ = nullptr;
   context_ = nullptr;
 }
 
-void Driver::Track(cl_event event) {
-  if (last_ != nullptr) cl.ReleaseEvent(last_);
-  last_ = event;
+void Driver::FinishAll() {
+  if (queue_ != nullptr) cl.Finish(queue_);
+  if (copies_ != nullptr) cl.Finish(copies_);
 }
 
-bool Driver::Idle() {
-  if (last_ == nullptr) return true;
-  cl_int status = 1;
-  if (cl.GetEventInfo(last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS) return false;
-  return status == CL_COMPLETE;
+void Driver::EndBatch(cl_event event) {
+  running_.emplace_back(batch_++, Hold(event));
+  if (running_.size() > kMostRunning) running_.pop_front();
 }
 
-const Memory& Driver::Buffer(double number) {
-  const Memory* found = buffers_.Find(number);
+bool Driver::Idle() { return running_.empty() || IsOver(running_.back().second); }
+
+Memory& Driver::Buffer(double number) {
+  Memory* found = buffers_.Find(number);
   if (found == nullptr) throw ClError{CL_INVALID_MEM_OBJECT, "buffer"};
   return *found;
 }
 
-cl_mem Driver::Within(double number, size_t offset, size_t bytes, const char* call) {
-  const Memory& found = Buffer(number);
+Memory& Driver::Find(double number, size_t offset, size_t bytes, const char* call) {
+  Memory& found = Buffer(number);
   if (bytes > found.bytes || offset > found.bytes - bytes)
     Refuse(call, "offset " + std::to_string(offset) + " and " + std::to_string(bytes) + " bytes leave a buffer of " +
                      std::to_string(found.bytes));
-  return found.memory;
+  return found;
+}
+
+cl_mem Driver::Within(double number, size_t offset, size_t bytes, const char* call) {
+  return Use(Find(number, offset, bytes, call));
+}
+
+cl_mem Driver::Use(Memory& memory) {
+  if (const Mark copied = std::exchange(memory.copied, nullptr); !IsOver(copied)) {
+    const cl_event event = copied.get();
+    Check(cl.EnqueueMarkerWithWaitList(queue_, 1, &event, nullptr), "clEnqueueMarkerWithWaitList");
+  }
+  memory.used = batch_;
+  return memory.memory;
+}
+
+Mark Driver::Used(const Memory& memory) {
+  for (const auto& [batch, mark] : running_)
+    if (batch >= memory.used) return IsOver(mark) ? nullptr : mark;
+  return nullptr;
+}
+
+cl_command_queue Driver::Copies() {
+  if (copies_ == nullptr) {
+    cl_int code = CL_SUCCESS;
+    copies_ = cl.CreateCommandQueue(context_, device_, 0, &code);
+    if (code != CL_SUCCESS) copies_ = nullptr;
+  }
+  return copies_ == nullptr ? queue_ : copies_;
+}
+
+Driver::Lane Driver::LaneFor(Memory& memory, bool beside) {
+  const cl_command_queue queue = beside ? Copies() : queue_;
+  if (queue == queue_) {
+    Use(memory);
+    return {queue, nullptr};
+  }
+  Lane lane{queue, Used(memory)};
+  lane.event = lane.after.get();
+  return lane;
+}
+
+void Driver::Copied(Memory& memory, const Lane& lane, cl_event event) {
+  if (lane.queue == queue_) EndBatch(event);
+  else lastCopy_ = memory.copied = Hold(event);
+  Check(cl.Flush(lane.queue), "clFlush");
 }
 
 uint32_t Driver::Alloc(double wanted) {
@@ -105,27 +167,32 @@ void Driver::Free(double buffer) {
 
 void Driver::Upload(double buffer, double from, const void* data, size_t bytes) {
   const size_t offset = Whole(from, "upload", "the offset");
-  const cl_mem memory = Within(buffer, offset, bytes, "upload");
+  Memory& memory = Find(buffer, offset, bytes, "upload");
   if (bytes == 0) return;
-  if (bytes >= kDirectBytes && (*staged_ + bytes > kMostStaged || Idle())) {
+  const bool idle = Idle();
+  const Lane lane = LaneFor(memory, !idle);
+  const cl_event* after = lane.after == nullptr ? nullptr : &lane.event;
+  cl_event event = nullptr;
+  if (bytes >= kDirectBytes && (*staged_ + bytes > kMostStaged || idle)) {
     if (unified_) {
       cl_int code = CL_SUCCESS;
-      void* mapped =
-          cl.EnqueueMapBuffer(queue_, memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes, 0, nullptr, nullptr, &code);
+      void* mapped = cl.EnqueueMapBuffer(lane.queue, memory.memory, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, offset, bytes,
+                                         lane.Count(), after, nullptr, &code);
       Check(code, "clEnqueueMapBuffer");
       std::memcpy(mapped, data, bytes);
-      Check(cl.EnqueueUnmapMemObject(queue_, memory, mapped, 0, nullptr, nullptr), "clEnqueueUnmapMemObject");
-      Check(cl.Flush(queue_), "clFlush");
+      Check(cl.EnqueueUnmapMemObject(lane.queue, memory.memory, mapped, 0, nullptr, &event), "clEnqueueUnmapMemObject");
     } else {
-      Check(cl.EnqueueWriteBuffer(queue_, memory, CL_TRUE, offset, bytes, data, 0, nullptr, nullptr), "clEnqueueWriteBuffer");
+      Check(cl.EnqueueWriteBuffer(lane.queue, memory.memory, CL_TRUE, offset, bytes, data, lane.Count(), after, &event),
+            "clEnqueueWriteBuffer");
     }
+    Copied(memory, lane, event);
     return;
   }
   void* copy = std::malloc(bytes);
   if (copy == nullptr) throw ClError{-6, "malloc"};
   std::memcpy(copy, data, bytes);
-  cl_event event = nullptr;
-  const cl_int code = cl.EnqueueWriteBuffer(queue_, memory, CL_FALSE, offset, bytes, copy, 0, nullptr, &event);
+  const cl_int code =
+      cl.EnqueueWriteBuffer(lane.queue, memory.memory, CL_FALSE, offset, bytes, copy, lane.Count(), after, &event);
   if (code != CL_SUCCESS) {
     std::free(copy);
     throw ClError{code, "clEnqueueWriteBuffer"};
@@ -136,40 +203,54 @@ void Driver::Upload(double buffer, double from, const void* data, size_t bytes) 
     cl.WaitForEvents(1, &event);
     FreeStaging(event, CL_COMPLETE, staging);
   }
-  Track(event);
-  Check(cl.Flush(queue_), "clFlush");
+  Copied(memory, lane, event);
 }
 
 void Driver::Read(double buffer, double from, void* into, size_t bytes) {
   const size_t offset = Whole(from, "read", "the offset");
-  const cl_mem memory = Within(buffer, offset, bytes, "read");
+  Memory& memory = Find(buffer, offset, bytes, "read");
   if (bytes == 0) return;
+  // What waits for the last batch in any case is read behind it.
+  const bool last = running_.empty() || memory.used >= running_.back().first;
+  const Lane lane = LaneFor(memory, !last && !Idle());
+  const cl_event* after = lane.after == nullptr ? nullptr : &lane.event;
   if (unified_ && bytes >= kDirectBytes) {
     cl_int code = CL_SUCCESS;
-    void* mapped = cl.EnqueueMapBuffer(queue_, memory, CL_TRUE, CL_MAP_READ, offset, bytes, 0, nullptr, nullptr, &code);
+    void* mapped = cl.EnqueueMapBuffer(lane.queue, memory.memory, CL_TRUE, CL_MAP_READ, offset, bytes, lane.Count(), after,
+                                       nullptr, &code);
     Check(code, "clEnqueueMapBuffer");
+    if (lane.queue == queue_) running_.clear();
     std::memcpy(into, mapped, bytes);
-    Check(cl.EnqueueUnmapMemObject(queue_, memory, mapped, 0, nullptr, nullptr), "clEnqueueUnmapMemObject");
-    Check(cl.Flush(queue_), "clFlush");
+    cl_event event = nullptr;
+    Check(cl.EnqueueUnmapMemObject(lane.queue, memory.memory, mapped, 0, nullptr, &event), "clEnqueueUnmapMemObject");
+    Copied(memory, lane, event);
   } else {
-    Check(cl.EnqueueReadBuffer(queue_, memory, CL_TRUE, offset, bytes, into, 0, nullptr, nullptr), "clEnqueueReadBuffer");
+    Check(cl.EnqueueReadBuffer(lane.queue, memory.memory, CL_TRUE, offset, bytes, into, lane.Count(), after, nullptr),
+          "clEnqueueReadBuffer");
+    if (lane.queue == queue_) running_.clear();
   }
-  Track(nullptr);
 }
 
 cl_event Driver::ReadLater(double buffer, double from, void* into, size_t bytes) {
   const size_t offset = Whole(from, "read", "the offset");
-  const cl_mem memory = Within(buffer, offset, bytes, "read");
+  Memory& memory = Find(buffer, offset, bytes, "read");
   if (bytes == 0) return Marker();
+  // Large ones beside what computes later, too.
+  const Lane lane = LaneFor(memory, bytes >= kDirectBytes || !Idle());
+  const cl_event* after = lane.after == nullptr ? nullptr : &lane.event;
   cl_event event = nullptr;
-  Check(cl.EnqueueReadBuffer(queue_, memory, CL_FALSE, offset, bytes, into, 0, nullptr, &event), "clEnqueueReadBuffer");
-  Check(cl.Flush(queue_), "clFlush");
+  Check(cl.EnqueueReadBuffer(lane.queue, memory.memory, CL_FALSE, offset, bytes, into, lane.Count(), after, &event),
+        "clEnqueueReadBuffer");
+  Check(cl.RetainEvent(event), "clRetainEvent");
+  Copied(memory, lane, event);
   return event;
 }
 
 cl_event Driver::Marker() {
   cl_event event = nullptr;
-  Check(cl.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &event), "clEnqueueMarkerWithWaitList");
+  const cl_event copy = lastCopy_.get();
+  Check(cl.EnqueueMarkerWithWaitList(queue_, copy == nullptr ? 0 : 1, copy == nullptr ? nullptr : &copy, &event),
+        "clEnqueueMarkerWithWaitList");
   Check(cl.Flush(queue_), "clFlush");
   return event;
 }

@@ -1,21 +1,34 @@
 /**
- * One context and one in-order queue on one device, with its buffers, programs and kernels known by number. Knows no
- * JavaScript. All members are called from one thread; failures are thrown as ClError.
+ * One context on one device, with its buffers, programs and kernels known by number. Knows no JavaScript. All members are called from one
+ * thread; failures are thrown as ClError.
+ *
+ * Two queues, each in order: what computes, and copies that need not wait for it. Uploads and reads go to the second where the first is busy,
+ * behind the last batch that used their buffer and no other; a batch goes behind the copies of the buffers that it uses.
  */
 #pragma once
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "builder.h"
 #include "checked.h"
 #include "slots.h"
 
+/** An event, released with its last holder. */
+using Mark = std::shared_ptr<std::remove_pointer_t<cl_event>>;
+
 /** A buffer and how long it is: no range of it goes to the driver unchecked. */
 struct Memory {
   cl_mem memory = nullptr;
   size_t bytes = 0;
+  /** The last batch of the first queue that uses it. */
+  uint64_t used = 0;
+  /** Its last copy in the second queue, until a batch waits for that. */
+  Mark copied = nullptr;
 };
 
 struct Kernel {
@@ -88,9 +101,31 @@ class Driver {
   void Close();
 
  private:
-  const Memory& Buffer(double number);
+  Memory& Buffer(double number);
   /** The buffer, in which a range must lie. */
+  Memory& Find(double number, size_t offset, size_t bytes, const char* call);
+  /** The same for a command of the first queue, which goes behind copies of the buffer. */
   cl_mem Within(double number, size_t offset, size_t bytes, const char* call);
+  cl_mem Use(Memory& memory);
+  /** What a copy in the second queue must wait for; null: nothing. */
+  Mark Used(const Memory& memory);
+  /** The second queue; the first, where there is no other to be had. */
+  cl_command_queue Copies();
+  /** The queue for a copy of the buffer, which waits there for `after`. */
+  struct Lane {
+    cl_command_queue queue;
+    Mark after;
+    cl_uint Count() const { return after == nullptr ? 0 : 1; }
+    cl_event event = nullptr;
+  };
+  Lane LaneFor(Memory& memory, bool beside);
+  /** Notes that a copy was enqueued, with its event, and sends it off. */
+  void Copied(Memory& memory, const Lane& lane, cl_event event);
+  /** What was enqueued in the first queue since the last time is a batch, over with this event. */
+  void EndBatch(cl_event event);
+  /** The same where a batch failed after some of its commands. */
+  void EndFailed();
+  void FinishAll();
   Program& Find(double program);
   /** Enqueues a command of so many cells. */
   void Enqueue(const double* cells, size_t length, cl_event* event);
@@ -102,15 +137,19 @@ class Driver {
   void CheckArguments(const Kernel& kernel);
   /** True where nothing enqueued is unfinished, as far as is known. */
   bool Idle();
-  void Track(cl_event event);
 
   cl_context context_ = nullptr;
   cl_device_id device_ = nullptr;
   cl_command_queue queue_ = nullptr;
   /** A queue that keeps times, made when first asked for. */
   cl_command_queue timed_ = nullptr;
-  /** The last command of which an event was asked; null where nothing is in flight. */
-  cl_event last_ = nullptr;
+  /** Uploads and reads beside what computes, made when first needed. */
+  cl_command_queue copies_ = nullptr;
+  /** The last copy in that. */
+  Mark lastCopy_ = nullptr;
+  /** The batch that is being enqueued, and the ends of those before it, oldest first. */
+  uint64_t batch_ = 1;
+  std::deque<std::pair<uint64_t, Mark>> running_;
   bool unified_ = false;
   Slots<Memory> buffers_;
   Slots<Program> programs_;

@@ -24,7 +24,7 @@ void Rehearse(Product p, cl_context context, cl_device_id device) {
   Compact(&p.a, p.m, p.k);
   Compact(&p.b, p.k, p.n);
   Compact(&p.c, p.m, p.n);
-  const size_t bytes = p.elementBytes();
+  const size_t bytes = BytesOf(p.factor);
   cl_int code = CL_SUCCESS;
   const cl_command_queue queue = cl.CreateCommandQueue(context, device, 0, &code);
   Check(code, "clCreateCommandQueue");
@@ -55,7 +55,7 @@ void Rehearse(Product p, cl_context context, cl_device_id device) {
 void Driver::Multiply(const double* cells, cl_event* event) {
   const Product p = ProductOf(cells);
   const auto place = [&](const Operand& o, size_t down, size_t across) {
-    return Within(o.buffer, 0, ReachOf(p, o, down, across), kProductCall);
+    return Within(o.buffer, 0, ReachOf(p, o, p.factor, down, across), kProductCall);
   };
   const Matrices matrices = {place(p.a, p.m, p.k), place(p.b, p.k, p.n), place(p.c, p.m, p.n)};
   ::Enqueue(p, matrices, queue_, event);

@@ -41,21 +41,27 @@ void Driver::Submit(const double* cells, size_t count) {
         Enqueue(cells + at, length, last);
       } catch (const ClError& error) {
         if (!IsShortage(error.code)) throw;
-        cl.Finish(queue_);
+        FinishAll();
         Enqueue(cells + at, length, last);
       }
       at += length;
     }
   } catch (ClError& error) {
     error.command = command;
-    cl.Flush(queue_);
+    EndFailed();
     throw;
   } catch (...) {
-    cl.Flush(queue_);
+    EndFailed();
     throw;
   }
-  if (event != nullptr) Track(event);
+  if (event != nullptr) EndBatch(event);
   Check(cl.Flush(queue_), "clFlush");
+}
+
+void Driver::EndFailed() {
+  cl_event event = nullptr;
+  if (cl.EnqueueMarkerWithWaitList(queue_, 0, nullptr, &event) == CL_SUCCESS) EndBatch(event);
+  cl.Flush(queue_);
 }
 
 std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
@@ -65,6 +71,8 @@ std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
     Check(code, "clCreateCommandQueue");
   }
   Check(cl.Finish(queue_), "clFinish");
+  if (copies_ != nullptr) Check(cl.Finish(copies_), "clFinish");
+  running_.clear();
   std::swap(queue_, timed_);
   std::vector<cl_event> events;
   // CLBlast gives the event of the last of its kernels: a marker says when the first could begin.
@@ -158,7 +166,7 @@ void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
   for (size_t i = 0; i < k->sizes.size(); i++, argument++) {
     const size_t bytes = k->sizes[i];
     if (bytes == 0) {
-      const cl_mem memory = Buffer(*argument).memory;
+      const cl_mem memory = Use(Buffer(*argument));
       Check(cl.SetKernelArg(k->kernel, static_cast<cl_uint>(i), sizeof memory, &memory), "clSetKernelArg");
     } else {
       Check(cl.SetKernelArg(k->kernel, static_cast<cl_uint>(i), bytes, argument), "clSetKernelArg");

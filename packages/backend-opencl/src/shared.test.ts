@@ -1,4 +1,5 @@
 /** The tests that every engine with an addon passes, on the OpenCL engine. */
+import { availableParallelism } from 'node:os';
 import { emittedSuite } from '@polygrad/addon/fixtures/emitted';
 import { engineSuite } from '@polygrad/addon/fixtures/engine';
 import { errorsSuite } from '@polygrad/addon/fixtures/errors';
@@ -6,7 +7,7 @@ import { hostileSuite } from '@polygrad/addon/fixtures/hostile';
 import type { TestedEngine } from '@polygrad/addon/fixtures/kit';
 import { productsSuite } from '@polygrad/addon/fixtures/products';
 import { readingSuite } from '@polygrad/addon/fixtures/reading';
-import { transfersSuite } from '@polygrad/addon/fixtures/transfers';
+import { besideSuite, transfersSuite } from '@polygrad/addon/fixtures/transfers';
 import { chooseDevice } from './devices.ts';
 import { OpenClEngine } from './engine.ts';
 import { kit } from './fixtures/kit.ts';
@@ -23,6 +24,9 @@ function sharing(shared: boolean): TestedEngine {
 engineSuite(kit);
 for (const shared of [true, false])
   transfersSuite(kit, `memory shared with the host: ${shared}`, () => sharing(shared));
+// A driver for processors has a thread for each: with one, nothing runs beside anything.
+if (availableParallelism() > 1)
+  for (const shared of [true, false]) besideSuite(kit, 100_000_000, () => sharing(shared));
 errorsSuite(kit);
 productsSuite(kit);
 emittedSuite(kit);

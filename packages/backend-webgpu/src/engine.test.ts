@@ -37,6 +37,22 @@ describe.skipIf(engine === null)('WebGpuEngine', () => {
     await engine.idle();
   });
 
+  it('submits no dispatch of no groups where a cut kernel ends early', async () => {
+    const program = scaleProgram(4, 1, 1e13);
+    const [kernel] = engine.compile([program]);
+    const x = put(engine, Float32Array.of(1, 2, 3, 4));
+    const out = put(engine, new Float32Array(4));
+    await engine.ready();
+    const run = async (groups: readonly [number, number, number] | null): Promise<number> => {
+      const before = engine.traffic.dispatches;
+      engine.submit([{ kind: 'dispatch', kernel: kernel!, bindings: [x, out], scalars: [10], groups }]);
+      await engine.idle();
+      return engine.traffic.dispatches - before;
+    };
+    expect([await run(null), await run([3, 1, 1]), await run([1, 1, 1])]).toEqual([4, 3, 1]);
+    expect([...(await floatsOf(engine, out))]).toEqual([10, 21, 32, 43]);
+  });
+
   it('moves bytes at any place, and changes no others', async () => {
     const whole = put(
       engine,

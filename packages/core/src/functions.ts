@@ -6,8 +6,8 @@
  */
 import './methods/own-methods.ts';
 
-export type { DType, DTypeKind, SmallFloat, TypedArray } from './shape/dtype.ts';
-export type { Shape } from './shape/view.ts';
+export type { DType, DTypeKind, SmallFloat, TypedArray } from '@polygrad/compiler/shape/dtype';
+export type { Shape } from '@polygrad/compiler/shape/view';
 export {
   ArgumentError,
   DTypeError,
@@ -16,8 +16,8 @@ export {
   type PolygradErrorCode,
   ShapeError,
   showShape,
-} from './shape/errors.ts';
-export { checkWeak, floatFor, promoteOrNull, promoteTypes } from './shape/promotion.ts';
+} from '@polygrad/compiler/shape/errors';
+export { checkWeak, floatFor, promoteOrNull, promoteTypes } from '@polygrad/compiler/shape/promotion';
 export type {
   AxisArgument,
   AxisOptions,
@@ -80,7 +80,7 @@ export {
 } from './ops/creation/sampling.ts';
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/patterns.ts';
 export { scatterNd } from './ops/indexing/index-argument.ts';
-export type { SliceRange, SliceSpec } from './shape/axes.ts';
+export type { SliceRange, SliceSpec } from '@polygrad/compiler/shape/axes';
 export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/custom-gradient.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';

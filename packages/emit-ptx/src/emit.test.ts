@@ -1,7 +1,7 @@
 /** What is written for parts of a program: addresses, gates, vectors, loops, literals, targets, and what is refused. */
 import { type KNode, ProgramBuilder } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
-import { capabilityFor, emitPtx, PtxError, type PtxKernel } from './index.ts';
+import { capabilityFor, emitPtx, PtxError, ptxCaps, type PtxKernel } from './index.ts';
 
 type B = ProgramBuilder;
 
@@ -169,6 +169,26 @@ describe('targets', () => {
     [120, '8.6', 100],
   ])('a card of %i under PTX %s is given sm_%i', (computeCapability, isa, named) => {
     expect(capabilityFor({ computeCapability, isa })).toBe(named);
+  });
+
+  it('what a card adds is used from there on: NaN in a maximum, integers over a warp, copies into group memory', () => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const at = e.special('local', 0, 32);
+    const x = e.param(0, 'float32', 'read', 128);
+    const [y, sums] = [e.param(1, 'float32', 'write', 32), e.param(2, 'int32', 'write', 32)];
+    b.store(y, at, e.max(b.load(x, at), e.constant('float32', 1)));
+    b.store(sums, at, b.here('SUBGROUP', 'int32', 1, [e.mul(at, at)], { op: 'sum' }));
+    const program = b.build({ name: 'newer', params: [x, y, sums], group: [32, 1, 1] });
+    const textFor = (computeCapability: number): string => emitPtx(program, { computeCapability, isa: '8.7' }).text;
+    for (const capability of [80, 86, 89, 90, 100, 120]) {
+      expect(textFor(capability)).toContain('max.NaN.f32');
+      expect(textFor(capability)).toContain('redux.sync.add.s32');
+      expect(textFor(capability)).not.toContain('shfl');
+    }
+    expect(textFor(75)).toContain('shfl.sync.bfly.b32');
+    expect(textFor(75)).not.toMatch(/redux|\.NaN/);
+    expect([75, 80, 90].map((capability) => ptxCaps(capability).copies)).toEqual([false, true, true]);
   });
 
   it('what is too old is refused', () => {

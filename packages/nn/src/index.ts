@@ -98,6 +98,7 @@ export {
   InstanceNorm1d,
   InstanceNorm2d,
   InstanceNorm3d,
+  type InstanceNormLayerOptions,
   LocalResponseNorm,
 } from './layers/channel-norm.ts';
 export {
@@ -130,6 +131,7 @@ export {
   LayerNorm,
   type LayerNormLayerOptions,
   RMSNorm,
+  type RmsNormLayerOptions,
 } from './layers/norm.ts';
 export {
   CircularPad1d,
@@ -258,6 +260,7 @@ export {
   type HoldOptions,
   linearRate,
   type PlateauOptions,
+  type PlateauState,
   type RampOptions,
   ReduceOnPlateau,
   type RestartOptions,
@@ -284,6 +287,7 @@ export {
   type MaximizeOptions,
   Optimizer,
   type OptimizerOptions,
+  type LoadedState,
   type OptimizerState,
   type Scalars,
   type StepGuard,
@@ -349,3 +353,4 @@ export {
 export { epochLine, type ProgressStyle, progress } from './train/progress.ts';
 export { type ModelGradients, lossAndGrad } from './train/loss-and-grad.ts';
 export { Replicated, replicate } from './train/replicate.ts';
+export { loadModel, saveModel, type SavedTraining, type SaveOptions, type TrainingParts } from './train/saved-model.ts';

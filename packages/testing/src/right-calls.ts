@@ -40,8 +40,8 @@ const folders = [
     'runtime',
     'engine',
     'tuning',
-    'shape',
   ].map((room) => `core/src/${room}`),
+  'compiler/src/shape',
   'numbers/src',
 ];
 

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "cublaslt.h"
+#include "../ptx/floats.h"
 
 #define FAKE_API extern "C" __attribute__((visibility("default"))) cublasStatus
 
@@ -105,7 +106,7 @@ struct Task {
   CUstream stream;
 };
 
-size_t ElementBytes(int type) { return type == CUDA_R_64F ? 8 : 4; }
+size_t ElementBytes(int type) { return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2; }
 
 uint64_t RowsOf(const cublasLtMatrixLayoutOpaque& m, int32_t op) { return op == CUBLAS_OP_N ? m.rows : m.columns; }
 uint64_t ColumnsOf(const cublasLtMatrixLayoutOpaque& m, int32_t op) { return op == CUBLAS_OP_N ? m.columns : m.rows; }
@@ -123,9 +124,9 @@ cublasStatus Fit(const cublasLtMatmulDescOpaque& desc, const cublasLtMatrixLayou
   const bool isDouble = desc.compute == CUBLAS_COMPUTE_64F;
   if (!isDouble && desc.compute != CUBLAS_COMPUTE_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
   const int type = isDouble ? CUDA_R_64F : CUDA_R_32F;
-  if (desc.scale != type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (desc.scale != type || a.type != b.type || (d.type != a.type && d.type != CUDA_R_32F)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if ((a.type == CUDA_R_64F) != isDouble) return CUBLAS_STATUS_NOT_SUPPORTED;
   for (const auto* m : {&a, &b, &d}) {
-    if (m->type != type) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (m->rows == 0 || m->columns == 0 || m->stride < static_cast<int64_t>(m->rows) || m->batch != d.batch || m->batch < 1)
       return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -140,6 +141,7 @@ uint64_t MarkOf(const cublasLtMatmulDescOpaque& desc, const cublasLtMatrixLayout
   uint64_t mark = 1469598103934665603u;
   const auto mix = [&](uint64_t value) { mark = (mark ^ value) * 1099511628211u; };
   for (const auto* m : {&a, &b, &d}) {
+    mix(static_cast<uint64_t>(m->type));
     mix(m->rows);
     mix(m->columns);
     mix(static_cast<uint64_t>(m->stride));
@@ -150,11 +152,22 @@ uint64_t MarkOf(const cublasLtMatmulDescOpaque& desc, const cublasLtMatrixLayout
   return mark;
 }
 
+double Get(int type, CUdeviceptr from, uint64_t at) {
+  if (type == CUDA_R_64F) return reinterpret_cast<const double*>(from)[at];
+  if (type == CUDA_R_32F) return reinterpret_cast<const float*>(from)[at];
+  const uint16_t bits = reinterpret_cast<const uint16_t*>(from)[at];
+  return type == CUDA_R_16F ? ptx::half_to_float(bits) : ptx::bits_as<float>(static_cast<uint32_t>(bits) << 16);
+}
+
+void Put(int type, CUdeviceptr to, uint64_t at, double value) {
+  if (type == CUDA_R_64F) reinterpret_cast<double*>(to)[at] = value;
+  else if (type == CUDA_R_32F) reinterpret_cast<float*>(to)[at] = static_cast<float>(value);
+  else reinterpret_cast<uint16_t*>(to)[at] = type == CUDA_R_16F ? ptx::double_to_half(value) : ptx::float_to_bfloat(static_cast<float>(value));
+}
+
+/** Sums are of T: float32 for all but float64. */
 template <typename T>
 void Multiply(const Task& task) {
-  const auto* a = reinterpret_cast<const T*>(task.a);
-  const auto* b = reinterpret_cast<const T*>(task.b);
-  auto* d = reinterpret_cast<T*>(task.d);
   const uint64_t depth = ColumnsOf(task.first, task.desc.firstOp);
   const auto at = [](const cublasLtMatrixLayoutOpaque& m, int32_t op, uint64_t z, uint64_t i, uint64_t j) {
     const uint64_t row = op == CUBLAS_OP_N ? i : j, column = op == CUBLAS_OP_N ? j : i;
@@ -165,8 +178,9 @@ void Multiply(const Task& task) {
       for (uint64_t i = 0; i < task.result.rows; i++) {
         T sum = 0;
         for (uint64_t s = 0; s < depth; s++)
-          sum += a[at(task.first, task.desc.firstOp, z, i, s)] * b[at(task.second, task.desc.secondOp, z, s, j)];
-        d[at(task.result, CUBLAS_OP_N, z, i, j)] = sum;
+          sum += static_cast<T>(Get(task.first.type, task.a, at(task.first, task.desc.firstOp, z, i, s))) *
+                 static_cast<T>(Get(task.second.type, task.b, at(task.second, task.desc.secondOp, z, s, j)));
+        Put(task.result.type, task.d, at(task.result, CUBLAS_OP_N, z, i, j), sum);
       }
 }
 
@@ -249,7 +263,10 @@ FAKE_API cublasLtMatmulAlgoGetHeuristic(cublasLtHandle handle, cublasLtMatmulDes
   *count = 0;
   if (const cublasStatus status = Fit(*desc, *a, *b, *d)) return status;
   // Ways that add in any order are not for engines whose results never depend on threads.
-  if ((preference->reductions & 1) != 0 || preference->workspace < kWorkspace) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if ((preference->reductions & 1) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+  // Nor are those that keep parts of sums in 16 bits.
+  if ((preference->reductions & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) != 0 && ElementBytes(d->type) == 2) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (preference->workspace < kWorkspace) return CUBLAS_STATUS_NOT_SUPPORTED;
   results[0] = {};
   results[0].algo.data[0] = MarkOf(*desc, *a, *b, *d);
   for (int i = 0; i < 4; i++) results[0].algo.data[1 + i] = preference->alignment[i];

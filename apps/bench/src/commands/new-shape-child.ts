@@ -122,7 +122,7 @@ function partsOf(profile: import('node:inspector').Profiler.Profile): Required<P
     const [, pack, path] = /\/packages\/([^/]+)\/dist\/(.*)/.exec(url) ?? [];
     if (pack === undefined || path === undefined) return functionName.startsWith('(') ? functionName : 'node';
     const folders = path.split('/').slice(0, -1);
-    return pack === 'core' ? folders.slice(0, 2).join('/') : pack;
+    return pack === 'core' || pack === 'compiler' ? folders.slice(0, 2).join('/') : pack;
   };
   for (const sample of samples) {
     const { url, functionName } = (nodes.get(sample) as NonNullable<ReturnType<typeof nodes.get>>).callFrame;

@@ -194,7 +194,7 @@ export function emulatedAddon(): Addon {
       }
       return undefined;
     },
-    submitter: (engine, cells) => (length) => addon.submit(engine, cells, length),
+    submitter: (engine, cells) => () => addon.submit(engine, cells.subarray(1), cells[0]!),
     dispose(engine) {
       processes.get(engine)?.end();
       processes.delete(engine);

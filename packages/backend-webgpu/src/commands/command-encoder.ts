@@ -20,11 +20,6 @@ const longestSubmission = 0.5;
 /** What a dispatch gives its kernel. */
 type Arguments = Pick<Extract<Command, { kind: 'dispatch' }>, 'bindings' | 'scalars' | 'groups'>;
 
-/** So many groups of a piece as there are left. */
-function within(count: number, left: number): number {
-  return Math.max(0, Math.min(count, left));
-}
-
 export class CommandEncoder {
   readonly traffic: Traffic = { submissions: 0, dispatches: 0, passes: 0 };
   readonly #device: GPUDevice;
@@ -44,21 +39,25 @@ export class CommandEncoder {
     this.#uniforms = uniforms;
   }
 
-  /** All pieces of a kernel whose pipeline is there. Bindings by slot. Where groups are said, the grid is not folded (codegen/linearize/). */
+  /**
+   * All pieces of a kernel whose pipeline is there, but those beyond the groups that are said: no dispatch is of none. Bindings by slot.
+   * Where groups are said, the grid is not folded (codegen/linearize/).
+   */
   dispatch(kernel: WebGpuKernel, { bindings, scalars, groups }: Arguments): void {
     const { code } = kernel;
     const { shader, signature } = code;
     const bound = shader.bindings.map(({ slot }) => bindings[slot] as Binding);
     const group = this.#groups.find(signature, bound);
     for (const { first, count } of shader.pieces) {
+      const counts = groups == null ? count : count.map((n, axis) => Math.min(n, groups[axis]! - first[axis]!));
+      if (counts.some((n) => n < 1)) continue;
       if (this.#seconds > longestSubmission) this.submit();
       const offset = shader.uniformBytes === 0 ? -1 : this.#number(kernel, scalars, first);
       const pass = this.#open();
       if (this.#pipeline !== code.pipeline) pass.setPipeline((this.#pipeline = code.pipeline as GPUComputePipeline));
       pass.setBindGroup(0, group);
       if (offset >= 0) pass.setBindGroup(1, this.#uniforms.group(shader.uniformBytes), [offset]);
-      const [x, y, z] = groups == null ? count : count.map((n, axis) => within(n, groups[axis]! - first[axis]!));
-      pass.dispatchWorkgroups(x!, y!, z!);
+      pass.dispatchWorkgroups(...(counts as typeof count));
       this.traffic.dispatches++;
       this.#seconds += kernel.seconds / shader.pieces.length;
       if (this.#stopwatch !== null) this.#close();

@@ -9,13 +9,13 @@ import { graph } from '../graph/state.ts';
 import { add, cast, constant } from '../graph/primitives.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { beginOp, holdFlushes, restoreTracking, suspendTracking, traceScope } from '../graph/scope.ts';
-import { sameShape, sizeOf } from '../shape/view.ts';
-import { OperationError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { sameShape, sizeOf } from '@polygrad/compiler/shape/view';
+import { OperationError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
 import type { BackwardOptions, Tensor } from '../tensor/types.ts';
 import { type Gradients, walk } from './walk.ts';
-import { say } from '../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /**
  * There is no gradient to compute here.

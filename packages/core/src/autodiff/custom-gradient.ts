@@ -19,11 +19,11 @@ import {
   withCasting,
 } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
-import { isFloat } from '../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
-import { isList, say } from '../shape/shown.ts';
-import { sameShape } from '../shape/view.ts';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkFunction } from '@polygrad/compiler/shape/options';
+import { isList, say } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { generatorState, withGenerator } from '../tensor/random-key.ts';
 import { called } from '../tensor/scope.ts';

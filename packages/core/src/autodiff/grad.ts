@@ -2,16 +2,16 @@
 import type { Node } from '../graph/node.ts';
 import { constant } from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
-import { checkList } from '../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { isFloat } from '../shape/dtype.ts';
-import { checkNames, checkFunction, shown } from '../shape/options.ts';
-import { sizeOf } from '../shape/view.ts';
+import { checkList } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { checkNames, checkFunction, shown } from '@polygrad/compiler/shape/options';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { type GradientOptions, gradientsOf, tracing } from './walk.ts';
-import { say, isList } from '../shape/shown.ts';
+import { say, isList } from '@polygrad/compiler/shape/shown';
 
 /** Position of an argument, or of several. */
 export type Argnums = number | readonly number[];

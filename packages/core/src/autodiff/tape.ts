@@ -17,16 +17,16 @@ import {
   watchNode,
 } from '../graph/scope.ts';
 import { hintCollector } from '../engine/pool.ts';
-import { sameShape } from '../shape/view.ts';
-import { isFloat } from '../shape/dtype.ts';
-import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
 import { type Gradients, gradientsOf, type TensorTree, walk } from './walk.ts';
-import { say } from '../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 export interface TapeOptions {
   /** Allow several calls of gradient(); end the tape with dispose(). Default false. */

@@ -32,11 +32,11 @@ import { elementwiseGradients } from '../primitives/elementwise.ts';
 import { barrierGradients, type leaves } from '../primitives/leaves.ts';
 import { movementGradients, windowGradients } from '../primitives/movement.ts';
 import { reductionGradients } from '../primitives/reduction.ts';
-import { isFloat } from '../shape/dtype.ts';
-import { ArgumentError, DTypeError } from '../shape/errors.ts';
-import { mapNested } from '../shape/nested.ts';
-import { shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError } from '@polygrad/compiler/shape/errors';
+import { mapNested } from '@polygrad/compiler/shape/nested';
+import { shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 

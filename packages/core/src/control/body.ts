@@ -8,7 +8,7 @@ import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { loopOutputPrimitive, loopPrimitive } from '../primitives/loop.ts';
-import type { DType } from '../shape/dtype.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 
 export type Loop = Node<'loop'>;
 export type LoopOutput = Node<'loopOutput'>;

@@ -1,9 +1,9 @@
 /** What goes from step to step of a loop: the same structure, shapes and dtypes each time. */
 import { leavesOf, mapTree } from '../autodiff/walk.ts';
 import type { Node } from '../graph/node.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { sameShape } from '../shape/view.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { nodeOf } from '../tensor/handle.ts';
 
 /** The structure of a tree, as text. */

@@ -13,7 +13,7 @@ import { isOp, type Node } from '../graph/node.ts';
 import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
-import { isFloat } from '../shape/dtype.ts';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { eachOf, insideOf, isDear, isNumber, lastOf, type Loop, type LoopOutput, makeLoop, nodesOf } from './body.ts';
 
 /** A node that stands for something like another one. */

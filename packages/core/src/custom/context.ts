@@ -3,17 +3,17 @@
  *
  * A body runs once per form of kernel and writes a program with `ProgramBuilder`. A thread by itself is a group of one, as everywhere in `programs/`.
  */
-import { decompose } from '../arithmetic/decompose/decompose.ts';
-import type { CodegenCaps } from '../codegen/lowering.ts';
-import { combined } from '../codegen/linearize/reduce.ts';
-import type { ProgramBuilder } from '../ir/builder/builder.ts';
-import type { Exprs } from '../ir/expr.ts';
-import type { KNode } from '../ir/ir.ts';
-import { lowOf } from '../ir/node.ts';
-import { groupReduce, groupScan } from '../programs/groups.ts';
-import type { ProgramWriter } from '../programs/program-set.ts';
-import { type DType, dtypeInfo, neutral } from '../shape/dtype.ts';
-import { say, shown } from '../shape/shown.ts';
+import { decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import type { CodegenCaps } from '@polygrad/compiler/codegen/lowering';
+import { combined } from '@polygrad/compiler/codegen/linearize/reduce';
+import type { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { lowOf } from '@polygrad/compiler/ir/node';
+import { groupReduce, groupScan } from '@polygrad/compiler/programs/groups';
+import type { ProgramWriter } from '@polygrad/compiler/programs/program-set';
+import { type DType, dtypeInfo, neutral } from '@polygrad/compiler/shape/dtype';
+import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import { checked, fail, type Site, site } from './errors.ts';
 import { KernelShared, type Run } from './memory.ts';
 import { choose, type KernelOperand, KernelValue, operandOf, type Scope, weakOf } from './value.ts';
@@ -154,6 +154,11 @@ export class KernelRun implements Run {
   }
 }
 
+/** Throws unless what is to be written is a function. */
+function needFunction(op: string, name: string, body: unknown): void {
+  if (typeof body !== 'function') fail(op, say`${name} of ${shown(body)}: give a function that writes it`);
+}
+
 const whole = (n: unknown): n is number => typeof n === 'number' && Number.isInteger(n) && n >= 0 && n < 2 ** 31;
 
 /**
@@ -210,6 +215,7 @@ export class KernelContext extends KernelMath {
     checked(run.op, () => {
       if (!(count instanceof KernelValue) && !whole(count))
         fail(run.op, say`a loop of ${shown(count)} turns: give a whole number or an int32 value`);
+      needFunction(run.op, 'a loop', body);
       const n = run.ready(operandOf(run, count, 'int32'));
       if (n.dtype !== 'int32') fail(run.op, say`a loop of ${n.dtype} turns: needs int32; convert with cast('int32')`);
       run.b.loop(n, (i) => {
@@ -223,6 +229,8 @@ export class KernelContext extends KernelMath {
   ifThen(condition: KernelValue, body: () => void, otherwise?: () => void): void {
     const run = this.#run;
     checked(run.op, () => {
+      needFunction(run.op, 'ifThen()', body);
+      if (otherwise !== undefined) needFunction(run.op, 'the other branch of ifThen()', otherwise);
       const c = operandOf(run, condition, 'bool');
       if (c.dtype !== 'bool') fail(run.op, say`a condition of ${c.dtype}: needs bool; compare it`);
       const held = run.b.place(run.ready(c));
@@ -237,6 +245,7 @@ export class KernelContext extends KernelMath {
     checked(run.op, () => {
       if (!whole(count))
         fail(run.op, say`each() of ${shown(count)}: give a whole number; use loop() for numbers of data`);
+      needFunction(run.op, 'each()', body);
       const { e, b, w } = run;
       const before = run.shared;
       run.shared = before || w.threads > 1;
@@ -325,8 +334,16 @@ export class KernelContext extends KernelMath {
    * Goes through 0 .. count - 1, shared among the threads of the group, and makes one state of several numbers of it, which every thread gets: a sum
    * and a maximum in one pass, for instance. Elements come in any order.
    */
-  fold<const S extends KernelState>(count: number, { start, step, combine }: KernelFold<S>): Held<S> {
+  fold<const S extends KernelState>(count: number, how: KernelFold<S>): Held<S> {
     const run = this.#run;
+    if (!isPlain(how) || !isPlain(how.start))
+      fail(
+        run.op,
+        say`a fold of ${shown(isPlain(how) ? how.start : how)}: give { start, step, combine }, where start has a number by each name`,
+      );
+    const { start, step, combine } = how;
+    needFunction(run.op, 'step of a fold', step);
+    needFunction(run.op, 'combine of a fold', combine);
     const names = Object.keys(start);
     const variables = names.map((name) => this.variable(start[name]!));
     const state = (): Held<S> =>

@@ -52,6 +52,45 @@ describe('errors', () => {
     expect(error.message).toMatch(/^\[wrong\] SQRT does not take int32 \(.*custom\.test\.ts:\d+:\d+\)$/);
   });
 
+  it('name the line of the call where the body has returned, and functions that are none', () => {
+    const x = ones([2, 2]);
+    const bare = defineKernel({
+      name: 'bare',
+      form: 'elementwise',
+      inputs: { x: 'float32' },
+      outputs: { y: 'x' },
+      body: (() => undefined) as never,
+    });
+    const error = thrownBy(() => bare({ x })) as KernelError;
+    expect(error.message).toMatch(/the body returned no y/);
+    expect(error.where).toMatch(/custom\.test\.ts:\d+:\d+$/);
+    const wrong: readonly (readonly [(k: never) => void, RegExp])[] = [
+      [
+        (k: { fold: (...a: unknown[]) => void }) => k.fold(2, 'max', () => 1),
+        /a fold of 'max': give \{ start, step, combine \}/,
+      ],
+      [
+        (k: { fold: (...a: unknown[]) => void }) => k.fold(2, { start: { a: 1 }, step: () => ({ a: 1 }) }),
+        /combine of a fold of undefined/,
+      ],
+      [(k: { loop: (...a: unknown[]) => void }) => k.loop(2), /a loop of undefined: give a function/],
+      [(k: { each: (...a: unknown[]) => void }) => k.each(2, 1), /each\(\) of 1: give a function/],
+    ];
+    for (const [body, text] of wrong) {
+      const kernel = defineKernel({
+        name: 'wrong',
+        form: 'groups',
+        inputs: { x: 'float32' },
+        outputs: { y: 'x' },
+        body: body as never,
+      });
+      const found = thrownBy(() => kernel({ x })) as KernelError;
+      expect(found).toBeInstanceOf(KernelError);
+      expect(found.message).toMatch(text);
+      expect(found.where).toMatch(/custom\.test\.ts/);
+    }
+  });
+
   it('of the body itself are its own', () => {
     const kernel = defineKernel({
       name: 'own',

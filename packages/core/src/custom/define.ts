@@ -4,12 +4,12 @@
  * A call finds or makes the form of the kernel for the shapes and dtypes of its inputs (forms.ts). Then it records one node per dtype of the outputs.
  * Forms whose outputs are several of one dtype write them behind each other, and each output is a slice.
  */
-import { bringFunctions } from '../arithmetic/decompose/decompose.ts';
+import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
 import * as elementary from '../primitives/elementary.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { isPlain, say, shown } from '../shape/shown.ts';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';
 import type { Tensor } from '../tensor/types.ts';

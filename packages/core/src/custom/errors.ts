@@ -1,5 +1,5 @@
 /** Errors of kernels of users: what is wrong, and the line of the user's body where it was asked for. */
-import { OperationError, PolygradError } from '../shape/errors.ts';
+import { OperationError, PolygradError } from '@polygrad/compiler/shape/errors';
 
 /**
  * A kernel of a user that breaks a rule of kernels: dtypes that do not fit, a barrier that not all threads get to, too much memory of a group.
@@ -34,11 +34,24 @@ export function site(): Site {
   return new Error('a call of the kernel builder');
 }
 
-/** Files of this room are not the user's. */
-const own = /[/\\]custom[/\\](?:context|define|errors|gradient|lower|memory|trace|value)\.[jt]s/;
+/** The same for what failed, with more of the calls: a body that has returned leaves the user's call far below. */
+function siteOfFailure(): Site {
+  const options = Error as { stackTraceLimit?: number };
+  const before = options.stackTraceLimit;
+  try {
+    options.stackTraceLimit = 50;
+    return site();
+  } finally {
+    if (before === undefined) delete options.stackTraceLimit;
+    else options.stackTraceLimit = before;
+  }
+}
+
+/** Files of this package are not the user's: a body may have returned when its mistake is found. */
+const own = /[/\\]core[/\\](?:src|dist)[/\\][^:]*(?<!\.test)\.[jt]s/;
 const place = /((?:[a-z-]+:\/\/|\/|[A-Z]:\\)[^\s()]+:\d+:\d+)\)?$/;
 
-/** The nearest line of a stack that is not of this room. */
+/** The nearest line of a stack that is not of this package. */
 export function whereOf({ stack }: Site): string | null {
   for (const line of (stack ?? '').split('\n').slice(1)) {
     const found = place.exec(line.trim());
@@ -55,12 +68,12 @@ export function checked<T>(op: string, step: () => T): T {
     if (error instanceof KernelError) throw error;
     const text = error instanceof Error ? error.message : String(error);
     if (error instanceof PolygradError || text.startsWith('[kernel.'))
-      throw new KernelError(op, text.replace(/^\[[^\]]*\] /, ''), whereOf(site()));
+      throw new KernelError(op, text.replace(/^\[[^\]]*\] /, ''), whereOf(siteOfFailure()));
     throw error;
   }
 }
 
 /** Throws a KernelError with the user's line. */
-export function fail(op: string, message: string, at: Site = site()): never {
+export function fail(op: string, message: string, at: Site = siteOfFailure()): never {
   throw new KernelError(op, message, whereOf(at));
 }

@@ -5,17 +5,17 @@
  * every engine alike, and their text is what the kernel is known by. Why the text: two kernels of one text compute the same, in this process and in the
  * next, whatever their bodies close over.
  */
-import { withLanes } from '../codegen/lanes/lanes.ts';
-import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
-import type { KNode } from '../ir/ir.ts';
-import { assumeBounds, binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
-import { printProgram } from '../ir/print.ts';
-import { type Violation, verifyProgram } from '../ir/verify/verify.ts';
-import { ProgramSet, type ProgramWriter, rowMajor, type TensorView } from '../programs/program-set.ts';
-import type { SlotView } from '../programs/scan/scan.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { say } from '../shape/shown.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import { withLanes } from '@polygrad/compiler/codegen/lanes/lanes';
+import type { CodegenCaps, Lowered } from '@polygrad/compiler/codegen/lowering';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { assumeBounds, binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/node';
+import { printProgram } from '@polygrad/compiler/ir/print';
+import { type Violation, verifyProgram } from '@polygrad/compiler/ir/verify/verify';
+import { ProgramSet, type ProgramWriter, rowMajor, type TensorView } from '@polygrad/compiler/programs/program-set';
+import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { say } from '@polygrad/compiler/shape/shown';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { KernelContext, KernelRun } from './context.ts';
 import { KernelError, type Site, whereOf } from './errors.ts';
 import { KernelInput, KernelOutput, type OutputPlace } from './memory.ts';

@@ -4,14 +4,14 @@
  *
  * Indices whose bounds are known to fit are not checked again (`lowOf`, `highOf`: bounds of the kernel IR, exact where integers may wrap).
  */
-import type { ProgramBuilder } from '../ir/builder/builder.ts';
-import type { KNode } from '../ir/ir.ts';
-import { highOf, lowOf } from '../ir/node.ts';
-import type { TensorView } from '../programs/program-set.ts';
-import type { DType } from '../shape/dtype.ts';
-import { showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { rowMajorStrides, type Shape } from '../shape/view.ts';
+import type { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { highOf, lowOf } from '@polygrad/compiler/ir/node';
+import type { TensorView } from '@polygrad/compiler/programs/program-set';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
 import { checked, fail, type Site, site } from './errors.ts';
 import { type KernelOperand, KernelValue, operandOf, type Scope } from './value.ts';
 

@@ -1,10 +1,10 @@
 /**
  * What `defineKernel` takes, as types and as checks. What a body does is checked where it is written down (lower.ts).
  */
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
-import { isPlain, say, shown } from '../shape/shown.ts';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFields, numberFrom, oneOf } from '@polygrad/compiler/shape/options';
+import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import type { Tensor } from '../tensor/types.ts';
 import type { KernelContext, KernelMath } from './context.ts';
 import type { KernelInput, KernelOutput } from './memory.ts';

@@ -4,14 +4,14 @@
  * Nothing is computed here. Every step is checked by the rules that the verifier has for that operation, so that what is wrong is said where it
  * is written.
  */
-import type { Exprs } from '../ir/expr.ts';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir/ir.ts';
-import { lowOf, ternaryOps } from '../ir/node.ts';
-import { uniqueNode } from '../ir/expr.ts';
-import { nodeError } from '../ir/verify/verify.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { checkWeak } from '../shape/promotion.ts';
-import { say, shown } from '../shape/shown.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/ir';
+import { lowOf, ternaryOps } from '@polygrad/compiler/ir/node';
+import { uniqueNode } from '@polygrad/compiler/ir/expr';
+import { nodeError } from '@polygrad/compiler/ir/verify/verify';
+import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { checkWeak } from '@polygrad/compiler/shape/promotion';
+import { say, shown } from '@polygrad/compiler/shape/shown';
 import { checked, fail } from './errors.ts';
 
 /** What operations of kernel values take: a value, or a number of the dtype of the value that it meets. */

@@ -1,5 +1,5 @@
 /** The compiled code that an engine on a processor holds, found again by what programs compute. */
-import { type PackedProgram, sameCode } from '../ir/packed.ts';
+import { type PackedProgram, sameCode } from '@polygrad/compiler/ir/packed';
 
 /**
  * Code by the hash of its program; that of equal programs is found whatever they are called.

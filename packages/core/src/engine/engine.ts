@@ -5,11 +5,11 @@
  * and no operation. What it can do is in `caps`; optional members exist only where the device can serve them.
  */
 import type { DeviceLostError } from './errors.ts';
-import type { KeptCode, Program, LoopKernel } from '../ir/ir.ts';
-import type { TargetCaps } from '../ir/target.ts';
-import type { Lowered, NestLowering } from '../codegen/lowering.ts';
-import type { Contraction, ProductLibrary, Way } from '../contraction/contraction.ts';
-import type { Exprs } from '../ir/expr.ts';
+import type { KeptCode, Program, LoopKernel } from '@polygrad/compiler/ir/ir';
+import type { TargetCaps } from '@polygrad/compiler/ir/target';
+import type { Lowered, NestLowering } from '@polygrad/compiler/codegen/lowering';
+import type { Contraction, ProductLibrary, Way } from '@polygrad/compiler/contraction/contraction';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
 
 /** Static facts about an engine, read by the planner and by kernel lowering. */
 export interface EngineCaps extends TargetCaps {

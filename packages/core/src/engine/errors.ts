@@ -5,7 +5,7 @@
  * Errors of shapes, dtypes and arguments live in shape/errors.ts.
  */
 
-import { PolygradError } from '../shape/errors.ts';
+import { PolygradError } from '@polygrad/compiler/shape/errors';
 
 /**
  * The engine has no room for an allocation. All figures are bytes.

@@ -1,6 +1,6 @@
 /** What people see of engines, their capabilities and their kernels, in JSON and in Node's console; and what is said there unasked. */
-import { outlineOf } from '../ir/program.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { outlineOf } from '@polygrad/compiler/ir/program';
+import { showAs } from '@polygrad/compiler/shape/shown-as';
 import type { CompiledKernel, EngineCaps, IEngine, Logger } from './engine.ts';
 
 /**

@@ -9,8 +9,8 @@ import type { NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import type { EngineBuffer, IEngine } from './engine.ts';
 import { DeviceError, type DeviceLostError, OutOfMemoryError } from './errors.ts';
-import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
-import { hostArrays } from '../shape/host.ts';
+import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { hostArrays } from '@polygrad/compiler/shape/host';
 
 /** What `memory()` reports for one engine. */
 export interface PoolMemory {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { threadLowering } from '../targets/threads.ts';
 import { createNullEngine } from '@polygrad/testing';
-import { PolygradError } from '../shape/errors.ts';
+import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { EngineMissingError, OutOfMemoryError } from './errors.ts';
 import {
   type BackendProvider,

@@ -5,13 +5,13 @@
  * this package in one program meet in one place. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
-import { computesIn } from '../ir/target.ts';
-import type { DType } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
+import { computesIn } from '@polygrad/compiler/ir/target';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
 import { type DeviceLostError, EngineMissingError, UnsupportedError } from './errors.ts';
 import type { LostEvent, RecoveryPolicy } from './recovery.ts';
-import { say } from '../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
 export interface Probe {

@@ -13,9 +13,9 @@ export type {
   ReadyProgress,
   KernelSource,
 } from '../engine/engine.ts';
-export type { KeptCode } from '../ir/ir.ts';
+export type { KeptCode } from '@polygrad/compiler/ir/ir';
 export { showCaps, showEngine, showKernel } from '#inspection';
-export type { ProductLibrary } from '../contraction/contraction.ts';
+export type { ProductLibrary } from '@polygrad/compiler/contraction/contraction';
 export { DeviceFaultError } from '../engine/device-fault.ts';
 export {
   CompileError,
@@ -37,8 +37,8 @@ export {
   setEngine,
 } from '../engine/registry.ts';
 
-export { checkAttached } from '../shape/options.ts';
-export { ArgumentError, PolygradError, type PolygradErrorCode } from '../shape/errors.ts';
+export { checkAttached } from '@polygrad/compiler/shape/options';
+export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export {
   checkFields,
   checkNames,
@@ -48,10 +48,10 @@ export {
   type OptionRule,
   type OptionRules,
   shown,
-} from '../shape/options.ts';
+} from '@polygrad/compiler/shape/options';
 export { showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
-export { type LibraryPrograms, libraryPrograms } from '../contraction/library.ts';
+export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/library';
 export type { Lowering } from '../engine/engine.ts';
 export type { TuningStore } from '../engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

@@ -1,11 +1,11 @@
 /** Entry point @polygrad/core/internals: what `@polygrad/testing` and `@polygrad/numbers` need of core. It may change in any release. */
-export { combined } from '../codegen/linearize/reduce.ts';
-export { isArg } from '../ir/node.ts';
-export { type State, acrossThreads, oneSubgroup } from '../codegen/linearize/group.ts';
+export { combined } from '@polygrad/compiler/codegen/linearize/reduce';
+export { isArg } from '@polygrad/compiler/ir/node';
+export { type State, acrossThreads, oneSubgroup } from '@polygrad/compiler/codegen/linearize/group';
 export { usualLimits } from '../graph/state.ts';
-export { compileProgram } from '../interpreter/compile.ts';
-export { binaryOps, ternaryOps, unaryOps } from '../ir/node.ts';
-export { BASE_OPS } from '../ir/ir.ts';
+export { compileProgram } from '@polygrad/compiler/interpreter/compile';
+export { binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/node';
+export { BASE_OPS } from '@polygrad/compiler/ir/ir';
 export { castPolicies } from '../precision/policy.ts';
 export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
 export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
@@ -19,17 +19,17 @@ export {
   normalizeAxes,
   normalizeAxis,
   resolveShape,
-} from '../shape/axes.ts';
-export { broadcastShapes, broadcastsTo, sameShape } from '../shape/view.ts';
-export { dtypeInfo, isFloat, isInteger } from '../shape/dtype.ts';
-export { getElement, hostArrays } from '../shape/host.ts';
-export { expandView, permuteView, reshapeView, sliceView } from '../shape/view.ts';
-export { eachNested, nestedShape } from '../shape/nested.ts';
-export { checkFunction } from '../shape/options.ts';
-export { checkRange } from '../shape/promotion.ts';
+} from '@polygrad/compiler/shape/axes';
+export { broadcastShapes, broadcastsTo, sameShape } from '@polygrad/compiler/shape/view';
+export { dtypeInfo, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+export { getElement, hostArrays } from '@polygrad/compiler/shape/host';
+export { expandView, permuteView, reshapeView, sliceView } from '@polygrad/compiler/shape/view';
+export { eachNested, nestedShape } from '@polygrad/compiler/shape/nested';
+export { checkFunction } from '@polygrad/compiler/shape/options';
+export { checkRange } from '@polygrad/compiler/shape/promotion';
 export { formatRows, shownElements } from '../tensor/printed.ts';
-export { isList, isPlain, say } from '../shape/shown.ts';
-export { resolveSlices } from '../shape/axes.ts';
-export { type View, isRowMajor, rowMajorStrides, sizeOf } from '../shape/view.ts';
-export { anyLowering } from '../targets/any.ts';
+export { isList, isPlain, say } from '@polygrad/compiler/shape/shown';
+export { resolveSlices } from '@polygrad/compiler/shape/axes';
+export { type View, isRowMajor, rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
+export { anyLowering, lowerContraction } from '../targets/any.ts';
 export { nodeOf } from '../tensor/handle.ts';

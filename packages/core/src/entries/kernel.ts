@@ -3,14 +3,14 @@
  *
  * `decompose` and `linearize` know all operations here, for users who write expressions by hand: they bring the arithmetic of all primitives.
  */
-import { bringFunctions, decompose as decomposeKnown } from '../arithmetic/decompose/decompose.ts';
-import { linearize as linearizeKnown } from '../codegen/linearize/linearize.ts';
+import { bringFunctions, decompose as decomposeKnown } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { linearize as linearizeKnown } from '@polygrad/compiler/codegen/linearize/linearize';
 import { definitions } from '../primitives/all.ts';
 
 export * from './ir.ts';
-export { findRareSides, type RareSide } from '../ir/rare.ts';
-export { unrollFactor } from '../ir/unroll.ts';
-export { operandsOf } from '../ir/operands.ts';
+export { findRareSides, type RareSide } from '@polygrad/compiler/ir/rare';
+export { unrollFactor } from '@polygrad/compiler/ir/unroll';
+export { operandsOf } from '@polygrad/compiler/ir/operands';
 export {
   type SquareColumn,
   findRuns,
@@ -19,14 +19,14 @@ export {
   pickColumn,
   type Run,
   type RunPlace,
-} from '../ir/windows.ts';
-export { optimize } from '../codegen/loops/optimize.ts';
-export { legalize } from '../arithmetic/legalize.ts';
-export { verifyLoopKernel } from '../ir/verify/verify.ts';
-export { isUniform, verifyProgram } from '../ir/verify/verify.ts';
-export { printTransforms } from '../ir/print.ts';
-export { interpret } from '../interpreter/interpret.ts';
-export { evaluateNest } from '../interpreter/evaluate-nest.ts';
+} from '@polygrad/compiler/ir/windows';
+export { optimize } from '@polygrad/compiler/codegen/loops/optimize';
+export { legalize } from '@polygrad/compiler/arithmetic/legalize';
+export { verifyLoopKernel } from '@polygrad/compiler/ir/verify/verify';
+export { isUniform, verifyProgram } from '@polygrad/compiler/ir/verify/verify';
+export { printTransforms } from '@polygrad/compiler/ir/print';
+export { interpret } from '@polygrad/compiler/interpreter/interpret';
+export { evaluateNest } from '@polygrad/compiler/interpreter/evaluate-nest';
 
 function bringAll(): void {
   for (const { functions } of definitions) if (functions !== undefined) bringFunctions(functions);

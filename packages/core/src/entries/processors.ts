@@ -4,4 +4,4 @@
  * An entry of its own, so that pages whose engine is WebAssembly carry nothing of it.
  */
 export { processorLowering } from '../targets/processors.ts';
-export { fittingBytes, type ProcessorFacts } from '../codegen/costs/processors.ts';
+export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';

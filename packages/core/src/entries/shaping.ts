@@ -5,7 +5,7 @@
 export { vectorShaping } from '../targets/vector-shaping.ts';
 export { CodeTable } from '../engine/code-table.ts';
 export { type GrowingMemory, Heap, HeapBuffers } from '../engine/heap.ts';
-export { findRareSides, type RareSide } from '../ir/rare.ts';
-export { unrollFactor } from '../ir/unroll.ts';
-export { operandsOf } from '../ir/operands.ts';
-export { hostArrays } from '../shape/host.ts';
+export { findRareSides, type RareSide } from '@polygrad/compiler/ir/rare';
+export { unrollFactor } from '@polygrad/compiler/ir/unroll';
+export { operandsOf } from '@polygrad/compiler/ir/operands';
+export { hostArrays } from '@polygrad/compiler/shape/host';

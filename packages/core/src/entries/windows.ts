@@ -10,4 +10,4 @@ export {
   type Run,
   type RunPlace,
   type Window,
-} from '../ir/windows.ts';
+} from '@polygrad/compiler/ir/windows';

@@ -4,11 +4,11 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). All others are handed to
  * `makeNode` by whoever records them, so that bundlers leave out what nobody records.
  */
-import { bringFunctions, type FloatFunctions } from '../arithmetic/decompose/decompose.ts';
-import { type DType, isFloat, isInteger } from '../shape/dtype.ts';
-import { DTypeError, ShapeError, showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import type { Shape } from '../shape/view.ts';
+import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Attrs, BinaryAttrs, CommonAttrs, Node, PrimitiveName, UnaryAttrs } from './node.ts';
 import { opName } from './scope.ts';
 

@@ -4,7 +4,7 @@
  * The body is a graph of its own. Its nodes count in nothing and wait for nothing: they are computed by runtime/loops.ts, step by step, with its
  * bound nodes standing for slices. A bound node may be any node, so bodies of derivatives share the nodes of the body they are derivatives of.
  */
-import type { DType } from '../shape/dtype.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { BatchContext, GradientContext, TangentContext } from './definition.ts';
 import type { GradientSlot, Node } from './node.ts';
 

@@ -12,8 +12,8 @@
  * A Tensor holds its node (`retain`, `release`). A node that somebody needs holds its sources, until it is realised without history
  * (`realise`) or dead.
  */
-import type { DType } from '../shape/dtype.ts';
-import type { Shape, View } from '../shape/view.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import type { Shape, View } from '@polygrad/compiler/shape/view';
 
 // The graph primitives that every program carries, and the attributes each one has. All others are added to these interfaces by the files
 // that define them (primitives/).

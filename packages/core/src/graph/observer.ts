@@ -2,8 +2,8 @@
  * What a call of a compiled function tells of itself while it is recorded (replay/), and how functions say what a recording cannot see:
  * numbers, values and effects of JavaScript.
  */
-import type { TypedArray } from '../shape/dtype.ts';
-import { checkFunction } from '../shape/options.ts';
+import type { TypedArray } from '@polygrad/compiler/shape/dtype';
+import { checkFunction } from '@polygrad/compiler/shape/options';
 import type { Node, StorageBuffer } from './node.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { graph } from './state.ts';

@@ -2,10 +2,10 @@
  * Placeholders: nodes that stand for a value still to come. A function is run once on placeholders, and what it recorded is then made
  * again for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
  */
-import type { DType } from '../shape/dtype.ts';
-import { OperationError, showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import type { Shape } from '../shape/view.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { OperationError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { record } from './primitives.ts';
 import type { Node } from './node.ts';
 import { nodesBelow } from './print.ts';

@@ -5,11 +5,11 @@
  * express the movement. Operands broadcast as node.ts says; dtypes must already agree.
  */
 import { showAs } from '#shown-as';
-import { mostElements } from '../shape/axes.ts';
-import { type DType, isSmallFloat } from '../shape/dtype.ts';
-import { ShapeError, showShape } from '../shape/errors.ts';
-import { normalize } from '../shape/host.ts';
-import { say } from '../shape/shown.ts';
+import { mostElements } from '@polygrad/compiler/shape/axes';
+import { type DType, isSmallFloat } from '@polygrad/compiler/shape/dtype';
+import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { normalize } from '@polygrad/compiler/shape/host';
+import { say } from '@polygrad/compiler/shape/shown';
 import {
   expandView,
   isRowMajor,
@@ -19,7 +19,7 @@ import {
   type Shape,
   sliceView,
   type View,
-} from '../shape/view.ts';
+} from '@polygrad/compiler/shape/view';
 import {
   type Attrs,
   type EdgeState,

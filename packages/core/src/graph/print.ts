@@ -1,9 +1,9 @@
 /** Graphs as lists of nodes and as text, one line per node, and checks of what the planner relies on: for debugging and tests. */
-import { checkList } from '../shape/axes.ts';
-import { ArgumentError, OperationError, showShape } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
-import { isList, say } from '../shape/shown.ts';
-import { sameShape } from '../shape/view.ts';
+import { checkList } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, OperationError, showShape } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { isList, say } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { definitionOf } from './definition.ts';
 import { type Handle, keepsHistory, type Node } from './node.ts';
 

@@ -3,9 +3,9 @@
  *
  * Nothing here runs kernels; runtime/runtime.ts does. What handles and nodes hold is counted in node.ts.
  */
-import { dtypeInfo } from '../shape/dtype.ts';
-import { checkFields, numberFrom } from '../shape/options.ts';
-import { sizeOf } from '../shape/view.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { GradientSlot, Handle, Node } from './node.ts';
 import { type GraphState, graph } from './state.ts';
 

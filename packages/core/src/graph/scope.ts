@@ -5,11 +5,11 @@
  * Handles made inside a scope wait on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
  * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
  */
-import { isFloat } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { eachInside } from '../shape/nested.ts';
-import { handleBrand } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { eachInside } from '@polygrad/compiler/shape/nested';
+import { handleBrand } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { forgetHistory, nextMark, type Node } from './node.ts';
 import { checkLimits, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
 import { type Casting, graph, type GraphState } from './state.ts';

@@ -1,7 +1,7 @@
 /** The verifier of graphs and their printer. */
 import { describe, expect, it } from 'vitest';
 import { exp } from '../index.ts';
-import { sameShape } from '../shape/view.ts';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { wrap } from '../tensor/handle.ts';
 import type { Node } from './node.ts';
 import { GraphInvariantError, printGraph, verifyGraph } from './print.ts';

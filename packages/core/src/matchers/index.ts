@@ -8,11 +8,11 @@ import {
   type Tolerances,
   tolerancesOf,
 } from '../ops/elementwise/recording.ts';
-import type { DType, TypedArray } from '../shape/dtype.ts';
-import { showShape } from '../shape/errors.ts';
-import { getElement } from '../shape/host.ts';
-import { say } from '../shape/shown.ts';
-import { sameShape, type Shape } from '../shape/view.ts';
+import type { DType, TypedArray } from '@polygrad/compiler/shape/dtype';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import { getElement } from '@polygrad/compiler/shape/host';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape, type Shape } from '@polygrad/compiler/shape/view';
 import { isTensor } from '../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../tensor/types.ts';
 

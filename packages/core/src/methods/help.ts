@@ -4,9 +4,9 @@
  */
 import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';
-import { ArgumentError, OperationError } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { sizeOf } from '../shape/view.ts';
+import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { formatArray } from '../tensor/format.ts';
 
 /** Most elements that the console shows: of a tensor by itself, and of one inside something else. */

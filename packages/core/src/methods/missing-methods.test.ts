@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { add, linspace, ones } from '../functions.ts';
-import { OperationError } from '../shape/errors.ts';
+import { OperationError } from '@polygrad/compiler/shape/errors';
 import { TensorHandle } from '../tensor/handle.ts';
 import { putMissing } from './help.ts';
 

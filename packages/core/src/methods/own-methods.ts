@@ -13,7 +13,7 @@ import type { HistogramEdges, HistogramOptions, UniqueOptions, UniqueResult } fr
 import type { SortIndices, SortOptions } from '../ops/order/sorting.ts';
 import type { AdaptiveSettings, AdaptiveSize } from '../ops/pooling/adaptive-pooling.ts';
 import type { PoolSettings, PoolWindow, WithIndices } from '../ops/pooling/pooling.ts';
-import type { DType } from '../shape/dtype.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import { TensorHandle } from '../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../tensor/types.ts';
 

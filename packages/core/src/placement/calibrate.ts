@@ -6,7 +6,7 @@ import type { IEngine, TuningStore } from '../engine/engine.ts';
 import { poolOf, type PoolBuffer } from '../engine/pool.ts';
 import { checkEngine, cpuEngine, getEngine } from '../engine/registry.ts';
 import { EngineMissingError } from '../engine/errors.ts';
-import { checkFields, numberFrom } from '../shape/options.ts';
+import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
 import { defaultStore } from '../tuning/store.ts';
 import type { EngineCosts, TransferCost } from './costs.ts';
 import { fusedCost, measureCurves } from './curves.ts';

@@ -6,8 +6,8 @@
 import { checkEngine, cpuEngine, getEngine, replaceEngine } from '../engine/registry.ts';
 import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError } from '../engine/errors.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkFields, checkFunction, oneOf } from '../shape/options.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFields, checkFunction, oneOf } from '@polygrad/compiler/shape/options';
 import { load } from '../runtime/late.ts';
 import { flush } from '../runtime/runtime.ts';
 import { runs } from '../runtime/run.ts';

@@ -11,7 +11,7 @@ import { definitionAt } from '../graph/definition.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import { holds, isFree } from '../runtime/placement.ts';
 import type { EngineState } from '../runtime/run.ts';
-import { sizeOf } from '../shape/view.ts';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { copyCost, crossingCost, type EngineCosts, kernelCost } from './costs.ts';
 import { familyOf, type OperationFamily, workOf } from './families.ts';
 import { FlowNetwork } from './min-cut.ts';

@@ -1,6 +1,6 @@
 /** explainPlacement: which engine would compute what, what that is estimated to cost on each, and why. */
-import { ArgumentError } from '../shape/errors.ts';
-import { checkFunction } from '../shape/options.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFunction } from '@polygrad/compiler/shape/options';
 import { runs } from '../runtime/run.ts';
 import { rehearse } from '../tensor/scope.ts';
 import { showAs } from '#shown-as';

@@ -6,7 +6,7 @@
  */
 import { isOp, type Node } from '../graph/node.ts';
 import { definitionAt } from '../graph/definition.ts';
-import { sizeOf } from '../shape/view.ts';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 
 /** Kinds of work that devices differ at. */
 export type OperationFamily = 'elementwise' | 'reduction' | 'product' | 'convolution' | 'indexing' | 'sort' | 'scan';

@@ -17,8 +17,8 @@ import { type Cone, hashInts, storageIn, viewSpan } from '../planner/capture/con
 import type { Plan } from '../planner/plan.ts';
 import { isFree } from '../runtime/placement.ts';
 import { type EngineState, type Placer, runs, stateOf } from '../runtime/run.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
-import { showShape } from '../shape/errors.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { showShape } from '@polygrad/compiler/shape/errors';
 import { type Decision, decide, type PlacementPolicy, type Question } from './decide.ts';
 import { AdaptiveThresholds } from './thresholds.ts';
 

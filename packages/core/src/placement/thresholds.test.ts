@@ -1,7 +1,7 @@
 /** Thresholds: where curves cross, and what text is taken for thresholds. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ArgumentError } from '../shape/errors.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { kernelCost } from './costs.ts';
 import { operationFamilies } from './families.ts';
 import { AdaptiveThresholds, crossoverOf, type MeasuredCosts } from './thresholds.ts';

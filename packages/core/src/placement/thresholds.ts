@@ -3,9 +3,9 @@
  *
  * They are measured (calibrate.ts), kept as text, and may be read and set.
  */
-import { ArgumentError } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { showAs } from '#shown-as';
 import { assumedDevice, assumedProcessor, type CostCurve, type EngineCosts, kernelCost } from './costs.ts';
 import { type OperationFamily, operationFamilies } from './families.ts';

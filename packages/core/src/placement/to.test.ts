@@ -180,3 +180,35 @@ it('says which engines there are', async () => {
   await setEngine(cpu);
   expect(own(x.to('cpu')).device).toBe('cpu');
 });
+
+it('data under way holds up neither the engine it leaves nor the one it goes to', async () => {
+  const other = counting('other', false);
+  const held = counting('held', false);
+  await setEngine(held);
+  const [x, w] = [own(tensor([1, 2, 3])), own(tensor([4, 5, 6]))];
+  const there = own(w.to(other));
+  expect(await numbers(calc(() => there.mul(1)))).toEqual([4, 5, 6]);
+  const { download } = held;
+  let open = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const log: string[] = [];
+  let first = true;
+  held.download = async (from, into) => {
+    if (first) {
+      first = false;
+      await gate;
+      log.push('arrived');
+    }
+    return download(from, into);
+  };
+  const y = own(x.to(other));
+  const doubled = calc(() => y.mul(2));
+  const late = numbers(doubled);
+  // Both read before the gate opens, so neither waits for it.
+  log.push(`other ${await numbers(calc(() => there.add(1)))}`, `held ${await numbers(calc(() => w.sub(1)))}`);
+  open();
+  expect(await late).toEqual([2, 4, 6]);
+  expect(log).toEqual(['other 5,6,7', 'held 3,4,5', 'arrived']);
+});

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
-import { draws } from '../fixtures/draws.ts';
+import { draws } from '@polygrad/compiler/fixtures/draws';
 
 const lifetimes = fc.array(
   fc

@@ -4,9 +4,9 @@
  */
 import type { CompiledKernel, Groups, IEngine } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
-import type { View } from '../shape/view.ts';
+import type { View } from '@polygrad/compiler/shape/view';
 import type { Cone } from './capture/cone.ts';
 import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import type { KernelDraft } from './fusion/draft.ts';

@@ -10,10 +10,10 @@ import { opName, withCasting } from '../graph/scope.ts';
 import { type Casting, graph } from '../graph/state.ts';
 import { UnsupportedError } from '../engine/errors.ts';
 import { getEngine } from '../engine/registry.ts';
-import { type DType, isFloat, type SmallFloat } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkFunction, shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { type DType, isFloat, type SmallFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFunction, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { called } from '../tensor/scope.ts';
 import { castPolicies } from './policy.ts';
 

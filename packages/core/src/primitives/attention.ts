@@ -12,16 +12,16 @@ import * as p from '../graph/primitives.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { programsOf } from '../planner/lowering/rules.ts';
-import { lowerAttention, lowerAttentionGradient } from '../programs/attention/attention.ts';
+import { lowerAttention, lowerAttentionGradient } from '@polygrad/compiler/programs/attention/attention';
 import {
   type AttentionAttr,
   type GradientPart,
   madeWidth,
   sizesOf,
   type Wide,
-} from '../programs/attention/operands.ts';
-import { say } from '../shape/shown.ts';
-import type { Shape } from '../shape/view.ts';
+} from '@polygrad/compiler/programs/attention/operands';
+import { say } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { everySource } from './elementwise.ts';
 
 declare module '../graph/node.ts' {

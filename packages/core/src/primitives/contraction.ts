@@ -10,15 +10,15 @@ import {
   type TangentContext,
   type Tangents,
 } from '../graph/definition.ts';
-import type { KNode } from '../ir/ir.ts';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { Demand } from '../planner/fusion/draft.ts';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { bothGates, within } from '../planner/lowering/index-map.ts';
 import { gated, part, ranges, sum, type ValueContext, widened } from '../planner/lowering/rules.ts';
-import { dilated } from '../shape/axes.ts';
-import { showShape } from '../shape/errors.ts';
-import type { Shape } from '../shape/view.ts';
-import { say } from '../shape/shown.ts';
+import { dilated } from '@polygrad/compiler/shape/axes';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import type { Shape } from '@polygrad/compiler/shape/view';
+import { say } from '@polygrad/compiler/shape/shown';
 import * as p from '../graph/primitives.ts';
 import { behind, moved, toFront } from './elementwise.ts';
 

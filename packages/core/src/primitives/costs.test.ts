@@ -1,6 +1,6 @@
 /** The cost of an operation stands in its primitive's definition, and in the table for loop nests: they must agree. */
 import { expect, it } from 'vitest';
-import { operationCost } from '../codegen/loops/work.ts';
+import { operationCost } from '@polygrad/compiler/codegen/loops/work';
 import type { PrimitiveName } from '../graph/node.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { definitions } from './all.ts';

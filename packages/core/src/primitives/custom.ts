@@ -5,14 +5,14 @@
  */
 import { type BatchRule, define, type Definition, type GradientRule } from '../graph/definition.ts';
 import { opName } from '../graph/scope.ts';
-import type { Exprs } from '../ir/expr.ts';
-import type { KNode } from '../ir/ir.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { part, type ProgramRule, programsOf } from '../planner/lowering/rules.ts';
-import type { TensorView } from '../programs/program-set.ts';
-import type { SlotView } from '../programs/scan/scan.ts';
-import type { DType } from '../shape/dtype.ts';
-import { broadcastShapes, type Shape } from '../shape/view.ts';
+import type { TensorView } from '@polygrad/compiler/programs/program-set';
+import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { broadcastShapes, type Shape } from '@polygrad/compiler/shape/view';
 
 /** A kernel that makes an element of those of its sources at the same place, which broadcast. */
 export interface CustomMap {

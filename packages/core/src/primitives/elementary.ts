@@ -2,14 +2,25 @@
  * Functions element by element that only programs which record them carry: exponentials and logarithms beyond `exp` and `log`, powers,
  * hyperbolic functions, the error function; functions of angles; rounding.
  */
-import { ceil, fma, frem, mulHigh, round, trunc } from '../arithmetic/decompose/basic.ts';
-import { cosh, erf, exp2, expm1, log10, log1p, log2, pow, sinh, tanh } from '../arithmetic/decompose/exponential.ts';
-import { acos, asin, atan, atan2, cos, sin, tan } from '../arithmetic/decompose/trigonometric.ts';
+import { ceil, fma, frem, mulHigh, round, trunc } from '@polygrad/compiler/arithmetic/decompose/basic';
+import {
+  cosh,
+  erf,
+  exp2,
+  expm1,
+  log10,
+  log1p,
+  log2,
+  pow,
+  sinh,
+  tanh,
+} from '@polygrad/compiler/arithmetic/decompose/exponential';
+import { acos, asin, atan, atan2, cos, sin, tan } from '@polygrad/compiler/arithmetic/decompose/trigonometric';
 import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { add, binary, div, eq, like, lt, mul, neg, not, stopGradient, sub, unary, where } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import { broadcastShapes } from '../shape/view.ts';
+import { broadcastShapes } from '@polygrad/compiler/shape/view';
 import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
 
 declare module '../graph/node.ts' {

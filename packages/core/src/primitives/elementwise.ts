@@ -3,7 +3,7 @@
  * what the rules of many primitives are made of.
  */
 import * as p from '../graph/primitives.ts';
-import type { FloatFunctions } from '../arithmetic/decompose/decompose.ts';
+import type { FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import {
   type Accepts,
   type BatchContext,
@@ -23,12 +23,12 @@ import {
 import type { Attrs, BinaryAttrs, Node, PrimitiveName, UnaryAttrs } from '../graph/node.ts';
 import { cast, div, eq, like, lt, makeAgain, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import type { BinaryOp, KNode, UnaryOp } from '../ir/ir.ts';
+import type { BinaryOp, KNode, UnaryOp } from '@polygrad/compiler/ir/ir';
 import { part } from '../planner/lowering/rules.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { DTypeError } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { broadcastShapes } from '../shape/view.ts';
+import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { DTypeError } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { broadcastShapes } from '@polygrad/compiler/shape/view';
 
 // What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result.
 

@@ -32,13 +32,13 @@ import {
   updatesFirst,
   widened,
 } from '../planner/lowering/rules.ts';
-import { lowerScan } from '../programs/scan/scan.ts';
-import { lowerScatter, type ScatterOp } from '../programs/scatter/update.ts';
-import { lowerSort } from '../programs/sort/sort.ts';
-import { dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { DTypeError, showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
+import { lowerScan } from '@polygrad/compiler/programs/scan/scan';
+import { lowerScatter, type ScatterOp } from '@polygrad/compiler/programs/scatter/update';
+import { lowerSort } from '@polygrad/compiler/programs/sort/sort';
+import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { DTypeError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { everySource, moved, toFront, whole } from './elementwise.ts';
 
 declare module '../graph/node.ts' {

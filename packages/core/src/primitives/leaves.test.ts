@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Exprs } from '../ir/expr.ts';
+import { Exprs } from '@polygrad/compiler/ir/expr';
 import { threefry } from './leaves.ts';
 
 describe('threefry', () => {

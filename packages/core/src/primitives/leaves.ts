@@ -13,14 +13,14 @@ import {
 } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { onPlaceholders, placeholder } from '../graph/placeholder.ts';
-import type { Exprs } from '../ir/expr.ts';
-import type { KNode } from '../ir/ir.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import { flatten } from '../planner/lowering/index-map.ts';
 import { movedFrom, part } from '../planner/lowering/rules.ts';
-import { showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { rowMajorStrides } from '../shape/view.ts';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { rowMajorStrides } from '@polygrad/compiler/shape/view';
 import { again, everySource, inferSame, linear, whole } from './elementwise.ts';
 
 const rotations = [

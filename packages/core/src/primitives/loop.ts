@@ -3,7 +3,7 @@ import { define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { makeNode } from '../graph/primitives.ts';
-import type { Shape } from '../shape/view.ts';
+import type { Shape } from '@polygrad/compiler/shape/view';
 
 /** Says that a run has loops in it. */
 function encode(_: unknown, out: IntWriter): void {

@@ -17,13 +17,13 @@ import {
   spliced,
   type Tangents,
 } from '../graph/definition.ts';
-import type { KNode } from '../ir/ir.ts';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import { bothGates, broadcastIndex, reshapeIndex, within } from '../planner/lowering/index-map.ts';
 import { gated, part, ranges, sum, widened } from '../planner/lowering/rules.ts';
-import { dilated } from '../shape/axes.ts';
-import { showShape } from '../shape/errors.ts';
-import { say } from '../shape/shown.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import { dilated } from '@polygrad/compiler/shape/axes';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { again, behind, dtypeOfFirst, everySource, linear } from './elementwise.ts';
 
 const first = (src: readonly Node[]): Node => src[0]!;

@@ -9,14 +9,14 @@ import {
   sortedDistinct,
   type Tangents,
 } from '../graph/definition.ts';
-import type { KNode } from '../ir/ir.ts';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { PlanNode } from '../planner/capture/plan-graph.ts';
 import type { Index } from '../planner/lowering/index-map.ts';
 import { part, ranges, type SourceContext, widened } from '../planner/lowering/rules.ts';
-import { dropAxes, keepAxes } from '../shape/axes.ts';
-import { showShape } from '../shape/errors.ts';
-import type { Shape } from '../shape/view.ts';
-import { say } from '../shape/shown.ts';
+import { dropAxes, keepAxes } from '@polygrad/compiler/shape/axes';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import type { Shape } from '@polygrad/compiler/shape/view';
+import { say } from '@polygrad/compiler/shape/shown';
 import * as p from '../graph/primitives.ts';
 import { again, behind, linear } from './elementwise.ts';
 

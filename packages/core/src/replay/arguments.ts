@@ -3,10 +3,10 @@
  * calls share recordings where the lists are alike: tensors by shape and dtype, all else by value.
  */
 import { isHandle } from '../graph/scope.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { mapNested } from '../shape/nested.ts';
-import { say, shown } from '../shape/shown.ts';
-import { sameShape } from '../shape/view.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { mapNested } from '@polygrad/compiler/shape/nested';
+import { say, shown } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import type { TensorHandle } from '../tensor/handle.ts';
 
 /** Structure among the entries of a list. */

@@ -15,10 +15,10 @@ import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { queue } from '../runtime/queue.ts';
 import { type EngineState, runs } from '../runtime/run.ts';
-import { type DType, dtypeInfo, type TypedArray } from '../shape/dtype.ts';
-import { OperationError } from '../shape/errors.ts';
-import { mapNested } from '../shape/nested.ts';
-import { sizeOf } from '../shape/view.ts';
+import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { OperationError } from '@polygrad/compiler/shape/errors';
+import { mapNested } from '@polygrad/compiler/shape/nested';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
 import { generatedKey } from '../tensor/random-key.ts';
 import {

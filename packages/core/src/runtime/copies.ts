@@ -3,7 +3,7 @@
  * shadow.ts, which comes with what asks for them.
  */
 import type { Node } from '../graph/node.ts';
-import type { TypedArray } from '../shape/dtype.ts';
+import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 
 /** A tensor as far as copies go. */
 export interface Protectable {

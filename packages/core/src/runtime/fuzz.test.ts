@@ -6,7 +6,7 @@ import { setEngine } from '../engine/registry.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { type TrackedHandle, trackHandle } from '../graph/recorder.ts';
-import { rowMajorStrides, sizeOf } from '../shape/view.ts';
+import { rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
 import { type Values, valuesOf } from '../graph/fixtures/graph-values.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { growGraph } from './fixtures/random-graph.ts';
@@ -14,7 +14,7 @@ import { flushNodes } from './fixtures/flush-nodes.ts';
 import { readNode } from './reading.ts';
 import { flush, stats } from './runtime.ts';
 import { uploadNode } from './upload.ts';
-import { draws } from '../fixtures/draws.ts';
+import { draws } from '@polygrad/compiler/fixtures/draws';
 
 const runs = Number(process.env.FUZZ_RUNS ?? 60);
 

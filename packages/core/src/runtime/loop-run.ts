@@ -13,8 +13,8 @@ import { bufferNode, makeAgain, record } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
-import { rowMajorStrides, type Shape, sizeOf, type View } from '../shape/view.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { rowMajorStrides, type Shape, sizeOf, type View } from '@polygrad/compiler/shape/view';
 import { type EngineState, type Patience, planOf, run, runs, unstarted } from './run.ts';
 
 export type Loop = Node<'loop'>;

@@ -7,7 +7,7 @@
 import { definitionAt } from '../graph/definition.ts';
 import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
-import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '../shape/view.ts';
+import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
 import { type EngineState, type Patience, prepare, run, runs } from './run.ts';
 

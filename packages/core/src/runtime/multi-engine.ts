@@ -11,7 +11,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
 import { type Node, nextMark, realise } from '../graph/node.ts';
-import type { DType } from '../shape/dtype.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import { storageIn } from '../planner/capture/cone.ts';
 import { type EngineState, stateOf, runs, run } from './run.ts';
 import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';

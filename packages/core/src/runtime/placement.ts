@@ -6,9 +6,9 @@ import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';
 import { cpuEngine, getEngine } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
-import type { DType } from '../shape/dtype.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { PoolBuffer } from '../engine/pool.ts';
-import { showShape } from '../shape/errors.ts';
+import { showShape } from '@polygrad/compiler/shape/errors';
 import { storageIn } from '../planner/capture/cone.ts';
 import { runs } from './run.ts';
 

@@ -1,7 +1,7 @@
 /** What a program says of lost and full devices. Programs that say nothing of them carry none of this. */
 import type { RecoveryPolicy } from '../engine/recovery.ts';
 import { engines, usualPolicy } from '../engine/registry.ts';
-import { checkFields, numberFrom, oneOf } from '../shape/options.ts';
+import { checkFields, numberFrom, oneOf } from '@polygrad/compiler/shape/options';
 import { keepCopies } from './shadow.ts';
 
 /**

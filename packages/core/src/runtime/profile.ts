@@ -5,16 +5,16 @@
  * alone, which takes longer than the same batch does otherwise. What is handed out shows figures in JSON and consoles; programs and texts
  * of kernels are there on request alone.
  */
-import { printTransforms } from '../ir/print.ts';
+import { printTransforms } from '@polygrad/compiler/ir/print';
 import type { Binding, Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
 import { getEngine } from '../engine/registry.ts';
-import type { Program } from '../ir/ir.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkNames, checkFunction } from '../shape/options.ts';
+import type { Program } from '@polygrad/compiler/ir/ir';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkNames, checkFunction } from '@polygrad/compiler/shape/options';
 import { queue } from './queue.ts';
 import { flush, stats } from './runtime.ts';
 import { runs, submit } from './run.ts';
-import { showAs } from '../shape/shown-as.ts';
+import { showAs } from '@polygrad/compiler/shape/shown-as';
 
 /** One kernel of a batch, in the order of submission. `program`, `transforms` and `source` are not enumerable. */
 export interface KernelRun {

@@ -7,7 +7,7 @@ import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
@@ -23,7 +23,7 @@ import {
   type PlanOptions,
 } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
-import { PolygradError } from '../shape/errors.ts';
+import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
 
 /** Everything kept for one engine. */

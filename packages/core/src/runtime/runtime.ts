@@ -21,9 +21,9 @@ import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
 import { type Failure, FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkFunction, shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFunction, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** Counts since the program started, for one engine; `bytes` is what buffers hold now. */
 export interface ScheduleStats {

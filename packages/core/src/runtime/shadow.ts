@@ -18,7 +18,7 @@ import { type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
 import type { TrackedHandle } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
-import type { TypedArray } from '../shape/dtype.ts';
+import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { copies, type Keeper, type Protectable } from './copies.ts';
 import { goneError, isGone } from './placement.ts';
 import { upload } from './upload.ts';

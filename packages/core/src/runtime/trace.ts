@@ -1,8 +1,8 @@
 /** A profile as a file for Chrome's `about:tracing` or Perfetto, on Node. */
 import { UnsupportedError } from '../engine/errors.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { Profile } from './profile.ts';
 
 /** The part of Node that is needed. Got from `process`, so that bundlers for browsers see no import. */

@@ -1,14 +1,16 @@
 /**
  * The questions of the self-test: small kernels, what they read, and what they must write.
  *
- * Loop nests and not operations: the engine's own ways of shaping loops are asked, without graph, plans and what they count.
+ * Loop nests and not operations: the engine's own ways of shaping loops are asked, without graph, plans and what they count. Products through
+ * group memory are programs already: to find and lower a tile takes longer than all the rest, and says nothing of a driver.
  * Answers are stored, or follow from whole numbers that every order of sums gives exactly.
  */
-import { bringFunctions } from '../arithmetic/decompose/decompose.ts';
-import { log1p } from '../arithmetic/decompose/exponential.ts';
-import { Exprs } from '../ir/expr.ts';
-import type { KNode, LoopKernel } from '../ir/ir.ts';
-import type { TargetCaps } from '../ir/target.ts';
+import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
+import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode, LoopKernel, Program } from '@polygrad/compiler/ir/ir';
+import type { TargetCaps } from '@polygrad/compiler/ir/target';
 
 /** float32 as it is; 16-bit floats by their bits. */
 export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
@@ -16,18 +18,23 @@ export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 /** One kernel: what it reads, what it must write, and how many units in the last place may differ. */
 export interface Question {
   readonly name: string;
-  readonly kernel: LoopKernel;
-  readonly e: Exprs;
+  readonly asked: LoopNest | Program;
   readonly inputs: readonly Numbers[];
   readonly answer: Numbers;
   readonly ulp: number;
-  /** A product: asked in the tiles that products get, which go through group memory and barriers where threads have some. */
+}
+
+/** A kernel to be lowered in the engine's way. */
+export interface LoopNest {
+  readonly kernel: LoopKernel;
+  readonly e: Exprs;
+  /** A product: asked in the tiles that products get. */
   readonly tiled: boolean;
 }
 
 type Storage = 'float32' | 'float16';
 
-/** A size that no vector fits, and one that all do: functions are asked at that, for half the code. */
+/** A size that no vector fits, and one that all do: functions are asked at that, for half the code. Columns of products fit for the same reason. */
 const odd = 37;
 const even = 64;
 
@@ -86,26 +93,29 @@ type Pairs = readonly (readonly [number, number])[];
 const numbers = (dtype: Storage, list: readonly number[]): Numbers =>
   dtype === 'float32' ? Float32Array.from(list) : Uint16Array.from(list);
 
+/** So many pairs, the list again and again. */
+const repeated = (length: number, list: Pairs): Pairs => Array.from({ length }, (_, n) => list[n % list.length]!);
+
 /** y[i] = f(x[i]). */
 function mapped(
   name: string,
   dtype: Storage,
-  length: number,
-  list: Pairs,
+  pairs: Pairs,
   ulp: number,
-  f: (e: Exprs, x: KNode) => KNode,
+  f: (e: Exprs, x: KNode, i: KNode) => KNode,
 ): Question {
+  const { length } = pairs;
   const e = new Exprs();
   const [x, y] = [e.param(0, dtype, 'read', length), e.param(1, dtype, 'write', length)];
   const i = e.range(length);
-  const stores = [{ store: e.store(y, i, f(e, e.load(x, i))), ranges: [i] }];
+  const stores = [{ store: e.store(y, i, f(e, e.load(x, i), i)), ranges: [i] }];
   const of = (side: 0 | 1): Numbers =>
     numbers(
       dtype,
-      Array.from({ length }, (_, n) => list[n % list.length]![side]),
+      pairs.map((pair) => pair[side]),
     );
   const kernel = { name: 'mapped', params: [x, y], scalars: [], stores };
-  return { name, kernel, e, inputs: [of(0)], answer: of(1), ulp, tiled: false };
+  return { name, asked: { kernel, e, tiled: false }, inputs: [of(0)], answer: of(1), ulp };
 }
 
 /** Bits of a whole number below 2049 as float16. */
@@ -115,18 +125,13 @@ function halfOf(x: number): number {
   return (x < 0 ? 0x8000 : 0) | ((exponent + 15) << 10) | ((Math.abs(x) / 2 ** exponent - 1) * 1024);
 }
 
-/** A product of matrices of small whole numbers. */
-function product(name: string, dtype: Storage, rows: number, inner: number, columns: number, tiled: boolean): Question {
-  const e = new Exprs();
-  const a = e.param(0, dtype, 'read', rows * inner);
-  const b = e.param(1, dtype, 'read', inner * columns);
-  const c = e.param(2, dtype, 'write', rows * columns);
-  const [i, j, k] = [e.range(rows), e.range(columns), e.range(inner)] as const;
-  const wide = (x: KNode): KNode => (dtype === 'float32' ? x : e.cast(x, 'float32'));
-  const factors = e.mul(wide(e.load(a, e.add(e.mul(i, inner), k))), wide(e.load(b, e.add(e.mul(k, columns), j))));
-  const sum = e.reduce('sum', factors, [k]);
-  const stored = dtype === 'float32' ? sum : e.cast(sum, dtype);
-  const store = e.store(c, e.add(e.mul(i, columns), j), stored);
+/** What products read and must write, of small whole numbers. */
+function factors(
+  dtype: Storage,
+  rows: number,
+  inner: number,
+  columns: number,
+): Pick<Question, 'inputs' | 'answer' | 'ulp'> {
   const left = Array.from({ length: rows * inner }, (_, n) => (n % 7) - 3);
   const right = Array.from({ length: inner * columns }, (_, n) => (n % 5) - 2);
   const result = new Array<number>(rows * columns).fill(0);
@@ -134,8 +139,67 @@ function product(name: string, dtype: Storage, rows: number, inner: number, colu
     for (let s = 0; s < columns; s++)
       for (let t = 0; t < inner; t++) result[r * columns + s]! += left[r * inner + t]! * right[t * columns + s]!;
   const of = (list: number[]): Numbers => numbers(dtype, dtype === 'float32' ? list : list.map(halfOf));
+  return { inputs: [of(left), of(right)], answer: of(result), ulp: 0 };
+}
+
+/** A product of matrices, as a loop nest. */
+function product(name: string, rows: number, inner: number, columns: number): Question {
+  const e = new Exprs();
+  const a = e.param(0, 'float32', 'read', rows * inner);
+  const b = e.param(1, 'float32', 'read', inner * columns);
+  const c = e.param(2, 'float32', 'write', rows * columns);
+  const [i, j, k] = [e.range(rows), e.range(columns), e.range(inner)] as const;
+  const sum = e.reduce('sum', e.mul(e.load(a, e.add(e.mul(i, inner), k)), e.load(b, e.add(e.mul(k, columns), j))), [k]);
+  const store = e.store(c, e.add(e.mul(i, columns), j), sum);
   const kernel = { name: 'product', params: [a, b, c], scalars: [], stores: [{ store, ranges: [i, j] }] };
-  return { name, kernel, e, inputs: [of(left), of(right)], answer: of(result), ulp: 0, tiled };
+  return { name, asked: { kernel, e, tiled: true }, ...factors('float32', rows, inner, columns) };
+}
+
+/**
+ * A product of matrices through group memory: a group of `side` by `side` threads brings a block of each factor there, in the dtype of the
+ * factors, meets, and adds up in float32. No size is a multiple of a block's.
+ */
+function groupProduct(name: string, dtype: Storage, side: number): Question {
+  const [rows, inner, columns] = [18, 21, 19];
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, dtype, 'read', rows * inner);
+  const y = e.param(1, dtype, 'read', inner * columns);
+  const z = e.param(2, dtype, 'write', rows * columns);
+  const left = b.shared('left', dtype, side * side);
+  const right = b.shared('right', dtype, side * side);
+  const sum = b.reg('sum', 'float32');
+  const [down, across] = [Math.ceil(rows / side), Math.ceil(columns / side)];
+  const thread = e.special('local', 0, side * side);
+  const [r, c] = [e.idiv(thread, side), e.irem(thread, side)];
+  const row = e.add(e.mul(e.special('group', 1, down), side), r);
+  const column = e.add(e.mul(e.special('group', 0, across), side), c);
+  /** An element of a matrix, 0 outside. */
+  const element = (of: KNode, i: KNode, most: number, j: KNode, width: number): KNode => {
+    const inside = e.and(e.lt(i, most), e.lt(j, width));
+    const at = e.add(e.mul(e.min(i, most - 1), width), e.min(j, width - 1));
+    return e.where(inside, b.load(of, at), e.constant(dtype, 0));
+  };
+  const wide = (of: KNode, at: KNode): KNode =>
+    dtype === 'float32' ? b.load(of, at) : e.cast(b.load(of, at), 'float32');
+  b.store(sum, 0, e.constant('float32', 0));
+  b.loop(Math.ceil(inner / side), (block) => {
+    const from = e.mul(block, side);
+    b.barrier();
+    b.store(left, thread, element(x, row, rows, e.add(from, c), inner));
+    b.store(right, thread, element(y, e.add(from, r), inner, column, columns));
+    b.barrier();
+    b.loop(side, (k) => {
+      const factor = e.mul(wide(left, e.add(e.mul(r, side), k)), wide(right, e.add(e.mul(k, side), c)));
+      b.store(sum, 0, e.add(b.load(sum, 0), factor));
+    });
+  });
+  b.ifThen(e.and(e.lt(row, rows), e.lt(column, columns)), () => {
+    const total = b.load(sum, 0);
+    b.store(z, e.add(e.mul(row, columns), column), dtype === 'float32' ? total : e.cast(total, dtype));
+  });
+  const asked = b.build({ name: 'product', grid: [across, down, 1], group: [side * side, 1, 1] });
+  return { name, asked, ...factors(dtype, rows, inner, columns) };
 }
 
 /** The largest, or the sum, of each row of whole numbers. */
@@ -152,29 +216,40 @@ function reduction(name: string, op: 'max' | 'sum', rows: number, columns: numbe
       .reduce((best, v) => (op === 'sum' ? best + v : Math.max(best, v)), op === 'sum' ? 0 : -Infinity),
   );
   const kernel = { name: 'reduction', params: [x, y], scalars: [], stores: [{ store, ranges: [i] }] };
-  return { name, kernel, e, inputs: [input], answer, ulp: 0, tiled: false };
+  return { name, asked: { kernel, e, tiled: false }, inputs: [input], answer, ulp: 0 };
+}
+
+/** exp of the first half of the elements and log1p of the others: one kernel for the driver to compile, with both in every thread. */
+function functions(ulp: number): Question {
+  const half = even / 2;
+  const pairs = [...repeated(half, exponentials), ...repeated(half, logarithms)];
+  return mapped('exp and log1p', 'float32', pairs, ulp, (e, x, i) =>
+    e.where(e.lt(i, half), e.unary('EXP', x), e.unary('LOG1P', x)),
+  );
 }
 
 /** What an engine is asked that holds these dtypes. Threads of a group have more that may go wrong, and a compiler of their own. */
-export function questions({ dtypes, simt }: Pick<TargetCaps, 'dtypes' | 'simt'>): readonly Question[] {
+export function questions({
+  dtypes,
+  simt,
+  maxGroup,
+}: Pick<TargetCaps, 'dtypes' | 'simt' | 'maxGroup'>): readonly Question[] {
   bringFunctions({ LOG1P: log1p });
   // What the library promises of its functions (docs/numerics.md).
   const ulp = dtypes.has('float64') ? 1 : 5;
-  const asked = [
-    product('a product', 'float32', 13, 19, 37, !simt),
-    reduction('a long sum', 'sum', 3, 1531),
-    mapped('exp', 'float32', even, exponentials, ulp, (e, x) => e.unary('EXP', x)),
-    mapped('log1p', 'float32', even, logarithms, ulp, (e, x) => e.unary('LOG1P', x)),
-  ];
-  if (simt) asked.push(reduction('a largest element', 'max', 3, odd));
-  if (simt) asked.push(product('a product through group memory', 'float32', 18, 21, 19, true));
+  const side = maxGroup < 64 ? 4 : 8;
+  const asked = [reduction('a long sum', 'sum', 3, 1531), functions(ulp)];
+  if (simt) {
+    asked.push(groupProduct('a product through group memory', 'float32', side));
+    asked.push(reduction('a largest element', 'max', 3, odd));
+  } else asked.unshift(product('a product', 13, 19, 32));
   if (dtypes.has('float16')) {
     asked.push(
-      mapped('16-bit floats', 'float16', simt ? odd : even, halves, 0, (e, x) =>
+      mapped('16-bit floats', 'float16', repeated(simt ? odd : even, halves), 0, (e, x) =>
         e.ternary('MULADD', x, e.constant('float16', 1.5), e.constant('float16', 0.25)),
       ),
     );
-    if (simt) asked.push(product('a product of 16-bit floats', 'float16', 17, 20, 19, true));
+    if (simt) asked.push(groupProduct('a product of 16-bit floats', 'float16', side));
   }
   return asked;
 }

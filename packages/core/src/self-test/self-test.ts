@@ -4,8 +4,8 @@
  * Drivers compile and compute wrongly in silence now and then. Whoever is about to use an engine for the first time with a driver asks it
  * this first. Nothing of the runtime is used: no plans, no counts, and memory and kernels go back before it ends.
  */
-import { legalPrograms, lowerPlain, type Lowered } from '../codegen/lowering.ts';
-import { findContraction } from '../contraction/contraction.ts';
+import { legalPrograms, lowerPlain, type Lowered } from '@polygrad/compiler/codegen/lowering';
+import { findContraction } from '@polygrad/compiler/contraction/contraction';
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
@@ -32,22 +32,25 @@ interface Asked {
 /** What results are before a kernel writes them: NaN of either width. */
 const unwritten = 0x7fc17fc1;
 
-const usesGroups = ({ dispatches }: Lowered): boolean =>
-  dispatches.some(({ program }) => program.body.some(({ op }) => op === 'BARRIER'));
+/** Whole words: a device that writes nothing smaller would compile a kernel of its own for what is left. */
+function inWords(data: Numbers): Uint8Array {
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  if (bytes.length % 4 === 0) return bytes;
+  const whole = new Uint8Array(bytes.length + 4 - (bytes.length % 4));
+  whole.set(bytes);
+  return whole;
+}
 
-/** The kernel in the engine's way: products by the first of its tiles, with threads by the first that goes through group memory. */
-function lowered({ kernel, e, tiled }: Question, { caps }: IEngine): Lowered {
-  const contraction = tiled ? findContraction(kernel, e) : null;
-  if (contraction === null) return lowerPlain(kernel, caps);
-  const ways = caps.lowering.ways(contraction, kernel, e, caps);
-  let first: Lowered | null = null;
-  // One of the first few does; to lower all would take longer than to run one.
-  for (const [, lower] of ways.slice(0, 6)) {
-    const way = lower();
-    first ??= way;
-    if (!caps.simt || usesGroups(way)) return way;
+/** What an engine is given: nests lowered in its own way, products by the first of its tiles. */
+function lowered({ asked }: Question, { caps }: IEngine): Lowered {
+  if ('body' in asked) {
+    const bindings = asked.params.map((_, param) => ({ param }));
+    return { dispatches: [{ program: asked, bindings }], temps: [] };
   }
-  return first ?? lowerPlain(kernel, caps);
+  const { kernel, e, tiled } = asked;
+  const contraction = tiled ? findContraction(kernel, e) : null;
+  const way = contraction === null ? undefined : caps.lowering.ways(contraction, kernel, e, caps)[0];
+  return way?.[1]() ?? lowerPlain(kernel, caps);
 }
 
 function prepare(engine: IEngine): Asked {
@@ -75,12 +78,14 @@ function prepare(engine: IEngine): Asked {
       const bytes = Math.ceil(answer.byteLength / 4) * 4;
       return { buffer: results.buffer, offset: places[i]!, bytes };
     });
-    const commands: Command[] = [{ kind: 'fill', to: results, pattern: unwritten }];
+    // Uploaded, not filled: what repeats a word is one more kernel where devices have none of their own.
+    engine.upload(results, new Uint32Array(results.bytes / 4).fill(unwritten));
+    const commands: Command[] = [];
     let next = 0;
     for (const [i, { inputs }] of all.entries()) {
       const params = inputs.map((data) => {
         const to = memory(data.byteLength);
-        engine.upload({ ...to, bytes: data.byteLength }, data);
+        engine.upload(to, inWords(data));
         return to;
       });
       params.push(answers[i]!);

@@ -10,8 +10,8 @@ import type { Cone } from '../planner/capture/cone.ts';
 import type { SizedCone } from '../planner/capture/plan-graph.ts';
 import { type MakePlan, makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
 import { runs, stateOf } from '../runtime/run.ts';
-import { PolygradError } from '../shape/errors.ts';
-import { checkFields, numberFrom, type OptionRules } from '../shape/options.ts';
+import { PolygradError } from '@polygrad/compiler/shape/errors';
+import { checkFields, numberFrom, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteWriter } from './bytes.ts';
 import { contextOf, format } from './context.ts';
 import {

@@ -5,9 +5,9 @@
  * written for buffers alone: for what is bound to them, and to leaves, it follows.
  */
 import type { CompiledKernel } from '../engine/engine.ts';
-import type { Lowered, LoweredDispatch } from '../codegen/lowering.ts';
-import type { KeptCode, Program } from '../ir/ir.ts';
-import { programOf } from '../ir/program.ts';
+import type { Lowered, LoweredDispatch } from '@polygrad/compiler/codegen/lowering';
+import type { KeptCode, Program } from '@polygrad/compiler/ir/ir';
+import { programOf } from '@polygrad/compiler/ir/program';
 import { type Cone, viewBase } from '../planner/capture/cone.ts';
 import type { PlanSize, SizedBytes, SizedCone } from '../planner/capture/plan-graph.ts';
 import { bytesAt } from '../planner/families/bound.ts';
@@ -21,7 +21,7 @@ import {
   type Plan,
   type PlanOptions,
 } from '../planner/plan.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ByteReader, ByteWriter, check } from './bytes.ts';
 import { isLong, readProgram, writeProgram } from './programs.ts';
 

@@ -1,11 +1,11 @@
 /** Programs as bytes: what is read is what was written, to the last bit, and nothing else is read. */
 import { randomProgram } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
-import { ProgramBuilder } from '../ir/builder/builder.ts';
-import type { Program } from '../ir/ir.ts';
-import { highOf, lowOf } from '../ir/node.ts';
-import { printProgram } from '../ir/print.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
+import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
+import type { Program } from '@polygrad/compiler/ir/ir';
+import { highOf, lowOf } from '@polygrad/compiler/ir/node';
+import { printProgram } from '@polygrad/compiler/ir/print';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ByteReader, ByteWriter, Damaged } from './bytes.ts';
 import { readProgram, writeProgram } from './programs.ts';
 

@@ -3,7 +3,7 @@
  *
  * Everything is written out by name of operation: what is read is made of known operations, dtypes and fields alone, and verified like any program.
  */
-import { withSources, uniqueNode } from '../ir/expr.ts';
+import { withSources, uniqueNode } from '@polygrad/compiler/ir/expr';
 import type {
   KArgs,
   KNode,
@@ -14,14 +14,23 @@ import type {
   NestOp,
   Program,
   ProgramNode,
-} from '../ir/ir.ts';
-import type { MatrixTile } from '../ir/matrix.ts';
-import { binaryOps, highOf, type Known, lowOf, newMark, sourcesFirst, ternaryOps, unaryOps } from '../ir/node.ts';
-import { isCount } from '../ir/groups.ts';
-import { programOf } from '../ir/program.ts';
-import { verifyProgram } from '../ir/verify/verify.ts';
-import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { normalize } from '../shape/host.ts';
+} from '@polygrad/compiler/ir/ir';
+import type { MatrixTile } from '@polygrad/compiler/ir/matrix';
+import {
+  binaryOps,
+  highOf,
+  type Known,
+  lowOf,
+  newMark,
+  sourcesFirst,
+  ternaryOps,
+  unaryOps,
+} from '@polygrad/compiler/ir/node';
+import { isCount } from '@polygrad/compiler/ir/groups';
+import { programOf } from '@polygrad/compiler/ir/program';
+import { verifyProgram } from '@polygrad/compiler/ir/verify/verify';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { normalize } from '@polygrad/compiler/shape/host';
 import { type ByteReader, type ByteWriter, check, Damaged } from './bytes.ts';
 
 /** The operations of programs that are no arithmetic, and whether they have arguments. */
@@ -410,7 +419,7 @@ const operands = ['a', 'b', 'c'] as const;
 function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void {
   out.byte(Number(product !== undefined));
   if (product === undefined) return;
-  out.uint(dtypes.indexOf(product.dtype));
+  for (const dtype of [product.dtype, product.result]) out.uint(dtypes.indexOf(dtype));
   for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
   for (const name of operands) {
     const { slot, offset, stride, distance, transposed } = product[name];
@@ -421,11 +430,11 @@ function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void
 
 function readProduct(from: ByteReader): MatrixProduct | null {
   if (from.byte() === 0) return null;
-  const dtype = dtypeOf(from);
+  const [dtype, result] = [dtypeOf(from), dtypeOf(from)];
   const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
   const [a, b, c] = operands.map((): MatrixOperand => {
     const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
     return { slot, offset, stride, distance, transposed: from.byte() === 1 };
   }) as [MatrixOperand, MatrixOperand, MatrixOperand];
-  return { dtype, m, n, k, batch, a, b, c };
+  return { dtype, result, m, n, k, batch, a, b, c };
 }

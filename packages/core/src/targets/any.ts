@@ -2,13 +2,13 @@
  * What engines bring along that may be of either kind, or have a library. The two kinds have files of their own: a page with engines of one
  * kind carries nothing of the other.
  */
-import { legalize } from '../arithmetic/legalize.ts';
-import { reduceColumns } from '../codegen/linearize/columns.ts';
-import { acrossThreads } from '../codegen/linearize/group.ts';
-import { questionOf } from '../contraction/choice.ts';
-import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '../contraction/contraction.ts';
-import { lowerTiled } from '../contraction/gemm.ts';
-import { byThreads } from '../contraction/simt/choose.ts';
+import { legalize } from '@polygrad/compiler/arithmetic/legalize';
+import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
+import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
+import { questionOf } from '@polygrad/compiler/contraction/choice';
+import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@polygrad/compiler/contraction/contraction';
+import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
+import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
 import type { Lowering } from '../engine/engine.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';

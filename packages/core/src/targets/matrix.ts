@@ -1,5 +1,5 @@
 /** What engines with tiles of matrices (`caps.matrix`) bring along to have kernels shaped for them. Apart from threads.ts: pages have none. */
-import { matrixContraction, matrixWays } from '../contraction/simt/matrix.ts';
+import { matrixContraction, matrixWays } from '@polygrad/compiler/contraction/simt/matrix';
 import type { Lowering } from '../engine/engine.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { lowerContraction } from './any.ts';

@@ -1,5 +1,5 @@
 /** What engines with machine code of their own bring along: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
-import { processorCosts, type ProcessorFacts } from '../codegen/costs/processors.ts';
+import { processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
 

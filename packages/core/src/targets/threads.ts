@@ -1,12 +1,12 @@
 /** What engines with groups of threads bring along to have kernels shaped for them (`caps.lowering`). */
-import { shapeSimt } from '../codegen/loops/gpu.ts';
-import { acrossThreads } from '../codegen/linearize/group.ts';
+import { shapeSimt } from '@polygrad/compiler/codegen/loops/gpu';
+import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
-import { candidateTiles, threadContraction } from '../contraction/simt/choose.ts';
-import { lowerSimt } from '../contraction/simt/gemm.ts';
-import { nameOf } from '../contraction/simt/problem.ts';
+import { candidateTiles, threadContraction } from '@polygrad/compiler/contraction/simt/choose';
+import { lowerSimt } from '@polygrad/compiler/contraction/simt/gemm';
+import { nameOf } from '@polygrad/compiler/contraction/simt/problem';
 
 /** For engines with groups of threads, workgroup memory and barriers, that compute in every dtype they hold. */
 export const threadLowering: Lowering = {

@@ -1,5 +1,5 @@
 /** What engines whose groups are one thread bring along to have kernels shaped for them (`caps.lowering`). */
-import { legalize } from '../arithmetic/legalize.ts';
+import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorShaping } from './vector-shaping.ts';
 

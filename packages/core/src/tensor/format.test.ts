@@ -1,7 +1,7 @@
 /** Tensors as text against `str(array)` of NumPy 2.4.6. */
 import { expect, it } from 'vitest';
-import type { DType } from '../shape/dtype.ts';
-import { hostArray, setElement } from '../shape/host.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { hostArray, setElement } from '@polygrad/compiler/shape/host';
 import { formatArray } from './format.ts';
 
 const printed = (dtype: DType, shape: readonly number[], values: readonly number[]): string => {

@@ -1,10 +1,10 @@
 /** Tensors as text, as NumPy prints them. How they are laid out is in printed.ts. */
-import { checkShape } from '../shape/axes.ts';
-import { checkDType, type DType, type TypedArray } from '../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../shape/errors.ts';
-import { floatsOf, getElement } from '../shape/host.ts';
-import { say } from '../shape/shown.ts';
-import { type Shape, sizeOf } from '../shape/view.ts';
+import { checkShape } from '@polygrad/compiler/shape/axes';
+import { checkDType, type DType, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { floatsOf, getElement } from '@polygrad/compiler/shape/host';
+import { say } from '@polygrad/compiler/shape/shown';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { textOf } from './printed.ts';
 
 /**

@@ -14,12 +14,12 @@ import { transactions } from '../graph/transactions.ts';
 import { bringCommon } from '../primitives/common.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
-import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
-import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '../shape/errors.ts';
-import { floatsOf, getElement } from '../shape/host.ts';
-import { handleBrand, shown } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
-import { sameShape, type Shape, sizeOf } from '../shape/view.ts';
+import { type DType, isFloat, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { floatsOf, getElement } from '@polygrad/compiler/shape/host';
+import { handleBrand, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { NestedValues, Tensor } from './types.ts';
 
 // Nodes are recorded to be held by handles.

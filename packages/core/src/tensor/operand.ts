@@ -8,9 +8,9 @@ import type { Node } from '../graph/node.ts';
 import { cast, constant, scalar } from '../graph/primitives.ts';
 import { beginOp, composingDepth, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
-import { type DType, highest, isInteger, lowest } from '../shape/dtype.ts';
-import { checkFunction, checkNames } from '../shape/options.ts';
-import { checkWeak, floatFor, promoteTypes } from '../shape/promotion.ts';
+import { type DType, highest, isInteger, lowest } from '@polygrad/compiler/shape/dtype';
+import { checkFunction, checkNames } from '@polygrad/compiler/shape/options';
+import { checkWeak, floatFor, promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
 

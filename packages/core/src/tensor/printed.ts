@@ -4,9 +4,9 @@
  * Pages load this when something is printed. It imports nothing: what it shared with the page would cost more than it holds, as bundlers put
  * that into files of its own.
  */
-import type { DType } from '../shape/dtype.ts';
-import type { Floats } from '../shape/host.ts';
-import type { Shape } from '../shape/view.ts';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import type { Floats } from '@polygrad/compiler/shape/host';
+import type { Shape } from '@polygrad/compiler/shape/view';
 
 const product = (shape: Shape): number => shape.reduce((size, n) => size * n, 1);
 

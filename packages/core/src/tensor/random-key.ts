@@ -8,10 +8,10 @@ import type { Node } from '../graph/node.ts';
 import { scalar } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
-import { checkCount, mostParts } from '../shape/axes.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { shown } from '../shape/options.ts';
-import { say, isList } from '../shape/shown.ts';
+import { checkCount, mostParts } from '@polygrad/compiler/shape/axes';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { say, isList } from '@polygrad/compiler/shape/shown';
 
 /** Two 32-bit words. */
 export type RandomKey = readonly [number, number];

@@ -6,8 +6,8 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Node } from '../graph/node.ts';
-import type { DType, HostTypesOf, TypedArray } from '../shape/dtype.ts';
-import type { Shape } from '../shape/view.ts';
+import type { DType, HostTypesOf, TypedArray } from '@polygrad/compiler/shape/dtype';
+import type { Shape } from '@polygrad/compiler/shape/view';
 
 /**
  * The dtype of a plain `Tensor`, where the type checker knows none. It is `any` because nothing else goes both ways: a plain Tensor stands

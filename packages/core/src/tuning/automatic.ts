@@ -3,7 +3,7 @@
  * used, and a class of contractions that is new is measured soon after it was first run.
  */
 import type { IEngine } from '../engine/engine.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
 import { measureTiles } from './measure.ts';
 

@@ -2,11 +2,11 @@
  * The tiles known for an engine, and the contractions it was asked for: what kernels are lowered by.
  */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
-import type { Exprs } from '../ir/expr.ts';
-import type { LoopKernel } from '../ir/ir.ts';
-import type { ProductLibrary, TileChoices } from '../contraction/contraction.ts';
-import { tilesVersion } from '../contraction/simt/problem.ts';
-import { isChoice } from '../contraction/choice.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { LoopKernel } from '@polygrad/compiler/ir/ir';
+import type { ProductLibrary, TileChoices } from '@polygrad/compiler/contraction/contraction';
+import { tilesVersion } from '@polygrad/compiler/contraction/simt/problem';
+import { isChoice } from '@polygrad/compiler/contraction/choice';
 
 /** A contraction that has been lowered, one for each class. */
 export interface Seen {

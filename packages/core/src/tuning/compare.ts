@@ -9,7 +9,7 @@ import { type Node, release, retain } from '../graph/node.ts';
 import { bringCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
 import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
-import { rowMajorStrides, sizeOf } from '../shape/view.ts';
+import { rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
 
 /** What is measured: a product of matrices, elementwise work that memory bounds, and a chain of small kernels. */
 export type ComparedWork = 'products' | 'elementwise' | 'small';

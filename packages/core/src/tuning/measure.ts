@@ -3,11 +3,11 @@
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
-import type { KNodeOf } from '../ir/ir.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { legalPrograms, type Lowered } from '../codegen/lowering.ts';
-import { byLibrary, type Contraction, findContraction, type Way } from '../contraction/contraction.ts';
-import { questionOf } from '../contraction/choice.ts';
+import type { KNodeOf } from '@polygrad/compiler/ir/ir';
+import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { legalPrograms, type Lowered } from '@polygrad/compiler/codegen/lowering';
+import { byLibrary, type Contraction, findContraction, type Way } from '@polygrad/compiler/contraction/contraction';
+import { questionOf } from '@polygrad/compiler/contraction/choice';
 import type { Seen } from './choices.ts';
 
 export interface Measured {

@@ -6,7 +6,7 @@
  */
 import type { TuningStore } from '../engine/engine.ts';
 import { fileStore } from '#files';
-import { say } from '../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /**
  * A store that is forgotten with the process.

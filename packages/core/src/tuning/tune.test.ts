@@ -4,8 +4,8 @@ import type { Command, EngineTuning, IEngine, TuningStore } from '../engine/engi
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, setEngine } from '../engine/registry.ts';
 import { type Tensor, tensor } from '../index.ts';
-import type { Program } from '../ir/ir.ts';
-import { tileOf, tilesVersion } from '../contraction/simt/problem.ts';
+import type { Program } from '@polygrad/compiler/ir/ir';
+import { tileOf, tilesVersion } from '@polygrad/compiler/contraction/simt/problem';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { choicesOf, storeKey } from './choices.ts';
 import { memoryStore } from './store.ts';

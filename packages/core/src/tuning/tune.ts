@@ -1,17 +1,17 @@
 /**
  * `tune`: measures tiles on the device that runs them, and keeps the fastest.
  */
-import { questionOf } from '../contraction/choice.ts';
-import { findContraction } from '../contraction/contraction.ts';
+import { questionOf } from '@polygrad/compiler/contraction/choice';
+import { findContraction } from '@polygrad/compiler/contraction/contraction';
 import type { IEngine, TuningStore } from '../engine/engine.ts';
 import { checkEngine, getEngine } from '../engine/registry.ts';
-import { Exprs } from '../ir/expr.ts';
+import { Exprs } from '@polygrad/compiler/ir/expr';
 import { clearPlans } from '../runtime/runtime.ts';
-import { checkList } from '../shape/axes.ts';
-import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { ArgumentError } from '../shape/errors.ts';
-import { checkNames } from '../shape/options.ts';
-import { say } from '../shape/shown.ts';
+import { checkList } from '@polygrad/compiler/shape/axes';
+import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { type Seen, choicesOf, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 

@@ -155,6 +155,9 @@ export class Accesses {
 
   #boundsOf(t: KNode): readonly [number, number] {
     if (t.op === 'SPECIAL' && t.arg.kind === 'group') return [0, this.#scopes.grid[t.arg.axis] - 1];
+    // The bits of a number that is small without its sign are the same number with it.
+    if (t.op === 'BITCAST' && t.src[0].dtype === 'uint32' && highOf(t.src[0]) < 2 ** 31)
+      return this.#boundsOf(t.src[0]);
     return [lowOf(t), highOf(t)];
   }
 

@@ -24,6 +24,7 @@ import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
 import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
+import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
 import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
@@ -58,6 +59,7 @@ class Lowering implements Context {
   readonly #rare: ReturnType<typeof findRareSides>;
   readonly #registers = new Map<KNode, (readonly Reg[])[]>();
   readonly #aliases: Aliases;
+  readonly #comparisons: Comparisons;
   readonly #found: Neighbours;
   readonly #squares: Squares;
   readonly #windows: Windows;
@@ -77,6 +79,7 @@ class Lowering implements Context {
     this.#uses = usesOf(program.body, operandsOf);
     this.#rare = findRareSides(program, this.#uses);
     this.#aliases = new Aliases(program, this.#ends, this.#rare);
+    this.#comparisons = new Comparisons(program, this.#uses, this.#rare);
     const from = b.parameter('from');
     this.#to = b.parameter('to');
     this.#counter = b.reg('g', true);
@@ -197,20 +200,8 @@ class Lowering implements Context {
     this.#values.set(n, this.#value(n, at));
   }
 
-  /** A comparison of integers that one choice or condition alone asks for: compared there, its flags are the answer. */
   #isComparedLater(n: KNode): boolean {
-    if (!isComparison(n) || n.lanes !== 1) return false;
-    const kind = kindOf(n.src[0]!.dtype);
-    if (isFloat(kind) || kind === 'bool') return false;
-    const use = this.#uses.get(n);
-    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
-    if (user?.op !== 'IF') {
-      if (user?.op !== 'WHERE' || user.lanes !== 1 || isFloat(kindOf(user.dtype)) || this.#rare.sides.has(user))
-        return false;
-      if (user.src[1] === n || user.src[2] === n) return false;
-    }
-    // What was read from a register may be another value by then.
-    return n.src.every((s) => s.op === 'CONST' || !this.get(s).parts[0]!.mutable);
+    return this.#comparisons.isLater(n, (operand) => this.get(operand).parts[0]!.mutable);
   }
 
   /** Compares for such a comparison. */
@@ -436,11 +427,17 @@ class Lowering implements Context {
 }
 
 /** What does not hold where a condition does. */
-const unless: Readonly<Record<string, Condition>> = { l: 'ge', b: 'ae', le: 'g', be: 'a', e: 'ne' };
-
-function isComparison(n: KNode): boolean {
-  return n.op === 'LT' || n.op === 'LE' || n.op === 'EQ';
-}
+const unless: Readonly<Record<string, Condition>> = {
+  l: 'ge',
+  ge: 'l',
+  b: 'ae',
+  ae: 'b',
+  le: 'g',
+  g: 'le',
+  be: 'a',
+  a: 'be',
+  e: 'ne',
+};
 
 /** Which reads of registers are seen unchanged by all who use them: those need no copy. */
 class Aliases {

@@ -7,6 +7,8 @@ import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { extremum, multiplyAdd } from './floats.ts';
 
 const compares = { LT: ['l', 'b'], LE: ['le', 'be'], EQ: ['e', 'e'] } as const;
+/** The same with the operands exchanged. */
+const turned = { LT: ['g', 'a'], LE: ['ge', 'ae'], EQ: ['e', 'e'] } as const;
 const floatCompares = { LT: 1, LE: 2, EQ: 0, ISNAN: 3, NE: 4 } as const;
 
 /** One operation. `n`: the node, where its sources may tell more than the registers. */
@@ -25,10 +27,15 @@ export function compareIntegers(
   y: Reg | null,
   n: KNode | null,
 ): Condition {
-  const right = n === null ? null : constantOf(n.src[1]);
+  const [left, right] = n === null ? [null, null] : [constantOf(n.src[0]), constantOf(n.src[1])];
+  const by = kind[0] === 'i' ? 0 : 1;
+  if (left !== null && right === null && y !== null) {
+    b.ins('cmp:constant', widthOf(kind), y, left);
+    return turned[op][by];
+  }
   if (right !== null) b.ins('cmp:constant', widthOf(kind), x, right);
   else b.ins('cmp', widthOf(kind), x, y!);
-  return compares[op][kind[0] === 'i' ? 0 : 1];
+  return compares[op][by];
 }
 
 /** The flag of a condition as a bool. */

@@ -9,6 +9,7 @@ import {
 } from '../form/code.ts';
 import type { Writer } from '../form/machine.ts';
 import { Assembler } from './encode.ts';
+import { Flags } from './flags.ts';
 import { type Row, rowOf } from './rows.ts';
 import { instructionText } from './text.ts';
 
@@ -27,6 +28,7 @@ const stack = (offset: number): MemoryPlace => ({ base: rsp, index: -1, scale: 1
 
 export class X64Writer implements Writer {
   readonly #assembler = new Assembler();
+  readonly #flags = new Flags();
   readonly #lines: string[] | null;
   readonly #frameBytes: number;
   readonly #saved: readonly number[];
@@ -39,6 +41,7 @@ export class X64Writer implements Writer {
 
   instruction(given: AnyRow, size: number, places: readonly Place[], mask: number, zero: boolean): void {
     const row = given as Row;
+    if (this.#flags.pass(row, size, places)) return;
     this.#lines?.push(`    ${instructionText(row, size, places, mask, zero)}`);
     this.#assembler.emit(row, size, places, mask, zero);
   }
@@ -62,6 +65,7 @@ export class X64Writer implements Writer {
   }
 
   bind(label: number, loop: boolean): void {
+    this.#flags.forget();
     if (loop) this.#assembler.align(16);
     this.#lines?.push(`L${label}:`);
     this.#assembler.bind(label);

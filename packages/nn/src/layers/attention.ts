@@ -3,12 +3,16 @@ import {
   arange,
   type DType,
   chunk,
+  concat,
   dropout,
+  expand,
   gelu,
   greaterEqual,
+  logicalAnd,
   matmul,
   mean,
   narrow,
+  pad,
   permute,
   relu,
   reshape,
@@ -17,10 +21,11 @@ import {
   type Tensor,
   transpose,
   where,
+  zeros,
 } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import { xavierUniform, zerosInit } from '../init/init.ts';
+import { xavierNormal, xavierUniform, zerosInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 import type { KVCache } from './kv-cache.ts';
@@ -39,6 +44,10 @@ export interface MultiHeadAttentionOptions {
   readonly keyWidth?: number;
   /** Size of the last axis of values (default: that of queries). PyTorch's `vdim`. */
   readonly valueWidth?: number;
+  /** A learned key and value behind those of each call, which every query sees (default false). */
+  readonly addBiasKv?: boolean;
+  /** A key and a value of zeros behind all others, which every query sees (default false). */
+  readonly addZeroAttn?: boolean;
 }
 
 /** What one call of MultiHeadAttention says beside its operands. */
@@ -86,6 +95,9 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   readonly v_proj_weight: Tensor | null;
   /** Shape [3 width], or null without biases. */
   readonly in_proj_bias: Tensor | null;
+  /** The key and the value of `addBiasKv`, [1, 1, width], or null without. */
+  readonly bias_k: Tensor | null;
+  readonly bias_v: Tensor | null;
   readonly out_proj: Linear;
   readonly width: number;
   readonly keyWidth: number;
@@ -93,6 +105,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   readonly heads: number;
   readonly causal: boolean;
   readonly dropout: number;
+  readonly addZeroAttn: boolean;
 
   /**
    * @param width size of the last axis of what comes in and goes out
@@ -100,7 +113,8 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    */
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
     super();
-    checkOptions('MultiHeadAttention', options, 'bias? causal? dropout dtype keyWidth valueWidth');
+    const names = 'bias? causal? dropout dtype keyWidth valueWidth addBiasKv? addZeroAttn?';
+    checkOptions('MultiHeadAttention', options, names);
     checkInteger('MultiHeadAttention', 'width', width, 1);
     checkInteger('MultiHeadAttention', 'heads', heads, 1);
     if (width % heads !== 0)
@@ -110,7 +124,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
         ['heads'],
       );
     const { bias = true, causal = false, dropout: share = 0, dtype = 'float32' } = options;
-    const { keyWidth = width, valueWidth = width } = options;
+    const { keyWidth = width, valueWidth = width, addBiasKv = false, addZeroAttn = false } = options;
     checkFraction('MultiHeadAttention', 'dropout', share);
     checkInteger('MultiHeadAttention', 'keyWidth', keyWidth, 1);
     checkInteger('MultiHeadAttention', 'valueWidth', valueWidth, 1);
@@ -121,6 +135,8 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     this.k_proj_weight = apart ? projection(width, keyWidth) : null;
     this.v_proj_weight = apart ? projection(width, valueWidth) : null;
     this.in_proj_bias = bias ? parameter(filled([3 * width], 0, dtype)) : null;
+    this.bias_k = addBiasKv ? parameter(xavierNormal()([1, 1, width], dtype)) : null;
+    this.bias_v = addBiasKv ? parameter(xavierNormal()([1, 1, width], dtype)) : null;
     this.out_proj = new Linear(width, width, { bias, dtype, biasInit: zerosInit() });
     this.width = width;
     this.keyWidth = keyWidth;
@@ -128,6 +144,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     this.heads = heads;
     this.causal = causal;
     this.dropout = share;
+    this.addZeroAttn = addZeroAttn;
   }
 
   /**
@@ -145,16 +162,18 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     if (cache !== null) this.#checkCache(cache, query === key && key === value);
     const [q, k, v] = this.#projected(query, key, value);
     const operands = [this.#apart(q), this.#apart(k), this.#apart(v)] as const;
+    const seen = this.#extra === 0 ? { mask, causal: this.causal } : { mask: this.#maskBeside(query, key, mask) };
     const options = { mask, dropout: this.training ? this.dropout : 0 };
     const mixed =
       cache === null
-        ? scaledDotProductAttention(...operands, { ...options, causal: this.causal })
+        ? scaledDotProductAttention(...operands, { ...options, ...seen })
         : cache.attend(this, ...operands, options);
     return this.out_proj.forward(reshape(permute(mixed, [0, 2, 1, 3]), query.shape));
   }
 
   /**
-   * The result with the attention weights, for which all scores are kept: [N, heads, L, S] numbers. A query that sees no key has weights of zero.
+   * The result with the attention weights, for which all scores are kept: [N, heads, L, S] numbers, where S counts what `addBiasKv` and
+   * `addZeroAttn` put behind the keys. A query that sees no key has weights of zero.
    *
    * @param query, key, value as in `forward`
    * @param call a mask; average: the mean over the heads (default true)
@@ -170,11 +189,12 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   ): AttentionWeights {
     checkOptions('MultiHeadAttention', call, 'mask average?');
     this.#checkAll(query, key, value);
-    const { mask = null, average = true } = call;
+    const { mask: given = null, average = true } = call;
+    const mask = this.#extra === 0 ? given : this.#maskBeside(query, key, given);
     const [q, k, v] = this.#projected(query, key, value).map((t) => this.#apart(t)) as [Tensor, Tensor, Tensor];
     let scores = matmul(q, transpose(k)).mul(1 / Math.sqrt(this.width / this.heads));
     const allowed = [
-      ...(this.causal ? [causalMask(query.shape[1]!, key.shape[1]!)] : []),
+      ...(this.causal && this.#extra === 0 ? [causalMask(query.shape[1]!, key.shape[1]!)] : []),
       ...(mask?.dtype === 'bool' ? [mask] : []),
     ];
     if (mask !== null && mask.dtype !== 'bool') scores = scores.add(mask);
@@ -212,10 +232,53 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
         'a cache needs self-attention that is causal: what is kept never sees what comes later; make the layer with { causal: true }',
         ['cache'],
       );
+    if (this.#extra > 0)
+      throw new NnError(
+        'MultiHeadAttention',
+        'a cache keeps no keys of addBiasKv and addZeroAttn, which would come once more with each call; make the layer without them',
+        ['cache'],
+      );
+  }
+
+  /** How many keys there are beside those of a call. */
+  get #extra(): number {
+    return (this.bias_k === null ? 0 : 1) + (this.addZeroAttn ? 1 : 0);
+  }
+
+  /** Keys or values [N, S, width] with those that the layer adds. */
+  #extended(x: Tensor, learned: Tensor | null): Tensor {
+    if (this.#extra === 0) return x;
+    const one = [x.shape[0]!, 1, this.width];
+    const added = [
+      ...(learned === null ? [] : [learned]),
+      ...(this.addZeroAttn ? [zeros([1, 1, 1], { dtype: x.dtype })] : []),
+    ];
+    return concat([x, ...added.map((row) => expand(row, one))], { axis: 1 });
+  }
+
+  /** Which keys a query sees where the layer adds some: those always, the others by the mask and their order. */
+  #maskBeside(query: Tensor, key: Tensor, mask: Tensor | null): Tensor | null {
+    const [length, keys] = [query.shape[1]!, key.shape[1]!];
+    const order = this.causal ? causalMask(length, keys) : null;
+    if (mask === null && order === null) return null;
+    const isBool = mask === null || mask.dtype === 'bool';
+    let seen = mask ?? order!;
+    if (mask !== null && order !== null)
+      seen = isBool ? logicalAnd(mask, order) : where(order, mask, Number.NEGATIVE_INFINITY);
+    // One column for all keys is not for those that are added.
+    if (seen.shape.at(-1) === 1 && keys !== 1) seen = expand(seen, [...seen.shape.slice(0, -1), keys]);
+    const widths = seen.shape.map((_, axis): [number, number] => [0, axis === seen.ndim - 1 ? this.#extra : 0]);
+    return pad(seen, widths, { value: isBool ? 1 : 0 });
+  }
+
+  /** Projections of the three operands, and what is added to keys and values. */
+  #projected(query: Tensor, key: Tensor, value: Tensor): readonly [Tensor, Tensor, Tensor] {
+    const [q, k, v] = this.#products(query, key, value);
+    return [q, this.#extended(k, this.bias_k), this.#extended(v, this.bias_v)];
   }
 
   /** Projections of the three operands; of one tensor, in one product. */
-  #projected(query: Tensor, key: Tensor, value: Tensor): readonly [Tensor, Tensor, Tensor] {
+  #products(query: Tensor, key: Tensor, value: Tensor): readonly [Tensor, Tensor, Tensor] {
     const { q_proj_weight, k_proj_weight, v_proj_weight } = this;
     if (q_proj_weight !== null) {
       const weights = [q_proj_weight, k_proj_weight!, v_proj_weight!] as const;
@@ -251,7 +314,8 @@ function causalMask(queries: number, keys: number): Tensor {
   return greaterEqual(reshape(arange(queries, { dtype: 'int32' }), [queries, 1]), arange(keys, { dtype: 'int32' }));
 }
 
-export interface TransformerBlockOptions extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth'> {
+export interface TransformerBlockOptions
+  extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth' | 'addBiasKv' | 'addZeroAttn'> {
   /** Width between the two linear layers (default 4 times the block's). */
   readonly hidden?: number;
   /** Function between them: 'gelu' (default), 'relu', or any other of one tensor. */

@@ -10,7 +10,7 @@ import {
 import { checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
-import { parameter } from '../module/parameter.ts';
+import { buffer, parameter } from '../module/parameter.ts';
 
 export interface ChannelNormOptions {
   /** Added to the variance (default 1e-5). */
@@ -70,15 +70,33 @@ export class GroupNorm extends ChannelNorm {
   }
 }
 
+export interface InstanceNormLayerOptions extends ChannelNormOptions {
+  /** Share of a batch's statistics in the running ones (default 0.1). */
+  readonly momentum?: number;
+  /** Keep running statistics, by which evaluation normalises (default false). */
+  readonly trackRunningStats?: boolean;
+}
+
 /** What the three have in common. */
 abstract class InstanceNorm extends ChannelNorm {
+  /** Buffers [channels], or null without running statistics. Names as in PyTorch's state dictionaries. */
+  readonly running_mean: Tensor | null;
+  readonly running_var: Tensor | null;
+  readonly momentum: number;
+  readonly trackRunningStats: boolean;
   readonly #op: string;
   readonly #rank: number;
 
-  constructor(rank: number, channels: number, options: ChannelNormOptions) {
+  constructor(rank: number, channels: number, options: InstanceNormLayerOptions) {
     const op = `InstanceNorm${rank}d`;
-    checkOptions(op, options, 'eps# affine? dtype');
+    checkOptions(op, options, 'eps# affine? momentum# trackRunningStats? dtype');
     super(op, channels, options.affine ?? false, options);
+    const { momentum = 0.1, trackRunningStats = false, dtype = 'float32' } = options;
+    checkNumber(op, 'momentum', momentum, 0);
+    this.running_mean = trackRunningStats ? buffer(filled([channels], 0, dtype)) : null;
+    this.running_var = trackRunningStats ? buffer(filled([channels], 1, dtype)) : null;
+    this.momentum = momentum;
+    this.trackRunningStats = trackRunningStats;
     this.#op = op;
     this.#rank = rank;
   }
@@ -91,7 +109,15 @@ abstract class InstanceNorm extends ChannelNorm {
         `x has shape [${x.shape.join(', ')}]; it must have ${this.#rank + 2} axes: N, ${this.channels} channels and ${this.#rank} spatial`,
         ['x'],
       );
-    return instanceNorm(x, { weight: this.weight, bias: this.bias, eps: this.eps });
+    return instanceNorm(x, {
+      weight: this.weight,
+      bias: this.bias,
+      runningMean: this.running_mean,
+      runningVar: this.running_var,
+      useInputStats: this.training || !this.trackRunningStats,
+      momentum: this.momentum,
+      eps: this.eps,
+    });
   }
 }
 
@@ -102,7 +128,7 @@ abstract class InstanceNorm extends ChannelNorm {
  * new InstanceNorm1d(2).forward(ones([4, 2, 5])).shape; // [4, 2, 5]
  */
 export class InstanceNorm1d extends InstanceNorm {
-  constructor(channels: number, options: ChannelNormOptions = {}) {
+  constructor(channels: number, options: InstanceNormLayerOptions = {}) {
     super(1, channels, options);
   }
 }
@@ -114,7 +140,7 @@ export class InstanceNorm1d extends InstanceNorm {
  * new InstanceNorm2d(2, { affine: true }).forward(ones([4, 2, 5, 5])).shape; // [4, 2, 5, 5]
  */
 export class InstanceNorm2d extends InstanceNorm {
-  constructor(channels: number, options: ChannelNormOptions = {}) {
+  constructor(channels: number, options: InstanceNormLayerOptions = {}) {
     super(2, channels, options);
   }
 }
@@ -126,7 +152,7 @@ export class InstanceNorm2d extends InstanceNorm {
  * new InstanceNorm3d(2).forward(ones([1, 2, 3, 3, 3])).shape; // [1, 2, 3, 3, 3]
  */
 export class InstanceNorm3d extends InstanceNorm {
-  constructor(channels: number, options: ChannelNormOptions = {}) {
+  constructor(channels: number, options: InstanceNormLayerOptions = {}) {
     super(3, channels, options);
   }
 }

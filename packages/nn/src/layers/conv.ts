@@ -10,7 +10,7 @@ import {
   type ConvTransposeOptions,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkOptions, checkInteger, NnError } from '../errors.ts';
+import { checkInteger, checkOptions, NnError } from '../errors.ts';
 import { fanInUniform } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -68,7 +68,7 @@ abstract class Convolution<Geometry extends { readonly groups?: number }> extend
 /** Options of Conv2d: those of the operation `conv2d`, with `bias` saying whether there is one. */
 export type Conv2dOptions = Omit<ConvOptions, 'bias'> & WeightOptions;
 
-const convOptions = 'bias? weightInit! biasInit! dtype stride padding dilation groups layout';
+const convOptions = 'bias? weightInit! biasInit! dtype stride padding paddingMode dilation groups layout';
 
 /**
  * Convolution over lines [N, C, L]. Source: PyTorch `nn.Conv1d`, whose weights it can load.

@@ -1,16 +1,31 @@
 /** Embedding and EmbeddingBag: a learned table that integers look rows up in, one by one or in bags. */
 import {
+  customGradient,
+  div,
   type DType,
   embedding,
   embeddingBag,
   type EmbeddingBagOptions,
+  greater,
+  keep,
+  logicalAnd,
+  maximum,
+  mul,
+  noGrad,
+  norm,
+  ones,
+  reshape,
+  scatterAdd,
   scope,
   type Tensor,
   tensor,
+  where,
+  zeros,
 } from '@polygrad/core/functions';
-import { checkOptions, checkInteger } from '../errors.ts';
+import { checkFits, checkInteger, checkNumber, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { type Initializer, normalInit } from '../init/init.ts';
 import { Module } from '../module/module.ts';
+import { withOwnValues } from '../module/own-values.ts';
 import { parameter } from '../module/parameter.ts';
 
 export interface EmbeddingLayerOptions {
@@ -18,6 +33,12 @@ export interface EmbeddingLayerOptions {
   readonly paddingIndex?: number;
   /** First value of the table (default normal, as in PyTorch). */
   readonly weightInit?: Initializer;
+  /** Rows that are looked up and longer than this are shortened to it in the table, before they are used. Default: as long as they are. */
+  readonly maxNorm?: number;
+  /** Which length that is: the p of a p-norm (default 2). */
+  readonly normType?: number;
+  /** The gradient of a row is divided by how often the call looks it up (default false). */
+  readonly scaleGradByFreq?: boolean;
   readonly dtype?: DType;
 }
 
@@ -36,6 +57,56 @@ function firstTable(op: string, rows: number, width: number, options: EmbeddingL
   });
 }
 
+/** What a call does to the table and its gradient beside looking rows up. */
+class TableRules {
+  readonly #maxNorm: number | undefined;
+  readonly #normType: number;
+  readonly #scaleGradByFreq: boolean;
+
+  constructor(op: string, { maxNorm, normType = 2, scaleGradByFreq = false }: EmbeddingLayerOptions) {
+    if (maxNorm !== undefined) checkNumber(op, 'maxNorm', maxNorm, 0);
+    checkFits(op, 'normType', normType, typeof normType === 'number' && normType > 0, 'a number above 0');
+    this.#maxNorm = maxNorm;
+    this.#normType = normType;
+    this.#scaleGradByFreq = scaleGradByFreq;
+  }
+
+  /** The table for a call with these indices. Its rows are shortened in place, and its gradients divided by counts, where the options say so. */
+  apply(op: string, table: Tensor, indices: Tensor): Tensor {
+    if (this.#maxNorm === undefined && !this.#scaleGradByFreq) return table;
+    checkTensor(op, 'indices', indices);
+    const counts = noGrad(() => this.#counts(table, indices));
+    let isShort = true;
+    if (this.#maxNorm !== undefined) {
+      const used = keep(noGrad(() => greater(counts, 0)));
+      isShort = withOwnValues(() => {
+        scope(() => void noGrad(() => table.assign(this.#shortened(table, used))));
+        used.dispose();
+      });
+    }
+    // Where the change waits, the call has it before.
+    const rules = customGradient(
+      (t) => (isShort ? t : this.#shortened(t, greater(counts, 0))),
+      (g) => (this.#scaleGradByFreq ? g.div(maximum(counts, 1)) : g),
+    );
+    return rules(table);
+  }
+
+  /** How often each row is looked up: [rows, 1], in the table's dtype. */
+  #counts(table: Tensor, indices: Tensor): Tensor {
+    const { dtype } = table;
+    const flat = reshape(indices, [indices.size]);
+    return reshape(scatterAdd(zeros([table.shape[0]!], { dtype }), flat, ones([indices.size], { dtype })), [-1, 1]);
+  }
+
+  /** The table with used rows no longer than allowed, each by the same factor. Source: PyTorch `embedding_renorm_`. */
+  #shortened(table: Tensor, used: Tensor): Tensor {
+    const length = norm(table, { p: this.#normType, axis: 1, keepDims: true });
+    const factor = div(this.#maxNorm!, length.add(1e-7));
+    return where(logicalAnd(used, greater(length, this.#maxNorm!)), mul(table, factor), table);
+  }
+}
+
 /**
  * Rows of a table. Source: PyTorch `nn.Embedding`.
  *
@@ -47,19 +118,22 @@ export class Embedding extends Module {
   /** Shape [rows, width]. */
   readonly weight: Tensor;
   readonly paddingIndex: number | undefined;
+  readonly #rules: TableRules;
 
   constructor(rows: number, width: number, options: EmbeddingLayerOptions = {}) {
     super();
-    checkOptions('Embedding', options, 'paddingIndex weightInit! dtype');
+    checkOptions('Embedding', options, 'paddingIndex weightInit! dtype maxNorm# normType# scaleGradByFreq?');
     checkInteger('Embedding', 'rows', rows, 1);
     checkInteger('Embedding', 'width', width, 1);
     this.weight = parameter(firstTable('Embedding', rows, width, options));
     this.paddingIndex = options.paddingIndex;
+    this.#rules = new TableRules('Embedding', options);
   }
 
   /** @param indices integers of any shape; the result has one axis more */
   forward(indices: Tensor): Tensor {
-    return embedding(indices, this.weight, this.paddingIndex === undefined ? {} : { paddingIndex: this.paddingIndex });
+    const table = this.#rules.apply('Embedding', this.weight, indices);
+    return embedding(indices, table, this.paddingIndex === undefined ? {} : { paddingIndex: this.paddingIndex });
   }
 }
 
@@ -83,15 +157,22 @@ export class EmbeddingBag extends Module<[indices: Tensor, call?: BagCall]> {
   /** Shape [rows, width]. */
   readonly weight: Tensor;
   readonly options: Pick<EmbeddingBagOptions, 'mode' | 'paddingIndex'>;
+  readonly #rules: TableRules;
 
   constructor(rows: number, width: number, options: EmbeddingBagLayerOptions = {}) {
     super();
-    checkOptions('EmbeddingBag', options, 'paddingIndex weightInit! dtype mode');
+    const names = 'paddingIndex weightInit! dtype mode maxNorm# normType# scaleGradByFreq?';
+    checkOptions('EmbeddingBag', options, names);
     checkInteger('EmbeddingBag', 'rows', rows, 1);
     checkInteger('EmbeddingBag', 'width', width, 1);
     const { mode = 'mean', paddingIndex } = options;
+    if (mode === 'max' && options.scaleGradByFreq)
+      throw new NnError('EmbeddingBag', "scaleGradByFreq has no meaning with mode 'max'; choose 'sum' or 'mean'", [
+        'scaleGradByFreq',
+      ]);
     this.weight = parameter(firstTable('EmbeddingBag', rows, width, options));
     this.options = paddingIndex === undefined ? { mode } : { mode, paddingIndex };
+    this.#rules = new TableRules('EmbeddingBag', options);
   }
 
   /**
@@ -101,6 +182,7 @@ export class EmbeddingBag extends Module<[indices: Tensor, call?: BagCall]> {
    */
   forward(indices: Tensor, call: BagCall = {}): Tensor {
     checkOptions('EmbeddingBag', call, 'offsets perSampleWeights');
-    return embeddingBag(indices, this.weight, { ...this.options, ...call });
+    const table = this.#rules.apply('EmbeddingBag', this.weight, indices);
+    return embeddingBag(indices, table, { ...this.options, ...call });
   }
 }

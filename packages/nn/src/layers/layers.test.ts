@@ -157,12 +157,12 @@ describe('layers', () => {
       await numbers(layer.forward(x)),
       [1, 2, 3, 6].map((value) => (value - mean) / Math.sqrt(variance)),
     );
-    close(await numbers(layer.running_mean), [0.1 * mean]);
-    close(await numbers(layer.running_var), [0.9 + 0.1 * unbiased]);
+    close(await numbers(layer.running_mean!), [0.1 * mean]);
+    close(await numbers(layer.running_var!), [0.9 + 0.1 * unbiased]);
     layer.eval();
     const expected = [1, 2, 3, 6].map((value) => (value - 0.1 * mean) / Math.sqrt(0.9 + 0.1 * unbiased));
     close(await numbers(layer.forward(x)), expected);
-    close(await numbers(layer.running_mean), [0.1 * mean]);
+    close(await numbers(layer.running_mean!), [0.1 * mean]);
     x.dispose();
   });
 
@@ -170,7 +170,7 @@ describe('layers', () => {
     using layer = new BatchNorm2d(1);
     const x = tensor([1, 2, 3, 6], { shape: [2, 1, 2, 1] });
     const { value, grads } = lossAndGrad(layer, () => mseLoss(layer.forward(x), x));
-    close(await numbers(layer.running_mean), [0.3]);
+    close(await numbers(layer.running_mean!), [0.3]);
     expect(grads.map((gradient) => gradient!.shape)).toEqual([[1], [1]]);
     for (const made of [value, ...grads, x]) made?.dispose();
   });

@@ -1,5 +1,15 @@
 /** Normalisation layers: batch norm with its running statistics, layer norm and RMS norm. */
-import { batchNorm, type DType, layerNorm, rmsNorm, type Tensor } from '@polygrad/core/functions';
+import {
+  add,
+  batchNorm,
+  cast,
+  div,
+  type DType,
+  layerNorm,
+  rmsNorm,
+  scope,
+  type Tensor,
+} from '@polygrad/core/functions';
 import { checkOptions, checkInteger, checkList, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
@@ -8,10 +18,12 @@ import { buffer, parameter } from '../module/parameter.ts';
 export interface BatchNormLayerOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
-  /** Share of a batch's statistics in the running ones (default 0.1). */
-  readonly momentum?: number;
+  /** Share of a batch's statistics in the running ones (default 0.1); null takes the mean of all batches. */
+  readonly momentum?: number | null;
   /** Learn a scale and a shift per channel (default true). */
   readonly affine?: boolean;
+  /** Keep running statistics (default true); without them, evaluation takes those of the batch too. */
+  readonly trackRunningStats?: boolean;
   readonly dtype?: DType;
 }
 
@@ -21,37 +33,51 @@ abstract class BatchNorm extends Module {
   readonly weight: Tensor | null;
   /** Shift, [channels], or null when not affine. */
   readonly bias: Tensor | null;
-  /** Buffers [channels]. Names as in PyTorch's state dictionaries. */
-  readonly running_mean: Tensor;
-  readonly running_var: Tensor;
+  /** Buffers [channels], or null without running statistics. Names as in PyTorch's state dictionaries. */
+  readonly running_mean: Tensor | null;
+  readonly running_var: Tensor | null;
+  /** Where the momentum is null: how many batches the running statistics are the mean of, an int32 buffer of shape []. */
+  readonly num_batches_tracked: Tensor | null;
   readonly eps: number;
-  readonly momentum: number;
+  readonly momentum: number | null;
+  readonly trackRunningStats: boolean;
 
   constructor(op: string, channels: number, options: BatchNormLayerOptions) {
     super();
-    checkOptions(op, options, 'eps# momentum# affine? dtype');
+    checkOptions(op, options, 'eps# momentum affine? trackRunningStats? dtype');
     checkInteger(op, 'channels', channels, 1);
-    const { eps = 1e-5, momentum = 0.1, affine = true, dtype = 'float32' } = options;
+    const { eps = 1e-5, momentum = 0.1, affine = true, trackRunningStats = true, dtype = 'float32' } = options;
     checkNumber(op, 'eps', eps, 0);
-    checkNumber(op, 'momentum', momentum, 0);
+    if (momentum !== null) checkNumber(op, 'momentum', momentum, 0);
     this.weight = affine ? parameter(filled([channels], 1, dtype)) : null;
     this.bias = affine ? parameter(filled([channels], 0, dtype)) : null;
-    this.running_mean = buffer(filled([channels], 0, dtype));
-    this.running_var = buffer(filled([channels], 1, dtype));
+    this.running_mean = trackRunningStats ? buffer(filled([channels], 0, dtype)) : null;
+    this.running_var = trackRunningStats ? buffer(filled([channels], 1, dtype)) : null;
+    this.num_batches_tracked = trackRunningStats && momentum === null ? buffer(filled([], 0, 'int32')) : null;
     this.eps = eps;
     this.momentum = momentum;
+    this.trackRunningStats = trackRunningStats;
   }
 
   /** @param x shape [N, channels, ...] */
   forward(x: Tensor): Tensor {
+    const count = this.num_batches_tracked;
+    if (count === null) return this.#normalized(x, this.momentum ?? 0);
+    return scope(() => {
+      if (this.training) count.assign(add(count, 1));
+      return this.#normalized(x, div(1, cast(count, this.running_mean!.dtype)));
+    });
+  }
+
+  #normalized(x: Tensor, momentum: number | Tensor): Tensor {
     return batchNorm(x, {
       weight: this.weight,
       bias: this.bias,
       runningMean: this.running_mean,
       runningVar: this.running_var,
-      training: this.training,
+      training: this.training || !this.trackRunningStats,
       eps: this.eps,
-      momentum: this.momentum,
+      momentum,
     });
   }
 }
@@ -138,6 +164,11 @@ export class LayerNorm extends Module {
   }
 }
 
+export interface RmsNormLayerOptions extends Omit<LayerNormLayerOptions, 'eps'> {
+  /** Added to the mean square. Default, as in PyTorch (null too): the distance from 1 to the next number of the input's dtype, 1.2e-7 for float32. */
+  readonly eps?: number | null;
+}
+
 /**
  * Divides by the root of the mean square over the last axis. Source: Zhang and Sennrich (2019); PyTorch `nn.RMSNorm`.
  *
@@ -147,14 +178,15 @@ export class LayerNorm extends Module {
 export class RMSNorm extends Module {
   readonly weight: Tensor | null;
   readonly width: number;
-  readonly eps: number;
+  readonly eps: number | null;
 
   /** @param width size of the last axis */
-  constructor(width: number, options: LayerNormLayerOptions = {}) {
+  constructor(width: number, options: RmsNormLayerOptions = {}) {
     super();
-    checkOptions('RMSNorm', options, 'eps# affine? dtype');
+    checkOptions('RMSNorm', options, 'eps affine? dtype');
     checkInteger('RMSNorm', 'width', width, 1);
-    const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
+    const { eps = null, affine = true, dtype = 'float32' } = options;
+    if (eps !== null) checkNumber('RMSNorm', 'eps', eps, 0);
     this.weight = affine ? parameter(filled([width], 1, dtype)) : null;
     this.width = width;
     this.eps = eps;

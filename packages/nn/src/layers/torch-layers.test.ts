@@ -3,7 +3,17 @@
  * methods, as in functions-only.test.ts.
  */
 import { readFileSync } from 'node:fs';
-import { cast, concat, flatten, logSoftmax, setEngine, sum, type Tensor, tensor } from '@polygrad/core/functions';
+import {
+  cast,
+  concat,
+  detach,
+  flatten,
+  logSoftmax,
+  setEngine,
+  sum,
+  type Tensor,
+  tensor,
+} from '@polygrad/core/functions';
 import { decodeSafetensors } from '@polygrad/data';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, expect, it } from 'vitest';
@@ -50,6 +60,30 @@ function attention(
 
 const block = { hidden: 6, dropout: 0, dtype } as const;
 const both = ({ output, weights }: nn.AttentionWeights): readonly Tensor[] => [output, weights];
+
+/** A table in two rows of indices, which the call may change: it is a result too. */
+function shortened(options: nn.EmbeddingBagLayerOptions, indices: readonly number[]): () => Case {
+  return () => {
+    const { mode, ...others } = options;
+    const layer =
+      mode === undefined
+        ? new nn.Embedding(5, 3, { ...others, dtype })
+        : new nn.EmbeddingBag(5, 3, { ...options, dtype });
+    return [layer, [int(indices, [2, indices.length / 2])], (i) => [layer.forward(i!), detach(layer.weight)]];
+  };
+}
+
+/** Two batches in training, then one in evaluation, on which running statistics tell. */
+function twice(layer: nn.AnyModule, ...shape: number[]): Case {
+  const run = layer as nn.AnyModule & { forward(x: Tensor): Tensor };
+  const call = (x: Tensor): readonly Tensor[] => {
+    run.forward(x.mul(0.5).add(1));
+    const y = run.forward(x);
+    layer.eval();
+    return [y, run.forward(x)];
+  };
+  return [layer, [shape], call as Call];
+}
 
 /** A layer whose vectors of the power iteration have known values. */
 function spectral<Layer extends nn.AnyModule>(layer: Layer, options: nn.SpectralNormOptions = {}): Layer {
@@ -114,6 +148,40 @@ const cases: Readonly<Record<string, () => Case>> = {
   'BatchNorm1d of rows': () => [new nn.BatchNorm1d(3, { dtype }), [[5, 3]]],
   'BatchNorm1d of lines': () => [new nn.BatchNorm1d(3, { eps: 1e-3, momentum: 0.3, dtype }), [[2, 3, 4]]],
   'BatchNorm1d in evaluation': () => [inEvaluation(new nn.BatchNorm1d(3, { dtype })), [[2, 3, 4]]],
+  'BatchNorm1d of all batches': () => twice(new nn.BatchNorm1d(3, { momentum: null, dtype }), 4, 3),
+  'BatchNorm2d of all batches': () =>
+    twice(new nn.BatchNorm2d(2, { momentum: null, affine: false, dtype }), 2, 2, 3, 2),
+  'BatchNorm3d of all batches': () => twice(new nn.BatchNorm3d(2, { momentum: null, dtype }), 2, 2, 2, 1, 2),
+  'BatchNorm1d without statistics': () => twice(new nn.BatchNorm1d(3, { trackRunningStats: false, dtype }), 2, 3, 4),
+  'BatchNorm2d without statistics': () => twice(new nn.BatchNorm2d(2, { trackRunningStats: false, dtype }), 2, 2, 3, 2),
+  'BatchNorm3d without statistics': () =>
+    twice(new nn.BatchNorm3d(2, { momentum: null, trackRunningStats: false, dtype }), 2, 2, 2, 1, 2),
+  'InstanceNorm1d with statistics': () => twice(new nn.InstanceNorm1d(3, { trackRunningStats: true, dtype }), 2, 3, 5),
+  'InstanceNorm2d with statistics': () =>
+    twice(new nn.InstanceNorm2d(3, { affine: true, momentum: 0.3, trackRunningStats: true, dtype }), 2, 3, 3, 2),
+  'InstanceNorm3d with statistics': () =>
+    twice(new nn.InstanceNorm3d(2, { trackRunningStats: true, dtype }), 2, 2, 2, 3, 2),
+  ...Object.fromEntries(
+    (['reflect', 'replicate', 'circular'] as const).flatMap((paddingMode) => {
+      const common = { paddingMode, dtype } as const;
+      const made: Readonly<Record<string, () => Case>> = {
+        [`Conv1d, ${paddingMode}`]: () => [new nn.Conv1d(2, 3, 3, { padding: 2, stride: 2, ...common }), [[2, 2, 5]]],
+        [`Conv2d, ${paddingMode}`]: () => [
+          new nn.Conv2d(2, 4, [3, 2], { padding: [1, 2], dilation: [2, 1], groups: 2, ...common }),
+          [[1, 2, 5, 4]],
+        ],
+        [`Conv3d, ${paddingMode}`]: () => [
+          new nn.Conv3d(1, 2, 2, { padding: [1, 0, 1], bias: false, ...common }),
+          [[1, 1, 3, 2, 3]],
+        ],
+        [`Conv2d of the same size, ${paddingMode}`]: () => [
+          new nn.Conv2d(1, 2, [2, 3], { padding: 'same', dilation: [2, 1], ...common }),
+          [[1, 1, 4, 4]],
+        ],
+      };
+      return Object.entries(made);
+    }),
+  ),
   BatchNorm3d: () => [new nn.BatchNorm3d(2, { dtype }), [[2, 2, 2, 3, 2]]],
   GroupNorm: () => [new nn.GroupNorm(2, 4, { dtype }), [[2, 4, 3, 2]]],
   InstanceNorm1d: () => [new nn.InstanceNorm1d(3, { dtype }), [[2, 3, 5]]],
@@ -202,6 +270,11 @@ const cases: Readonly<Record<string, () => Case>> = {
     const layer = new nn.EmbeddingBag(5, 3, { mode: 'max', dtype });
     return [layer, [int([0, 2, 2, 4])], (i) => layer.forward(i!, { offsets: [0, 1] })];
   },
+  'Embedding of short rows': shortened({ maxNorm: 0.6 }, [0, 2, 2, 4, 1, 0]),
+  'Embedding of short rows by another norm': shortened({ maxNorm: 0.7, normType: 1, paddingIndex: 2 }, [2, 2, 4, 1]),
+  'Embedding by frequency': shortened({ scaleGradByFreq: true }, [0, 2, 2, 4, 2, 0]),
+  'EmbeddingBag of short rows': shortened({ maxNorm: 0.6, mode: 'max' }, [0, 2, 2, 4, 1, 0]),
+  'EmbeddingBag by frequency': shortened({ maxNorm: 0.6, scaleGradByFreq: true, mode: 'sum' }, [0, 2, 4, 2, 0, 4]),
   RNNCell: () => [
     new nn.RNNCell(3, 2, { dtype }),
     [
@@ -296,6 +369,37 @@ const cases: Readonly<Record<string, () => Case>> = {
         return [layer.forward(x, key, given).add(output).mul(0.5), weights];
       },
     ),
+  'attention with a learned key': () =>
+    attention({ addBiasKv: true }, [[2, 3, 4]], (layer, x) => both(layer.forwardWithWeights(x))),
+  'attention with a key of zeros': () =>
+    attention(
+      { addZeroAttn: true, bias: false },
+      [
+        [2, 3, 4],
+        [2, 5, 4],
+      ],
+      (layer, x, key) => both(layer.forwardWithWeights(x, key, key, { average: false })),
+    ),
+  'causal attention with added keys': () =>
+    attention({ addBiasKv: true, addZeroAttn: true, causal: true }, [[2, 3, 4]], (layer, x) => [
+      layer.forward(x),
+      layer.forwardWithWeights(x).weights,
+    ]),
+  'attention of other widths with a learned key': () =>
+    attention(
+      { keyWidth: 3, valueWidth: 5, addBiasKv: true },
+      [
+        [2, 3, 4],
+        [2, 2, 3],
+        [2, 2, 5],
+      ],
+      (layer, x, key, given) => [layer.forward(x, key, given), layer.forwardWithWeights(x, key, given).weights],
+    ),
+  'masked attention with added keys': () =>
+    attention({ addBiasKv: true, addZeroAttn: true }, [[2, 3, 4]], (layer, x) => {
+      const mask = tensor([[0.5, -1, 2]], { dtype });
+      return [layer.forward(x, x, x, { mask }), layer.forwardWithWeights(x, x, x, { mask }).weights];
+    }),
   TransformerEncoderLayer: () => [new nn.TransformerEncoderLayer(4, 2, block), [[2, 3, 4]]],
   TransformerEncoder: () => [
     new nn.TransformerEncoder(

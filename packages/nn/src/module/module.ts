@@ -225,7 +225,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
    * is taken over, or the module stays as it was; the error names all that is missing, unknown, or of another shape or dtype.
    *
    * Layers have PyTorch's names and layouts, so a checkpoint of PyTorch loads as it is. `num_batches_tracked` of its batch norms is passed
-   * over: with a momentum nothing depends on it.
+   * over where there is a momentum, for nothing depends on it then.
    *
    * @param state tensors or host arrays by name
    * @param options see `LoadOptions`

@@ -2,7 +2,16 @@
  * State dictionaries: the values of a module's parameters and buffers by name, taken over from tensors or host arrays,
  * and brought to the host for saving. File formats are the data package's business.
  */
-import { type DType, detach, isTensor, keep, type Tensor, tensor, type TypedArray } from '@polygrad/core/functions';
+import {
+  cast,
+  type DType,
+  detach,
+  isTensor,
+  keep,
+  type Tensor,
+  tensor,
+  type TypedArray,
+} from '@polygrad/core/functions';
 import { checkFits, checkTensor, NnError } from '../errors.ts';
 
 /** Tensors by name. */
@@ -28,7 +37,7 @@ function list(names: readonly string[]): string {
 }
 
 /** Throws unless a state is an object or a Map. */
-function checkState(op: string, state: unknown): void {
+export function checkState(op: string, state: unknown): void {
   const named = typeof state === 'object' && state !== null && !Array.isArray(state) && !isTensor(state);
   checkFits(op, 'state', state, named, 'an object of tensors by name');
 }
@@ -52,12 +61,17 @@ export interface StateOwner {
 export type Rename = (name: string, has: (name: string) => boolean) => string | null;
 
 /**
- * How many batches a batch norm of PyTorch has seen: with a momentum, which ours always has, nothing depends on it. Only beside the running
- * statistics of a batch norm, so that nothing else of that name is passed over.
+ * How many batches a norm with running statistics has seen. Only one whose momentum is null keeps it here, in int32; PyTorch's all do, in int64,
+ * although nothing depends on it with a momentum. Only beside running statistics, so that nothing else of that name is treated so.
  */
 function isBatchCount(name: string, targets: StateDict): boolean {
   const place = /^(.*\.|)num_batches_tracked$/.exec(name)?.[1];
   return place !== undefined && Object.hasOwn(targets, `${place}running_mean`);
+}
+
+/** True for a count of batches as PyTorch writes it, where the owner keeps one. */
+function isWiderCount(name: string, value: Tensor | StateArray, targets: StateDict): boolean {
+  return value.dtype === 'int64' && targets[name]!.dtype === 'int32' && isBatchCount(name, targets);
 }
 
 /** The values of a state under the owner's names. Two for one name are a mistake. */
@@ -85,13 +99,24 @@ function renamed(state: StateValues, rename: Rename, targets: StateDict, op: str
  * @returns names without a value and values without a name
  * @throws NnError
  */
-export function assignState(
+export function assignState(...given: Parameters<typeof fitState>): { missing: string[]; unexpected: string[] } {
+  const { assign, ...names } = fitState(...given);
+  assign();
+  return names;
+}
+
+/**
+ * The first half of `assignState`: nothing is changed before `assign` is called.
+ *
+ * @throws NnError
+ */
+export function fitState(
   targets: StateDict,
   state: StateValues,
   strict: boolean,
   { op, name: owner, remedy }: StateOwner,
   rename: Rename = (name) => name,
-): { missing: string[]; unexpected: string[] } {
+): { missing: string[]; unexpected: string[]; assign: () => void } {
   checkState(op, state);
   const values = renamed(state, rename, targets, op);
   const missing = Object.keys(targets).filter((name) => !values.has(name));
@@ -111,7 +136,7 @@ export function assignState(
     };
     if (!sameShape(target.shape, value.shape))
       differ('has shape ', `(${target.shape.join(', ')})`, `(${value.shape.join(', ')})`);
-    if (target.dtype !== value.dtype) differ('is ', target.dtype, value.dtype);
+    if (target.dtype !== value.dtype && !isWiderCount(name, value, targets)) differ('is ', target.dtype, value.dtype);
   }
   if (names.length + wrong.length > 0) {
     const shapes = said.some((text) => text.includes(' has shape '));
@@ -125,16 +150,25 @@ export function assignState(
       names.length > 0 && said.length === 0 ? remedy : shapes ? `the state is of another ${owner}` : 'convert it first';
     throw new NnError(op, `${parts.join('; ')}; ${advice}`, [...names, ...wrong]);
   }
-  for (const name of fitting) {
-    const value = values.get(name)!;
-    if (isTensor(value)) targets[name]!.assign(value);
-    else {
-      const uploaded = tensor(value.data, { shape: value.shape, dtype: value.dtype });
-      targets[name]!.assign(uploaded);
-      uploaded.dispose();
-    }
+  const assign = (): void => {
+    for (const name of fitting) assignOne(targets[name]!, values.get(name)!);
+  };
+  return { missing, unexpected, assign };
+}
+
+/** Assigns one value that fits. Of another dtype are counts alone. */
+function assignOne(target: Tensor, value: Tensor | StateArray): void {
+  const { dtype } = target;
+  if (isTensor(value) && value.dtype === dtype) {
+    target.assign(value);
+    return;
   }
-  return { missing, unexpected };
+  const { shape } = value;
+  const uploaded = isTensor(value)
+    ? cast(value, dtype)
+    : tensor(value.dtype === dtype ? value.data : Int32Array.from(value.data, Number), { shape, dtype });
+  target.assign(uploaded);
+  uploaded.dispose();
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   where,
 } from '@polygrad/core/functions';
 import { checkNumber, checkOptions } from '../errors.ts';
+import { AdamBase } from './adam.ts';
 import { checkBetas } from './betas.ts';
 import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
@@ -54,64 +55,21 @@ export interface AMSGradOptions extends VariantOptions, MaximizeOptions {
   readonly decoupled?: boolean;
 }
 
-type AMSGradNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'rate' | 'rootCorrection' | 'eps' | 'decay' | 'keep';
-
 /**
- * Adam whose steps are divided by the largest mean of squares so far. Source: Reddi et al., "On the convergence of Adam and beyond", 2018; PyTorch
- * `Adam`, and with `decoupled` `AdamW`, with `amsgrad=True`.
+ * Adam whose steps are divided by the largest mean of squares so far: `Adam`, and with `decoupled` `AdamW`, with `amsgrad: true`. Source: Reddi et al., "On
+ * the convergence of Adam and beyond", 2018.
  *
  * @example
  * const p = parameter(tensor([1]));
  * new AMSGrad([p], { lr: 0.1 }).step([tensor([5])]);
  * p; // [0.9]
  */
-export class AMSGrad extends Optimizer<AMSGradNames> {
-  readonly #settings: Settings;
-  readonly #decoupled: boolean;
-
+export class AMSGrad extends AdamBase {
   constructor(parameters: Iterable<Tensor>, options: AMSGradOptions = {}) {
     checkOptions('AMSGrad', options, 'lr betas eps weightDecay maximize? decoupled?');
-    const settings = settingsOf('AMSGrad', options);
-    super('AMSGrad', parameters, options.lr ?? 1e-3, ['mean', 'square', 'largest']);
-    this.#settings = settings;
-    this.#decoupled = options.decoupled ?? false;
-    this.maximize = options.maximize;
-  }
-
-  protected scalars(step: number, rate: number): Record<AMSGradNames, number> {
-    const { betas, eps, weightDecay } = this.#settings;
-    const [beta1, beta2] = betas;
-    return {
-      beta1,
-      rest1: 1 - beta1,
-      beta2,
-      rest2: 1 - beta2,
-      rate: rate / (1 - beta1 ** step),
-      rootCorrection: 1 / Math.sqrt(1 - beta2 ** step),
-      eps,
-      decay: weightDecay,
-      keep: 1 - rate * weightDecay,
-    };
-  }
-
-  protected override scalarsAt(
-    _step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<AMSGradNames> {
-    const [beta1, beta2] = this.#settings.betas;
-    return { rate: rate.div(correction(beta1)), rootCorrection: div(1, sqrt(correction(beta2))) };
-  }
-
-  protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<AMSGradNames>): Next {
-    const [mean, meanSquare, largest] = state as [Tensor, Tensor, Tensor];
-    const g = this.#decoupled ? gradient : decayed(gradient, p, this.#settings, s.decay);
-    const m = mean.mul(s.beta1).add(g.mul(s.rest1));
-    const v = meanSquare.mul(s.beta2).add(square(g).mul(s.rest2));
-    const top = maximum(largest, v);
-    const step = m.mul(s.rate).div(sqrt(top).mul(s.rootCorrection).add(s.eps));
-    const kept = this.#decoupled && this.#settings.weightDecay !== 0 ? p.mul(s.keep) : p;
-    return { parameter: kept.sub(step), state: [m, v, top] };
+    const { decoupled = false, ...others } = options;
+    const decay = decoupled ? 'parameter' : 'gradient';
+    super('AMSGrad', parameters, { ...others, amsgrad: true }, decay, options.weightDecay ?? 0);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
-import { div, sqrt, square, type Tensor } from '@polygrad/core/functions';
+import { div, maximum, sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkNumber } from '../errors.ts';
 import { checkBetas } from './betas.ts';
 import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
@@ -11,6 +11,8 @@ export interface AdamOptions extends OptimizerOptions, MaximizeOptions {
   readonly eps?: number;
   /** Weight decay (default 0 for Adam, 0.01 for AdamW). */
   readonly weightDecay?: number;
+  /** Divide steps by the largest mean of squares so far (default false). Source: Reddi et al., "On the convergence of Adam and beyond", 2018. */
+  readonly amsgrad?: boolean;
 }
 
 type AdamNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'rate' | 'rootCorrection' | 'eps' | 'decay' | 'keep';
@@ -18,20 +20,20 @@ type AdamNames = 'beta1' | 'rest1' | 'beta2' | 'rest2' | 'rate' | 'rootCorrectio
 /** Where weight decay acts: on the gradient (Adam) or on the parameter itself (AdamW). */
 type Decay = 'gradient' | 'parameter';
 
-/** What Adam and AdamW have in common. */
-abstract class AdamBase extends Optimizer<AdamNames> {
+/** What Adam, AdamW and AMSGrad have in common. */
+export abstract class AdamBase extends Optimizer<AdamNames> {
   readonly #betas: readonly [number, number];
   readonly #eps: number;
   readonly #weightDecay: number;
   readonly #decay: Decay;
 
   constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
-    checkOptions(name, options, 'lr betas eps weightDecay maximize?');
-    const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8 } = options;
+    checkOptions(name, options, 'lr betas eps weightDecay maximize? amsgrad?');
+    const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8, amsgrad = false } = options;
     checkBetas(name, betas);
     checkNumber(name, 'eps', eps, 0);
     checkNumber(name, 'weightDecay', weightDecay, 0);
-    super(name, parameters, lr, ['mean', 'square']);
+    super(name, parameters, lr, ['mean', 'square', ...(amsgrad ? ['largest'] : [])]);
     this.maximize = options.maximize;
     this.#betas = [...betas];
     this.#eps = eps;
@@ -66,16 +68,18 @@ abstract class AdamBase extends Optimizer<AdamNames> {
   protected update(
     p: Tensor,
     gradient: Tensor,
-    [mean, meanSquare]: readonly Tensor[],
+    [mean, meanSquare, largest]: readonly Tensor[],
     s: Scalars<AdamNames>,
   ): { parameter: Tensor; state: Tensor[] } {
     const decays = this.#weightDecay !== 0;
     const g = decays && this.#decay === 'gradient' ? gradient.add(p.mul(s.decay)) : gradient;
     const m = mean!.mul(s.beta1).add(g.mul(s.rest1));
     const v = meanSquare!.mul(s.beta2).add(square(g).mul(s.rest2));
-    const step = m.mul(s.rate).div(sqrt(v).mul(s.rootCorrection).add(s.eps));
+    // Only with `amsgrad` there is a largest one.
+    const top = largest === undefined ? v : maximum(largest, v);
+    const step = m.mul(s.rate).div(sqrt(top).mul(s.rootCorrection).add(s.eps));
     const kept = decays && this.#decay === 'parameter' ? p.mul(s.keep) : p;
-    return { parameter: kept.sub(step), state: [m, v] };
+    return { parameter: kept.sub(step), state: largest === undefined ? [m, v] : [m, v, top] };
   }
 }
 

@@ -8,6 +8,7 @@ import {
   checkNumber,
   checkOptions,
   checkRequired,
+  NnError,
 } from '../errors.ts';
 import type { Schedule } from './schedule.ts';
 
@@ -193,6 +194,18 @@ export interface PlateauOptions {
   readonly floor?: number;
 }
 
+/** Where a `ReduceOnPlateau` stands, as JSON holds it. */
+export interface PlateauState {
+  /** The best value so far; null before the first. */
+  readonly best: number | null;
+  /** Values without improvement since then, or since the last change. */
+  readonly bad: number;
+  /** How many values more do not count. */
+  readonly cooling: number;
+  /** The rates that it has made, one for each group; null where a group has a schedule. */
+  readonly rates: readonly (number | null)[];
+}
+
 /**
  * Makes learning rates smaller where a loss or a metric has stopped to improve. It is told numbers, so it reads nothing from the device itself. Source:
  * PyTorch `ReduceLROnPlateau`.
@@ -251,6 +264,38 @@ export class ReduceOnPlateau {
     this.#cooling = cooldown;
     this.#bad = 0;
     return true;
+  }
+
+  /** Where it stands, to save beside a model's state: rates are no part of an optimizer's. */
+  state(): PlateauState {
+    const rates = this.#targets.map(({ learningRate }) => (typeof learningRate === 'number' ? learningRate : null));
+    return { best: Number.isFinite(this.#best) ? this.#best : null, bad: this.#bad, cooling: this.#cooling, rates };
+  }
+
+  /**
+   * Goes on from a saved state, with its rates.
+   *
+   * @throws NnError for numbers that are none, and for a state of another number of groups; nothing is changed then
+   */
+  loadState(state: PlateauState): void {
+    const op = 'loadState';
+    const isObject = typeof state === 'object' && state !== null;
+    checkFits(op, 'state', state, isObject, 'an object with best, bad, cooling and rates');
+    const { best, bad, cooling, rates } = state;
+    if (best !== null) checkNumber(op, 'best', best);
+    checkInteger(op, 'bad', bad, 0);
+    checkInteger(op, 'cooling', cooling, 0);
+    checkList(op, 'rates', rates);
+    if (rates.length !== this.#targets.length)
+      throw new NnError(
+        op,
+        `rates has ${rates.length} entries and the optimizer ${this.#targets.length} groups; the state is of another optimizer`,
+        ['rates'],
+      );
+    for (const rate of rates) if (rate !== null) checkNumber(op, 'rates', rate, 0);
+    const worst = this.#options.mode === 'min' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+    [this.#best, this.#bad, this.#cooling] = [best ?? worst, bad, cooling];
+    for (const [i, rate] of rates.entries()) if (rate !== null) this.#targets[i]!.learningRate = rate;
   }
 
   #improves(value: number): boolean {

@@ -2,8 +2,15 @@
 import type { Tensor } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
-import type { StateArray, StateValues } from '../module/state.ts';
-import { type Gradients, Optimizer, type OptimizerState, type StepGuard } from './optimizer.ts';
+import type { StateArray } from '../module/state.ts';
+import {
+  checkedState,
+  type Gradients,
+  type LoadedState,
+  Optimizer,
+  type OptimizerState,
+  type StepGuard,
+} from './optimizer.ts';
 import type { Schedule } from './schedule.ts';
 
 /** An optimizer's class. */
@@ -12,7 +19,10 @@ export type OptimizerClass<Options> = new (parameters: Iterable<Tensor>, options
 /** Parameters, and what is different for them. */
 export type ParameterGroup<Options> = Partial<Options> & { readonly parameters: Iterable<Tensor> };
 
-type Prepared = { prepare(given: Gradients, guard?: StepGuard): () => void };
+type Prepared = {
+  prepare(given: Gradients, guard?: StepGuard): () => void;
+  prepareState(state: LoadedState): () => void;
+};
 
 /**
  * An optimizer for each group of parameters, which take their steps together: either all of it is carried out or nothing. Gradients are in the order of the
@@ -121,28 +131,27 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   /**
    * Goes on from a saved state, also that of one optimizer of the same class with all the parameters.
    *
-   * @throws NnError if the state is of other parameters or of another optimizer; what the first groups take over then stays
+   * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  override loadState({
-    steps,
-    skipped = 0,
-    missed = this.parameters.map(() => 0),
-    slots,
-  }: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
-    const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
+  override loadState(state: LoadedState): void {
+    const { steps, skipped, missed, slots } = checkedState(state, this.parameters.length);
     const starts = this.#starts();
     const parts = this.groups.map((): [string, StateArray | Tensor][] => []);
+    const entries = slots instanceof Map ? [...slots] : Object.entries(slots);
     for (const [name, value] of entries as [string, StateArray | Tensor][]) {
-      const [index, slot] = name.split('.') as [string, string];
+      const [index, ...slot] = name.split('.');
       const at = starts.findLastIndex((start) => Number(index) >= start);
-      if (at < 0) throw new NnError('loadState', `the state has no parameter '${name}'`, [name]);
-      parts[at]!.push([`${Number(index) - starts[at]!}.${slot}`, value]);
+      if (at < 0 || Number(index) >= this.parameters.length)
+        throw new NnError('loadState', `the optimizer has no '${name}'; the state is of other parameters`, [name]);
+      parts[at]!.push([[Number(index) - starts[at]!, ...slot].join('.'), value]);
     }
-    for (const [i, group] of this.groups.entries())
-      group.loadState({
+    const commits = this.groups.map((group, i) =>
+      (group as unknown as Prepared).prepareState({
         ...{ steps, skipped, slots: Object.fromEntries(parts[i]!) },
         missed: missed.slice(starts[i]!, starts[i]! + group.parameters.length),
-      });
+      }),
+    );
+    for (const commit of commits) commit();
   }
 
   override dispose(): void {

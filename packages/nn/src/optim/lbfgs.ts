@@ -36,7 +36,7 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import type { Gradients, OptimizerState } from './optimizer.ts';
+import { checkedState, type Gradients, type LoadedState, type OptimizerState } from './optimizer.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
@@ -321,20 +321,50 @@ export class LBFGS {
    *
    * @throws NnError if the state is of other parameters; nothing is changed then
    */
-  loadState({ steps, slots }: OptimizerState): void {
-    checkInteger('loadState', 'steps', steps, 0);
+  loadState(state: LoadedState): void {
+    const op = 'loadState';
+    const { steps, slots } = checkedState(state, this.parameters.length);
+    const { numbers, ...vectors } = (slots instanceof Map ? Object.fromEntries(slots) : slots) as Record<
+      string,
+      Tensor | StateArray
+    >;
     const size = this.parameters.reduce((count, parameter) => count + parameter.size, 0);
-    const { numbers, ...vectors } = slots;
-    const fits = Object.values(vectors).every(
-      ({ shape, dtype }) => shape.join() === String(size) && dtype === this.#dtype,
+    const isList = numbers !== undefined && 'data' in numbers && !isTensor(numbers) && numbers.data.length >= 2;
+    checkFits(
+      op,
+      "slot 'numbers'",
+      numbers,
+      isList,
+      'an array of at least two numbers: the state is of another optimizer',
     );
-    checkFits('loadState', 'state', slots, numbers !== undefined && fits, `vectors of ${size} numbers, ${this.#dtype}`);
+    const [length, scale, ...inverses] = Array.from((numbers as StateArray).data as ArrayLike<number>, Number);
+    const paired = ['direction', 'gradient'].filter((name) => Object.hasOwn(vectors, name));
+    const wanted = [
+      ...inverses.flatMap((_, i) => [`${i}.move`, `${i}.change`]),
+      ...(paired.length > 0 ? ['direction', 'gradient'] : []),
+    ];
+    const names = new Set([...wanted, ...Object.keys(vectors)]);
+    for (const name of names) {
+      const vector = vectors[name];
+      const fits =
+        vector !== undefined &&
+        wanted.includes(name) &&
+        vector.shape?.join() === String(size) &&
+        vector.dtype === this.#dtype;
+      const pairs = `${inverses.length} pairs`;
+      if (!fits)
+        throw new NnError(
+          op,
+          `the slot '${name}' is ${vector === undefined ? 'missing' : `${vector.dtype} [${vector.shape?.join(', ')}]`}; a state of ${pairs} has vectors of ${size} numbers, ${this.#dtype}, for each: it is of other parameters`,
+          [name],
+        );
+    }
     this.dispose();
     const vector = (name: string): Tensor => {
-      const { data, shape, dtype } = vectors[name]!;
-      return keep(tensor(data, { shape, dtype }));
+      const value = vectors[name]!;
+      if (isTensor(value)) return keep(value.mul(1));
+      return keep(tensor(value.data, { shape: value.shape, dtype: value.dtype }));
     };
-    const [length, scale, ...inverses] = Array.from(numbers!.data as ArrayLike<number>, Number);
     this.#pairs = inverses.map((inverse, i) => ({ move: vector(`${i}.move`), change: vector(`${i}.change`), inverse }));
     this.#direction = vectors.direction ? vector('direction') : null;
     this.#gradient = vectors.gradient ? vector('gradient') : null;

@@ -106,7 +106,12 @@ describe('Optimizer', () => {
       const optimizer = new Adam([at(1)]);
       const slots = { '0.mean': new Float64Array(1) } as never;
       expect(() => optimizer.loadState({ steps: 2, missed: [3], slots })).toThrow(/missed is 3.*from 0 to 2/);
-      expect(() => optimizer.loadState({ steps: 2, missed: [], slots })).toThrow(/missed is undefined/);
+      expect(() => optimizer.loadState({ steps: 2, missed: [], slots })).toThrow(
+        /missed has 0 entries and the optimizer 1 parameters/,
+      );
+      expect(() => optimizer.loadState({ steps: 2, missed: [0, 1], slots })).toThrow(
+        /missed has 2 entries and the optimizer 1 parameters/,
+      );
     });
   });
 

@@ -24,7 +24,8 @@ import {
 import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import {
-  assignState,
+  checkState,
+  fitState,
   hostState,
   type StateArray,
   type StateDict,
@@ -72,6 +73,31 @@ export interface OptimizerState {
   readonly missed?: readonly number[];
   /** `'<index of the parameter>.<slot>'` to array. */
   readonly slots: Readonly<Record<string, StateArray>>;
+}
+
+/** A state to go on from, whose slots may come from a file. */
+export type LoadedState = Omit<OptimizerState, 'slots'> & { readonly slots: StateValues };
+
+/** What a state says of so many parameters, whole. Throws where that cannot be. */
+export function checkedState(
+  state: LoadedState,
+  count: number,
+): { steps: number; skipped: number; missed: number[]; slots: StateValues } {
+  const op = 'loadState';
+  checkFits(op, 'state', state, typeof state === 'object' && state !== null, 'an object with steps and slots');
+  const { steps, skipped = 0, missed = new Array<number>(count).fill(0), slots } = state;
+  checkInteger(op, 'steps', steps, 0);
+  checkInteger(op, 'skipped', skipped, 0, steps);
+  checkList(op, 'missed', missed);
+  if (missed.length !== count)
+    throw new NnError(
+      op,
+      `missed has ${missed.length} entries and the optimizer ${count} parameters; the state is of other parameters`,
+      ['missed'],
+    );
+  for (const one of missed) checkInteger(op, 'missed', one, 0, steps);
+  checkState(op, slots);
+  return { steps, skipped, missed: [...missed], slots };
 }
 
 const owner: StateOwner = {
@@ -374,23 +400,21 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
    */
-  loadState(state: Omit<OptimizerState, 'slots'> & { readonly slots: StateValues }): void {
-    checkFits(
-      'loadState',
-      'state',
-      state,
-      typeof state === 'object' && state !== null,
-      'an object with steps and slots',
-    );
-    const { steps, skipped = 0, missed = this.#missed.map(() => 0), slots } = state;
-    checkInteger('loadState', 'steps', steps, 0);
-    checkInteger('loadState', 'skipped', skipped, 0, steps);
-    for (const index of this.#missed.keys()) checkInteger('loadState', 'missed', missed[index]!, 0, steps);
-    assignState(this.#named(), slots, true, owner);
-    this.#skipped?.dispose();
-    this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
-    this.#steps = steps;
-    this.#missed = [...missed];
+  loadState(state: LoadedState): void {
+    this.prepareState(state)();
+  }
+
+  /** Checks a state, and gives what takes it over. What takes over that of several optimizers (groups.ts) checks all of them first. */
+  protected prepareState(state: LoadedState): () => void {
+    const { steps, skipped, missed, slots } = checkedState(state, this.parameters.length);
+    const { assign } = fitState(this.#named(), slots, true, owner);
+    return () => {
+      assign();
+      this.#skipped?.dispose();
+      this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
+      this.#steps = steps;
+      this.#missed = missed;
+    };
   }
 
   /** Gives the memory of the state back. The parameters stay. */

@@ -2,6 +2,7 @@
 import { valueAndGrad, type Tensor } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
+import { deferChanges } from '../module/own-values.ts';
 import type { Gradients } from '../optim/optimizer.ts';
 
 /** A value with its gradients. */
@@ -54,15 +55,17 @@ export function lossAndGrad(
     throw new NnError('lossAndGrad', 'the module has no parameters that learn; check that it is not frozen');
   }
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
-  const [[value, aux], gradients] = standingFor(trained, (standIn) => {
-    const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
-      standIn(inputs);
-      const result = loss();
-      // What is neither is refused where the gradient is asked for.
-      return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
-    };
-    return valueAndGrad(run, { hasAux: true })(trained);
-  });
+  const [[value, aux], gradients] = deferChanges(() =>
+    standingFor(trained, (standIn) => {
+      const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
+        standIn(inputs);
+        const result = loss();
+        // What is neither is refused where the gradient is asked for.
+        return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
+      };
+      return valueAndGrad(run, { hasAux: true })(trained);
+    }),
+  );
   const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
   return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
 }

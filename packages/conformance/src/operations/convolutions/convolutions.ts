@@ -2,9 +2,11 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { channelsFirst, convolve, convolveTransposed, plusBias, type WindowOptions } from '../../oracle/images.ts';
+import { along } from '../../oracle/lines.ts';
 import { count, type NDArray } from '../../oracle/ndarray.ts';
 import { type Random, sample, uniform } from '../../oracle/random.ts';
-import { floats, type Instance, type OpSpec } from '../../spec.ts';
+import { floats, type Instance, type OpSpec, type Options } from '../../spec.ts';
+import { bordered } from '../movement/pad.ts';
 import { type OperationRow, smooth } from '../row.ts';
 import { convolution, single, transposedCall, transposedWithGroups } from './calls.ts';
 
@@ -110,6 +112,7 @@ interface Geometry extends WindowOptions {
   readonly x: readonly number[];
   readonly w: readonly number[];
   readonly bias?: boolean;
+  readonly paddingMode?: pg.ConvOptions['paddingMode'];
 }
 
 function instancesOf(cases: readonly Geometry[], biasShape: (w: readonly number[], o: Geometry) => number[]) {
@@ -134,6 +137,7 @@ const convolutions1d: readonly Geometry[] = [
   { x: [2, 7, 3], w: [2, 3, 3], padding: 'same', stride: 2, layout: 'nhwc', bias: true },
   { x: [2, 4, 9], w: [4, 2, 2], groups: 2, dilation: 3 },
   { x: [0, 2, 5], w: [3, 2, 3] },
+  { x: [2, 2, 5], w: [3, 2, 3], padding: 2, paddingMode: 'circular', stride: 2, bias: true },
 ];
 
 const convolutions2d: readonly Geometry[] = [
@@ -157,6 +161,8 @@ const convolutions2d: readonly Geometry[] = [
   { x: [2, 14, 14, 8], w: [16, 8, 3, 3], layout: 'nhwc', padding: 'same', bias: true },
   { x: [2, 8, 8, 6], w: [9, 2, 3, 3], layout: 'nhwc', groups: 3, stride: 2, padding: 1 },
   { x: [3, 8, 8, 16], w: [8, 16, 1, 1], layout: 'nhwc' },
+  { x: [1, 2, 4, 5], w: [4, 1, 3, 2], padding: 1, paddingMode: 'reflect', groups: 2, bias: true },
+  { x: [1, 4, 3, 2], w: [2, 2, 3, 3], layout: 'nhwc', padding: 2, paddingMode: 'replicate', dilation: 2 },
 ];
 
 const convolutions3d: readonly Geometry[] = [
@@ -189,6 +195,15 @@ const local: readonly Geometry[] = [
   { x: [2, 4, 7, 7], w: [6, 4, 4, 4, 3, 3], stride: 2, padding: 1 },
 ];
 
+/** An image with a border of another kind than zeros. */
+function withBorder(x: NDArray, { paddingMode, padding, layout }: Options): NDArray {
+  const first = layout === 'nhwc' ? 1 : 2;
+  return x.shape.slice(2).reduce((y, _, axis) => {
+    const [size, width] = [x.shape[first + axis] as number, padding as number];
+    return along(y, first + axis, size + 2 * width, (i) => bordered(paddingMode as string, i - width, size), 0);
+  }, x);
+}
+
 type ConvRun = (x: Tensor, w: Tensor, o: object) => Tensor;
 
 function convSpec(name: string, run: ConvRun, cases: readonly Geometry[], oracle: typeof convolve): OpSpec {
@@ -200,7 +215,8 @@ function convSpec(name: string, run: ConvRun, cases: readonly Geometry[], oracle
     run: ([x, w, bias], o) => run(x as Tensor, w as Tensor, bias ? { ...o, bias } : o),
     oracle: ([x, w, bias], o) => {
       const groups = name === 'depthwiseConv2d' ? channelsFirst(x as NDArray, o.layout).shape[1] : o.groups;
-      const y = oracle(x as NDArray, w as NDArray, { ...o, ...(groups ? { groups: groups as number } : {}) });
+      const [image, given] = o.paddingMode ? [withBorder(x as NDArray, o), { ...o, padding: 0 }] : [x as NDArray, o];
+      const y = oracle(image, w as NDArray, { ...given, ...(groups ? { groups: groups as number } : {}) });
       return bias ? plusBias(y, bias, o.layout) : y;
     },
     terms: ([, w]) => count((w as NDArray).shape) / ((w as NDArray).shape[0] as number) + 1,

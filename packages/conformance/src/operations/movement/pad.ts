@@ -8,7 +8,7 @@ import type { OperationRow } from '../row.ts';
 import { type Move, moved, movementRow } from './row.ts';
 
 /** Position in an axis of n that a position beyond its ends stands for; null outside. */
-function bordered(mode: string, i: number, n: number): number | null {
+export function bordered(mode: string, i: number, n: number): number | null {
   if (i >= 0 && i < n) return i;
   if (mode === 'constant') return null;
   if (mode === 'replicate') return i < 0 ? 0 : n - 1;

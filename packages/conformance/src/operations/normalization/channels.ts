@@ -62,34 +62,43 @@ function batchSpecs(): OpSpec[] {
         perChannel(normalizeBy(x as NDArray, eps, key(o, (x as NDArray).shape)), w as NDArray, b as NDArray, o.layout),
       gradient: { of: [0, 1, 2], order: 2 },
     },
-    {
-      name: 'batchNorm with running statistics',
-      dtypes: floats,
-      instances: imageInstances(),
-      // The weights serve as variances too, the biases as means.
-      run: ([x, weight, bias], o) =>
-        pg.batchNorm(x as Tensor, {
-          ...layoutOf(o),
-          weight: weight as Tensor,
-          bias: bias as Tensor,
-          runningMean: bias as Tensor,
-          runningVar: weight as Tensor,
-          eps,
-        }),
-      oracle: ([x, w, b], o) => {
-        const scale = nd(
-          (w as NDArray).shape,
-          (w as NDArray).data.map((v) => v / Math.sqrt(v + eps)),
-        );
-        const shift = nd(
-          (b as NDArray).shape,
-          (b as NDArray).data.map((v, i) => v - v * (scale.data[i] as number)),
-        );
-        return perChannel(x as NDArray, scale, shift, o.layout);
-      },
-      gradient: { of: [0, 1, 2], order: 2 },
-    },
+    runningSpec('batchNorm', pg.batchNorm),
   ];
+}
+
+/** By statistics that are given. */
+function runningSpec(
+  op: 'batchNorm' | 'instanceNorm',
+  run: (x: Tensor, options: pg.BatchNormOptions) => Tensor,
+): OpSpec {
+  return {
+    name: `${op} with running statistics`,
+    dtypes: floats,
+    instances: imageInstances(),
+    // The weights serve as variances too, the biases as means.
+    run: ([x, weight, bias], o) =>
+      run(x as Tensor, {
+        ...layoutOf(o),
+        weight: weight as Tensor,
+        bias: bias as Tensor,
+        runningMean: bias as Tensor,
+        runningVar: weight as Tensor,
+        eps,
+        ...(op === 'instanceNorm' && { useInputStats: false }),
+      }),
+    oracle: ([x, w, b], o) => {
+      const scale = nd(
+        (w as NDArray).shape,
+        (w as NDArray).data.map((v) => v / Math.sqrt(v + eps)),
+      );
+      const shift = nd(
+        (b as NDArray).shape,
+        (b as NDArray).data.map((v, i) => v - v * (scale.data[i] as number)),
+      );
+      return perChannel(x as NDArray, scale, shift, o.layout);
+    },
+    gradient: { of: [0, 1, 2], order: 2 },
+  };
 }
 
 interface Affine {
@@ -213,6 +222,10 @@ const [groupOf2, groupOf1, instanceSpec] = groupSpecs();
 export const channelNormRows: readonly OperationRow[] = [
   { name: 'batchNorm', specs: batchSpecs(), calls: smooth(norm('batchNorm')) },
   { name: 'groupNorm', specs: [groupOf2, groupOf1], calls: smooth(norm('groupNorm')) },
-  { name: 'instanceNorm', specs: [instanceSpec], calls: smooth(norm('instanceNorm')) },
+  {
+    name: 'instanceNorm',
+    specs: [instanceSpec, runningSpec('instanceNorm', pg.instanceNorm)],
+    calls: smooth(norm('instanceNorm')),
+  },
   { name: 'localResponseNorm', specs: [responseSpec], calls: smooth(localResponseNorm) },
 ];

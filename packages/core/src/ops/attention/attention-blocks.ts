@@ -12,7 +12,7 @@ import { customGradient } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { sizeOf } from '../../shape/view.ts';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { type RandomKey, splitKey, wordsOf } from '../../tensor/random-key.ts';
 import type { Tensor } from '../../tensor/types.ts';

@@ -8,16 +8,17 @@ import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { dilated, perAxis } from '../../shape/axes.ts';
-import type { DType } from '../../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
-import { promoteTypes } from '../../shape/promotion.ts';
-import { say } from '../../shape/shown.ts';
+import { dilated, perAxis } from '@polygrad/compiler/shape/axes';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { promoteTypes } from '@polygrad/compiler/shape/promotion';
+import { say, shown } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { widened } from '../elementwise/recording.ts';
+import { extended } from '../movement/around.ts';
 import {
   checkFits,
   checkImage,
@@ -74,6 +75,9 @@ function withBias(op: string, result: Node, bias: Tensor | null | undefined, dty
   return p.cast(added, promoteTypes(op, dtype, nodeOf(bias).dtype));
 }
 
+/** What padding puts around an input, as in PyTorch's layers. */
+export type PaddingMode = 'zeros' | 'reflect' | 'replicate' | 'circular';
+
 export interface ConvOptions {
   /** Added per output feature: [O]. */
   readonly bias?: Tensor | null;
@@ -81,6 +85,8 @@ export interface ConvOptions {
   readonly stride?: PerAxis;
   /** Default 0. */
   readonly padding?: Padding;
+  /** What padding puts around the input: zeros, the mirrored inside without the edge, the edge, the other end. Default 'zeros'. */
+  readonly paddingMode?: PaddingMode;
   /** Distance between taps of the kernel. Default 1. */
   readonly dilation?: PerAxis;
   /** Groups of channels that are convolved separately. Default 1. */
@@ -90,13 +96,19 @@ export interface ConvOptions {
 }
 
 function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, options: ConvOptions): Tensor {
-  checkNames(op, options, 'bias stride padding dilation groups layout');
+  checkNames(op, options, 'bias stride padding paddingMode dilation groups layout');
   return compose(op, () => {
     const [input, weight] = operands(x, kernel);
     checkRank(op, input, weight, rank);
     const layout = readLayout(op, options.layout);
     const groups = readGroups(op, options.groups);
-    const lhs = toChannelsFirst(input, layout);
+    const { paddingMode: mode = 'zeros' } = options;
+    if (!['zeros', 'reflect', 'replicate', 'circular'].includes(mode))
+      throw new ArgumentError(
+        op,
+        say`bad paddingMode: ${shown(mode)}; must be 'zeros', 'reflect', 'replicate' or 'circular'`,
+      );
+    let lhs = toChannelsFirst(input, layout);
     const stride = perAxis(op, 'stride', options.stride ?? 1, rank, 1);
     const dilation = perAxis(op, 'dilation', options.dilation ?? 1, rank, 1);
     const { low, high } = readPadding(
@@ -109,6 +121,12 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
     );
     const extents = weight.shape.slice(2).map((n, i) => dilated(n, dilation[i]!));
     checkFits(op, 'kernel', lhs.shape, extents, low, high);
+    if (mode !== 'zeros') {
+      for (const [i, before] of low.entries()) {
+        lhs = extended(op, lhs, i + 2, lhs.shape[i + 2]!, before, high[i]!, mode);
+        low[i] = high[i] = 0;
+      }
+    }
     const { bias } = options;
     const result = makeNode('conv', [beforeBias(lhs, bias), beforeBias(weight, bias)], {
       stride,
@@ -128,7 +146,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
  *
  * @param x shape [N, C, L]
  * @param kernel shape [O, C / groups, k]
- * @param options bias, stride, padding, dilation, groups, layout
+ * @param options bias, stride, padding, paddingMode, dilation, groups, layout
  * @returns shape [N, O, floor((L + padding - dilation (k - 1) - 1) / stride) + 1]
  * @throws ShapeError where channels, groups or sizes do not fit
  *
@@ -144,7 +162,7 @@ export function conv1d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, kh, kw]
- * @param options bias, stride, padding (numbers, pairs, 'same' or 'valid'), dilation, groups, layout
+ * @param options bias, stride, padding (numbers, pairs, 'same' or 'valid'), paddingMode ('zeros'), dilation, groups, layout
  * @returns shape [N, O, H', W'] or [N, H', W', O]
  * @throws ShapeError where channels, groups or sizes do not fit
  *
@@ -160,7 +178,7 @@ export function conv2d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, kd, kh, kw]
- * @param options bias, stride, padding (numbers, triples, 'same' or 'valid'), dilation, groups, layout
+ * @param options bias, stride, padding (numbers, triples, 'same' or 'valid'), paddingMode ('zeros'), dilation, groups, layout
  * @returns shape [N, O, D', H', W'] or [N, D', H', W', O]
  * @throws ShapeError where channels, groups or sizes do not fit
  *
@@ -176,7 +194,7 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param kernel shape [C * m, 1, kh, kw]: m results per channel
- * @param options bias, stride, padding, dilation, layout
+ * @param options bias, stride, padding, paddingMode, dilation, layout
  * @returns shape [N, C * m, H', W'] or [N, H', W', C * m]
  * @throws ShapeError where channels or sizes do not fit
  *
@@ -184,14 +202,14 @@ export function conv3d(x: Tensor, kernel: Tensor, options: ConvOptions = {}): Te
  * depthwiseConv2d(ones([1, 2, 2, 2]), ones([2, 1, 2, 2])).shape; // [1, 2, 1, 1]
  */
 export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOptions, 'groups'> = {}): Tensor {
-  checkNames('depthwiseConv2d', options, 'bias stride padding dilation layout');
+  checkNames('depthwiseConv2d', options, 'bias stride padding paddingMode dilation layout');
   const channels = nodeOf(x, 'depthwiseConv2d').shape[options.layout === 'nhwc' ? 3 : 1] ?? 1;
   return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
 }
 
 // Convolution with a kernel of its own at every position: nothing is shared between places of the image.
 
-export interface LocalConvOptions extends Omit<ConvOptions, 'bias'> {
+export interface LocalConvOptions extends Omit<ConvOptions, 'bias' | 'paddingMode'> {
   /** Added per output feature, [O], or per feature and position, [O, H', W']. */
   readonly bias?: Tensor | null;
 }
@@ -282,7 +300,7 @@ export function locallyConnectedConv2d(x: Tensor, kernel: Tensor, options: Local
 // Transposed convolutions: the gradients of convolutions by their inputs, used to enlarge images. Each is a convolution of the input
 // with holes between its elements.
 
-export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding'> {
+export interface ConvTransposeOptions extends Omit<ConvOptions, 'padding' | 'paddingMode'> {
   /** Taken off each end of the result. Default 0. */
   readonly padding?: PerAxis;
   /** Extra size at the end of the result. Default 0. */

@@ -1,15 +1,15 @@
 /** Tensors from data and from a single value. Those of a pattern are in patterns.ts, random numbers in random.ts. */
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
-import { checkAttached, checkNames, shown } from '../../shape/options.ts';
-import { checkShape } from '../../shape/axes.ts';
-import { checkDType, type DType, dtypeInfo, isFloat, isInteger, type TypedArray } from '../../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
-import { hostArray, hostArrays, setElement } from '../../shape/host.ts';
-import { eachNested, nestedShape } from '../../shape/nested.ts';
-import { checkRange, checkWeak } from '../../shape/promotion.ts';
-import { say } from '../../shape/shown.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import { checkAttached, checkNames, shown } from '@polygrad/compiler/shape/options';
+import { checkShape } from '@polygrad/compiler/shape/axes';
+import { checkDType, type DType, dtypeInfo, isFloat, isInteger, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host';
+import { eachNested, nestedShape } from '@polygrad/compiler/shape/nested';
+import { checkRange, checkWeak } from '@polygrad/compiler/shape/promotion';
+import { say } from '@polygrad/compiler/shape/shown';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';

@@ -2,11 +2,11 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { checkNames, shown } from '../../shape/options.ts';
-import { checkCount, checkList, checkShape } from '../../shape/axes.ts';
-import { type DType, isFloat, widenedFloat } from '../../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
-import { say } from '../../shape/shown.ts';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { checkCount, checkList, checkShape } from '@polygrad/compiler/shape/axes';
+import { type DType, isFloat, widenedFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { weak } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';

@@ -8,19 +8,19 @@ import { graph } from '../../graph/state.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { cosPrimitive } from '../../primitives/elementary.ts';
-import { checkCount, checkShape, mostOnHost, normalizeAxis } from '../../shape/axes.ts';
-import { type DType, isInteger, isSmallFloat } from '../../shape/dtype.ts';
-import { ArgumentError } from '../../shape/errors.ts';
-import { normalize } from '../../shape/host.ts';
-import type { Shape } from '../../shape/view.ts';
-import { checkNames } from '../../shape/options.ts';
+import { checkCount, checkShape, mostOnHost, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { type DType, isInteger, isSmallFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { normalize } from '@polygrad/compiler/shape/host';
+import type { Shape } from '@polygrad/compiler/shape/view';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';
 import { isDrawn, type RandomKey, resolveKey, splitKey, threefry, wordsOf } from '../../tensor/random-key.ts';
 import { take } from '../indexing/indexing.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 export interface RandomOptions<D extends DType = DType> extends CreationOptions<D> {
   /** Key, or seed of a key; the same key gives the same numbers. Default: the next key of the generator that `seed` starts. */

@@ -9,9 +9,9 @@ import { cast as castNode, makeNode, stopGradient } from '../../graph/primitives
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
-import { checkDType, type DType, isFloat, isInteger } from '../../shape/dtype.ts';
-import { checkNames } from '../../shape/options.ts';
-import { promoteTypes } from '../../shape/promotion.ts';
+import { checkDType, type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { given, operand, operands, sideOf } from '../../tensor/operand.ts';
 import type { NamedDType, Tensor, TensorLike } from '../../tensor/types.ts';

@@ -7,8 +7,8 @@
 import { binary, cast, constant, eq, makeNode, not } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { type DType, isFloat, isInteger } from '../../shape/dtype.ts';
-import { checkNames } from '../../shape/options.ts';
+import { type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { operand, operands, sideOf, weak } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';

@@ -6,10 +6,10 @@
  */
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
-import { checkList, dilated, mostAxes, perAxis } from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { shown } from '../../shape/options.ts';
-import { isList, say } from '../../shape/shown.ts';
+import { checkList, dilated, mostAxes, perAxis } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { isList, say } from '@polygrad/compiler/shape/shown';
 
 /** Order of the axes of images. */
 export type Layout = 'nchw' | 'nhwc';

@@ -3,11 +3,11 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { perAxis } from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
+import { perAxis } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { Tensor } from '../../tensor/types.ts';
 import type { PerAxis } from './image.ts';
 

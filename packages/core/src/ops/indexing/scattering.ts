@@ -9,10 +9,10 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { gatherPrimitive, scatterAddPrimitive, scatterPrimitive } from '../../primitives/indexing.ts';
-import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
-import { sizeOf } from '../../shape/view.ts';
-import { checkNames, shown } from '../../shape/options.ts';
+import { type DType, dtypeInfo, isFloat, neutral } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { sizeOf } from '@polygrad/compiler/shape/view';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
@@ -28,7 +28,7 @@ import {
   safeIndex,
   updatesFor,
 } from './index-argument.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** How updates meet what is at their place. 'amax' and 'amin' are PyTorch's names of 'max' and 'min'. */
 export type ScatterReduction = 'sum' | 'prod' | 'mean' | 'max' | 'min' | 'amax' | 'amin';

@@ -6,10 +6,10 @@
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { sameShape } from '../../shape/view.ts';
-import { isFloat, isInteger } from '../../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import { isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
@@ -19,7 +19,7 @@ import { finish } from './loss-forms.ts';
 import { inFloat32 } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { logSoftmax } from '../normalization/normalization.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 export interface ClassLossOptions extends LossOptions {
   /** Weight of each class, [C]; the mean is weighted too. */

@@ -1,9 +1,9 @@
 /** What losses have in common: how those of elements become one number, and how prediction and target meet. */
 import { compose } from '../../graph/scope.ts';
-import { sameShape } from '../../shape/view.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { shown } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { wrap } from '../../tensor/handle.ts';
 import { floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';

@@ -5,10 +5,10 @@
  */
 import { stopGradient } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes, broadcastsTo, sameShape, type Shape } from '../../shape/view.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, shown } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
+import { broadcastShapes, broadcastsTo, sameShape, type Shape } from '@polygrad/compiler/shape/view';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperands, given } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';

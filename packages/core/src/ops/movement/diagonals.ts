@@ -2,11 +2,11 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { checkCount, checkList, checkShape, normalizeAxis } from '../../shape/axes.ts';
-import { type DType, isInteger } from '../../shape/dtype.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
+import { checkCount, checkList, checkShape, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { type DType, isInteger } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { sum } from '../reduction/reduction.ts';

@@ -2,14 +2,14 @@
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { beginOp } from '../../graph/scope.ts';
-import { checkList, normalizeAxis } from '../../shape/axes.ts';
-import { sameShape } from '../../shape/view.ts';
-import type { DType } from '../../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { promoteTypes } from '../../shape/promotion.ts';
-import { checkNames } from '../../shape/options.ts';
+import { checkList, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { promoteTypes } from '@polygrad/compiler/shape/promotion';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { Tensor } from '../../tensor/types.ts';
 
 /** One axis, by itself or in options. */

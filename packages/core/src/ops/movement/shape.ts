@@ -16,11 +16,11 @@ import {
   normalizeAxes,
   normalizeAxis,
   resolveShape,
-} from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
-import { broadcastsTo, type Shape, sizeOf } from '../../shape/view.ts';
+} from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
+import { broadcastsTo, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { indexNode } from '../indexing/index-argument.ts';

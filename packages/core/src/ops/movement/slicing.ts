@@ -13,16 +13,16 @@ import {
   normalizeAxes,
   normalizeAxis,
   resolveSlices,
-  type SliceRange,
   type SliceSpec,
-} from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, shown } from '../../shape/options.ts';
-import { checkWeak } from '../../shape/promotion.ts';
-import { say } from '../../shape/shown.ts';
-import type { Shape } from '../../shape/view.ts';
+} from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { checkWeak } from '@polygrad/compiler/shape/promotion';
+import { say } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
+import { extended, type FilledFrom } from './around.ts';
 import { axisOf, type JoinAxis } from './joining.ts';
 
 /** The slice of a node. */
@@ -271,7 +271,7 @@ export type PadWidths = number | readonly [number, number] | readonly (readonly 
 
 export interface PadOptions {
   /** What the new elements are: `value`, the mirrored inside without or (symmetric) with the edge, the edge, the other end. Default 'constant'. */
-  readonly mode?: 'constant' | 'reflect' | 'symmetric' | 'replicate' | 'circular';
+  readonly mode?: 'constant' | FilledFrom;
   /** For mode 'constant'. Default 0. */
   readonly value?: number;
 }
@@ -308,7 +308,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     shape.forEach((n, axis) => {
       const [before, after] = pairs[axis]!;
       if (before === 0 && after === 0) return;
-      result = extended(result, axis, n, before, after, mode);
+      result = extended('pad', result, axis, n, before, after, mode);
     });
     return wrap(result);
   });
@@ -367,58 +367,4 @@ function padded(node: Node, low: readonly number[], high: readonly number[], val
   const put = (widths: readonly number[]): number[] =>
     widths.map((n, i) => Math.max(0, Math.min(n, node.shape[i]! + low[i]! + high[i]!)));
   return p.pad(inner, put(low), put(high), value);
-}
-
-function extended(
-  node: Node,
-  axis: number,
-  n: number,
-  before: number,
-  after: number,
-  mode: 'reflect' | 'symmetric' | 'replicate' | 'circular',
-): Node {
-  // What is left of the axis. Mirrors stand where nothing is cut and reach into what is; a circle is closed without it.
-  const [first, end] = [Math.max(0, -before), n - Math.max(0, -after)];
-  const most = { reflect: n - 1, symmetric: n, replicate: n > 0 ? Number.POSITIVE_INFINITY : 0, circular: end - first }[
-    mode
-  ];
-  if (Math.max(before, after) > most) {
-    throw new ShapeError(
-      'pad',
-      say`width too large for mode '${mode}': [${before}, ${after}] for axis ${axis} of size ${n}; at most ${Math.max(0, most)}`,
-      [node.shape],
-    );
-  }
-  const part = (range: SliceRange, of: Node = node): Node => {
-    const specs = of.shape.map((_, i) => (i === axis ? range : null));
-    const { start, length, step } = resolveSlices('pad', of.shape, specs);
-    return p.slice(of, start, length, step);
-  };
-  // One end cuts more than the axis has: from what the other end put there, too.
-  if (first > n) return part({ start: first }, extended(node, axis, n, 0, after, mode));
-  if (end < 0) return part({ stop: end + before }, extended(node, axis, n, before, 0, mode));
-  const edge = (index: number, count: number): Node => {
-    const one = part({ start: index, stop: index + 1 });
-    return p.expand(
-      one,
-      one.shape.map((size, i) => (i === axis ? count : size)),
-    );
-  };
-  const pieces: Node[] = [];
-  const inside = part({ start: first, stop: end });
-  if (before > 0) {
-    if (mode === 'replicate') pieces.push(edge(0, before));
-    else if (mode === 'circular') pieces.push(part({ start: end - before, stop: end }));
-    else pieces.push(p.flip(part(mode === 'reflect' ? { start: 1, stop: before + 1 } : { stop: before }), [axis]));
-  }
-  pieces.push(inside);
-  if (after > 0) {
-    if (mode === 'replicate') pieces.push(edge(n - 1, after));
-    else if (mode === 'circular') pieces.push(part({ start: first, stop: first + after }));
-    else
-      pieces.push(
-        p.flip(part(mode === 'reflect' ? { start: n - 1 - after, stop: n - 1 } : { start: n - after }), [axis]),
-      );
-  }
-  return p.concat(pieces, axis);
 }

@@ -10,13 +10,13 @@ import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
-import { checkList, checkOptions, keepAxes, normalizeAxis } from '../../shape/axes.ts';
-import type { DType } from '../../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
-import type { Shape } from '../../shape/view.ts';
-import { nodeOf, wrap } from '../../tensor/handle.ts';
+import { checkList, checkOptions, keepAxes, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import type { DType } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames } from '@polygrad/compiler/shape/options';
+import { say, shown } from '@polygrad/compiler/shape/shown';
+import type { Shape } from '@polygrad/compiler/shape/view';
+import { isTensor, nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, given } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { add, cast, div, mul, neg, pow, square, sub } from '../elementwise/arithmetic.ts';
@@ -108,18 +108,18 @@ export function logSoftmax(x: TensorLike, axis?: OneAxis): Tensor {
 /** Scale and shift after normalising. */
 interface Affine {
   /** Scale after normalising; none if left out. */
-  readonly weight?: Tensor | null;
+  readonly weight?: Tensor | null | undefined;
   /** Shift after scaling; none if left out. */
-  readonly bias?: Tensor | null;
+  readonly bias?: Tensor | null | undefined;
   /** Added to the variance. Default 1e-5. */
   readonly eps?: number;
 }
 
 /** The number added to variances. */
-function readEps(op: string, eps: number | undefined, x: Tensor): Tensor {
+function readEps(op: string, eps: number | undefined, x: Tensor, standard: number = 1e-5): Tensor {
   if (eps !== undefined && (typeof eps !== 'number' || !(eps >= 0)))
     throw new ArgumentError(op, say`bad eps: ${eps}; must be a number of at least 0`);
-  return given(eps ?? 1e-5, x);
+  return given(eps ?? standard, x);
 }
 
 /** Mean and variance over the axes, axes kept. */
@@ -146,14 +146,59 @@ function affine(normal: Tensor, { weight, bias }: Affine, shape: Shape, op: stri
   return bias ? add(scaled, fit(bias, 'bias')) : scaled;
 }
 
-export interface BatchNormOptions extends Affine {
-  /** Use the batch's own statistics (and update the running ones); otherwise the running ones. Default false. */
-  readonly training?: boolean;
-  /** Running mean and variance per channel, updated by `assign` in training. Needed unless training. */
+/** Means and variances per channel that are carried from batch to batch. */
+interface Running {
+  /** Running mean and variance per channel, [C] each, updated by `assign` where an input's own statistics are taken. */
   readonly runningMean?: Tensor | null;
   readonly runningVar?: Tensor | null;
-  /** Share of the batch's statistics in the running ones. Default 0.1. */
-  readonly momentum?: number;
+  /** Share of an input's statistics in the running ones: a number, or a tensor of one for a share that changes. Default 0.1. */
+  readonly momentum?: number | Tensor;
+}
+
+/** Throws unless running statistics have a number per channel. */
+function checkRunning(op: string, { runningMean, runningVar, momentum }: Running, t: Tensor, channels: number): void {
+  if (momentum !== undefined && typeof momentum !== 'number' && !(isTensor(momentum) && momentum.size === 1))
+    throw new ArgumentError(op, say`bad momentum: ${shown(momentum)}; must be a number, or a tensor of one`);
+  for (const running of [runningMean, runningVar]) {
+    if (running && running.size !== channels)
+      throw new ShapeError(
+        op,
+        say`running statistics have shape ${showShape(running.shape)}: needs [${channels}], one per channel of ${showShape(t.shape)}`,
+        [running.shape, t.shape],
+      );
+  }
+}
+
+/** Moves running statistics towards those of an input; the variance becomes the unbiased one of `count` elements. */
+function follow(options: Running, mean: Tensor, variance: Tensor, count: number): void {
+  const { runningMean, runningVar } = options;
+  noGrad(() => {
+    const momentum = given(options.momentum ?? 0.1, mean);
+    const share = typeof options.momentum === 'object' ? reshape(momentum, []) : momentum;
+    const update = (running: Tensor, value: Tensor): void => {
+      const next = add(running, mul(share, sub(reshape(value, running.shape), running)));
+      running.assign(cast(next, running.dtype));
+    };
+    if (runningMean) update(runningMean, mean);
+    if (runningVar) update(runningVar, mul(variance, count / Math.max(1, count - 1)));
+  });
+}
+
+/** Normalised by running statistics; `shape` has the channels where x has them. */
+function byRunning(op: string, t: Tensor, options: Affine & Running, shape: Shape, instead: string): Tensor {
+  const { runningMean, runningVar } = options;
+  if (!runningMean || !runningVar)
+    throw new ArgumentError(
+      op,
+      say`no statistics: neither ${instead} nor runningMean and runningVar; give one of them`,
+    );
+  const variance = add(reshape(runningVar, shape), readEps(op, options.eps, t));
+  return affine(mul(sub(t, reshape(runningMean, shape)), rsqrt(variance)), options, shape, op);
+}
+
+export interface BatchNormOptions extends Affine, Running {
+  /** Use the batch's own statistics (and update the running ones); otherwise the running ones, which are needed then. Default false. */
+  readonly training?: boolean;
   /** Axis of the channels. Default 1, or the last one with layout 'nhwc'. */
   readonly axis?: number;
   /** Default 'nchw'. */
@@ -173,42 +218,18 @@ export interface BatchNormOptions extends Affine {
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
  */
 export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
-  checkNames('batchNorm', options, 'weight@ bias@ eps training? runningMean@ runningVar@ momentum# axis layout');
+  checkNames('batchNorm', options, 'weight@ bias@ eps training? runningMean@ runningVar@ momentum axis layout');
   return compose('batchNorm', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const last = readLayout('batchNorm', options.layout) === 'nhwc';
       const channel = normalizeAxis('batchNorm', options.axis ?? (last ? -1 : 1), t.ndim);
       const shape = t.shape.map((n, i) => (i === channel ? n : 1));
       const eps = readEps('batchNorm', options.eps, t);
-      const { runningMean, runningVar } = options;
-      for (const running of [runningMean, runningVar]) {
-        if (running && running.size !== t.shape[channel])
-          throw new ShapeError(
-            'batchNorm',
-            say`running statistics have shape ${showShape(running.shape)}: needs [${t.shape[channel]}], one per channel of ${showShape(t.shape)}`,
-            [running.shape, t.shape],
-          );
-      }
-      if (!options.training) {
-        if (!runningMean || !runningVar)
-          throw new ArgumentError(
-            'batchNorm',
-            'no statistics: neither training nor runningMean and runningVar; give one of them',
-          );
-        const normal = mul(sub(t, reshape(runningMean, shape)), rsqrt(add(reshape(runningVar, shape), eps)));
-        return affine(normal, options, shape, 'batchNorm');
-      }
+      checkRunning('batchNorm', options, t, t.shape[channel]!);
+      if (!options.training) return byRunning('batchNorm', t, options, shape, 'training');
       const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
       const { centered, mean, variance, count } = moments(t, axes);
-      noGrad(() => {
-        const momentum = given(options.momentum ?? 0.1, t);
-        const update = (running: Tensor, value: Tensor): void => {
-          const next = add(running, mul(momentum, sub(reshape(value, running.shape), running)));
-          running.assign(cast(next, running.dtype));
-        };
-        if (runningMean) update(runningMean, mean);
-        if (runningVar) update(runningVar, mul(variance, count / Math.max(1, count - 1)));
-      });
+      follow(options, mean, variance, count);
       return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
     }),
   );
@@ -262,24 +283,40 @@ export function layerNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
   );
 }
 
+export interface RmsNormOptions extends Omit<LayerNormOptions, 'eps'> {
+  /** Added to the mean square. Default (null too): the distance from 1 to the next number of the dtype of x. */
+  readonly eps?: number | null;
+}
+
+/** The distance from 1 to the next number. */
+const epsilons: Readonly<Record<string, number>> = {
+  float16: 2 ** -10,
+  bfloat16: 2 ** -7,
+  float32: 2 ** -23,
+  float64: 2 ** -52,
+};
+
 /**
  * Divides by the root of the mean square over the last axes. Source: Zhang and Sennrich (2019); PyTorch `rms_norm`.
  *
- * @param options normalizedShape (the last axis), weight, bias, eps
+ * @param options normalizedShape (the last axis), weight, bias, eps (the distance from 1 to the next number of the dtype of x, as in PyTorch)
  *
  * @example
  * rmsNorm(tensor([[3, 3]])); // about [[1, 1]]
  */
-export function rmsNorm(x: Tensor, options: LayerNormOptions = {}): Tensor {
+export function rmsNorm(x: Tensor, options: RmsNormOptions = {}): Tensor {
   checkNames('rmsNorm', options, 'normalizedShape weight@ bias@ eps');
-  return compose('rmsNorm', () =>
-    inFloat32([wrap(floatOperand(x))], (t) => {
+  return compose('rmsNorm', () => {
+    const operand = floatOperand(x);
+    return inFloat32([wrap(operand)], (t) => {
       const { axes, shape } = lastAxes('rmsNorm', t, options.normalizedShape);
       const count = shape.reduce((a, b) => a * b, 1);
       const meanSquare = div(sum(square(t), { axis: axes, keepDims: true }), count);
-      return affine(mul(t, rsqrt(add(meanSquare, readEps('rmsNorm', options.eps, t)))), options, shape, 'rmsNorm');
-    }),
-  );
+      const eps = readEps('rmsNorm', options.eps ?? undefined, t, epsilons[operand.dtype]);
+      const normal = mul(t, rsqrt(add(meanSquare, eps)));
+      return affine(normal, { weight: options.weight, bias: options.bias }, shape, 'rmsNorm');
+    });
+  });
 }
 
 // Normalisation over channels of images: in groups, one by one, and by neighbouring channels.
@@ -290,7 +327,7 @@ export interface ImageNormOptions extends Affine {
 }
 
 /** Normalises [N, C, ...] or [N, ..., C] by groups of channels; null takes every channel by itself. */
-function grouped(op: string, x: Tensor, count: number | null, options: ImageNormOptions): Tensor {
+function grouped(op: string, x: Tensor, groupCount: number | null, options: InstanceNormOptions): Tensor {
   return compose(op, () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       if (t.ndim < 2)
@@ -301,7 +338,7 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
         );
       const last = readLayout(op, options.layout) === 'nhwc';
       const channels = t.shape[last ? t.ndim - 1 : 1]!;
-      const groups = count ?? Math.max(1, channels);
+      const groups = groupCount ?? Math.max(1, channels);
       if (!Number.isInteger(groups) || groups < 1 || channels % groups !== 0) {
         throw new ShapeError(
           op,
@@ -310,16 +347,23 @@ function grouped(op: string, x: Tensor, count: number | null, options: ImageNorm
         );
       }
       const spatial = last ? t.shape.slice(1, -1) : t.shape.slice(2);
+      const perChannel = last ? [channels] : [channels, ...spatial.map(() => 1)];
+      checkRunning(op, options, t, channels);
+      if (options.useInputStats === false) return byRunning(op, t, options, perChannel, 'useInputStats');
       const split = [groups, channels / groups];
       const batch = t.shape[0]!;
       const shape = last ? [batch, ...spatial, ...split] : [batch, ...split, ...spatial];
       const group = last ? spatial.length + 1 : 1;
-      const { centered, variance } = moments(
+      const { centered, mean, variance, count } = moments(
         reshape(t, shape),
         shape.map((_, i) => i).filter((i) => i !== 0 && i !== group),
       );
+      if ((options.runningMean || options.runningVar) && batch > 0) {
+        const ofBatch = (each: Tensor): Tensor => div(sum(reshape(each, [batch, channels]), { axis: 0 }), batch);
+        follow(options, ofBatch(mean), ofBatch(variance), count);
+      }
       const normal = reshape(mul(centered, rsqrt(add(variance, readEps(op, options.eps, t)))), t.shape);
-      return affine(normal, options, last ? [channels] : [channels, ...spatial.map(() => 1)], op);
+      return affine(normal, options, perChannel, op);
     }),
   );
 }
@@ -340,18 +384,24 @@ export function groupNorm(x: Tensor, options: ImageNormOptions & { readonly grou
   return grouped('groupNorm', x, options?.groups ?? Number.NaN, options ?? {});
 }
 
+export interface InstanceNormOptions extends ImageNormOptions, Running {
+  /** Use the statistics of each element (and update the running ones by their means); otherwise the running ones, which are needed then. Default true. */
+  readonly useInputStats?: boolean;
+}
+
 /**
  * Normalises every channel of each element of the batch. Source: Ulyanov et al. (2016); PyTorch `instance_norm`.
  *
  * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
- * @param options weight and bias [C], eps, layout
+ * @param options weight, bias, runningMean, runningVar ([C] each), useInputStats, momentum, eps, layout
  * @returns the shape of x
+ * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit
  *
  * @example
  * instanceNorm(tensor([[[1, 3]]])); // about [[[-1, 1]]]
  */
-export function instanceNorm(x: Tensor, options: ImageNormOptions = {}): Tensor {
-  checkNames('instanceNorm', options, 'weight@ bias@ eps layout');
+export function instanceNorm(x: Tensor, options: InstanceNormOptions = {}): Tensor {
+  checkNames('instanceNorm', options, 'weight@ bias@ eps layout runningMean@ runningVar@ momentum useInputStats?');
   return grouped('instanceNorm', x, null, options);
 }
 

@@ -7,10 +7,10 @@
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { checkList, keepAxes } from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { shown } from '../../shape/options.ts';
-import { isList, say } from '../../shape/shown.ts';
+import { checkList, keepAxes } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { shown } from '@polygrad/compiler/shape/options';
+import { isList, say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../../tensor/types.ts';

@@ -2,21 +2,21 @@
  * Pooling to a given size: the windows follow from the sizes, floor(i n / m) to ceil((i + 1) n / m) for the i-th of m windows over n elements,
  * so they may overlap and differ in size by one. Source: PyTorch `adaptive_avg_pool2d`.
  */
-import { lowest } from '../../shape/dtype.ts';
+import { lowest } from '@polygrad/compiler/shape/dtype';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';
-import { checkList, checkShape, mostAxes } from '../../shape/axes.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { sizeOf } from '../../shape/view.ts';
-import { checkNames } from '../../shape/options.ts';
+import { checkList, checkShape, mostAxes } from '@polygrad/compiler/shape/axes';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { sizeOf } from '@polygrad/compiler/shape/view';
+import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { checkImage, fromChannelsFirst, type Layout, readLayout, toChannelsFirst } from '../images/image.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { WithIndices } from './pooling.ts';
 
 /** Size of the result: a number for all spatial axes, or one per axis; null keeps the input's. */

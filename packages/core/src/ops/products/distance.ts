@@ -1,10 +1,10 @@
 /** Lengths, angles and distances of vectors, and the radial basis function kernel. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes } from '../../shape/view.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, shown } from '../../shape/options.ts';
-import { say } from '../../shape/shown.ts';
+import { broadcastShapes } from '@polygrad/compiler/shape/view';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands, given } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';

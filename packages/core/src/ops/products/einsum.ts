@@ -3,13 +3,13 @@ import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { widenedFloat } from '../../shape/dtype.ts';
-import { promoteTypes } from '../../shape/promotion.ts';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { widenedFloat } from '@polygrad/compiler/shape/dtype';
+import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { diagonalNode } from './matrices.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** A tensor whose axes have names; names are single characters. */
 interface Named {

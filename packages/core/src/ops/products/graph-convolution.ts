@@ -8,8 +8,8 @@ import { compose } from '../../graph/scope.ts';
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, shown } from '../../shape/options.ts';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { isTensor, nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
@@ -17,7 +17,7 @@ import { add, mul } from '../elementwise/arithmetic.ts';
 import { safeIndex } from '../indexing/index-argument.ts';
 import { matmul } from './matmul.ts';
 import { eye } from '../creation/patterns.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 
 /** Edges from nodes `sources` to nodes `targets`, integers [E] each, with weights [E] (1 if left out). */
 export interface EdgeList {

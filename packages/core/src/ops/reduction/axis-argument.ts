@@ -1,7 +1,7 @@
 /** The axis argument of reductions: a number, several, or options - as one record. */
-import { normalizeAxes, normalizeAxis } from '../../shape/axes.ts';
-import { checkNames, type OptionNames } from '../../shape/options.ts';
-import { isList } from '../../shape/shown.ts';
+import { normalizeAxes, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import { checkNames, type OptionNames } from '@polygrad/compiler/shape/options';
+import { isList } from '@polygrad/compiler/shape/shown';
 import type { AxisOptions } from '../../tensor/types.ts';
 
 export interface Axes {

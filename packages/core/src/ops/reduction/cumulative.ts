@@ -9,16 +9,16 @@ import type { Attrs, Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { scanPrimitive } from '../../primitives/indexing.ts';
-import { type DType, dtypeInfo, widenedFloat } from '../../shape/dtype.ts';
-import { checkCount } from '../../shape/axes.ts';
-import { ShapeError, showShape } from '../../shape/errors.ts';
-import { checkNames, type OptionNames } from '../../shape/options.ts';
+import { type DType, dtypeInfo, widenedFloat } from '@polygrad/compiler/shape/dtype';
+import { checkCount } from '@polygrad/compiler/shape/axes';
+import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, type OptionNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, operand } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { readAxis } from './axis-argument.ts';
 import { concat } from '../movement/joining.ts';
-import { say } from '../../shape/shown.ts';
+import { say } from '@polygrad/compiler/shape/shown';
 import { sumDType } from '../elementwise/recording.ts';
 
 /** Options of cumMax, cumMin and logCumSumExp. */

@@ -7,11 +7,11 @@
 import type { Node } from '../../graph/node.ts';
 import { argReduce as argReduceNode, cast, constant, reduce, reshape, stopGradient } from '../../graph/primitives.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
-import { keepAxes } from '../../shape/axes.ts';
-import { isFloat } from '../../shape/dtype.ts';
-import { ArgumentError, ShapeError, showShape } from '../../shape/errors.ts';
-import { type OptionNames, shown } from '../../shape/options.ts';
-import { isList, say } from '../../shape/shown.ts';
+import { keepAxes } from '@polygrad/compiler/shape/axes';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { type OptionNames, shown } from '@polygrad/compiler/shape/options';
+import { isList, say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, operand } from '../../tensor/operand.ts';
 import type { AxisArgument, AxisOptions, Tensor, TensorLike } from '../../tensor/types.ts';

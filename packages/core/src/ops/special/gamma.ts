@@ -5,7 +5,7 @@
  * Stegun, 6.1.17, 6.3.7 and 6.4.7), accurate relative to its terms, so near a zero of the function not relative to the result.
  */
 import { compose } from '../../graph/scope.ts';
-import { checkCount } from '../../shape/axes.ts';
+import { checkCount } from '@polygrad/compiler/shape/axes';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { abs, add, copysign, div, minimum, mul, neg, reciprocal, square, sub } from '../elementwise/arithmetic.ts';
 import { cos, erf, exp, log, sin, sqrt } from '../elementwise/transcendental.ts';

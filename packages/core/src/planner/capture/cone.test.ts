@@ -8,7 +8,7 @@ import { createNullEngine } from '@polygrad/testing';
 import { collected } from './fixtures/collected.ts';
 import { growGraph } from '../../runtime/fixtures/random-graph.ts';
 import { uploadNode } from '../../runtime/upload.ts';
-import { draws } from '../../fixtures/draws.ts';
+import { draws } from '@polygrad/compiler/fixtures/draws';
 
 beforeAll(async () => {
   await setEngine(createNullEngine());

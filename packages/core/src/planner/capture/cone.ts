@@ -9,8 +9,8 @@ import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
 import { graph } from '../../graph/state.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { sizeOf } from '../../shape/view.ts';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from './cache.ts';
 
 /** What a collection needs to know besides the outputs. */

@@ -5,7 +5,7 @@
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
 import type { Node, NodeStorage } from '../../graph/node.ts';
-import { dtypeInfo, isSmallFloat } from '../../shape/dtype.ts';
+import { dtypeInfo, isSmallFloat } from '@polygrad/compiler/shape/dtype';
 import {
   expandView,
   permuteView,
@@ -14,7 +14,7 @@ import {
   type Shape,
   sliceView,
   type View,
-} from '../../shape/view.ts';
+} from '@polygrad/compiler/shape/view';
 import { type Cone, viewBase } from './cone.ts';
 import { isPlanOp, PlanGraph, type PlanNode, type SizedCone, sizeFactor, SizesRefused } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';

@@ -6,10 +6,10 @@
  */
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import type { KNode } from '../../ir/ir.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { encodeAttr, IntWriter } from './cache.ts';
 import { textOf } from '../lowering/kernel-cache.ts';
 

@@ -2,9 +2,9 @@
  * Simplifications of the planner's graph, tried when a node is made. Every rule keeps the value of every element, bit
  * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
  */
-import { isRowMajor, sameShape, type Shape, sizeOf } from '../../shape/view.ts';
+import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import { type DType, isSmallFloat, widenedFloat, neutral } from '../../shape/dtype.ts';
+import { type DType, isSmallFloat, widenedFloat, neutral } from '@polygrad/compiler/shape/dtype';
 import { isPlanOp, type PlanGraph, type PlanNode } from './plan-graph.ts';
 import { splitArgReduce, splitDilated, splitReduce } from './split.ts';
 

@@ -7,9 +7,9 @@
  * them. Only the graph changes here: the second step may fuse with whatever uses the result.
  */
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
-import { dilated, dropAxes } from '../../shape/axes.ts';
-import { type DType, neutral } from '../../shape/dtype.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import { dilated, dropAxes } from '@polygrad/compiler/shape/axes';
+import { type DType, neutral } from '@polygrad/compiler/shape/dtype';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanGraph, type PlanNode, SizesRefused } from './plan-graph.ts';
 
 type ReduceAttr = Attrs['reduce'];

@@ -7,7 +7,7 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
-import type { Shape } from '../../shape/view.ts';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';

@@ -5,9 +5,9 @@
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import { groupsAt } from '../../ir/groups.ts';
-import type { KNode } from '../../ir/ir.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import { groupsAt } from '@polygrad/compiler/ir/groups';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import {
   type PlanGraph,
   type PlanNode,

@@ -9,13 +9,13 @@
  * How its numbers tell which are sizes: the capacities of a plan are primes that divide no other number of its key. A number of the plan that
  * one divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
  */
-import type { Logger } from '../../engine/engine.ts';
+import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
-import { dtypeInfo, isFloat } from '../../shape/dtype.ts';
-import { showShape } from '../../shape/errors.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { showShape } from '@polygrad/compiler/shape/errors';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
@@ -143,7 +143,7 @@ export class PlanFamilies {
   /** Takes sizes for those of a form. */
   #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
     form.sizes = sizes;
-    form.classes = classesOf(sizes, cone, options.engine.caps.simt);
+    form.classes = classesOf(sizes, cone, options.engine.caps);
     return this.#bound(form, sizes.n, cone, options);
   }
 
@@ -333,14 +333,20 @@ const leastOfOne = [2, 8, 32, 128] as const;
 const leastAmong = [2, 8, 32] as const;
 /** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
 const leastOfLittle = [2, 8, 32, 512] as const;
+/** Where so little is kept that kernels take less than a step takes to record, one more plan is dearer still. */
+const leastOfLeast = [2, 8, 512] as const;
 /** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
 const littleBytes: number = 2 ** 28;
+const leastBytes: number = 2 ** 25;
 
 /** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
-function classesOf(sizes: Sizes, cone: Cone, isThreads: boolean): readonly number[] {
+function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
   if (sizes.n.length > 1) return leastAmong;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
-  return isThreads || bytesWith(greatest, sizes, cone) > littleBytes ? leastOfOne : leastOfLittle;
+  const bytes = simt ? Number.POSITIVE_INFINITY : bytesWith(greatest, sizes, cone);
+  // What has no room at the greatest size may have it at that of a narrower class.
+  if (bytes <= Math.min(leastBytes, maxBufferBytes)) return leastOfLeast;
+  return bytes > littleBytes ? leastOfOne : leastOfLittle;
 }
 
 /** Bytes of all nodes that have a size, with a number in its place. */

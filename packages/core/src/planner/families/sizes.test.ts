@@ -3,7 +3,7 @@ import { createNullEngine } from '@polygrad/testing';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
-import { draws } from '../../fixtures/draws.ts';
+import { draws } from '@polygrad/compiler/fixtures/draws';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { uploadNode } from '../../runtime/upload.ts';

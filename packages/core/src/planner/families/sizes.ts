@@ -8,7 +8,7 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Node, PrimitiveName } from '../../graph/node.ts';
-import type { Shape } from '../../shape/view.ts';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 

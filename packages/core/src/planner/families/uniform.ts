@@ -7,7 +7,7 @@
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
-import { type Shape, sizeOf } from '../../shape/view.ts';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { type PlanNode, SizesRefused } from '../capture/plan-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { setEngine } from '../../engine/registry.ts';
 import { add, makeNode, mul, scalar } from '../../graph/primitives.ts';
 import { type Node, release, retain } from '../../graph/node.ts';
-import type { Program } from '../../ir/ir.ts';
+import type { Program } from '@polygrad/compiler/ir/ir';
 import { createReferenceEngine } from '@polygrad/testing';
 import { mostValues } from './order.ts';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';

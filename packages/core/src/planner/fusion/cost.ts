@@ -4,7 +4,7 @@
  * Costs are in units of one addition on one element. They only choose between kernels that compute the same values; no
  * fact depends on threads or devices, so the choice is the same everywhere.
  */
-import { sameShape } from '../../shape/view.ts';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
 import { definitionOf } from '../../graph/definition.ts';
 

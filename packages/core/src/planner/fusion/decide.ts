@@ -7,9 +7,9 @@
  * Softmax is the example: exponentials are summed by one loop and divided by the sum in the next. Engines that cannot
  * hold the row compute it again (codegen/loops/optimize.ts); values are the same.
  */
-import type { Range } from '../../ir/expr.ts';
-import { sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
+import type { Range } from '@polygrad/compiler/ir/expr';
+import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';

@@ -4,11 +4,11 @@
  * A Demand is "kernel K needs node N at index I (where gate G holds)". Equal demands are one object. A demand is either
  * computed in place, from demands on the node's sources, or loaded from memory that another kernel (or nobody) wrote.
  */
-import type { Exprs, Range } from '../../ir/expr.ts';
-import type { FreeRanges } from '../../ir/free-ranges.ts';
-import type { KNode, RangeKind } from '../../ir/ir.ts';
-import { idOf } from '../../ir/node.ts';
-import type { Shape } from '../../shape/view.ts';
+import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
+import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
+import type { KNode, RangeKind } from '@polygrad/compiler/ir/ir';
+import { idOf } from '@polygrad/compiler/ir/node';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { type PlanNode, type PlanSize, sizeFactor, SizesRefused } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
 

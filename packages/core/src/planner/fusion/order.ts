@@ -4,7 +4,7 @@
  * A unit is one or more drafts that become one kernel side by side: many small kernels of an optimizer step cost a few
  * launches that way. Drafts are put together only where no way leads from one unit to the other.
  */
-import { sizeOf } from '../../ir/free-ranges.ts';
+import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
 import type { PlanNode } from '../capture/plan-graph.ts';

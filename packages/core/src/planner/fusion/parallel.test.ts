@@ -20,7 +20,7 @@ import {
   softmax,
   type Tensor,
 } from '../../index.ts';
-import { threadCaps } from '../../contraction/fixtures/cases.ts';
+import { threadCaps } from '@polygrad/compiler/contraction/fixtures/cases';
 import { createNullEngine } from '@polygrad/testing';
 
 const caps: EngineCaps = { ...threadCaps, maxGroup: 256, sharedBytes: 16384, maxBindings: 8, maxBufferBytes: 2 ** 32 };

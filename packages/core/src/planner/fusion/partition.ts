@@ -8,9 +8,9 @@
  * front. The rules for each role are in decide.ts; this file has the sweep, what the rules share, and what
  * changes before another try where a kernel became too large.
  */
-import { Exprs, type Range } from '../../ir/expr.ts';
-import { FreeRanges, sizeOf } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
+import { Exprs, type Range } from '@polygrad/compiler/ir/expr';
+import { FreeRanges, sizeOf } from '@polygrad/compiler/ir/free-ranges';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import { isBakedIn, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
 import { bothGates, type Index } from '../lowering/index-map.ts';
 import { needSources } from '../lowering/rules.ts';

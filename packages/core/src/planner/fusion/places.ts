@@ -5,10 +5,10 @@
  * Loops of a kernel may be reordered so that those of a "row" come first; a row's reductions and smaller stores then run
  * once per turn of the outer loops. Rows of one kernel are nested in each other.
  */
-import type { Range } from '../../ir/expr.ts';
-import { sizeOf } from '../../ir/free-ranges.ts';
-import { idOf } from '../../ir/node.ts';
-import type { Shape } from '../../shape/view.ts';
+import type { Range } from '@polygrad/compiler/ir/expr';
+import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
+import { idOf } from '@polygrad/compiler/ir/node';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
 import { flatten, injectiveRanges } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';

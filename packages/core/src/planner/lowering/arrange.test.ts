@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Exprs } from '../../ir/expr.ts';
-import { FreeRanges } from '../../ir/free-ranges.ts';
-import type { KNode } from '../../ir/ir.ts';
+import { Exprs } from '@polygrad/compiler/ir/expr';
+import { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import { stridesFor } from './lower.ts';
 
 const shape = [2, 5, 3, 4];

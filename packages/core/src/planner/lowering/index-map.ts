@@ -4,10 +4,10 @@
  * Everything is an int32 expression made by the plan's factory, which simplifies as it goes; axes of size 1 are always
  * indexed by the constant 0. A gate says where the source element exists at all.
  */
-import type { Exprs } from '../../ir/expr.ts';
-import type { KNode } from '../../ir/ir.ts';
-import { linearOf } from '../../ir/simplify/integers.ts';
-import type { Shape } from '../../shape/view.ts';
+import type { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
+import type { Shape } from '@polygrad/compiler/shape/view';
 
 export type Index = readonly KNode[];
 

@@ -4,10 +4,10 @@
  *
  * Kernels are known by the integers of their loop nest. An entry lives as long as some plan holds it.
  */
-import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '../../codegen/lowering.ts';
+import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
-import type { KNode, LoopKernel } from '../../ir/ir.ts';
-import { type Known, newMark, sourcesFirst } from '../../ir/node.ts';
+import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
+import { type Known, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
 import { IntWriter } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 

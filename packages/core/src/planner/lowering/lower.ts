@@ -4,14 +4,14 @@
  * What is computed where was decided by the partition; here demands become kernel expressions. Slots say which node's
  * memory each PARAM is, scalars which number is bound.
  */
-import type { Exprs, Range } from '../../ir/expr.ts';
-import type { FreeRanges } from '../../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
-import { highOf, idOf, lowOf, nodesOf } from '../../ir/node.ts';
-import { Rewriter } from '../../ir/rewrite.ts';
-import { linearOf } from '../../ir/simplify/integers.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { rowMajorStrides, type Shape } from '../../shape/view.ts';
+import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
+import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '@polygrad/compiler/ir/ir';
+import { highOf, idOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
+import { Rewriter } from '@polygrad/compiler/ir/rewrite';
+import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
 import type { PlanNode, PlanSize } from '../capture/plan-graph.ts';
 import type { Demand, DraftContext, KernelDraft } from '../fusion/draft.ts';
 import type { Unit } from '../fusion/order.ts';

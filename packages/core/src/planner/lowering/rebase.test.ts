@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { Exprs } from '../../ir/expr.ts';
-import type { KNode, LoopKernel } from '../../ir/ir.ts';
-import { printLoopKernel } from '../../ir/print.ts';
-import { dtypeInfo } from '../../shape/dtype.ts';
+import { Exprs } from '@polygrad/compiler/ir/expr';
+import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
+import { printLoopKernel } from '@polygrad/compiler/ir/print';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rebase } from './lower.ts';
 
 const elementBytes: number[] = [];

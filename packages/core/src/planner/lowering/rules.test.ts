@@ -6,7 +6,7 @@ import { getEngine, setEngine } from '../../engine/registry.ts';
 import { type Node, release, retain } from '../../graph/node.ts';
 import { trackHandle } from '../../graph/recorder.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
-import { sizeOf } from '../../shape/view.ts';
+import { sizeOf } from '@polygrad/compiler/shape/view';
 import { type Values, valuesOf } from '../../graph/fixtures/graph-values.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';

@@ -6,17 +6,17 @@
  * they were asked for, `notes` the conditions left for this half. It runs sources first. Where a demand's gate is false its value may be
  * anything, so only padding and sums look at gates.
  */
-import type { Lowered } from '../../codegen/lowering.ts';
+import type { Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { EngineCaps } from '../../engine/engine.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
-import type { Exprs, Range } from '../../ir/expr.ts';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../../ir/ir.ts';
-import type { ProgramSizes, TensorView } from '../../programs/program-set.ts';
-import type { SlotView } from '../../programs/scan/scan.ts';
-import type { ScatterOperand } from '../../programs/scatter/update.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { isRowMajor, rowMajorStrides, type Shape } from '../../shape/view.ts';
+import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
+import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/ir';
+import type { ProgramSizes, TensorView } from '@polygrad/compiler/programs/program-set';
+import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
+import type { ScatterOperand } from '@polygrad/compiler/programs/scatter/update';
+import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import { isRowMajor, rowMajorStrides, type Shape } from '@polygrad/compiler/shape/view';
 import type { IntWriter } from '../capture/cache.ts';
 import { isBakedIn, type PlanNode, type PlanSize, SizesRefused } from '../capture/plan-graph.ts';
 import type { Demand, KernelDraft } from '../fusion/draft.ts';

@@ -1,0 +1,266 @@
+/** Loops that end at a size given at dispatch: merged, cut, taken in groups and vectors, and nothing touched beyond the end. */
+import { describe, expect, test } from 'vitest';
+import { Exprs } from '../../ir/expr.ts';
+import type { EngineCaps } from '@polygrad/core/engine';
+import type { Range } from '../../ir/free-ranges.ts';
+import type { KNode, LoopKernel, LoopStore, Program, ReduceOp } from '../../ir/ir.ts';
+import { printLoopKernel, printTransforms } from '../../ir/print.ts';
+import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
+import { flat, simdCaps } from '../fixtures/nests.ts';
+import { fill } from '../fixtures/lowered.ts';
+import { checkSize, evaluateSized } from '../fixtures/sized.ts';
+import { linearize } from '../linearize/linearize.ts';
+import { mergeRanges, optimize } from './optimize.ts';
+
+/** What a nest is made of: its sized loops, fixed ones and memory. */
+interface Made {
+  readonly e: Exprs;
+  readonly n: number;
+  /** The sized loop, anew at each call. */
+  rows(kind?: 'loop' | 'reduce'): Range;
+  input(slot: number, at: readonly KNode[], shape: readonly number[]): KNode;
+  output(slot: number, at: readonly KNode[], shape: readonly number[], value: KNode): KNode;
+}
+
+/** A nest with a size from `low` to `n`. */
+function nest(low: number, n: number, write: (made: Made) => readonly LoopStore[]): LoopKernel {
+  const e = new Exprs();
+  const params = new Map<number, KNode>();
+  const size = e.scalar(0, 'int32', low, n);
+  const param = (slot: number, access: 'read' | 'write', shape: readonly number[]): KNode => {
+    const p = e.param(
+      slot,
+      'float32',
+      access,
+      shape.reduce((x, y) => x * y, 1),
+    );
+    params.set(slot, p);
+    return p;
+  };
+  const stores = write({
+    e,
+    n,
+    rows: (kind = 'loop') => e.range(n, kind, size),
+    input: (slot, at, shape) => e.load(param(slot, 'read', shape), flat(e, at, shape)),
+    output: (slot, at, shape, value) => e.store(param(slot, 'write', shape), flat(e, at, shape), value),
+  });
+  const list = [...params].sort(([a], [b]) => a - b).map(([, p]) => p) as LoopKernel['params'][number][];
+  return { name: 'sized', params: list, scalars: ['int32'], stores };
+}
+
+function check(k: LoopKernel, sizes: readonly number[], tolerance = 2e-6): Program {
+  verifyLoopKernel(k);
+  const programs = [simdCaps, ...threadCaps].map((caps) => {
+    const shaped = optimize(k, caps);
+    verifyLoopKernel(shaped);
+    const made = linearize(shaped, caps);
+    verifyProgram(made);
+    return made;
+  });
+  const data = k.params.map((p) => fill(p.arg.length, p.arg.slot));
+  for (const n of sizes) {
+    const result = evaluateSized(k, n, data);
+    for (const program of programs) checkSize(result, program, () => tolerance);
+  }
+  return programs[0]!;
+}
+
+const simtCaps: EngineCaps = { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 };
+
+/** Groups of threads: of a graphics card, with subgroups, and of a processor that emulates them. */
+const threadCaps: readonly EngineCaps[] = [
+  simtCaps,
+  { ...simtCaps, maxGroup: 32, subgroups: { least: 8, most: 8, numbered: true } },
+  { ...simtCaps, sharedIsMemory: true },
+];
+
+function done(p: Program): string {
+  return printTransforms(p.transforms ?? []).join('\n');
+}
+
+/** Elementwise over rows of `c`, with what belongs to a column if `bias`. */
+function elementwise(low: number, n: number, c: number, bias = false): LoopKernel {
+  return nest(low, n, ({ e, rows, input, output }) => {
+    const [i, j] = [rows(), e.range(c)];
+    const x = e.mul(input(1, [i, j], [n, c]), 2);
+    const value = bias ? e.add(x, input(2, [j], [c])) : e.add(x, input(2, [i, j], [n, c]));
+    return [{ store: output(0, [i, j], [n, c], value) as LoopStore['store'], ranges: [i, j] }];
+  });
+}
+
+function reduced(op: ReduceOp, low: number, n: number, c: number, axes: readonly number[]): LoopKernel {
+  return nest(low, n, ({ e, rows, input, output }) => {
+    const at = [rows(axes.includes(0) ? 'reduce' : 'loop'), e.range(c, axes.includes(1) ? 'reduce' : 'loop')];
+    const kept = [0, 1].filter((i) => !axes.includes(i));
+    const value = e.reduce(
+      op,
+      input(1, at, [n, c]),
+      axes.map((i) => at[i]!),
+    );
+    const store = output(
+      0,
+      kept.map((i) => at[i]!),
+      kept.map((i) => [n, c][i]!),
+      value.dtype === 'float32' ? value : e.cast(value, 'float32'),
+    );
+    return [{ store: store as LoopStore['store'], ranges: kept.map((i) => at[i]!) }];
+  });
+}
+
+function softmaxAlong(low: number, n: number, rows: number): LoopKernel {
+  return nest(low, n, ({ e, rows: sized, input, output }) => {
+    const [i, j, r] = [e.range(rows), sized(), sized('reduce')];
+    const top = e.reduce('max', input(1, [i, r], [rows, n]), [r]);
+    const stage = e.stage('shared', e.unary('EXP', e.sub(input(1, [i, r], [rows, n]), top)), [r]);
+    const sum = e.reduce('sum', e.load(stage, r), [r]);
+    const store = output(0, [i, j], [rows, n], e.div(e.load(stage, j), sum));
+    return [{ store: store as LoopStore['store'], ranges: [i, j] }];
+  });
+}
+
+describe('merged', () => {
+  test('rows of fixed length with their number', () => {
+    const text = printLoopKernel(mergeRanges(elementwise(2, 64, 48), new Exprs()));
+    expect(text.match(/RANGE/g)).toHaveLength(1);
+    expect(text).toMatch(/RANGE 3072/);
+    expect(text).toMatch(/CONST 48/);
+  });
+
+  test('no fixed loop with a size inside it', () => {
+    const k = nest(2, 64, ({ e, rows, input, output }) => {
+      const [i, j] = [e.range(8), rows()];
+      const store = output(0, [i, j], [8, 64], input(1, [i, j], [8, 64]));
+      return [{ store: store as LoopStore['store'], ranges: [i, j] }];
+    });
+    expect(printLoopKernel(mergeRanges(k, new Exprs())).match(/RANGE/g)).toHaveLength(2);
+    check(k, [2, 3, 7, 63, 64]);
+  });
+});
+
+describe('groups', () => {
+  test('those beyond the end do nothing', () => {
+    const program = check(elementwise(1, 3001, 64), [1, 700]);
+    expect(program.grid[0]).toBeGreaterThan(3);
+    expect(program.body.filter((n) => n.op === 'IF').length).toBeGreaterThan(0);
+  });
+
+  test('a group may be a single row, which is read outside all loops', () => {
+    const k = nest(1, 9, ({ e, rows, input, output }) => {
+      const [i, r] = [rows(), e.range(16384, 'reduce')];
+      const row = input(2, [i], [9]);
+      const sum = e.reduce('sum', e.mul(e.unary('EXP', input(1, [i, r], [9, 16384])), row), [r]);
+      return [{ store: output(0, [i], [9], sum) as LoopStore['store'], ranges: [i] }];
+    });
+    expect(check(k, [1, 4], 1e-4).grid[0]).toBe(9);
+  });
+
+  test('take parts of rows that are long', () => {
+    const k = nest(128, 255, ({ e, rows, input, output }) => {
+      const [i, j] = [e.range(3), rows()];
+      return [{ store: output(0, [i, j], [3, 255], input(1, [j, i], [255, 3])) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(k, [128, 129, 192, 255]);
+    const both = nest(128, 131, ({ e, rows, input, output }) => {
+      const [i, j] = [rows(), rows()];
+      const value = e.mul(input(1, [i, j], [131, 131]), 2);
+      return [{ store: output(0, [i, j], [131, 131], value) as LoopStore['store'], ranges: [i, j] }];
+    });
+    check(both, [129]);
+  });
+
+  test('in each of several nests', () => {
+    const [a, b] = [elementwise(1, 2000, 64), reduced('sum', 1, 2000, 64, [1])];
+    const k = nest(1, 2000, ({ e, rows, input, output }) => {
+      const [i, j, k, r] = [rows(), e.range(64), rows(), e.range(64, 'reduce')];
+      const sum = e.reduce('sum', input(1, [k, r], [2000, 64]), [r]);
+      return [
+        { store: output(0, [i, j], [2000, 64], input(1, [i, j], [2000, 64])) as LoopStore['store'], ranges: [i, j] },
+        { store: output(2, [k], [2000], sum) as LoopStore['store'], ranges: [k] },
+      ];
+    });
+    for (const each of [a, b, k]) check(each, [1, 77], 1e-5);
+  });
+});
+
+describe('vectors', () => {
+  test('whole rows leave no rest', () => {
+    const { body } = check(elementwise(1, 40, 64), [1, 7, 40]);
+    expect(body.filter((n) => n.op === 'STORE' && n.src[2].lanes === 1)).toHaveLength(0);
+  });
+
+  test('the last one is moved back where the size is one at least', () => {
+    const [some, few] = [elementwise(8, 100, 1), elementwise(3, 100, 1)].map((k) => check(k, [8, 9, 11, 50, 99, 100]));
+    const single = ({ body }: Program): number => body.filter((n) => n.op === 'STORE' && n.src[2].lanes === 1).length;
+    expect(single(some!)).toBe(0);
+    expect(single(few!)).toBe(1);
+    check(elementwise(3, 100, 1), [3, 4, 5]);
+  });
+
+  test.each(['sum', 'prod', 'max', 'argmin'] as const)('%s: what the last one has again does not count', (op) => {
+    const { body } = check(reduced(op, 9, 61, 1, [0]), [9, 10, 15, 16, 17, 47, 61], 1e-5);
+    expect(body.filter((n) => n.op === 'LOAD' && n.src[0].op === 'PARAM' && n.lanes === 1)).toHaveLength(0);
+  });
+
+  test('softmax along a size', () => {
+    for (const [low, sizes] of [
+      [1, [1, 2, 5, 31]],
+      [16, [16, 17, 23, 31, 61]],
+    ] as const)
+      check(softmaxAlong(low, 61, 5), sizes);
+  });
+});
+
+describe('rows', () => {
+  test.each([2, 3])('of %i elements, four at a time', (c) => {
+    const program = check(elementwise(1, 67, c, true), [1, 3, 4, 5, 64, 66, 67]);
+    expect(done(program)).toMatch(/peel/);
+  });
+
+  test.each(['sum', 'max', 'argmax'] as const)('%s of few columns', (op) => {
+    check(reduced(op, 1, 67, 10, [0]), [1, 3, 4, 9, 66, 67]);
+    check(reduced(op, 1, 67, 64, [0]), [1, 3, 4, 9, 66, 67]);
+  });
+
+  test.each(['sum', 'min', 'argmin'] as const)('%s of many columns, in memory', (op) => {
+    check(reduced(op, 2, 80, 1000, [0]), [2, 3, 37, 80], 1e-5);
+  });
+
+  test.each(['sum', 'argmax'] as const)('%s of all', (op) => {
+    check(reduced(op, 1, 67, 12, [0, 1]), [1, 2, 66, 67]);
+  });
+
+  test('positions where a size is inside another loop', () => {
+    const k = nest(1, 19, ({ e, rows, input, output }) => {
+      const [i, j] = [e.range(6, 'reduce'), rows('reduce')];
+      const at = e.cast(e.reduce('argmax', input(1, [i, j], [6, 19]), [i, j]), 'float32');
+      return [{ store: output(0, [], [], at) as LoopStore['store'], ranges: [] }];
+    });
+    check(k, [1, 2, 5, 18, 19]);
+  });
+});
+
+describe('more memory than caches hold', () => {
+  test('elementwise work in two streams', () => {
+    const program = check(elementwise(1, 737317, 1), [9001]);
+    expect(done(program)).toMatch(/unroll/);
+  });
+
+  test('transposes in squares', () => {
+    for (const turned of [false, true]) {
+      const k = nest(1, 70, ({ e, rows, input, output }) => {
+        const [i, j] = [rows(), e.range(40)];
+        const [to, from] = [[i, j] as const, [j, i] as const];
+        const store = turned
+          ? output(0, from, [40, 70], e.mul(input(1, to, [70, 40]), 2))
+          : output(0, to, [70, 40], e.mul(input(1, from, [40, 70]), 2));
+        return [{ store: store as LoopStore['store'], ranges: turned ? [j, i] : [i, j] }];
+      });
+      expect(done(check(k, [1, 3, 4, 17, 69, 70]))).toMatch(/tile/);
+    }
+  });
+
+  test('rows of sums in turns', () => {
+    const program = check(reduced('sum', 1, 66, 16700, [1]), [6], 1e-4);
+    expect(done(program)).toMatch(/turn/);
+  });
+});

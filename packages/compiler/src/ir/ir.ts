@@ -1,0 +1,306 @@
+/**
+ * The kernel IR: one node type, two stages.
+ *
+ * Stage A (a *loop nest*) is a set of stores whose values are expression DAGs over RANGE leaves; the planner
+ * builds it and `codegen/loops/optimize.ts` shapes it by splitting ranges and changing their kinds. Stage B (a *program*) is a flat list
+ * of nodes in execution order, and is all that emitters and the reference interpreter ever see.
+ *
+ * Value nodes (constants, loads, arithmetic) are the same in both stages. Nodes are immutable; `builder/builder.ts` makes
+ * them (hash-consed for pure values), `verify/verify.ts` checks them, `print.ts` shows them.
+ *
+ * Numeric meaning (docs/numerics.md): MAX and MIN propagate NaN; IDIV and IREM truncate, x / 0 gives 0,
+ * INT_MIN / -1 wraps; float to integer CAST saturates and NaN gives 0; float to bool CAST is true for all but zeros, denormal
+ * numbers too, where targets compare those as 0; FMA rounds once; nothing contracts or reassociates by itself. Every operation on a dtype smaller than 32 bits wraps or rounds to it; engines that compute in
+ * 32 bits only get programs without such operations (arithmetic/legalize.ts).
+ */
+import type { DType } from '../shape/dtype.ts';
+import type { MatrixTile } from './matrix.ts';
+import type { binaryOps, ternaryOps, unaryOps } from './node.ts';
+
+/** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
+export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
+
+/** What a thread may ask of where it is. */
+export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
+
+/** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
+export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
+
+/**
+ * Unary value operations every engine's emitter or `arithmetic/decompose/decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. ROUNDED: the
+ * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (arithmetic/rounded.ts). ISNAN: bool result.
+ */
+export type UnaryOp = keyof typeof unaryOps;
+
+/**
+ * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of
+ * shifts are taken modulo 32 (64-bit integers: 64). FREM
+ * is C's fmod; MULHI the high 32 bits of a uint32 product.
+ */
+export type BinaryOp = keyof typeof binaryOps;
+
+/**
+ * Ternary value operations. WHERE(cond, a, b) never lets NaN through from the side not taken.
+ * FMA(a, b, c) = a * b + c rounded once. MULADD(a, b, c) is the same or rounded twice, whichever the target does
+ * faster (always the same choice on one engine): contractions use it.
+ */
+export type TernaryOp = keyof typeof ternaryOps;
+
+/** The operations an emitter must print itself; everything else in the value operations is decomposed unless native. */
+// biome-ignore format: a table of operations reads better grouped
+export const BASE_OPS: ReadonlySet<string> = new Set([
+  'NEG', 'NOT', 'SQRT', 'FLOOR', 'ADD', 'SUB', 'MUL', 'DIV', 'IDIV', 'IREM', 'MAX', 'MIN',
+  'AND', 'OR', 'XOR', 'SHL', 'SHR', 'LT', 'LE', 'EQ', 'WHERE',
+]);
+
+/** Where a block of memory declared inside a kernel lives. On engines without SIMT a group is one thread. */
+export interface SharedArg {
+  readonly name: string;
+  readonly length: number;
+}
+
+/** The argument of each operation. */
+export interface KArgs {
+  // --- declarations
+  /** A tensor in device memory. */
+  PARAM: ParamArg;
+  /** A number given at dispatch; never baked into the kernel. `low` and `high` say between which integers it is, where that is known. */
+  SCALAR: { readonly slot: number; readonly low?: number; readonly high?: number };
+  /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
+  SHARED: SharedArg;
+  /** `length` mutable registers of this dtype and lanes, read with LOAD and written with STORE at constant indices. Uninitialised. */
+  REG: { readonly name: string; readonly length: number };
+  /** A literal; `lanes` copies of it. bool is 0 or 1. */
+  CONST: { readonly value: number | bigint };
+  /**
+   * Index of the running group or of the thread in the group (int32). Of subgroups, axis 0: number of the thread's subgroup in the group,
+   * how many subgroups the group has, 1 in one thread of every subgroup and 0 in the others. Only where `caps.subgroups` says so.
+   */
+  SPECIAL: { readonly kind: SpecialKind; readonly axis: 0 | 1 | 2 };
+  // --- stage A only
+  /**
+   * Loop variable (int32), counts 0 .. extent-1. `id` is unique. src = [limit?]: an int32 expression of outer ranges that ends
+   * the range before its extent (the last chunk of a split range). Kind 'vector' makes values depending on it vectors; the
+   * extent may be any: linearize writes whole vectors, then the rest one by one. Kind 'column' is such a range too, where
+   * reductions that depend on it are computed for all of it before it is opened (codegen/linearize/columns.ts). Kind 'unroll' is written out
+   * for every iteration; 'turn' too, where vector loops inside go some steps for one iteration, then for the next.
+   */
+  RANGE: { readonly id: number; readonly extent: number; readonly kind: RangeKind };
+  /** src = [value, ...ranges]. Position for arg variants is row-major over the ranges in that order. */
+  REDUCE: { readonly op: ReduceOp };
+  /**
+   * src = [value, ...ranges]. Computes value over the ranges once into group-private memory (row-major over the ranges);
+   * consumers read it with LOAD(stage, index). Placed at the outermost point where its other ranges are open.
+   */
+  STAGE: { readonly space: 'shared' | 'reg' };
+  // --- memory. src: LOAD [memory, index, gate?, alt?]; STORE [memory, index, value, gate?]; memory = PARAM | SHARED | REG | STAGE.
+  /**
+   * Index counts elements (int32, scalar). lanes > 1 loads consecutive elements. A false gate (bool scalar) loads `alt`
+   * without touching memory.
+   */
+  LOAD: null;
+  STORE: null;
+  /** src [memory, index, value, gate?]; atomic combine. */
+  ATOMIC: { readonly op: 'add' | 'max' | 'min' | 'or' };
+  // --- stage B control. LOOP src [extent] (int32, any value; zero or less runs never) and is itself the loop variable. IF src [cond].
+  LOOP: { readonly unrollHint?: boolean } | null;
+  ENDLOOP: null;
+  IF: null;
+  ENDIF: null;
+  BARRIER: null;
+  /**
+   * src [value], a scalar of four bytes: the values of all threads of the thread's subgroup in one, which each of them gets. `max` and `min`
+   * take integers: what they do to NaN no device promises. Which threads form a subgroup, and in which order they are taken, the device
+   * says. Like a BARRIER it stands where all threads of the group get to or none; it orders no memory.
+   */
+  SUBGROUP: { readonly op: 'sum' | 'prod' | 'max' | 'min' };
+  /**
+   * src [a, b, c], what the thread holds of three matrices (`elementOf` in matrix.ts): its part of a b + c, float32. Products are exact. In which
+   * order they are added to c, and how those sums are rounded, the device says; here one after another, each sum rounded to nearest. All threads of
+   * a group get to it or none, and a group has whole sets of 32.
+   */
+  MATRIX: { readonly tile: MatrixTile };
+  /**
+   * src [SHARED, index]: what the thread holds of a factor of MATRIX whose element at `row` and `step` of the sum lies at
+   * index + row * across + step * along. The index is the same for all 32 threads. One of the distances is 1; the other one and the index are
+   * multiples of 16 bytes. It stands where a MATRIX may.
+   */
+  FRAGMENT: { readonly tile: MatrixTile; readonly part: 'a' | 'b'; readonly across: number; readonly along: number };
+  /**
+   * src [SHARED, index, PARAM, index, gate?]: copies 16 bytes beside what the thread goes on to do; where the gate is closed, zeros. Both indices are
+   * multiples of 16 bytes, and the PARAM is only read. What is there meanwhile is nobody's to read.
+   */
+  COPY: null;
+  /** The copies that the thread has asked for since the last one are a batch. */
+  COMMIT: null;
+  /** Goes on when at most so many of the thread's last batches are under way. What is there, other threads see behind a BARRIER. */
+  WAIT: { readonly pending: number };
+  // --- types
+  /** Value conversion, rounded once; see the numeric meaning above. Integers wrap. Anything to bool is `!= 0`. */
+  CAST: null;
+  /** Same bits, same size. */
+  BITCAST: null;
+  // --- vectors. VEC src: `lanes` scalars, or one scalar splat. LANE src [vector], arg lane. IOTA: the vector 0, 1, .. lanes-1 (int32).
+  VEC: null;
+  LANE: { readonly lane: number };
+  IOTA: null;
+}
+
+/** The sources that each operation has at least, where it has any; value operations have as many as operands (KSrcOf). */
+export interface KSrc {
+  /** Value, ranges. */
+  REDUCE: readonly [KValue, ...KNodeOf<'RANGE'>[]];
+  STAGE: readonly [KValue, ...KNodeOf<'RANGE'>[]];
+  /** Memory, index, gate?, alternative? */
+  LOAD: readonly [KMemory, KValue, ...KValue[]];
+  /** Memory, index, value, gate? */
+  STORE: readonly [KMemory, KValue, KValue, ...KValue[]];
+  ATOMIC: readonly [KMemory, KValue, KValue, ...KValue[]];
+  LOOP: readonly [KValue, ...KValue[]];
+  IF: readonly [KValue, ...KValue[]];
+  SUBGROUP: readonly [KValue, ...KValue[]];
+  /** What the thread holds of a, b and c. */
+  MATRIX: readonly [KValue, KValue, KValue, ...KValue[]];
+  FRAGMENT: readonly [KMemory, KValue, ...KValue[]];
+  /** Group memory and index, tensor and index, gate? */
+  COPY: readonly [KMemory, KValue, KMemory, KValue, ...KValue[]];
+  CAST: readonly [KValue, ...KValue[]];
+  BITCAST: readonly [KValue, ...KValue[]];
+  VEC: readonly [KValue, ...KValue[]];
+  LANE: readonly [KValue, ...KValue[]];
+}
+
+export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
+export type KOp = ValueOp | keyof KArgs;
+/** Operations of loop nests, which no program has. */
+export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';
+
+/** Operations without a value. */
+export type Statement = 'STORE' | 'ATOMIC' | 'ENDLOOP' | 'IF' | 'ENDIF' | 'BARRIER' | 'COPY' | 'COMMIT' | 'WAIT';
+
+/** The argument type of an operation; value operations have none (null). */
+export type KArg<O extends KOp> = O extends keyof KArgs ? KArgs[O] : null;
+
+/** The sources of an operation. Those it may have besides come as a rest, so that the sources of any node can be asked for by number. */
+export type KSrcOf<O extends KOp> = O extends keyof KSrc
+  ? KSrc[O]
+  : O extends UnaryOp
+    ? readonly [KValue, ...KValue[]]
+    : O extends BinaryOp
+      ? readonly [KValue, KValue, ...KValue[]]
+      : O extends TernaryOp
+        ? readonly [KValue, KValue, KValue, ...KValue[]]
+        : readonly KNode[];
+
+/** A node of one of some operations. */
+export type KNodeAmong<Ops extends KOp> = { readonly [O in Ops]: KNodeOf<O> }[Ops];
+
+/** One node of either stage. Statements (STORE, LOOP's end, BARRIER ...) carry dtype 'void'. */
+export type KNode = KNodeAmong<KOp>;
+
+/** A node that has a value, or is memory: not a statement. All sources are, but those that end blocks. */
+export type KValue = KNodeAmong<Exclude<KOp, Statement>>;
+
+/** What LOAD and STORE go to. */
+export type KMemory = KNodeAmong<'PARAM' | 'SHARED' | 'REG' | 'STAGE'>;
+
+/** A node of a program's body. */
+export type ProgramNode = KNodeAmong<Exclude<KOp, NestOp>>;
+
+export interface KNodeOf<O extends KOp> {
+  readonly op: O;
+  readonly dtype: O extends Statement ? 'void' : DType;
+  readonly lanes: number;
+  readonly src: KSrcOf<O>;
+  readonly arg: KArg<O>;
+}
+
+/** A store of stage A: `ranges` are its loops in order, outermost first. */
+export interface LoopStore {
+  readonly store: KNodeOf<'STORE'>;
+  readonly ranges: readonly KNodeOf<'RANGE'>[];
+}
+
+/** One step of shaping loops (codegen/loops/transforms.ts): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
+export interface Transform {
+  readonly name: string;
+  /** Numbers of the loops, and of those that stand for them now. */
+  readonly loops: readonly number[];
+  readonly made: readonly number[];
+  readonly args: readonly (string | number)[];
+}
+
+/** Stage A: what the planner hands over. Stores with the same leading RANGE objects share those loops. */
+export interface LoopKernel {
+  readonly name: string;
+  readonly params: readonly KNodeOf<'PARAM'>[];
+  readonly scalars: readonly DType[];
+  readonly stores: readonly LoopStore[];
+  /** What was done to its loops so far. */
+  readonly transforms?: readonly Transform[] | undefined;
+}
+
+export interface ParamArg {
+  readonly slot: number;
+  readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements the kernel may touch. */
+  readonly length: number;
+  /** 1 where fewer may be bound: the size that is given at dispatch decides. */
+  readonly fewer?: 1 | undefined;
+}
+
+/** Stage B: what emitters take. `grid` counts groups, `group` threads in a group ([1,1,1] without SIMT). */
+export interface Program {
+  readonly name: string;
+  readonly params: readonly KNodeOf<'PARAM'>[];
+  readonly scalars: readonly DType[];
+  readonly grid: readonly [number, number, number];
+  readonly group: readonly [number, number, number];
+  /** How many groups of the grid are to run, an int32 expression of a size among the scalars; left out where that is all. */
+  readonly groups?: KNode | undefined;
+  /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
+  readonly body: readonly ProgramNode[];
+  /** Rough cost of one group in arithmetic operations and bytes moved, for placement, work splitting and profiles. */
+  readonly cost: { readonly flops: number; readonly bytes: number };
+  /** How the loops of its nest were shaped. */
+  readonly transforms?: readonly Transform[] | undefined;
+  /** Of a program that an earlier process has compiled, and which is as engines take it: its code, where the engine had some to keep. */
+  readonly kept?: KeptCode | null;
+  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contraction.ts). */
+  readonly product?: MatrixProduct;
+}
+
+/** What an engine made of a program, as plain data: an equal engine of another process takes it with an equal program. */
+export type KeptCode = Readonly<Record<string, string | readonly number[] | Uint8Array>>;
+
+// What a program computes, where that is a product of matrices and nothing else: enough for a library of the device to run in its
+// place. The program stays the definition, and is what runs where there is no such library.
+
+/** Matrices in memory, row-major. Offset, stride and distance count elements. */
+export interface MatrixOperand {
+  /** PARAM slot of the program. */
+  readonly slot: number;
+  /** The first element. */
+  readonly offset: number;
+  /** From one row to the next as they lie in memory. */
+  readonly stride: number;
+  /** From one matrix of the batch to the next. */
+  readonly distance: number;
+  /** Rows in memory are columns of the matrix. */
+  readonly transposed: boolean;
+}
+
+/** c = a b for `batch` pairs: a is m x k, b is k x n, and c, which is overwritten, m x n and never transposed. */
+export interface MatrixProduct {
+  /** Of the factors. Sums of 16-bit floats are of float32. */
+  readonly dtype: DType;
+  /** Of what is kept of the sums: `dtype`, or float32 where that has 16 bits. */
+  readonly result: DType;
+  readonly m: number;
+  readonly n: number;
+  readonly k: number;
+  readonly batch: number;
+  readonly a: MatrixOperand;
+  readonly b: MatrixOperand;
+  readonly c: MatrixOperand;
+}

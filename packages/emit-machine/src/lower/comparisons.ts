@@ -1,0 +1,69 @@
+/**
+ * Comparisons of integers that are made where somebody asks for them: flags answer there, and no bool is made. So it is where only choices
+ * between integers and conditions ask.
+ */
+import { type KNode, operandsOf, type Program, type RareSide, type Uses } from '@polygrad/core/kernel';
+import { isFloat, kindOf } from '../target.ts';
+
+export function isComparison(n: KNode): boolean {
+  return n.op === 'LT' || n.op === 'LE' || n.op === 'EQ';
+}
+
+/** What is known of one on the way through a program. */
+interface Candidate {
+  readonly at: number;
+  /** Choices and conditions that have asked so far. */
+  askers: number;
+  /** True where a counter or register that is compared may hold something else when somebody asks. */
+  changes: boolean;
+}
+
+/** Computed somewhere else than where it stands. */
+interface Rare {
+  readonly sides: ReadonlyMap<KNode, RareSide>;
+  readonly inside: ReadonlySet<KNode>;
+}
+
+export class Comparisons {
+  readonly #later = new Map<KNode, Candidate>();
+
+  constructor({ body }: Program, uses: Uses, rare: Rare) {
+    /** Where a block began or ended last, and where registers were written last. */
+    let border = -1;
+    const written = new Map<KNode, number>();
+    for (const [i, n] of body.entries()) {
+      if (n.op === 'STORE' && n.src[0].op === 'REG') written.set(n.src[0], i);
+      if (n.op === 'IF' || n.op === 'WHERE') this.#ask(n, border, written, rare);
+      if (n.op === 'IF' || n.op === 'LOOP' || n.op === 'ENDIF' || n.op === 'ENDLOOP') border = i;
+      if (isComparison(n) && n.lanes === 1 && (uses.get(n)?.count ?? 0) > 0 && comparesIntegers(n))
+        this.#later.set(n, { at: i, askers: 0, changes: rare.inside.has(n) });
+    }
+    for (const [n, { askers }] of this.#later) if (askers !== uses.get(n)!.count) this.#later.delete(n);
+  }
+
+  #ask(n: KNode, border: number, written: ReadonlyMap<KNode, number>, rare: Rare): void {
+    const condition = n.src[0]!;
+    const found = this.#later.get(condition);
+    if (found === undefined) return;
+    if (n.op === 'WHERE') {
+      if (n.lanes !== 1 || isFloat(kindOf(n.dtype)) || rare.sides.has(n)) return;
+      if (n.src[1] === condition || n.src[2] === condition) return;
+    }
+    found.askers++;
+    found.changes ||=
+      border > found.at ||
+      rare.inside.has(n) ||
+      condition.src.some((s) => s.op === 'LOAD' && s.src[0].op === 'REG' && (written.get(s.src[0]) ?? -1) > found.at);
+  }
+
+  /** True for a comparison that is left to who asks; `mayChange`: operands that are another value at another time. */
+  isLater(n: KNode, mayChange: (operand: KNode) => boolean): boolean {
+    const found = this.#later.get(n);
+    return found !== undefined && !(found.changes && n.src.some((s) => s.op !== 'CONST' && mayChange(s)));
+  }
+}
+
+function comparesIntegers(n: KNode): boolean {
+  const kind = kindOf(operandsOf(n)[0]!.dtype);
+  return !isFloat(kind) && kind !== 'bool';
+}

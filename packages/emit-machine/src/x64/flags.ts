@@ -1,0 +1,57 @@
+/** What the flags of x86-64 hold from instruction to instruction, so that nothing is compared twice. It knows no jumps: at a label nothing is known. */
+import type { Place } from '../form/code.ts';
+import { type Row, rowOf, rows } from './rows.ts';
+
+const keepers = /^(mov|movzx|movsx|movsxd|lea|cmov[a-z]+|set[a-z]+|push|pop|[kv][a-z0-9]+)$/;
+const setters = /^(k(or)?test|vp?test[ps]?[sd]?$|vu?comis)/;
+
+/** Instructions that leave the flags as they are. */
+const keeping: ReadonlySet<Row> = new Set(
+  [...rows.values()].filter(({ name }) => keepers.test(name) && !setters.test(name)),
+);
+const comparing: ReadonlySet<Row> = new Set(['cmp', 'cmp:constant', 'test', 'test:constant'].map(rowOf));
+/** They leave what a test of their result finds. */
+const testing: ReadonlySet<Row> = new Set(
+  ['and', 'or', 'xor'].flatMap((name) => [rowOf(name), rowOf(`${name}:constant`)]),
+);
+const test = rowOf('test');
+
+export class Flags {
+  #row: Row | null = null;
+  #size = 0;
+  #places: readonly Place[] = [];
+
+  /** Nothing is known any more. */
+  forget(): void {
+    this.#row = null;
+  }
+
+  /** Goes past an instruction; true where it only finds what the flags hold already. */
+  pass(row: Row, size: number, places: readonly Place[]): boolean {
+    if (keeping.has(row)) {
+      if (this.#row !== null && this.#changes(row, places)) this.#row = null;
+      return false;
+    }
+    if (comparing.has(row)) {
+      if (row === this.#row && size === this.#size && places.every((p, i) => p === this.#places[i])) return true;
+      this.#hold(row, size, places);
+    } else if (testing.has(row)) this.#hold(test, size, [places[0]!, places[0]!]);
+    else this.#row = null;
+    return false;
+  }
+
+  /** Memory may change unseen, registers not. */
+  #hold(row: Row, size: number, places: readonly Place[]): void {
+    this.#row = places.every((p) => typeof p === 'number') ? row : null;
+    this.#size = size;
+    this.#places = places;
+  }
+
+  /** True where an instruction writes a register that was compared. */
+  #changes({ operands }: Row, places: readonly Place[]): boolean {
+    return operands.some(
+      ({ writes, cls }, i) =>
+        writes && cls === 'g' && this.#row!.operands.some((o, at) => o.cls === 'g' && this.#places[at] === places[i]),
+    );
+  }
+}
