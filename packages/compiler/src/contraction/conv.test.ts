@@ -1,6 +1,8 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
-import { checkCase, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
+import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import type { KNode } from '../ir/ir.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
 
 function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
@@ -8,6 +10,19 @@ function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
   const name = `${kind} ${JSON.stringify(g)}`;
   expect(lowered, name).not.toBeNull();
   expect(worst, name).toBeLessThanOrEqual(1);
+}
+
+/** The same added to what the results were. */
+function updating(build: (m: Making) => Parts): (m: Making) => Parts {
+  return (m) => {
+    const parts = build({
+      ...m,
+      param: (n, access, own) => m.param(n, access === 'write' ? 'readwrite' : access, own),
+    });
+    const stores = (sum: KNode): ReturnType<Parts['stores']> =>
+      parts.stores(sum).map(([memory, index, value]) => [memory, index, m.e.add(value, m.e.load(memory, index))]);
+    return { ...parts, stores };
+  };
 }
 
 const geometries: Record<string, Partial<Geometry>> = {
@@ -74,6 +89,28 @@ describe('convolutions', () => {
   it('reads what lies outside as zero times the other factor, as the loop nest does', () => {
     const { lowered } = checkCase('float32', convolution(base, 'forward'));
     expect(lowered?.dispatches.map((d) => d.program.name.replace('contraction', ''))).toEqual(['_pad', '']);
+  });
+
+  it('stores whole vectors over what the group stored before, but where results are added to what was there', () => {
+    const lowering = {
+      ...vectorCaps.lowering,
+      products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
+    };
+    const caps = { ...vectorCaps, vectorBytes: 64, fittingBytes: fittingBytes(64), lowering };
+    // Rows of 14 are vectors of eight; those of 28 vectors of 16.
+    for (const w of [14, 28]) {
+      const g = { ...base, images: 4, inputs: 4, outputs: 16, size: [9, w] } as const;
+      for (const [kernel, whole] of [
+        [convolution(g, 'forward'), true],
+        [updating(convolution(g, 'forward')), false],
+      ] as const) {
+        const { lowered, worst } = checkCase('float32', kernel, caps);
+        expect(worst).toBeLessThanOrEqual(1);
+        const body = lowered?.dispatches.at(-1)?.program.body ?? [];
+        const lanes = body.flatMap((n) => (n.op === 'STORE' && n.src[0].op === 'PARAM' ? [n.src[2].lanes] : []));
+        expect(Math.min(...lanes) > 1, `${w} ${whole}`).toBe(whole);
+      }
+    }
   });
 
   it('splits long sums where there are few results', () => {

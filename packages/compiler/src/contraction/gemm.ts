@@ -7,7 +7,7 @@
  */
 import { longestDot, productCosts } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
-import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
+import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -93,6 +93,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
   const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized);
+  const target = memory === null ? c.kernel.stores : [memory.store];
+  const again = formula !== undefined && !readsWhatItWrites(target);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
@@ -100,7 +102,8 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
-      stores: memory === null ? c.kernel.stores : [memory.store],
+      stores: target,
+      again: again && together !== null && i < own,
       reduce: c.reduce,
       outer,
       rows: { range: row, segment: r, layout: rowLayout },
@@ -135,7 +138,8 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
 // Loop nests of register tiles: the stores of a contraction's kernel, with every range split, ordered and given its kind.
 //
 // A nest covers one segment of rows times one segment of columns. Its sum reads both factors through layouts; its
-// epilogue is the kernel's own stores with the sum put in. A tile that overlaps the one before stores only what is new. A
+// epilogue is the kernel's own stores with the sum put in. A tile that overlaps the one before stores only what is new; or
+// whole vectors, where one group computes both, nothing reads the results there, and vectors in part are slow. A
 // tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
 // tensors is touched.
 
@@ -152,6 +156,8 @@ export type ColumnSide = Omit<NestSide, 'layout'> & { readonly layout: TileLayou
 
 export interface NestSpec {
   readonly stores: readonly LoopStore[];
+  /** The last columns store whole vectors, over what the tile before stored: the group computes both, to the same bits. */
+  readonly again: boolean;
   readonly reduce: KNode;
   /** Ranges around the tiles, outermost first. */
   readonly outer: readonly Range[];
@@ -265,7 +271,7 @@ class Nest {
     const rewriter = new Rewriter(e, changes);
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
-    if (from > 0) gates.push(e.le(from, spot.column));
+    if (from > 0 && !this.#spec.again) gates.push(e.le(from, spot.column));
     if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);

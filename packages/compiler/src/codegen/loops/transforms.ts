@@ -313,6 +313,11 @@ export function storesWhere(
   });
 }
 
+/** True if what the stores write depends on what was there: they may not run twice. */
+export function readsWhatItWrites(stores: readonly LoopStore[]): boolean {
+  return mutableLoads(stores).length > 0;
+}
+
 /** Reads of tensors that the stores write, outside the sum. */
 function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
   const outside = nodesOf(
