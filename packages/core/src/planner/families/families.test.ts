@@ -483,3 +483,22 @@ it('large products of a size alone have plans of their own where vectors need a 
   for (const n of [150, 200]) compute([n, n], [n, 64]);
   expect(stats().binds).toBe(1);
 });
+
+it('gradients by weights of large layers with other channels have plans of their own, as vectors have no loop of fixed length', async () => {
+  const compute = (channels: number, images: number): void => {
+    const [x, w] = [rows(images, channels, 12, 12), rows(channels, channels, 3, 3)];
+    const by = pg.grad((k: Tensor) => pg.conv2d(x, k, { padding: 1 }).square().sum())(w);
+    pg.flush();
+    for (const t of [x, w, by]) t.dispose();
+  };
+  const binds = async (channels: readonly number[], images: readonly number[]): Promise<number> => {
+    await setEngine(createNullEngine());
+    setDynamicSizes('automatic');
+    for (const [i, n] of channels.entries()) compute(n, images[i]!);
+    return stats().binds;
+  };
+  expect(await binds([72, 96], [16, 16])).toBe(0);
+  // Channels are fixed, or there is little to compute.
+  expect(await binds([72, 72], [16, 24])).toBeGreaterThan(0);
+  expect(await binds([3, 5], [2, 2])).toBeGreaterThan(0);
+});

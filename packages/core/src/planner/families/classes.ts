@@ -1,0 +1,121 @@
+/**
+ * Classes of sizes: where they begin, which a size is in, at what capacity its plan is made, and forms for which none pays.
+ *
+ * In: the sizes of a form (sizes.ts) and its cone. Out: numbers; plans are made and kept in families.ts.
+ */
+import type { EngineCaps } from '../../engine/engine.ts';
+import type { Node } from '../../graph/node.ts';
+import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
+import { sizeOf } from '@polygrad/compiler/shape/view';
+import type { Cone } from '../capture/cone.ts';
+import { numbersAt, type Sizes, sizeSpan, valuesOf } from './sizes.ts';
+
+/** The sizes that share a plan. */
+export interface SizeClass {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Where classes begin; from the last of these on, at each power of two: what a plan keeps is laid out for the greatest size of its class. */
+const leastOfOne = [2, 8, 32, 128] as const;
+/** Of sizes among several: what is kept is as many times larger. */
+export const leastAmong = [2, 8, 32] as const;
+/** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
+const leastOfLittle = [2, 8, 32, 512] as const;
+/** Where so little is kept that kernels take less than a step takes to record, one more plan is dearer still. */
+const leastOfLeast = [2, 8, 512] as const;
+/** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
+const littleBytes: number = 2 ** 28;
+const leastBytes: number = 2 ** 25;
+
+/** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
+export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
+  if (sizes.n.length > 1) return leastAmong;
+  const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
+  const bytes = simt ? Number.POSITIVE_INFINITY : bytesWith(greatest, sizes, cone);
+  // What has no room at the greatest size may have it at that of a narrower class.
+  if (bytes <= Math.min(leastBytes, maxBufferBytes)) return leastOfLeast;
+  return bytes > littleBytes ? leastOfOne : leastOfLittle;
+}
+
+/** Bytes of all nodes that have a size, with a number in its place. */
+function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): number {
+  const values = valuesOf(terms, [n]);
+  let bytes = 0;
+  for (const [i, shape] of sample.shapes.entries()) {
+    const of = axes[i];
+    if (of != null) bytes += sizeOf(numbersAt(shape, of, values)) * dtypeInfo[cone.nodes[i]!.dtype].bytes;
+  }
+  return bytes;
+}
+
+/** The class of a size among those that begin at `least`. */
+export function classFrom(least: readonly number[], n: number): SizeClass {
+  const next = least.findIndex((low) => low > n);
+  if (next > 0) return { low: least[next - 1]!, high: least[next]! - 1 };
+  const low = 2 ** Math.floor(Math.log2(n));
+  return { low, high: 2 * low - 1 };
+}
+
+/** The classes of sizes, as text. */
+export const nameOf = (n: readonly number[], least: readonly number[]): string =>
+  n.map((x) => classFrom(least, x).low).join();
+
+/** Products of numbers from which on a plan for each size takes less than tiles save. */
+const manyProducts: number = 2 ** 23;
+
+/** Vectors of processors are no shorter. */
+const fewestLanes = 4;
+
+/**
+ * True for a large product or convolution with no loop of fixed length for vectors of processors, and tiles with them: a product of which every extent
+ * is a size, and a convolution whose result has nothing else, as a gradient by weights that is shared by layers with other channels.
+ */
+export function lacksFixed(sizes: Sizes, { count, nodes }: Cone, classes: readonly SizeClass[]): boolean {
+  const { sample, axes, terms } = sizes;
+  const high = classes.map((c) => c.high);
+  const values = valuesOf(terms, high);
+  const isSized = ({ index, shape }: Node, others: number): boolean =>
+    axes[index]?.every((size, axis) => size !== null || shape[axis]! <= others) ?? false;
+  const numbersOf = ({ index, shape }: Node): number =>
+    sizeOf(axes[index] == null ? shape : numbersAt(sample.shapes[index]!, axes[index], values));
+  return (nodes.slice(0, count) as Node[]).some((n) => {
+    if (n.storage || !isFloat(n.dtype)) return false;
+    if (n.op === 'dotGeneral')
+      return Math.max(...high) ** 3 >= manyProducts && [n, ...n.src].every((x) => isSized(x, 1));
+    if (n.op !== 'conv' || !isSized(n, fewestLanes - 1)) return false;
+    // Each loop is in two of the three; of a window, not wholly.
+    return Math.sqrt([n, ...n.src].reduce((product, x) => product * numbersOf(x), 1)) >= manyProducts;
+  });
+}
+
+function isPrime(x: number): boolean {
+  for (let d = 2; d * d <= x; d++) if (x % d === 0) return false;
+  return true;
+}
+
+/**
+ * Primes of at least the greatest sizes that divide nothing of the sample but sizes, nor how often they are in a number, nor what follows another.
+ */
+export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone: Cone): readonly number[] {
+  const { sample, holes, factors, axes } = sizes;
+  const { key, shapes } = sample;
+  const fixed = new Set<number>();
+  let hole = 0;
+  for (let i = 0; i < shapes.length; i++) {
+    // Which nodes are sources is no number of the plan.
+    const [from, to] = sizeSpan(cone, sample, i);
+    for (let at = from; at < to; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
+  }
+  for (const [i, shape] of shapes.entries())
+    for (const [axis, x] of shape.entries()) fixed.add(axes[i]?.[axis]?.factor ?? x);
+  fixed.delete(0);
+  const chosen: number[] = [];
+  for (const { high } of classes) {
+    let p = high;
+    const isApart = (other: number): boolean => p !== other && (p + 1) % other !== 0 && (other + 1) % p !== 0;
+    while (!isPrime(p) || !chosen.every(isApart) || [...fixed].some((x) => x % p === 0)) p++;
+    chosen.push(p);
+  }
+  return chosen;
+}
