@@ -103,11 +103,20 @@ function closure(manifest, byName) {
   return [...names];
 }
 
+/** Names of the modules that an entry with a `*` stands for: of those that are compiled in the folder of a package. */
+function modulesOf(folder, path, target) {
+  const [before, after] = target.split('*');
+  return readdirSync(join(folder, before), { recursive: true })
+    .filter((name) => name.endsWith(after) && !/(^|[/\\])joined[/\\]/.test(name))
+    .map((name) => path.replace('*', name.slice(0, -after.length).replaceAll('\\', '/')));
+}
+
 /** A program that imports every entry of a package; `types` adds a use that needs its declarations. */
-function importAll(manifest, types) {
+function importAll({ folder, manifest }, types) {
   const entries = Object.entries(manifest.exports)
     .filter(([, target]) => typeof target === 'object')
-    .map(([path]) => manifest.name + path.slice(1));
+    .flatMap(([path, target]) => (path.includes('*') ? modulesOf(folder, path, target.default) : [path]))
+    .map((path) => manifest.name + path.slice(1));
   const lines = entries.map((entry, i) => `import * as m${i} from '${entry}';`);
   const names = entries.map((_, i) => `m${i}`).join(', ');
   const check = `for (const m of [${names}]) if (typeof m !== 'object') throw new Error('not a module');`;
@@ -146,7 +155,7 @@ async function problemsOf(pack, tarballs, byName, work) {
   const problems = wrongContents(join(project, 'node_modules', manifest.name));
   const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
 
-  writeFileSync(join(project, 'entries.mjs'), importAll(manifest, false));
+  writeFileSync(join(project, 'entries.mjs'), importAll(pack, false));
   attempt('importing the entries', await failureOf(process.execPath, ['entries.mjs'], project));
 
   if (isJoined(manifest)) {
@@ -154,7 +163,7 @@ async function problemsOf(pack, tarballs, byName, work) {
     attempt('the files joined for Node', await failureOf(process.execPath, ['joined.mjs'], project));
   }
 
-  writeFileSync(join(project, 'entries.ts'), importAll(manifest, true));
+  writeFileSync(join(project, 'entries.ts'), importAll(pack, true));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   // A page; a program for Node, which has no DOM; an older way to find modules. Declarations are checked too.
   const node = ['ES2022', 'node', '--typeRoots', join(root, 'node_modules/@types')];
