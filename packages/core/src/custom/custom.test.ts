@@ -3,6 +3,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { defineKernel, KernelError, type KernelOptions } from '../entries/custom.ts';
 import { flush, grad, ones, scope, setEngine, stats, tensor, type Tensor } from '../index.ts';
+import { whereOf } from './errors.ts';
 import { hashOf } from './lower.ts';
 
 beforeEach(async () => {
@@ -50,6 +51,16 @@ describe('errors', () => {
     });
     const error = thrownBy(() => kernel({ x: ones([3], { dtype: 'int32' }) })) as KernelError;
     expect(error.message).toMatch(/^\[wrong\] SQRT does not take int32 \(.*custom\.test\.ts:\d+:\d+\)$/);
+  });
+
+  it('pass over files of the library and of its compiler', () => {
+    const lines = [
+      'Error',
+      '    at fail (/app/node_modules/@polygrad/core/dist/custom/errors.js:78:11)',
+      '    at write (/app/node_modules/@polygrad/compiler/dist/programs/program-set.js:40:9)',
+      '    at body (/app/src/mine.ts:12:5)',
+    ];
+    expect(whereOf(Object.assign(new Error(), { stack: lines.join('\n') }))).toBe('/app/src/mine.ts:12:5');
   });
 
   it('name the line of the call where the body has returned, and functions that are none', () => {

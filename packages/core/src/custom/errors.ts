@@ -47,11 +47,11 @@ function siteOfFailure(): Site {
   }
 }
 
-/** Files of this package are not the user's: a body may have returned when its mistake is found. */
-const own = /[/\\]core[/\\](?:src|dist)[/\\][^:]*(?<!\.test)\.[jt]s/;
+/** Files of this package and of its compiler are not the user's: a body may have returned when its mistake is found. */
+const own = /[/\\](?:core|compiler)[/\\](?:src|dist)[/\\][^:]*(?<!\.test)\.[jt]s/;
 const place = /((?:[a-z-]+:\/\/|\/|[A-Z]:\\)[^\s()]+:\d+:\d+)\)?$/;
 
-/** The nearest line of a stack that is not of this package. */
+/** The nearest line of a stack that is not of these packages. */
 export function whereOf({ stack }: Site): string | null {
   for (const line of (stack ?? '').split('\n').slice(1)) {
     const found = place.exec(line.trim());
