@@ -7,15 +7,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { compilerFile } from './workspace.mjs';
 
 /** Files that may pass names on beside entry points: the one list of the families of operations. */
 const lists = new Set(['packages/core/src/ops/operations.ts']);
 
 /** The packages whose rooms are the stack of docs/architecture.md. */
 const roomed = new Set(['compiler', 'core']);
-
-/** How core names files of the compiler. */
-const compilerRooms = '@polygrad/compiler/';
 
 /** Packages whose sources also run in browsers: node: modules only through a dynamic import. */
 const portable = new Set([
@@ -197,6 +195,11 @@ export function checkImports(root) {
       files++;
       const source = readFileSync(join(root, path), 'utf8');
       const say = (line, what) => violations.push(`${path}:${line} ${what}`);
+      const checkRooms = (from, to, specifier, line) => {
+        const allowed = rooms.get(from);
+        if (allowed !== undefined && !allowed.has(to))
+          say(line, `${from} must not import ${to} (${specifier}): see the rooms of docs/architecture.md`);
+      };
       const edges = [];
       valueGraph.set(path, edges);
       if (isBarrel(source) && !self.entries.has(path) && !lists.has(path))
@@ -219,12 +222,7 @@ export function checkImports(root) {
           if (from === to) continue;
           if (!roomGraph.has(from)) roomGraph.set(from, []);
           roomGraph.get(from).push(to);
-          const allowed = roomed.has(short) ? rooms.get(nameOf(from)) : undefined;
-          if (allowed !== undefined && !allowed.has(nameOf(to)))
-            say(
-              line,
-              `${nameOf(from)} must not import ${nameOf(to)} (${specifier}): see the rooms of docs/architecture.md`,
-            );
+          if (roomed.has(short)) checkRooms(nameOf(from), nameOf(to), specifier, line);
           continue;
         }
         if (isBackend(specifier) && !mayImportBackends(path))
@@ -237,17 +235,12 @@ export function checkImports(root) {
             say(line, `imports ${specifier} statically, but runs in browsers: use a dynamic import`);
           continue;
         }
-        if (specifier.startsWith(compilerRooms)) {
-          const target = `packages/compiler/src/${specifier.slice(compilerRooms.length)}.ts`;
-          if (!existsSync(join(root, target))) say(line, `imports ${specifier}, which does not exist`);
-          const allowed = short === 'core' ? rooms.get(nameOf(roomOf(path))) : undefined;
-          if (short !== 'core')
-            say(line, `imports ${specifier}: the compiler is core's own, see the entries of @polygrad/core`);
-          else if (allowed !== undefined && !allowed.has(nameOf(target)))
-            say(
-              line,
-              `${nameOf(roomOf(path))} must not import ${nameOf(target)} (${specifier}): see the rooms of docs/architecture.md`,
-            );
+        const ofCompiler = compilerFile(specifier);
+        if (ofCompiler !== undefined) {
+          if (!existsSync(join(root, `packages/compiler/src/${ofCompiler}.ts`)))
+            say(line, `imports ${specifier}, which does not exist`);
+          if (short === 'core') checkRooms(nameOf(path), ofCompiler.split('/')[0], specifier, line);
+          else say(line, `imports ${specifier}: the compiler is core's own, see the entries of @polygrad/core`);
         }
         // A name of the package's own for a file that differs between Node and browsers.
         if (self.imports.has(specifier)) continue;

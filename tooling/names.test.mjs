@@ -6,7 +6,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { root } from './workspace.mjs';
+import { compilerFile, root } from './workspace.mjs';
 
 /** Sources of the entries of every public package: `{ entry, file }`. */
 function entries() {
@@ -27,7 +27,7 @@ function declared(file) {
   const found = new Map();
   const place = (from) => {
     if (from.startsWith('.')) return join(dirname(file), from);
-    const [, path] = /^@polygrad\/compiler\/(.*)/.exec(from) ?? [];
+    const path = compilerFile(from);
     return path === undefined ? from : join(root, 'packages/compiler/src', `${path}.ts`);
   };
   for (const [, names, from] of text.matchAll(/export (?:type )?\{([^}]*)\} from '([^']+)'/g))

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, normalize } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { importsOf } from './check-imports.mjs';
-import { root } from './workspace.mjs';
+import { compilerFile, root } from './workspace.mjs';
 
 /** Files that a reader may have to visit to follow one `await t.data()`. */
 const most = 12;
@@ -39,8 +39,8 @@ describe('await t.data()', () => {
       const paths = ['core', 'compiler'].map((name) => join(root, 'packages', name, 'src', file));
       const source = readFileSync(paths.find(existsSync), 'utf8');
       for (const { specifier, value } of importsOf(source)) {
-        const named = /^@polygrad\/compiler\/(.*)/.exec(specifier);
-        const target = order.indexOf(named ? `${named[1]}.ts` : normalize(join(file, '..', specifier)));
+        const named = compilerFile(specifier);
+        const target = order.indexOf(named === undefined ? normalize(join(file, '..', specifier)) : `${named}.ts`);
         if (value && target >= 0) expect([file, specifier, target > at]).toEqual([file, specifier, true]);
       }
     }

@@ -11,6 +11,9 @@ import { fileURLToPath } from 'node:url';
 /** Root folder of the checkout. */
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
+/** The file of the compiler that core names so, without its ending: `ir/expr` for `@polygrad/compiler/ir/expr`; undefined for other names. */
+export const compilerFile = (specifier) => /^@polygrad\/compiler\/(.+)/.exec(specifier)?.[1];
+
 /** Native addons: each script compiles one if its sources have changed. */
 const addons = ['opencl', 'cuda', 'native'].map((engine) => `packages/backend-${engine}/native/build.mjs`);
 

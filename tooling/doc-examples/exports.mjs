@@ -1,13 +1,13 @@
 /** What the entry points of a package export, from their declarations: names, whether they are types, and where they are documented. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { root } from '../workspace.mjs';
+import { compilerFile, root } from '../workspace.mjs';
 
 /** Files of the package itself, and of the compiler, which is core's own. */
-const isOwn = (from) => /^(\.|@polygrad\/compiler\/)/.test(from);
+const isOwn = (from) => from.startsWith('.') || compilerFile(from) !== undefined;
 
 function declarationOf(file, from) {
-  const [, path] = /^@polygrad\/compiler\/(.*)/.exec(from) ?? [];
+  const path = compilerFile(from);
   return path === undefined
     ? join(dirname(file), from.replace(/\.[jt]s$/, '.d.ts'))
     : join(root, 'packages/compiler/dist', `${path}.d.ts`);

@@ -41,7 +41,7 @@ const places: readonly (readonly [step: string, file: RegExp])[] = [
   ['shaped loops', /\/codegen\/loops\//],
   ['linearize', /\/codegen\/linearize\//],
   ['legalize', /\/arithmetic\/legalize\.js/],
-  ['programs', /\/core\/dist\/programs\//],
+  ['programs', /\/(core|compiler)\/dist\/programs\//],
   ['emit', /\/backend-cpu\/dist\//],
 ];
 

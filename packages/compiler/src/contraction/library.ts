@@ -8,7 +8,7 @@ import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
-import type { DType } from '../shape/dtype.ts';
+import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly, viaMemory } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
@@ -52,11 +52,9 @@ function productOf(c: Contraction): LibraryProduct | null {
 
 /** A factor as memory has it: sums of 16-bit floats are of their casts to float32. */
 function stored(value: KNode): KNode {
-  const isWidened = value.op === 'CAST' && value.dtype === 'float32' && isNarrow(value.src[0].dtype);
+  const isWidened = value.op === 'CAST' && value.dtype === 'float32' && isSmallFloat(value.src[0].dtype as DType);
   return isWidened ? value.src[0] : value;
 }
-
-const isNarrow = (dtype: KNode['dtype']): boolean => dtype === 'float16' || dtype === 'bfloat16';
 
 /** A factor as a matrix of `down` x `across`. */
 function operand(value: KNode, batch: Range | undefined, down: Range, across: Range): MatrixOperand | null {
@@ -87,7 +85,8 @@ function ownStore(
   const [only, ...more] = c.kernel.stores;
   if (only === undefined || more.length > 0) return null;
   const [memory, index, value, gate] = only.store.src as readonly KNode[];
-  const isRounded = value?.op === 'CAST' && value.src[0] === c.reduce && value.dtype === factors && isNarrow(factors);
+  const isRounded =
+    value?.op === 'CAST' && value.src[0] === c.reduce && value.dtype === factors && isSmallFloat(factors);
   if ((value !== c.reduce && !isRounded) || gate !== undefined) return null;
   if (memory?.op !== 'PARAM' || memory.dtype !== value?.dtype) return null;
   if (memory.arg.access !== 'write') return null;
