@@ -92,7 +92,10 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
     (formula !== undefined && along === null && isApart(c, column));
-  const via = formula === undefined ? () => viaMemory(c, e, assembly, order, part) : () => viaColumns(c, e, assembly, column, part);
+  const via =
+    formula === undefined
+      ? () => viaMemory(c, e, assembly, order, part)
+      : () => viaColumns(c, e, assembly, column, part);
   const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];

@@ -86,7 +86,9 @@ function inMemory(c: Contraction): Range[] {
   const form = linearOf(first.store.src[1]);
   const reach = (r: Range): number => Math.abs(coefficient(form, r)) || Number.POSITIVE_INFINITY;
   const place = new Map(first.ranges.map((r, i) => [r, i]));
-  return [...first.ranges].sort((x, y) => (reach(x) === reach(y) ? place.get(x)! - place.get(y)! : reach(y) - reach(x)));
+  return [...first.ranges].sort((x, y) =>
+    reach(x) === reach(y) ? place.get(x)! - place.get(y)! : reach(y) - reach(x),
+  );
 }
 
 /** A loop cut in blocks. */
@@ -103,13 +105,7 @@ function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
 }
 
 /** The same with columns side by side, and results in the order of memory, through group memory where columns lie apart. */
-export function viaColumns(
-  c: Contraction,
-  e: Exprs,
-  assembly: Assembly,
-  column: Range,
-  part: Range | null,
-): ViaMemory {
+export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null): ViaMemory {
   const order = inMemory(c);
   const sums = new Sums(c, assembly, [...order.filter((r) => r !== column), column], part);
   return {
