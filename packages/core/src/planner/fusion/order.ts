@@ -42,7 +42,10 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   const bindings = bindingsOf(p);
   const sources = new Map(p.kernels.map((kernel) => [kernel, new Set<KernelDraft>()]));
   for (const kernel of p.kernels) for (const reader of kernel.readers) sources.get(reader)?.add(kernel);
-  for (const [kernel] of order(p.kernels.map((kernel): [KernelDraft] => [kernel]), false) as [KernelDraft][]) {
+  for (const [kernel] of order(
+    p.kernels.map((kernel): [KernelDraft] => [kernel]),
+    false,
+  ) as [KernelDraft][]) {
     const drafts = [kernel];
     unitOf.set(kernel, drafts);
     units.push(drafts);
