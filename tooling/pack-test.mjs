@@ -145,7 +145,7 @@ async function projectWith(names, project, tarballs, byName) {
 
 /**
  * Makes a project with `names`, and what they need, as npm laid them out in a project that has all packages: copies, which take a tenth of the time
- * that installing them takes. What no manifest of theirs names is not there.
+ * that installing them takes. What no manifest of theirs names is not there. Returns null.
  */
 function projectFrom(everything, names, project) {
   mkdirSync(project);
@@ -162,16 +162,20 @@ function projectFrom(everything, names, project) {
     const { dependencies, peerDependencies, optionalDependencies } = readJson(join(installed, 'package.json'));
     pending.push(...Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }));
   }
+  return null;
 }
 
 /** Packages that are installed beside a package for its program, which does not depend on them. */
 const beside = { core: ['@polygrad/testing'], nn: ['@polygrad/testing'], polygrad: ['@polygrad/auto-detect'] };
 
-async function problemsOf(pack, everything, work) {
+async function problemsOf(pack, everything, work, install) {
   const { manifest } = pack;
   const short = manifest.name.split('/').at(-1);
   const project = join(work, short);
-  projectFrom(everything, [manifest.name, ...(beside[short] ?? [])], project);
+  const names = [manifest.name, ...(beside[short] ?? [])];
+  // A command is put where npx finds it by npm alone.
+  const failed = manifest.bin === undefined ? projectFrom(everything, names, project) : await install(names, short);
+  if (failed !== null) return [failed];
   const problems = wrongContents(join(project, 'node_modules', manifest.name));
   const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
 
@@ -304,8 +308,9 @@ async function packTest() {
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${what}${problems.map((p) => `\n     ${p}`).join('')}`);
     };
     // Projects of others, and those of the README, install what they need by themselves.
+    const install = (names, name) => projectWith(names, join(work, name), tarballs, byName);
     const everything = join(work, 'everything');
-    const broken = await projectWith([...byName.keys()], everything, tarballs, byName);
+    const broken = await install([...byName.keys()], 'everything');
     if (broken !== null) tell('all packages in one project', [broken]);
     const checkPackage = async (pack) => {
       const { name } = pack.manifest;
@@ -314,7 +319,9 @@ async function packTest() {
       const problems = messages
         .filter((message) => message.type !== 'suggestion')
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
-      problems.push(...(broken === null ? await problemsOf(pack, everything, work) : ['it could not be installed']));
+      problems.push(
+        ...(broken === null ? await problemsOf(pack, everything, work, install) : ['it could not be installed']),
+      );
       tell(name, problems);
     };
     const checkBinary = async ([pack, why]) => {
@@ -328,10 +335,7 @@ async function packTest() {
       if (built !== undefined) tell(`project: ${name} in Chromium`, await problemsInChromium(name, built));
     };
     const checkReadme = async () => {
-      const make = async (names, name) => {
-        const project = join(work, name);
-        return { project, failed: await projectWith(names, project, tarballs, byName) };
-      };
+      const make = async (names, name) => ({ project: join(work, name), failed: await install(names, name) });
       tell('programs of README.md', await readmeProblems(make, failureOf));
     };
     const checkPublish = async () => {
