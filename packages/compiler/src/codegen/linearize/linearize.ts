@@ -39,6 +39,12 @@ export const gridLimit = 65535;
  */
 const mostScattered = 16;
 
+/**
+ * Most elements of a turn that are read one by one at a fixed distance: a column of a matrix of few columns, a window. Each is code of its own, and no
+ * vector beside another one makes their reading faster.
+ */
+const mostApart = 64;
+
 /** What is written for a nest in place of its own loops, inside of those of the grid. */
 export interface Inside {
   /** Expressions it needs besides the stores; `write` gets them as they are lowered. */
@@ -319,18 +325,27 @@ export class Nest {
     const reduces = within.some((n) => n.op === 'REDUCE');
     const wanted = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const { lanes } = this.#options;
-    const unroll = within.some((n) => this.#isScattered(n, range))
-      ? Math.max(1, Math.min(wanted, Math.floor(mostScattered / lanes)))
-      : wanted;
-    const together = !reduces ? null : this.#options.simt ? 'elements' : 'all';
+    const most = within.some((n) => this.#isScattered(n, range)) ? mostScattered : mostApart;
+    const apart = most === mostScattered ? 1 : within.reduce((sum, n) => sum + this.#apartIn(n, range), 0);
+    const unroll = apart === 0 ? wanted : Math.max(1, Math.min(wanted, Math.floor(most / (apart * lanes))));
+    const together = !reduces || unroll === 1 ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
-    return vectorModes(countOf(range), lanes, unroll, together, again);
+    return vectorModes(countOf(range), lanes, unroll, together, again, true);
   }
 
   /** True for a read whose places along a range lie anywhere: it is done lane by lane. */
   #isScattered(n: KNode, range: Range): boolean {
     if (n.op !== 'LOAD') return false;
     return linearOf(n.src[1]).terms.some((t) => t !== range && this.#scope.free.has(t, range));
+  }
+
+  /** How many elements are read apart from each other for one lane: at a fixed distance along a range, and in windows that are written out. */
+  #apartIn(n: KNode, range: Range): number {
+    if (n.op !== 'LOAD') return 0;
+    const { terms, coefs } = linearOf(n.src[1]);
+    const at = terms.indexOf(range);
+    if (at < 0 || coefs[at] === 1) return 0;
+    return sizeOf(this.#scope.free.of(n).filter((r) => r.arg.kind === 'unroll' && !this.#scope.isOpen(r)));
   }
 
   // --- reductions and stages
@@ -420,7 +435,7 @@ export class Nest {
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
       // What is added up leaves out what it has, which pays where it is not known how much is left over.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
-      this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again));
+      this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again, twice));
     }
     // Threads fill a stage together: none may still read what was there, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');
