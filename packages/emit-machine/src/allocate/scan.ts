@@ -54,10 +54,13 @@ export function intervalsOf(flat: Flat): readonly Interval[] {
       }
     }
   }
-  const intervals = found.filter((i) => i !== undefined);
-  for (const i of intervals) {
-    throughLoops(flat, i, used.subarray(from[i.reg.id], next[i.reg.id]), reads.subarray(from[i.reg.id]));
+  const intervals: Interval[] = [];
+  for (let id = 0; id < regs.length; id++) {
+    const i = found[id];
+    if (i === undefined) continue;
+    throughLoops(flat, i, used, reads, from[id]!, next[id]!);
     i.cost = ((i.reg.home === null ? 1.5 : 0.3) * i.weight) / (i.end - i.start + 1);
+    intervals.push(i);
   }
   return sorted(intervals);
 }
@@ -65,19 +68,33 @@ export function intervalsOf(flat: Flat): readonly Interval[] {
 /** By where they begin; those that begin together by number. */
 function sorted(intervals: readonly Interval[]): readonly Interval[] {
   const { length } = intervals;
-  const keys = Float64Array.from(intervals, ({ start }, k) => start * length + k).sort();
-  return Array.from(keys, (key) => intervals[key % length]!);
+  const keys = new Float64Array(length);
+  for (let k = 0; k < length; k++) keys[k] = intervals[k]!.start * length + k;
+  keys.sort();
+  const order = new Array<Interval>(length);
+  for (let k = 0; k < length; k++) order[k] = intervals[keys[k]! % length]!;
+  return order;
 }
 
-/** A register is needed in all of a loop that finds what it was before. `used`: where it is used, `reads`: whether it is read there. */
-function throughLoops({ blocks, loops }: Flat, i: Interval, used: Int32Array, reads: Uint8Array): void {
-  const [first, last] = [used[0]!, used[used.length - 1]!];
+/**
+ * A register is needed in all of a loop that finds what it was before. `used`: where registers are used, `reads`: whether they are read there; this one's
+ * uses are those from `from` up to `to`.
+ */
+function throughLoops(
+  { blocks, loops }: Flat,
+  i: Interval,
+  used: Int32Array,
+  reads: Uint8Array,
+  from: number,
+  to: number,
+): void {
+  const [first, last] = [used[from]!, used[to - 1]!];
   for (const { start, end, block } of loops) {
     if (last < start || first > end) continue;
-    const k = firstFrom(used, start);
+    const k = firstFrom(used, start, from, to);
     if (used[k]! > end) continue;
     if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
-    else if (i.reg.mutable && (reads[k] === 1 || !covers(blocks, used, k, end, block))) {
+    else if (i.reg.mutable && (reads[k] === 1 || !covers(blocks, used, k, to, end, block))) {
       // What one iteration leaves, the next one may find.
       i.start = Math.min(i.start, 2 * start);
       i.end = Math.max(i.end, 2 * end + 1);
@@ -88,10 +105,10 @@ function throughLoops({ blocks, loops }: Flat, i: Interval, used: Int32Array, re
   }
 }
 
-/** The first of ascending places that is not before a place; their number where all are. */
-function firstFrom(places: Int32Array, start: number): number {
-  let low = 0;
-  let high = places.length;
+/** The first of ascending places, from one of them up to another, that is not before a place; the end where all are. */
+function firstFrom(places: Int32Array, start: number, from: number, to: number): number {
+  let low = from;
+  let high = to;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (places[middle]! < start) low = middle + 1;
@@ -110,9 +127,16 @@ function loopsAround(block: Block): number {
  * True where the k-th use of a register, which sets it, comes before all others of an iteration of a loop: it runs in every one, or they run only where
  * it does. Blocks are whole stretches of the list, so the last one tells for all in between.
  */
-function covers(blocks: readonly Block[], used: Int32Array, k: number, end: number, loop: Block): boolean {
+function covers(
+  blocks: readonly Block[],
+  used: Int32Array,
+  k: number,
+  to: number,
+  end: number,
+  loop: Block,
+): boolean {
   const first = blocks[used[k]!]!;
-  return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1) - 1]!]!, first);
+  return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1, k, to) - 1]!]!, first);
 }
 
 /** True where a block runs in every iteration of a loop around it. */
