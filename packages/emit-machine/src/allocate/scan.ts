@@ -127,14 +127,7 @@ function loopsAround(block: Block): number {
  * True where the k-th use of a register, which sets it, comes before all others of an iteration of a loop: it runs in every one, or they run only where
  * it does. Blocks are whole stretches of the list, so the last one tells for all in between.
  */
-function covers(
-  blocks: readonly Block[],
-  used: Int32Array,
-  k: number,
-  to: number,
-  end: number,
-  loop: Block,
-): boolean {
+function covers(blocks: readonly Block[], used: Int32Array, k: number, to: number, end: number, loop: Block): boolean {
   const first = blocks[used[k]!]!;
   return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1, k, to) - 1]!]!, first);
 }
@@ -151,7 +144,12 @@ function isInside(inner: Block, outer: Block): boolean {
 }
 
 /** Gives places to those intervals that are of one class; returns whether all have one. They go to `places`, by number of register; -1 for none. */
-export function scan(intervals: readonly Interval[], cls: RegClass, free: readonly number[], places: Int32Array): boolean {
+export function scan(
+  intervals: readonly Interval[],
+  cls: RegClass,
+  free: readonly number[],
+  places: Int32Array,
+): boolean {
   const available = [...free].reverse();
   const active: Interval[] = [];
   let whole = true;

@@ -286,16 +286,13 @@ export class Nest {
     const within = [...nodesOf(roots, (n) => (n.op === 'REDUCE' ? [] : n.src.filter(depends)))].filter(depends);
     if (within.length * copies < mostWritten) return null;
     const vector = tiles.find((t) => t.lanes > 1)?.range;
-    const indices = [
-      ...jobs.map((j) => j.roots[1]!),
-      ...within.flatMap((n) => (n.op === 'LOAD' ? [n.src[1]] : [])),
-    ];
+    const indices = [...jobs.map((j) => j.roots[1]!), ...within.flatMap((n) => (n.op === 'LOAD' ? [n.src[1]] : []))];
     // Lanes that lie apart are brought together from those of several copies.
     if (vector !== undefined && !indices.every((index) => this.#isWhole(index, vector))) return null;
     if (within.some((n) => n.op === 'STAGE')) return null;
     const found = within.filter((n) => n.op === 'REDUCE');
-    const inRegisters = (n: KNode): boolean => this.#values.results.get(n)?.kind === 'values' && n.dtype !== 'bool';
-    return found.length > 0 && found.every(inRegisters) ? found : null;
+    const hasCopies = (n: KNode): boolean => this.#values.results.get(n)?.kind === 'values' && n.dtype !== 'bool';
+    return found.length > 0 && found.every(hasCopies) ? found : null;
   }
 
   /** True for an index that is the same for all elements of a range, or one further for each. */
@@ -313,6 +310,7 @@ export class Nest {
     const kept = nodes.map((n) => {
       const result = results.get(n) as Extract<Result, { readonly kind: 'values' }>;
       const lanes = Math.max(...result.values.map((v) => v.lanes));
+      if (result.memory !== undefined) return { n, result, lanes, memory: result.memory };
       const memory = b.shared('results', n.dtype as DType, result.values.length * lanes);
       for (const [k, v] of result.values.entries()) b.store(memory, k * lanes, e.splat(v, lanes));
       return { n, result, lanes, memory };

@@ -224,10 +224,18 @@ export class Scope {
 
 // Expressions under open loops: one value for each copy and lane, written once.
 
-/** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
+/**
+ * A finished REDUCE (one value per kept copy, which `memory` may hold too, or a cell of memory per column) or STAGE (memory with
+ * one section per kept copy).
+ */
 export type Result =
   | { readonly kind: 'columns'; readonly column: Range; readonly memory: KNode }
-  | { readonly kind: 'values'; readonly tiles: readonly Tile[]; readonly values: readonly KNode[] }
+  | {
+      readonly kind: 'values';
+      readonly tiles: readonly Tile[];
+      readonly values: readonly KNode[];
+      readonly memory?: KNode;
+    }
   | {
       readonly kind: 'memory';
       readonly tiles: readonly Tile[];
