@@ -29,6 +29,8 @@ export interface SaveOptions {
   readonly config?: unknown;
   /** Epochs completed: `firstEpoch` of a `fit` that goes on. */
   readonly epoch?: number;
+  /** Steps of the next epoch that are taken, too: its `firstStep`. */
+  readonly step?: number;
   /** Free text for the header. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -45,6 +47,8 @@ export interface SavedTraining {
   readonly scaler: unknown;
   readonly config: unknown;
   readonly epoch: number | null;
+  /** Steps of the epoch after these that are taken, too; null where that was not saved. */
+  readonly step: number | null;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -94,7 +98,7 @@ function checkPath(op: string, path: unknown): void {
  *
  * @param path where to; the folder is made if need be
  * @param parts the model, or it with the optimizer, the random generator (`random: true`) and the scaler
- * @param options config (JSON, to make the model again), epoch, metadata
+ * @param options config (JSON, to make the model again), epoch, step, metadata
  * @throws NnError without Node or the data package, and for parts that do not fit; DataError where the file cannot be written
  * @example
  * ```ts no-run: writes a file
@@ -109,7 +113,7 @@ export async function saveModel(
   options: SaveOptions = {},
 ): Promise<void> {
   checkPath('saveModel', path);
-  checkOptions('saveModel', options, 'config epoch# metadata');
+  checkOptions('saveModel', options, 'config epoch# step# metadata');
   const whole = partsOf('saveModel', parts);
   await (await loadFiles('saveModel')).saveModel(path, whole, options);
 }
