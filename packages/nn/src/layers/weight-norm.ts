@@ -82,8 +82,11 @@ export function weightNorm<Layer extends AnyModule>(layer: Layer, options: Weigh
   const { name = 'weight', axis = 0 } = options;
   const weight = weightOf('weightNorm', layer, name);
   if (axis !== null) checkInteger('weightNorm', 'axis', axis, 0, weight.ndim - 1);
-  const length = noGrad(() => normExcept(weight, axis));
-  const g = put(layer, `${name}_g`, parameter(axis === null ? noGrad(() => reshape(length, [])) : length));
+  const length = (): Tensor => {
+    const norm = normExcept(weight, axis);
+    return axis === null ? reshape(norm, []) : norm;
+  };
+  const g = put(layer, `${name}_g`, parameter(scope(() => noGrad(length))));
   const v = put(layer, `${name}_v`, weight);
   computed(layer, name, () => v.mul(div(g, normExcept(v, axis))));
   return layer;
@@ -153,7 +156,8 @@ export function spectralNorm<Layer extends AnyModule>(layer: Layer, options: Spe
   const rows = weight.shape[axis]!;
   const original = put(layer, `${name}_orig`, weight);
   const matrix = (): Tensor => reshape(moveAxis(original, axis, 0), [rows, weight.size / rows]);
-  const unit = (size: number): Tensor => noGrad(() => normalize(randn([size], { dtype }), { axis: 0, eps }));
+  const unit = (size: number): Tensor =>
+    scope(() => noGrad(() => normalize(randn([size], { dtype }), { axis: 0, eps })));
   const u = put(layer, `${name}_u`, buffer(unit(rows)));
   const v = put(layer, `${name}_v`, buffer(unit(weight.size / rows)));
   const times = (m: Tensor, x: Tensor): Tensor => squeeze(matmul(m, unsqueeze(x, -1)), -1);
