@@ -8,6 +8,7 @@ import {
   accessAround,
   accessScattered,
   accessStrides,
+  accessTurned,
   accessVectors,
   copyComputed,
   copyComputedOther,
@@ -123,7 +124,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         if (shared) {
           if (column.arg.extent < lanes || lanes === 1) continue;
           const shape = sharedShape(height, column.arg.extent, lanes, costs.registers, least);
-          const rest = epilogueCost(c, column);
+          const rest = epilogueCost(c, column, costs);
           for (const rowWay of consecutiveWays(rows, row, column)) {
             for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
               weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
@@ -148,7 +149,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         }
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(least, column.arg.extent, lanes, costs);
-        const epilogue = epilogueCost(c, column);
+        const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
           for (const rowWay of rowWays(rows, row, shape.rows)) weigh(shape, null, rowWay, columnWay, 1, epilogue);
@@ -222,8 +223,8 @@ function computeCost(
   return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
-/** Nanoseconds of the epilogue's memory accesses: vectors only along a range of unit stride. */
-function epilogueCost(c: Contraction, column: Range): number {
+/** Nanoseconds of the epilogue's memory accesses for a result: vectors only along a range of unit stride. */
+function accessCost(c: Contraction, column: Range): number {
   let cost = 0;
   for (const index of c.indices) {
     const form = linearOf(index);
@@ -231,7 +232,26 @@ function epilogueCost(c: Contraction, column: Range): number {
     if (at >= 0) cost += form.coefs[at] === 1 ? accessVectors : accessStrides;
     else cost += c.free.has(index, column) ? accessScattered : accessAround;
   }
-  return cost * resultsOf(c);
+  return cost;
+}
+
+/** The same where sums go through memory, and a dispatch of its own takes them from there along the results. */
+function turnedCost(c: Contraction): number {
+  const index = c.kernel.stores[0]?.store.src[1];
+  const form = index && linearOf(index);
+  const unit = form?.terms.find((r, i) => form.coefs[i] === 1 && r.op === 'RANGE');
+  return unit === undefined ? Number.POSITIVE_INFINITY : accessTurned + accessCost(c, unit as Range);
+}
+
+/** Whether results lie apart along the columns so that sums had better go through memory. */
+export function isApart(c: Contraction, column: Range): boolean {
+  return turnedCost(c) < accessCost(c, column);
+}
+
+/** Nanoseconds of the epilogue. */
+function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
+  const inPlace = accessCost(c, column);
+  return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, turnedCost(c)));
 }
 
 /**
