@@ -14,7 +14,8 @@ import { type MatrixForm, stepsOf } from '../../ir/matrix.ts';
 import { programOf } from '../../ir/program.ts';
 import { step } from '../../ir/rewrite.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { Assembly, viaMemory } from '../assembly.ts';
+import { Assembly } from '../assembly.ts';
+import { viaMemory } from '../through-memory.ts';
 import {
   byLibrary,
   type Contraction,
