@@ -408,8 +408,17 @@ export abstract class Optimizer<Names extends string = string> {
     this.prepareState(state)();
   }
 
-  /** Checks a state, and gives what takes it over. What takes over that of several optimizers (groups.ts) checks all of them first. */
-  protected prepareState(state: LoadedState): () => void {
+  /**
+   * Checks a state, and gives what takes it over: the two halves of `loadState`, for what takes over several states or none of them.
+   *
+   * @throws NnError if the state is of other parameters or of another optimizer
+   * @example
+   * const optimizer = new Adam([parameter(tensor([1]))]);
+   * const goOn = optimizer.prepareState({ ...(await optimizer.state()), steps: 7 });
+   * goOn();
+   * optimizer.steps; // 7
+   */
+  prepareState(state: LoadedState): () => void {
     const { steps, skipped, missed, slots } = checkedState(state, this.parameters.length);
     const { assign } = fitState(this.#named(), slots, true, owner);
     return () => {
