@@ -145,7 +145,7 @@ class Emitter {
         const [to, index, from, source, gate] = n.src;
         const [into, out] = [this.#addressed(to), this.#addressed(from)];
         const at = this.#addresses.at(out, source as KNode)(0);
-        copy(w, this.#addresses.at(into, index)(0), at, this.#gate(gate));
+        copy(w, this.#addresses.at(into, index)(0), at, n.arg.lanes * bytesOf[into.dtype], this.#gate(gate));
         return;
       }
       case 'COMMIT':

@@ -474,7 +474,7 @@ class Reader {
     auto found = forms.find(name);
     if (name == "mov.b32" && operands.size() == 2 && operands[1].type == Operand::vector) found = forms.find(name + " {}");
     if (name == "mov.b32" && operands.size() == 2 && operands[0].type == Operand::vector) found = forms.find("mov.b32 {}=");
-    if (name == "cp.async.cg.shared.global" && operands.size() == 4) found = forms.find(name + " 4");
+    if (name.rfind("cp.async.c", 0) == 0 && operands.size() == 4) found = forms.find(name + " 4");
     if (name == "cvt.s32.s16" && operands.size() == 2) found = forms.find(name + " " + letter_of(operands[1]));
     if (found == forms.end()) refuse("unknown instruction " + name);
     const Form &form = found->second;
@@ -521,8 +521,11 @@ class Reader {
           if (o.type != Operand::literal) refuse("a number is expected");
           made.offset = int64_t(o.bits);
           break;
+        case 'X':
         case 'K':
-          if (o.type != Operand::literal || o.bits != 16) refuse("copies have 16 bytes");
+          if (o.type != Operand::literal || !(o.bits == 16 || (letter == 'K' && (o.bits == 4 || o.bits == 8))))
+            refuse(letter == 'X' ? "copies past the first cache have 16 bytes" : "copies have 4, 8 or 16 bytes");
+          made.bytes = uint32_t(o.bits);
           break;
         case 'C':
           made.c = source(o, 'w');
