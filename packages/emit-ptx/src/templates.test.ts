@@ -22,7 +22,7 @@ async function listening(
   target = ampere,
   more: PtxLimits = {},
 ): Promise<{ kernels: PtxKernel[]; engine: ReturnType<typeof createNullEngine> }> {
-  const caps = ptxCaps(target.computeCapability, { multiprocessors: 108, ...more });
+  const caps = ptxCaps(target.computeCapability, { multiprocessors: 108, sharedBytes: 163 * 1024, ...more });
   const engine = createNullEngine({ ...caps, bindAlign: 16, lowering: matrixLowering });
   const kernels: PtxKernel[] = [];
   const compile = engine.compile.bind(engine);

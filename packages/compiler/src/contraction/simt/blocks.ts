@@ -12,8 +12,10 @@ export type Size = readonly [rows: number, columns: number];
 const depthBytes = 64;
 /** Most stages in group memory, with copies beside other work, and without. */
 const mostStages = { copied: 4, stored: 2 };
-/** Bytes of group memory from which on stages are no longer worth it: two groups should fit where there are 128 KiB. */
+/** Bytes of group memory from which on stages are no longer worth it. */
 const enoughBytes = 64 * 1024;
+/** Threads that should run side by side: their groups share the group memory there is, which is about what one may have. */
+const sideBySide = 512;
 
 /** Steps of the sum in a stage. */
 export function depthOf(dtype: DType): number {
@@ -31,11 +33,18 @@ function groupsOf({ rows, columns }: StagedBlock, problem: Problem): number {
   return along(problem.rows, rows) * along(problem.columns, columns) * sizeOf(problem.outer);
 }
 
+/** A block that may do a problem, by so many threads. */
+export interface Candidate<B extends StagedBlock> {
+  readonly block: B;
+  readonly threads: number;
+}
+
 /** The block with the stages there is room for; null where it does not fit. */
-function withStages<B extends StagedBlock>(block: B, caps: CodegenCaps): B | null {
+function withStages<B extends StagedBlock>({ block, threads }: Candidate<B>, caps: CodegenCaps): B | null {
   if (bytesOf(block, 2) > caps.sharedBytes) return null;
   const most = caps.copies === true ? mostStages.copied : mostStages.stored;
-  const room = Math.min(caps.sharedBytes, enoughBytes);
+  const share = Math.min(1, threads / sideBySide);
+  const room = Math.min(caps.sharedBytes * share, enoughBytes);
   let stages = 2;
   while (stages < most && bytesOf(block, stages + 1) <= room) stages++;
   return { ...block, stages };
@@ -57,12 +66,17 @@ function partsOf(groups: number, steps: number, unit: number): number {
  * Parts of the sum hang on the shape alone, as the order of additions does. How large a block is also hangs on how many groups run at a time, which
  * changes no bit.
  */
-export function blocksFor<B extends StagedBlock>(problem: Problem, caps: CodegenCaps, all: readonly B[]): B[] {
+export function blocksFor<B extends StagedBlock>(
+  problem: Problem,
+  caps: CodegenCaps,
+  all: readonly Candidate<B>[],
+): B[] {
   const { rows, columns, depth } = problem;
   if (Math.min(rows.extent, columns.extent) <= thin) return [];
-  const useful = all.flatMap((block) => {
+  const useful = all.flatMap((one) => {
     const most = (side: Side): number => 2 * Math.max(16, side.extent);
-    const staged = block.rows < most(rows) && block.columns < most(columns) ? withStages(block, caps) : null;
+    const fits = one.block.rows < most(rows) && one.block.columns < most(columns);
+    const staged = fits ? withStages(one, caps) : null;
     return staged === null ? [] : [staged];
   });
   const last = useful[useful.length - 1];
@@ -74,7 +88,7 @@ export function blocksFor<B extends StagedBlock>(problem: Problem, caps: Codegen
   const first = { ...(useful.slice(useful.indexOf(byShape)).find(isEnough) ?? last), parts };
   const others = useful.flatMap((b) => {
     const block = { ...b, parts: partsOf(groupsOf(b, problem), depth, b.depth) };
-    // Fewer stages leave room for another group.
+    // Fewer stages leave room for another group; of few groups each has time for one more.
     return block.stages > 2 ? [block, { ...block, stages: block.stages - 1 }] : [block];
   });
   return [first, ...others];

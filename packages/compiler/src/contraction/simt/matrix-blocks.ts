@@ -10,7 +10,7 @@ import { type MatrixForm, stepsOf } from '../../ir/matrix.ts';
 import type { Contraction } from '../contraction.ts';
 import type { Problem } from './problem.ts';
 import { type MatrixBlock, threadsOfBlock } from './matrix-tiles.ts';
-import { depthOf, type Size } from './blocks.ts';
+import { type Candidate, depthOf, type Size } from './blocks.ts';
 
 /** The value in a narrower dtype, where it is one that was cast; null where it is not. */
 function uncast(e: Exprs, value: KNode, dtype: MatrixForm['dtype']): KNode | null {
@@ -45,12 +45,13 @@ export function formOf(
 const sizes: readonly Size[] = [[128, 128], [128, 64], [64, 128], [64, 64], [64, 32], [32, 64], [32, 32], [32, 16], [16, 32], [16, 16]]; // biome-ignore format: pairs
 
 /** Blocks that may do a problem, without stages or parts, the largest first. */
-export function matrixBlocks(problem: Problem, form: MatrixForm, caps: CodegenCaps): MatrixBlock[] {
+export function matrixBlocks(problem: Problem, form: MatrixForm, caps: CodegenCaps): Candidate<MatrixBlock>[] {
   if (problem.depth < stepsOf(form.tile)) return [];
   return sizes
-    .map(([rows, columns]): MatrixBlock => {
+    .map(([rows, columns]): Candidate<MatrixBlock> => {
       const depth = depthOf(form.dtype);
-      return { dtype: form.dtype, form, rows, columns, depth, stages: 2, parts: 1 };
+      const block = { dtype: form.dtype, form, rows, columns, depth, stages: 2, parts: 1 };
+      return { block, threads: threadsOfBlock(block) };
     })
-    .filter((block) => threadsOfBlock(block) <= caps.maxGroup);
+    .filter(({ threads }) => threads <= caps.maxGroup);
 }

@@ -32,7 +32,12 @@ export function matrixLayout(block: MatrixBlock): Layout {
       e.range(2, inPairs ? 'vector' : 'unroll'),
     ],
     place: (e, thread, inTile, inPairs) => {
-      const [i, j, half, pair] = inTile as [(typeof inTile)[0], (typeof inTile)[0], (typeof inTile)[0], (typeof inTile)[0]];
+      const [i, j, half, pair] = inTile as [
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+      ];
       const [set, lane] = [e.idiv(thread, matrixThreads), e.irem(thread, matrixThreads)];
       const row = e.add(e.add(e.mul(e.idiv(set, across), down), e.mul(i, 16)), e.add(e.idiv(lane, 4), e.mul(half, 8)));
       const column = e.add(e.add(e.mul(e.irem(set, across), right), e.mul(j, 8)), e.mul(e.irem(lane, 4), 2));

@@ -4,7 +4,7 @@
  * It is a plain nest with a sum in it; codegen/linearize/stages.ts writes that sum. No block is moved back at an edge: what lies outside is zero, and is
  * not stored. Who multiplies what, a layout says: matrix-tiles.ts, thread-tiles.ts.
  */
-import { type Panel, type StagedNest } from '../../codegen/linearize/stages.ts';
+import type { Panel, StagedNest } from '../../codegen/linearize/stages.ts';
 import { storesWhere } from '../../codegen/loops/transforms.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -126,7 +126,7 @@ export class StagedTiles {
     decodeInto(inSum, e, k, at);
     const factors = new Rewriter(e, inSum);
     const product = e.mul(factors.node(rows.factor.value), factors.node(columns.factor.value));
-    const value = isWhole ? product : e.where(e.lt(nominal, this.#all), product, e.f32(0));
+    const value = isWhole ? product : e.where(e.lt(nominal, this.#all), product, e.constant(product.dtype as DType, 0));
     const rewriter = new Rewriter(e, changes);
     rewriter.set(c.reduce, e.reduce('sum', value, [sum, inner]));
     const kept =
@@ -184,14 +184,7 @@ export class StagedTiles {
   }
 
   /** Null where units would reach beyond an edge. */
-  #panelOf(
-    side: Side,
-    number: 0 | 1,
-    size: number,
-    alongSum: boolean,
-    width: number,
-    most: number,
-  ): Panel | null {
+  #panelOf(side: Side, number: 0 | 1, size: number, alongSum: boolean, width: number, most: number): Panel | null {
     const e = this.#e;
     const { depth } = this.#block;
     const { k } = this.#problem;

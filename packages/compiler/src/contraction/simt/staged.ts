@@ -60,7 +60,9 @@ function stagedProblem(c: Contraction, e: Exprs, caps: CodegenCaps): Staged | nu
       const name = `${matrixName}${form.tile}:${sizeOfBlock(block)}:${block.stages}`;
       return { name, block, layout: matrixLayout(block) };
     });
-    return blocks.length === 0 ? null : { problem, values, kind: `${form.dtype} ${form.tile} `, blocks: unique(blocks) };
+    return blocks.length === 0
+      ? null
+      : { problem, values, kind: `${form.dtype} ${form.tile} `, blocks: unique(blocks) };
   }
   const blocks = blocksFor(problem, caps, threadBlocks(problem, c.reduce.dtype as DType, caps)).map((block): Named => {
     const name = `${stagedName}${sizeOfBlock(block)}:${block.own.join('x')}:${block.stages}`;

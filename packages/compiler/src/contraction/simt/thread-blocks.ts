@@ -2,11 +2,12 @@
 import { unitOf } from '../../codegen/linearize/products.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { depthOf, type Size } from './blocks.ts';
+import { type Candidate, depthOf, type Size } from './blocks.ts';
 import type { Problem } from './problem.ts';
 import { type ThreadBlock, threadsOfBlock } from './thread-tiles.ts';
 
 /** Sizes of blocks and what a thread has of them, the largest first. */
+// biome-ignore format: a table
 const sizes: readonly (readonly [block: Size, own: Size])[] = [
   [[128, 128], [8, 8]],
   [[128, 64], [8, 8]],
@@ -16,25 +17,39 @@ const sizes: readonly (readonly [block: Size, own: Size])[] = [
   [[64, 64], [4, 4]],
   [[64, 32], [4, 4]],
   [[32, 64], [4, 4]],
-  [[32, 32], [4, 4]],
   [[16, 64], [4, 4]],
   [[64, 16], [4, 4]],
-]; // biome-ignore format: a table
+  [[32, 32], [4, 4]],
+  [[32, 16], [4, 4]],
+  [[16, 32], [4, 4]],
+];
 
-/** Bytes of results that a thread holds at most. */
-const mostBytes = 256;
+/** Results that a thread holds at most, of four bytes and of eight. */
+const mostResults = { narrow: 64, wide: 16 };
+/** Narrow blocks are for sides shorter than this. */
+const narrow = 32;
 
 /** Blocks that may do a problem, without stages or parts, the largest first. */
-export function threadBlocks(problem: Problem, dtype: DType, caps: CodegenCaps): ThreadBlock[] {
+export function threadBlocks(
+  { rows, columns, depth: steps }: Problem,
+  dtype: DType,
+  caps: CodegenCaps,
+): Candidate<ThreadBlock>[] {
   const { bytes } = dtypeInfo[dtype];
   const depth = depthOf(dtype);
-  if (bytes < 4 || problem.depth < depth) return [];
+  if (bytes < 4 || steps < depth) return [];
+  const most = bytes === 4 ? mostResults.narrow : mostResults.wide;
   return sizes
-    .map(([[rows, columns], own]): ThreadBlock => ({ dtype, rows, columns, own, depth, stages: 2, parts: 1 }))
+    .map(([[height, width], own]): Candidate<ThreadBlock> => {
+      const block = { dtype, rows: height, columns: width, own, depth, stages: 2, parts: 1 };
+      return { block, threads: threadsOfBlock(block) };
+    })
     .filter(
-      (block) =>
-        block.own[0] * block.own[1] * bytes <= mostBytes &&
+      ({ block, threads }) =>
+        block.own[0] * block.own[1] <= most &&
+        (block.rows >= narrow || rows.extent < narrow) &&
+        (block.columns >= narrow || columns.extent < narrow) &&
         block.own.every((n) => n % unitOf(dtype) === 0) &&
-        threadsOfBlock(block) <= caps.maxGroup,
+        threads <= caps.maxGroup,
     );
 }

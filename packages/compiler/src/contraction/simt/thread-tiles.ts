@@ -31,7 +31,12 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
       e.range(unit, inVectors ? 'vector' : 'unroll'),
     ],
     place: (e, thread, inTile, inVectors) => {
-      const [group, row, vector, lane] = inTile as [(typeof inTile)[0], (typeof inTile)[0], (typeof inTile)[0], (typeof inTile)[0]];
+      const [group, row, vector, lane] = inTile as [
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+        (typeof inTile)[0],
+      ];
       const [ty, tx] = threadPlace(e, { across, down }, thread);
       return [
         placeInBlock(e, ty, down, unit, alongSum[0], group, row),
