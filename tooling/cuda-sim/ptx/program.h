@@ -43,7 +43,9 @@ struct Instruction {
   /** Where a branch goes; the place of an access in the table of ranges met last. */
   uint32_t target = 0;
   uint32_t line = 0;
-  /** Bytes of a copy. */
+  /** Of an access: 'g' device memory, 's' shared memory, 'c' a copy from one to the other, 'm' lines of matrices in shared memory; 0: none. */
+  char space = 0;
+  /** Bytes of a lane; of lines of matrices how many of those there are. */
   uint32_t bytes = 0;
 };
 
@@ -168,6 +170,9 @@ struct Form {
 };
 
 using Forms = std::map<std::string, Form>;
+
+/** Adds what an access is about to do to the counts of its instruction. */
+void count_access(Warp &w, const Instruction &i, uint32_t mask, ptx_count &count);
 
 void add_arithmetic(Forms &forms);
 void add_conversions(Forms &forms);
