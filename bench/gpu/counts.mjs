@@ -169,8 +169,11 @@ export function estimate(rows, kernel, registers, capability) {
     filled: groups / (Math.ceil(groups / card.multiprocessors) * card.multiprocessors),
     clocks,
     bound: Math.max(...Object.values(clocks)),
+    // Instructions of a warp, one after another, over all turns: what no number of warps shortens.
+    serial: (sum(rows, (r) => r.warps) / warps) * Math.ceil(groups / (Math.max(1, together) * card.multiprocessors)),
     // If no cache had any of it.
     memory: (sectors * 32) / card.memory,
+    bytes: sectors * 32,
     used: sectors === 0 ? 1 : sum(device, (r) => r.least) / sectors,
     narrow:
       sectors === 0
@@ -192,7 +195,7 @@ export function told(e) {
   const share = (x) => `${Math.round(100 * x)} %`;
   const parts = Object.entries(e.clocks).filter(([, clocks]) => clocks > 0);
   return [
-    `${e.groups} groups (${share(e.filled)} of turns filled), ${e.warps} of ${e.mostWarps} warps`,
+    `${e.groups} groups (${share(e.filled)} of turns filled), ${e.warps} of ${e.mostWarps} warps, ${Math.round(e.serial)} instructions`,
     `${parts.map(([name, clocks]) => `${name} ${share(clocks / e.bound)}`).join(', ')}, memory uncached ${share(e.memory / e.bound)}`,
     `shared ${share(e.conflicts)} of turns needed`,
     `device ${share(e.used)} of sectors used, ${share(e.narrow)} by 4 bytes or fewer`,

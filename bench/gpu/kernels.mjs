@@ -35,6 +35,8 @@ const wanted = values.only?.split(',') ?? Object.keys(all);
 const folder = mkdtempSync(join(tmpdir(), 'polygrad-kernels-'));
 const seen = new Set();
 let bad = 0;
+/** What was counted. */
+const longest = [];
 
 const assembler =
   [process.env.CUDA_HOME, '/usr/local/cuda']
@@ -59,7 +61,9 @@ function assembled(name, { text, sharedBytes }) {
 
 function counted(kernel, program, registers) {
   try {
-    return told(estimate(runFirstGroup(kernel, program), kernel, registers, values.capability));
+    const found = estimate(runFirstGroup(kernel, program), kernel, registers, values.capability);
+    longest.push({ name: program.name, ...found });
+    return told(found);
   } catch (error) {
     return `not run: ${error.message}`;
   }
@@ -111,6 +115,14 @@ try {
   }
 } finally {
   rmSync(folder, { recursive: true });
+}
+if (values.counts) {
+  console.log('those whose warps have most to do one after another, by fewer than one group for each multiprocessor:');
+  const few = longest.filter(({ groups }) => groups < cards[values.capability].multiprocessors);
+  for (const one of few.sort((x, y) => y.serial - x.serial).slice(0, 12)) console.log(`  ${one.name}: ${told(one)}`);
+  console.log('those that use least of the sectors of device memory they read or write:');
+  const wasteful = longest.filter(({ used, bytes }) => used < 0.5 && bytes > 4096);
+  for (const one of wasteful.sort((x, y) => y.memory - x.memory).slice(0, 12)) console.log(`  ${one.name}: ${told(one)}`);
 }
 console.log(`${seen.size} kernels for sm_${target.computeCapability}, ${bad} spill registers or are refused`);
 process.exitCode = bad > 0 ? 1 : 0;
