@@ -387,18 +387,18 @@ const mostParameters = 4096;
 const gridLimit = 65535;
 
 /**
- * Threads that a multiprocessor is to hold of a program with many sums, by the registers of four bytes that it declares: 102, 128, 170 or 256
- * registers for each. With fewer NVIDIA's assembler spills some.
+ * Threads that a multiprocessor is to hold of a program with many sums, by the registers of four bytes that it declares: 128, 170 or 256 registers
+ * for each. With fewer NVIDIA's assembler spills some.
  */
 const threadsTogether: readonly (readonly [declared: number, threads: number])[] = [
-  [40, 640],
   [66, 512],
   [112, 384],
   [Number.POSITIVE_INFINITY, 256],
 ];
 
-/** Registers of four bytes from which on a program has many sums. */
+/** Registers of four bytes from which on a program has many sums; small groups that read by themselves what they multiply have more with the most. */
 const manySums = 32;
+const small = { group: 128, sums: 64, threads: 384 } as const;
 
 /**
  * Groups that a multiprocessor is to hold of a program with tiles of matrices or many sums; null: as many as the assembler likes. Left alone with those
@@ -411,8 +411,10 @@ function togetherFor({ group, body }: Program): number | null {
   );
   const byMatrices = body.some((n) => n.op === 'MATRIX');
   if (!byMatrices && declared < manySums) return null;
-  const [, threads] = threadsTogether.find(([most]) => declared <= most && !(byMatrices && most < 66))!;
-  return Math.max(1, Math.floor(threads / (group[0] * group[1] * group[2])));
+  const own = group[0] * group[1] * group[2];
+  const [, most] = threadsTogether.find(([registers]) => declared <= registers)!;
+  const threads = !byMatrices && own <= small.group && declared >= small.sums ? Math.min(most, small.threads) : most;
+  return Math.max(1, Math.floor(threads / own));
 }
 
 /**

@@ -14,6 +14,8 @@ export interface ThreadShare {
   /** Multiples of `unitOf`. */
   readonly rows: number;
   readonly columns: number;
+  /** Steps of the sum that are read at a time, `unitOf` or half of it: what is read waits in registers. */
+  readonly steps: number;
   /** Neighbouring columns are stored together. */
   readonly inVectors: boolean;
 }
@@ -63,7 +65,7 @@ export function placeInBlock(
 
 /** `StagedNest.multiply` by a thread's own rows and columns, steps of the sum one after another. */
 export function byThreadsAlone(share: ThreadShare, muladd: boolean): StagedNest['multiply'] {
-  const { dtype, depth, across, down } = share;
+  const { dtype, depth, across, down, steps } = share;
   const unit = unitOf(dtype);
   const [rows, vectors] = [share.rows, share.columns / unit];
   return ({ b }, panels, thread) => {
@@ -71,31 +73,31 @@ export function byThreadsAlone(share: ThreadShare, muladd: boolean): StagedNest[
     const place = threadPlace(e, share, thread);
     const sums = b.reg('sum', dtype, unit, rows * vectors);
     for (let i = 0; i < rows * vectors; i++) b.store(sums, i, e.constant(dtype, 0, unit));
-    /** What the thread needs of a side for `unit` steps: of the `step`-th of them, the elements of all its vectors. */
+    /** What the thread needs of a side for `steps` steps: of the `step`-th of them, the elements of all its vectors. */
     const part = (number: 0 | 1, count: number, slot: KNode, first: number): ((step: number) => readonly KNode[][]) => {
       const { memory, pitch, length, alongSum } = panels[number];
       const start = e.mul(slot, length);
       const threads = number === 0 ? down : across;
       const at = (v: number, l: number): KNode =>
         placeInBlock(e, place[number], threads, unit, alongSum, e.i32(v), e.i32(l));
-      const whole = (index: KNode): KNode => b.place(b.load(memory, e.add(start, index), unit));
+      const whole = (index: KNode, count: number): KNode => b.place(b.load(memory, e.add(start, index), count));
       const lanes = Array.from({ length: unit }, (_, l) => l);
       const all = Array.from({ length: count / unit }, (_, v) => v);
       if (alongSum) {
-        const lines = all.map((v) => lanes.map((l) => whole(e.add(e.mul(at(v, l), pitch), first))));
+        const lines = all.map((v) => lanes.map((l) => whole(e.add(e.mul(at(v, l), pitch), first), steps)));
         return (step) => lines.map((vector) => vector.map((line) => e.lane(line, step)));
       }
       return (step) =>
         all.map((v) => {
-          const vector = whole(e.add(at(v, 0), (first + step) * pitch));
+          const vector = whole(e.add(at(v, 0), (first + step) * pitch), unit);
           return lanes.map((l) => e.lane(vector, l));
         });
     };
     return {
       add: (slot) => {
-        for (let first = 0; first < depth; first += unit) {
+        for (let first = 0; first < depth; first += steps) {
           const [left, right] = [part(0, share.rows, slot, first), part(1, share.columns, slot, first)];
-          for (let step = 0; step < unit; step++) {
+          for (let step = 0; step < steps; step++) {
             const [x, y] = [left(step).flat(), right(step).map((vector) => e.vec(vector))];
             for (const [i, one] of x.entries())
               for (const [v, vector] of y.entries()) {

@@ -25,21 +25,25 @@ const sizes: readonly (readonly [block: Size, own: Size])[] = [
   [[16, 32], [4, 4]],
 ];
 
-/** Results that a thread holds at most, of four bytes and of eight. */
-const mostResults = { narrow: 64, wide: 16 };
+/** Results that a thread holds at most, of four bytes and of eight; and where both sides are brought element by element. */
+const mostResults = { narrow: 64, wide: 16, single: 32 };
+/** Threads of a group with the most of them, where elements are gathered: their addresses wait in registers, of which smaller groups have more. */
+const mostGathering = 128;
 /** Narrow blocks are for sides shorter than this. */
 const narrow = 32;
 
 /** Blocks that may do a problem, without stages or parts, the largest first. */
 export function threadBlocks(
-  { rows, columns, depth: steps }: Problem,
+  { rows, columns, k, depth: steps, depthStep }: Problem,
   dtype: DType,
   caps: CodegenCaps,
 ): Candidate<ThreadBlock>[] {
   const { bytes } = dtypeInfo[dtype];
   const depth = depthOf(dtype);
   if (bytes < 4 || steps < depth) return [];
-  const most = bytes === 4 ? mostResults.narrow : mostResults.wide;
+  const gathers = k.length > 1 || [rows, columns].some((s) => s.ranges.length > 1 || s.factor.value.op !== 'LOAD');
+  const isSingle = gathers && (depthStep % unitOf(dtype) !== 0 || !(rows.consecutive || columns.consecutive));
+  const most = bytes > 4 ? mostResults.wide : isSingle ? mostResults.single : mostResults.narrow;
   return sizes
     .map(([[height, width], own]): Candidate<ThreadBlock> => {
       const block = { dtype, rows: height, columns: width, own, depth, stages: 2, parts: 1 };
@@ -48,6 +52,7 @@ export function threadBlocks(
     .filter(
       ({ block, threads }) =>
         block.own[0] * block.own[1] <= most &&
+        !(gathers && block.own[0] * block.own[1] === mostResults.narrow && threads > mostGathering) &&
         (block.rows >= narrow || rows.extent < narrow) &&
         (block.columns >= narrow || columns.extent < narrow) &&
         block.own.every((n) => n % unitOf(dtype) === 0) &&

@@ -5,6 +5,9 @@ import { isFloat } from '../../shape/dtype.ts';
 import type { Problem } from './problem.ts';
 import type { Layout, StagedBlock } from './staged-tiles.ts';
 
+/** More sums than this take most of the registers that a thread should have. */
+const manySums = 32;
+
 export interface ThreadBlock extends StagedBlock {
   /** Results of a thread. */
   readonly own: readonly [rows: number, columns: number];
@@ -19,6 +22,8 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
   const [down, across] = [block.rows / own[0], block.columns / own[1]];
   const unit = unitOf(dtype);
   const alongSum = [problem.rows, problem.columns].map((side) => !side.consecutive) as [boolean, boolean];
+  // Two sides along the sum wait in registers in vectors: many sums leave no room for whole ones.
+  const steps = alongSum.every(Boolean) && own[0] * own[1] > manySums ? unit / 2 : unit;
   const muladd = isFloat(dtype) && caps.nativeOps.has('MULADD');
   return {
     threads: threadsOfBlock(block),
@@ -44,6 +49,6 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
       ];
     },
     multiply: (inVectors) =>
-      byThreadsAlone({ dtype, depth, across, down, rows: own[0], columns: own[1], inVectors }, muladd),
+      byThreadsAlone({ dtype, depth, across, down, rows: own[0], columns: own[1], steps, inVectors }, muladd),
   };
 }
