@@ -122,7 +122,8 @@ if (values.counts) {
   for (const one of few.sort((x, y) => y.serial - x.serial).slice(0, 12)) console.log(`  ${one.name}: ${told(one)}`);
   console.log('those that use least of the sectors of device memory they read or write:');
   const wasteful = longest.filter(({ used, bytes }) => used < 0.5 && bytes > 4096);
-  for (const one of wasteful.sort((x, y) => y.memory - x.memory).slice(0, 12)) console.log(`  ${one.name}: ${told(one)}`);
+  for (const one of wasteful.sort((x, y) => y.memory - x.memory).slice(0, 12))
+    console.log(`  ${one.name}: ${told(one)}`);
 }
 console.log(`${seen.size} kernels for sm_${target.computeCapability}, ${bad} spill registers or are refused`);
 process.exitCode = bad > 0 ? 1 : 0;

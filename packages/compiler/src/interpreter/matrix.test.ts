@@ -157,7 +157,8 @@ describe('COPY', () => {
   });
 
   it('is refused for any other number of bytes', () => {
-    for (const lanes of [3, 8]) expect(() => verifyProgram(copies(true, 0, true, 0, lanes))).toThrow('4, 8 or 16 bytes');
+    for (const lanes of [3, 8])
+      expect(() => verifyProgram(copies(true, 0, true, 0, lanes))).toThrow('4, 8 or 16 bytes');
   });
 
   it('is there once it was waited for, and for other threads behind a barrier', () => {
