@@ -103,6 +103,15 @@ function byReach(c: Contraction, ranges: readonly Range[]): Range[] {
     .map((x) => x.r);
 }
 
+/**
+ * True if a stage of a side is better read along the sum than along the side. Of windows that overlap neighbours of both lie side by side: then along
+ * the longer of the two loops that vary fastest.
+ */
+export function readAlongSum({ consecutive, alongSum, ranges }: Side, k: readonly Range[]): boolean {
+  const length = (list: readonly Range[]): number => list[list.length - 1]?.arg.extent ?? 1;
+  return consecutive && alongSum ? length(k) > length(ranges) : !consecutive;
+}
+
 export function flatProblem(c: Contraction): Problem {
   const at = columnFactor(c);
   const k = byReach(c, c.k);

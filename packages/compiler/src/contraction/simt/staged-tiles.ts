@@ -15,7 +15,7 @@ import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import type { Contraction } from '../contraction.ts';
-import { blocksAlong, decodeInto, type Problem, type Side } from './problem.ts';
+import { blocksAlong, decodeInto, type Problem, readAlongSum, type Side } from './problem.ts';
 
 /** A block of results of a group, and how it is computed. */
 export interface StagedBlock {
@@ -166,8 +166,7 @@ export class StagedTiles {
   /** A panel of a factor: in units of 16 bytes where memory has such, else element by element in the order of memory. */
   #panel(side: Side, number: 0 | 1, size: number, most: number, caps: CodegenCaps): Panel {
     const { bytes } = dtypeInfo[this.#block.dtype];
-    // Of windows that overlap both are in order; a window's own elements soon end.
-    const alongSum = !side.consecutive;
+    const alongSum = readAlongSum(side, this.#problem.k);
     const wide = this.#panelOf(side, number, size, alongSum, 16 / bytes, most);
     if (wide !== null && isUnit(wide, 16 / bytes)) return this.#copied(wide, caps);
     const single = this.#panelOf(side, number, size, alongSum, 1, most)!;

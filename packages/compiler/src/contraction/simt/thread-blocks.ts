@@ -3,7 +3,7 @@ import { unitOf } from '../../codegen/linearize/products.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { type Candidate, depthOf, type Size } from './blocks.ts';
-import type { Problem } from './problem.ts';
+import { type Problem, readAlongSum } from './problem.ts';
 import { type ThreadBlock, threadsOfBlock } from './thread-tiles.ts';
 
 /** Sizes of blocks and what a thread has of them, the largest first. */
@@ -42,7 +42,7 @@ export function threadBlocks(
   const depth = depthOf(dtype);
   if (bytes < 4 || steps < depth) return [];
   const gathers = k.length > 1 || [rows, columns].some((s) => s.ranges.length > 1 || s.factor.value.op !== 'LOAD');
-  const isSingle = gathers && (depthStep % unitOf(dtype) !== 0 || !(rows.consecutive || columns.consecutive));
+  const isSingle = gathers && (depthStep % unitOf(dtype) !== 0 || (readAlongSum(rows, k) && readAlongSum(columns, k)));
   const most = bytes > 4 ? mostResults.wide : isSingle ? mostResults.single : mostResults.narrow;
   return sizes
     .map(([[height, width], own]): Candidate<ThreadBlock> => {

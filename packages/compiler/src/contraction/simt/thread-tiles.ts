@@ -2,7 +2,7 @@
 import { byThreadsAlone, placeInBlock, threadPlace, unitOf } from '../../codegen/linearize/products.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { isFloat } from '../../shape/dtype.ts';
-import type { Problem } from './problem.ts';
+import { type Problem, readAlongSum } from './problem.ts';
 import type { Layout, StagedBlock } from './staged-tiles.ts';
 
 /** More sums than this take most of the registers that a thread should have. */
@@ -21,7 +21,7 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
   const { dtype, depth, own } = block;
   const [down, across] = [block.rows / own[0], block.columns / own[1]];
   const unit = unitOf(dtype);
-  const alongSum = [problem.rows, problem.columns].map((side) => !side.consecutive) as [boolean, boolean];
+  const alongSum = [problem.rows, problem.columns].map((side) => readAlongSum(side, problem.k)) as [boolean, boolean];
   // Two sides along the sum wait in registers in vectors: many sums leave no room for whole ones.
   const steps = alongSum.every(Boolean) && own[0] * own[1] > manySums ? unit / 2 : unit;
   const muladd = isFloat(dtype) && caps.nativeOps.has('MULADD');
