@@ -1,7 +1,15 @@
 /** Trainings that are cut off and go on from a checkpoint, with the packages that users install for it. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { getRandomState, rand, seed, setEngine, setRandomState } from '@polygrad/core';
-import { batches, decodeCheckpoint, decodeSafetensors, encodeCheckpoint, memoryDataset } from '@polygrad/data';
+import { getRandomState, rand, seed, setEngine, setRandomState, tensor } from '@polygrad/core';
+import {
+  batches,
+  Dataset,
+  decodeCheckpoint,
+  decodeSafetensors,
+  encodeCheckpoint,
+  memoryDataset,
+  restoreCheckpoint,
+} from '@polygrad/data';
 import { checkpoints, csvLog, jsonLinesLog, loadModel, saveModel, writeWhole } from '@polygrad/data/node';
 import {
   Adam,
@@ -14,6 +22,8 @@ import {
   GradScaler,
   hostState,
   Linear,
+  mixup,
+  randomCrop,
   ReLU,
   Sequential,
 } from '@polygrad/nn';
@@ -73,6 +83,140 @@ describe('a training that is cut off', () => {
     expect(rest.epochs.map(({ loss }) => loss)).toEqual(epochs.slice(2).map(({ loss }) => loss));
     expect(await rand([3]).array()).toEqual(next);
     expect((await readdir(path)).sort()).toEqual(['best.safetensors', 'last.safetensors']);
+  });
+
+  it('goes on bit for bit from the middle of an epoch, with augmentation and batches made ahead', async () => {
+    const rows = Array.from({ length: 22 }, (_, i) => ({
+      x: { dtype: 'float32', shape: [1, 6, 6], data: images.slice(i * 30, i * 30 + 36) },
+      y: i % 3,
+    }));
+    const ahead = () =>
+      Dataset.from(rows)
+        .shuffle({ seed: 4 })
+        .map(async (row) => row, { concurrency: 3 })
+        .batch(4, { dtypes: { y: 'int32' } })
+        .prefetch(3);
+    const augmented = (parts, options) =>
+      fitModel(parts.model, ahead(), {
+        optimizer: parts.optimizer,
+        loss: crossEntropy,
+        transforms: [randomCrop({ padding: 1 }), mixup({ classes: 3 })],
+        ...options,
+      });
+    seed(5);
+    const whole = made();
+    await augmented(whole, { epochs: 3 });
+
+    seed(5);
+    const path = join(folder, 'middle');
+    const first = made();
+    const stop = new AbortController();
+    const crash = { onStep: ({ epoch, step }) => epoch === 1 && step === 5 && stop.abort(new Error('crash')) };
+    const callbacks = [checkpoints(path, { ...first, everySteps: 2 }), crash];
+    await expect(augmented(first, { epochs: 3, callbacks, signal: stop.signal })).rejects.toThrow('crash');
+
+    seed(99);
+    const second = made();
+    const files = checkpoints(path, second);
+    const firstEpoch = await files.resume();
+    expect([firstEpoch, files.firstStep]).toEqual([1, 4]);
+    const seen = [];
+    const { epochs } = await augmented(second, {
+      epochs: 2,
+      firstEpoch,
+      firstStep: files.firstStep,
+      callbacks: [{ onStep: ({ epoch, step }) => void seen.push([epoch, step]) }],
+    });
+    expect(seen.slice(0, 3)).toEqual([
+      [1, 5],
+      [1, 6],
+      [2, 1],
+    ]);
+    expect(epochs.map(({ steps }) => steps)).toEqual([2, 6]);
+    expect(await valuesOf(second)).toEqual(await valuesOf(whole));
+
+    // An epoch of which nothing is left has its validation and its end; one that never was so long is a mistake.
+    const none = await train(made(), { epochs: 1, firstStep: 3 });
+    expect(none.epochs[0]).toMatchObject({ steps: 0, loss: Number.NaN });
+    await expect(train(made(), { epochs: 1, firstStep: 4 })).rejects.toThrow(
+      'firstStep is 4 and epoch 0 has 3 batches',
+    );
+  });
+
+  it('takes a second optimizer and a mean of weights along', async () => {
+    const parts = () => {
+      const { model } = made();
+      const [first, ...rest] = model.parameters();
+      const [optimizer, sgd] = [new Adam(rest), new nn.SGD([first], { lr: 0.1, momentum: 0.9 })];
+      return { model, optimizer, random, others: { sgd, average: new nn.WeightAverage(model, { decay: 0.5 }) } };
+    };
+    const [x, y] = [tensor(images, { shape: [rows, 1, 6, 6] }), tensor(labels)];
+    const step = ({ model, optimizer, others: { sgd, average } }, from, to) => {
+      for (let i = from; i < to; i++) {
+        const { grads, value } = nn.lossAndGrad(model, () => crossEntropy(model.forward(x), y));
+        value.dispose();
+        sgd.step(grads.slice(0, 1));
+        optimizer.step(grads.slice(1));
+        average.update();
+      }
+    };
+    const all = async ({ others: { sgd, average }, ...rest }) => [
+      ...(await valuesOf(rest)),
+      await sgd.state(),
+      await average.state(),
+    ];
+    seed(1);
+    const whole = parts();
+    step(whole, 0, 6);
+    seed(1);
+    const first = parts();
+    step(first, 0, 3);
+    const path = join(folder, 'others.safetensors');
+    await nn.saveModel(path, { ...first, random: true });
+    seed(99);
+    const second = parts();
+    await nn.loadModel(path, { ...second, random: true });
+    step(second, 3, 6);
+    expect(await all(second)).toEqual(await all(whole));
+    expect(second.others.average.updates).toBe(6);
+    const { others, model } = await loadModel(path);
+    expect(Object.keys(others)).toEqual(['sgd', 'average']);
+    expect([...model.keys()].some((name) => name.includes('/'))).toBe(false);
+    const before = await all(second);
+    await expect(loadModel(path, { ...second, others: { lion: second.others.sgd } })).rejects.toThrow(
+      /no state of the lion/,
+    );
+    await expect(loadModel(path, { ...second, others: { average: second.others.sgd } })).rejects.toThrow(/has no/);
+    expect(await all(second)).toEqual(before);
+    for (const bad of [{ optimizer: first.optimizer }, { 'a/b': first.optimizer }, { a: {} }, 3])
+      await expect(encodeCheckpoint({ ...first, others: bad })).rejects.toThrow(/\[checkpoint\] (bad|others)/);
+  });
+
+  it('is restored as a whole or not at all', async () => {
+    const parts = { ...made(), scaler: new GradScaler() };
+    await train(parts, { epochs: 1 });
+    const all = async () => [...(await valuesOf(parts)), await parts.scaler.state(), getRandomState()];
+    const file = decodeCheckpoint(await encodeCheckpoint(parts));
+    await train(parts, { epochs: 1, firstEpoch: 1 });
+    const before = await all();
+    const { optimizer, model, scaler } = file;
+    const one = optimizer.slots.keys().next().value;
+    const cut = [...model].map(([name, array]) => [
+      name,
+      name === '5.bias' ? { ...array, data: array.data.slice(1) } : array,
+    ]);
+    const damaged = {
+      optimizer: { ...optimizer, slots: new Map([...optimizer.slots].filter(([name]) => name !== one)) },
+      scaler: { ...scaler, scale: -1 },
+      random: { key: [1], calls: 0 },
+      model: new Map(cut),
+    };
+    for (const [name, value] of Object.entries(damaged)) {
+      expect(() => restoreCheckpoint({ ...file, [name]: value }, parts), name).toThrow();
+      expect(await all(), name).toEqual(before);
+    }
+    restoreCheckpoint(file, parts);
+    expect(await all()).not.toEqual(before);
   });
 
   it('in mixed precision goes on bit for bit too, after steps that were left out', async () => {
@@ -211,6 +355,7 @@ describe('files of models', () => {
     await expect(encodeCheckpoint({ model }, { epoch: -1 })).rejects.toThrow(/bad epoch: -1/);
     await expect(encodeCheckpoint({ model }, { metadata: { polygrad: 'x' } })).rejects.toThrow(/rename/);
     expect(() => checkpoints(folder, { model, every: 0 })).toThrow(/bad every: 0/);
+    expect(() => checkpoints(folder, { model, everySteps: 1.5 })).toThrow(/bad everySteps: 1.5/);
     expect(() => checkpoints(folder, { model, best: 'most' })).toThrow(/'min' or 'max'/);
     const later = await encodeCheckpoint({ model });
     const text = Buffer.from(later).toString('latin1').replace('\\"version\\":1', '\\"version\\":2');

@@ -23,13 +23,23 @@ export interface SavedModel {
 /** An optimizer of `@polygrad/nn`, or anything with its two methods. What its state has beside steps and slots is kept as JSON. */
 export interface SavedOptimizer {
   state(): Promise<{ readonly steps: number; readonly slots: Readonly<Record<string, unknown>> }>;
-  loadState(state: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> }): void;
+  loadState(state: SavedSlots): void;
+  /** Checks a state and gives what takes it over. With it nothing is restored where the state does not fit; without, the model is. */
+  prepareState?(state: SavedSlots): () => void;
+}
+
+/** An optimizer's state in a file. */
+export interface SavedSlots {
+  readonly steps: number;
+  readonly slots: ReadonlyMap<string, HostArray>;
 }
 
 /** A `GradScaler` of `@polygrad/nn`, or anything with its two methods, whose state is JSON. */
 export interface SavedScaler<State = never> {
   state(): Promise<unknown>;
   loadState(state: State): void;
+  /** As that of an optimizer. */
+  prepareState?(state: State): () => void;
 }
 
 /** The random generator: `{ getRandomState, setRandomState }` of `@polygrad/core`. */
@@ -44,6 +54,8 @@ export interface CheckpointParts {
   readonly optimizer?: SavedOptimizer;
   readonly random?: SavedRandom;
   readonly scaler?: SavedScaler;
+  /** More of a state like an optimizer's, by names of your own: a second optimizer, a `WeightAverage`. */
+  readonly others?: Readonly<Record<string, SavedOptimizer>>;
 }
 
 export interface CheckpointOptions {
@@ -51,6 +63,8 @@ export interface CheckpointOptions {
   readonly config?: unknown;
   /** Epochs completed: `firstEpoch` of a `fit` that goes on. */
   readonly epoch?: number;
+  /** Steps of the next epoch that are taken, too: its `firstStep`. */
+  readonly step?: number;
   /** Free text for the header. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -60,13 +74,17 @@ export interface Checkpoint {
   /** Parameters and buffers by name. */
   readonly model: ReadonlyMap<string, HostArray>;
   /** Null where no optimizer was saved. */
-  readonly optimizer: { readonly steps: number; readonly slots: ReadonlyMap<string, HostArray> } | null;
+  readonly optimizer: SavedSlots | null;
   /** Where the random generator stood; null where that was not saved. */
   readonly random: unknown;
   /** The state of the scaler; null where that was not saved. */
   readonly scaler: unknown;
+  /** The states of others, by their names. */
+  readonly others: Readonly<Record<string, SavedSlots>>;
   readonly config: unknown;
   readonly epoch: number | null;
+  /** Steps of the epoch after these that are taken, too; null where that was not saved. */
+  readonly step: number | null;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
@@ -99,6 +117,14 @@ function checkParts(parts: CheckpointParts): void {
     if (!methods.split(' ').every((method) => typeof part?.[method] === 'function'))
       throw fail('argument', name, `bad ${name}: ${shownValue(part)}; it must have the methods ${methods}`);
   }
+  const { others = {} } = parts;
+  if (!isObject(others)) throw fail('argument', 'others', `others are ${shownValue(others)}; give an object of them`);
+  for (const [name, part] of Object.entries<Partial<SavedOptimizer> | undefined>(others)) {
+    if (!/^[A-Za-z]\w*$/.test(name) || name === 'optimizer')
+      throw fail('argument', name, `bad name of others: ${shownValue(name)}; use letters and digits, not 'optimizer'`);
+    if (typeof part?.state !== 'function' || typeof part.loadState !== 'function')
+      throw fail('argument', name, `bad ${name}: ${shownValue(part)}; it must have the methods ${wanted.optimizer}`);
+  }
 }
 
 /** What JSON would change or leave out without a word is refused. */
@@ -124,7 +150,7 @@ function jsonOf(own: object): string {
  * The bytes of a checkpoint. Equal states give equal bytes.
  *
  * @param parts the model, and if the training is to go on the optimizer, the random generator and the scaler of mixed precision
- * @param options config, epoch, metadata
+ * @param options config, epoch, step, metadata
  * @throws DataError `argument` for parts without their methods, and options that JSON does not hold
  * @example
  * const w = { dtype: 'float32', shape: [2], data: async () => new Float32Array([1, 2]) } as const;
@@ -134,9 +160,10 @@ function jsonOf(own: object): string {
  */
 export async function encodeCheckpoint(parts: CheckpointParts, options: CheckpointOptions = {}): Promise<Uint8Array> {
   checkParts(parts);
-  const { config, epoch, metadata = {} } = options;
-  if (epoch !== undefined && (!Number.isSafeInteger(epoch) || epoch < 0))
-    throw fail('argument', 'epoch', `bad epoch: ${shownValue(epoch)}; must be a whole number, 0 or more`);
+  const { config, epoch, step, metadata = {} } = options;
+  for (const [name, count] of Object.entries({ epoch, step }))
+    if (count !== undefined && (!Number.isSafeInteger(count) || count < 0))
+      throw fail('argument', name, `bad ${name}: ${shownValue(count)}; must be a whole number, 0 or more`);
   if (isObject(metadata) && Object.hasOwn(metadata, entry))
     throw fail('argument', entry, `metadata may have no entry '${entry}'; rename it`);
   const arrays = new Map<string, HostArray>();
@@ -152,12 +179,28 @@ export async function encodeCheckpoint(parts: CheckpointParts, options: Checkpoi
       );
     arrays.set(name, { dtype, shape, data: read[i]! } as HostArray);
   }
-  const state = await parts.optimizer?.state();
-  for (const [name, array] of Object.entries(state?.slots ?? {})) arrays.set(ofOptimizer + name, array as HostArray);
-  const { steps, slots: _, ...counts } = state ?? {};
+  const split = async (prefix: string, part: SavedOptimizer): Promise<{ steps: number; counts: object }> => {
+    const { steps, slots, ...counts } = await part.state();
+    for (const [name, array] of Object.entries(slots)) arrays.set(prefix + name, array as HostArray);
+    return { steps, counts };
+  };
+  const { steps, counts = {} } =
+    parts.optimizer === undefined ? { steps: undefined } : await split(ofOptimizer, parts.optimizer);
+  const others: Record<string, object> = {};
+  for (const [name, part] of Object.entries(parts.others ?? {})) others[name] = await split(`${name}/`, part);
   const random = parts.random?.getRandomState();
   const scaler = await parts.scaler?.state();
-  const own = { version: 1, steps, ...(Object.keys(counts).length > 0 && { counts }), random, scaler, epoch, config };
+  const own = {
+    version: 1,
+    steps,
+    ...(Object.keys(counts).length > 0 && { counts }),
+    ...(Object.keys(others).length > 0 && { others }),
+    random,
+    scaler,
+    epoch,
+    step,
+    config,
+  };
   const text = jsonOf(own);
   return encodeSafetensors(arrays, { format: 'pt', ...metadata, [entry]: text });
 }
@@ -192,21 +235,39 @@ export function decodeCheckpoint(file: Uint8Array | ArrayBufferLike, source = 'c
       );
     const isCount = (value: unknown): boolean =>
       value === undefined || (Number.isSafeInteger(value) && Number(value) >= 0);
-    if (!isCount(own.steps) || !isCount(own.epoch) || !isObject(own.counts ?? {})) throw damaged;
+    if (!isCount(own.steps) || !isCount(own.epoch) || !isCount(own.step) || !isObject(own.counts ?? {})) throw damaged;
+    const isState = (one: unknown): boolean => isObject(one) && isCount(one.steps ?? -1) && isObject(one.counts);
+    if (own.others !== undefined && !(isObject(own.others) && Object.values(own.others).every(isState))) throw damaged;
   }
   const model = new Map<string, HostArray>();
   const slots = new Map<string, HostArray>();
+  const others: Record<string, SavedSlots & { readonly slots: Map<string, HostArray> }> = {};
+  for (const [name, state] of Object.entries((own.others ?? {}) as Record<string, { steps: number; counts: object }>))
+    others[name] = { ...state.counts, steps: state.steps, slots: new Map() };
   for (const [name, array] of tensors) {
+    const owner = name.slice(0, Math.max(0, name.indexOf('/')));
     if (name.startsWith(ofOptimizer)) slots.set(name.slice(ofOptimizer.length), array);
+    else if (Object.hasOwn(others, owner)) others[owner]!.slots.set(name.slice(owner.length + 1), array);
     else model.set(name, array);
   }
-  const { steps, counts, random = null, scaler = null, config = null, epoch = null } = own;
+  const { steps, counts, random = null, scaler = null, config = null } = own;
+  const { epoch = null, step = null } = own as { epoch?: number; step?: number };
   const optimizer = steps === undefined ? null : { ...(counts as object), steps: steps as number, slots };
-  return { model, optimizer, random, scaler, config, epoch: epoch as number | null, metadata: rest };
+  return { model, optimizer, random, scaler, others, config, epoch, step, metadata: rest };
+}
+
+/** A check of a state now, and what takes it over. What has no check of its own finds out when it takes it over. */
+function prepared<State>(
+  part: { loadState(state: State): void; prepareState?(state: State): () => void } | undefined,
+  state: State | null,
+): () => void {
+  if (part === undefined || state === null) return () => {};
+  return part.prepareState?.(state) ?? (() => part.loadState(state));
 }
 
 /**
- * Gives a checkpoint's values to a model, and to an optimizer, the random generator and a scaler where they are given.
+ * Gives a checkpoint's values to a model, and to an optimizer, the random generator and a scaler where they are given: to all of them, or where one
+ * does not fit to none.
  *
  * @throws DataError `mismatch` where the checkpoint lacks what a part needs; errors of the parts where names or shapes differ
  * @example
@@ -220,13 +281,26 @@ export function restoreCheckpoint(checkpoint: Checkpoint, parts: CheckpointParts
     new DataError(
       'mismatch',
       what,
-      `[checkpoint] the checkpoint holds no state of the ${what}; save it with { ${what} }, or leave it out here`,
+      `[checkpoint] the checkpoint holds no state of the ${what}; save it with ${what} among the parts, or leave it out here`,
     );
   if (parts.optimizer !== undefined && checkpoint.optimizer === null) throw lacks('optimizer');
   if (parts.random !== undefined && checkpoint.random === null) throw lacks('random');
   if (parts.scaler !== undefined && checkpoint.scaler === null) throw lacks('scaler');
-  parts.model.loadStateDict(checkpoint.model);
-  if (checkpoint.optimizer !== null) parts.optimizer?.loadState(checkpoint.optimizer);
-  if (checkpoint.random !== null) parts.random?.setRandomState(checkpoint.random as never);
-  if (checkpoint.scaler !== null) parts.scaler?.loadState(checkpoint.scaler as never);
+  const others = Object.entries(parts.others ?? {});
+  for (const [name] of others) if (!Object.hasOwn(checkpoint.others, name)) throw lacks(name);
+  const goOn = [
+    ...others.map(([name, part]) => prepared(part, checkpoint.others[name]!)),
+    prepared(parts.optimizer, checkpoint.optimizer),
+    prepared(parts.scaler as SavedScaler<unknown> | undefined, checkpoint.scaler),
+  ];
+  const random = parts.random as SavedRandom<unknown> | undefined;
+  const before = random?.getRandomState();
+  random?.setRandomState(checkpoint.random);
+  try {
+    parts.model.loadStateDict(checkpoint.model);
+  } catch (error) {
+    random?.setRandomState(before);
+    throw error;
+  }
+  for (const take of goOn) take();
 }

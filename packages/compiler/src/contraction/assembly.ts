@@ -7,9 +7,7 @@
 import { type Inside, linearize } from '../codegen/linearize/linearize.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
-import type { Contraction } from './contraction.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct, Transform } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { nodesOf } from '../ir/node.ts';
@@ -95,42 +93,4 @@ function paramsOf(stores: readonly LoopStore[]): KNodeOf<'PARAM'>[] {
   const bySlot = new Map<number, KNodeOf<'PARAM'>>();
   for (const n of nodesOf(stores.map((s) => s.store))) if (n.op === 'PARAM') bySlot.set(n.arg.slot, n);
   return [...bySlot.values()].sort((x, y) => x.arg.slot - y.arg.slot);
-}
-
-/**
- * Contractions whose sums go through memory: an epilogue over numbers of another size, or sums taken in parts.
- */
-
-export interface ViaMemory {
-  /** Where the tiles put their sums. */
-  readonly store: LoopStore;
-  /** Adds the dispatch that combines the parts and runs the kernel's own stores. */
-  finish(): void;
-}
-
-/** Memory for sums, row-major over `order`; `part`: one such block for every part of the sum. */
-export function viaMemory(
-  c: Contraction,
-  e: Exprs,
-  assembly: Assembly,
-  order: readonly Range[],
-  part: Range | null,
-): ViaMemory {
-  const size = sizeOf(order);
-  const parts = part?.arg.extent ?? 1;
-  const temp = assembly.temporary(c.reduce.dtype, parts * size);
-  let index: KNode = e.i32(0);
-  for (const r of order) index = e.add(e.mul(index, r.arg.extent), r);
-  const at = part === null ? index : e.add(e.mul(part, size), index);
-  return {
-    store: { store: e.store(temp.write, at, c.reduce), ranges: order },
-    finish: () => {
-      const all = e.range(parts);
-      const sum = e.reduce('sum', e.load(temp.read, e.add(e.mul(all, size), index)), [all]);
-      const rewriter = new Rewriter(e, new Map());
-      rewriter.set(c.reduce, part === null ? e.load(temp.read, index) : sum);
-      const stores = c.kernel.stores.map((s) => rewriter.store(s));
-      assembly.add(part === null ? '_epilogue' : '_combine', stores, null);
-    },
-  };
 }

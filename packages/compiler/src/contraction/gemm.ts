@@ -16,7 +16,8 @@ import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
-import { Assembly, viaMemory } from './assembly.ts';
+import { Assembly } from './assembly.ts';
+import { viaColumns, viaMemory } from './through-memory.ts';
 import {
   type Block,
   copiedTiles,
@@ -28,7 +29,7 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { choose, layoutsOf } from './choose.ts';
+import { choose, isApart, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
@@ -86,8 +87,16 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
     bytes: rows.bytes + columns.bytes,
   });
 
-  const separate = split !== null || vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes;
-  const memory = separate ? viaMemory(c, e, assembly, order, split?.part ?? null) : null;
+  const part = split?.part ?? null;
+  const separate =
+    part !== null ||
+    vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
+    (formula !== undefined && along === null && isApart(c, column));
+  const via =
+    formula === undefined
+      ? () => viaMemory(c, e, assembly, order, part)
+      : () => viaColumns(c, e, assembly, column, part);
+  const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;

@@ -10,7 +10,8 @@ import type { Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess, linearPosition } from './access.ts';
-import { Assembly, viaMemory } from './assembly.ts';
+import { Assembly } from './assembly.ts';
+import { viaMemory } from './through-memory.ts';
 import type { Contraction } from './contraction.ts';
 import { flatProblem } from './simt/problem.ts';
 

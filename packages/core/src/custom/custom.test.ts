@@ -41,6 +41,32 @@ describe('errors', () => {
     expect(error.message).toContain('[wrong] BARRIER is in a block that not all threads may enter (');
   });
 
+  it('races for shared memory name the line of the later access, on every engine', () => {
+    const mirror = (meet: (k: { barrier(): void }) => void) =>
+      defineKernel({
+        name: 'mirror',
+        form: 'groups',
+        threads: 8,
+        inputs: { x: { dtype: 'float32', rank: 1 } },
+        outputs: { y: 'x' },
+        grid: () => [1],
+        body: (k, { x }, { y }) => {
+          const n = x.size(0);
+          const row = k.shared('float32', n);
+          k.each(n, (i) => row.set(i, x.at(i)));
+          meet(k);
+          k.each(n, (i) => {
+            y.set(i, row.at(i.neg().add(n - 1)));
+          });
+        },
+      });
+    const x = ones([20]);
+    expect(() => mirror((k) => k.barrier())({ x })).not.toThrow();
+    expect(thrownBy(() => mirror(() => {})({ x })).message).toMatch(
+      /^\[mirror\] LOAD of thread 0 reads element 19 of group memory, which thread 3 writes, without a barrier between \(.*custom\.test\.ts:\d+:\d+\)$/,
+    );
+  });
+
   it('of values name it too, and the verifier is quoted', () => {
     const kernel = defineKernel({
       name: 'wrong',

@@ -10,6 +10,7 @@ import type { CodegenCaps, Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { assumeBounds, binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/node';
 import { printProgram } from '@polygrad/compiler/ir/print';
+import { verifyShared } from '@polygrad/compiler/ir/verify/races';
 import { type Violation, verifyProgram } from '@polygrad/compiler/ir/verify/verify';
 import { ProgramSet, type ProgramWriter, rowMajor, type TensorView } from '@polygrad/compiler/programs/program-set';
 import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
@@ -214,7 +215,11 @@ export function trace(form: Form, inputs: readonly { readonly shape: Shape; read
     const written = write(form, out, slots, anyTarget(simt), false);
     covered &&= written.covered;
     for (const { program } of written.lowered.dispatches) {
-      verified(form.name, () => verifyProgram(program), written.sites);
+      const verify = (): void => {
+        verifyProgram(program);
+        verifyShared(program);
+      };
+      verified(form.name, verify, written.sites);
       text += printProgram(program);
     }
   }

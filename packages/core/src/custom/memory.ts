@@ -93,7 +93,9 @@ function read(
     const gate = other === null ? null : inside(run, index, shape);
     // Where the gate is shut nobody reads; the index is one of an element all the same.
     const place = run.ready(at(run, nearest(run, index, shape), strides, before));
-    return new KernelValue(run, run.b.load(node, place, 1, gate ?? undefined, other ?? undefined));
+    const value = run.b.load(node, place, 1, gate ?? undefined, other ?? undefined);
+    if (node.op === 'SHARED') run.wrote(site());
+    return new KernelValue(run, value);
   });
 }
 

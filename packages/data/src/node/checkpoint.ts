@@ -13,14 +13,14 @@ import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
 
 /** Parts by name; a `config` among them would be lost without a word. */
-const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any' } as const;
+const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any', others: 'any' } as const;
 
 /**
  * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all.
  *
  * @param path where to; the folder is made if need be
  * @param parts the model, and if the training is to go on the optimizer, the random generator and the scaler of mixed precision
- * @param options config (JSON, to make the model again), epoch, metadata
+ * @param options config (JSON, to make the model again), epoch, step, metadata
  * @throws DataError `missing` if it cannot be written, and what was there stays; `argument` for parts and options that do not fit
  * @example
  * ```ts no-run: writes a file
@@ -31,7 +31,7 @@ const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any'
  */
 export async function saveModel(path: string, parts: CheckpointParts, options: CheckpointOptions = {}): Promise<void> {
   checkOptions('saveModel', parts, partTypes);
-  checkOptions('saveModel', options, { config: 'any', epoch: 'number', metadata: 'object' });
+  checkOptions('saveModel', options, { config: 'any', epoch: 'number', step: 'number', metadata: 'object' });
   await writeWhole(path, await encodeCheckpoint(parts, options));
 }
 
@@ -63,9 +63,18 @@ interface Report {
   readonly validation: { readonly loss: number } | null;
 }
 
+/** What a checkpoint asks of the report of a step. */
+interface StepReport {
+  readonly epoch: number;
+  readonly step: number;
+  readonly steps: number | undefined;
+}
+
 export interface CheckpointsOptions<R extends Report = Report> extends CheckpointParts {
   /** Epochs between two files. Default 1; the best is looked for after each. */
   readonly every?: number;
+  /** Steps between two files within an epoch, for long ones (default: none). Reads the whole state each time. */
+  readonly everySteps?: number;
   /** The number that says which epoch was best. Default the validation loss, or the loss without validation. */
   readonly watch?: (report: R) => number;
   /** Whether the least or the greatest is best. Default 'min'. */
@@ -76,6 +85,7 @@ export interface CheckpointsOptions<R extends Report = Report> extends Checkpoin
 
 /** Callbacks of `fit` that write checkpoints. */
 export interface Checkpoints<R extends Report = Report> {
+  onStep(report: StepReport): Promise<void> | undefined;
   onEpochEnd(report: R): Promise<void>;
   /** The epoch of best.safetensors, and its number; null before the first. */
   readonly best: { readonly epoch: number; readonly value: number } | null;
@@ -83,6 +93,8 @@ export interface Checkpoints<R extends Report = Report> {
   restoreBest(): Promise<void>;
   /** Gives the parts the values of last.safetensors, if it is there. Returns the epoch to go on with: `firstEpoch` of `fit`. */
   resume(): Promise<number>;
+  /** After `resume`: steps of that epoch that are taken, too. `firstStep` of `fit`. */
+  readonly firstStep: number;
 }
 
 /**
@@ -90,7 +102,7 @@ export interface Checkpoints<R extends Report = Report> {
  * optimizer, random generator and the scaler (mixed precision) among the parts, a training that was cut off goes on bit for bit from `resume()`.
  *
  * @param folder where to; made if need be
- * @param options model, optimizer, random, scaler, every (1), watch, best ('min'), config
+ * @param options model, optimizer, random, scaler, others, every (1), everySteps, watch, best ('min'), config
  * @throws DataError where a file cannot be written: the training ends with it
  * @example
  * ```ts no-run: writes a file
@@ -98,31 +110,52 @@ export interface Checkpoints<R extends Report = Report> {
  * const optimizer = new Adam(model.parameters());
  * const files = checkpoints('runs/mlp', { model, optimizer, random: { getRandomState, setRandomState } });
  * const firstEpoch = await files.resume();
- * const options = { epochs: 20 - firstEpoch, firstEpoch, callbacks: [files] }; // for fit
+ * const { firstStep } = files;
+ * const options = { epochs: 20 - firstEpoch, firstEpoch, firstStep, callbacks: [files] }; // for fit
  * await files.restoreBest();
  * ```
  */
 export function checkpoints<R extends Report = Report>(folder: string, options: CheckpointsOptions<R>): Checkpoints<R> {
+  const { everySteps } = options;
   const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best: direction = 'min' } = options;
   const wrong = (name: string, value: unknown, wanted: string): DataError =>
     new DataError('argument', name, `[checkpoints] bad ${name}: ${shown(value)}; must be ${wanted}`);
   if (!Number.isSafeInteger(every) || every < 1) throw wrong('every', every, 'a whole number, 1 or more');
+  if (everySteps !== undefined && (!Number.isSafeInteger(everySteps) || everySteps < 1))
+    throw wrong('everySteps', everySteps, 'a whole number, 1 or more');
   if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
-  const { model, optimizer, random, scaler } = options;
+  const { model, optimizer, random, scaler, others } = options;
   const parts: CheckpointParts = {
     model,
     ...(optimizer && { optimizer }),
     ...(random && { random }),
     ...(scaler && { scaler }),
+    ...(others && { others }),
   };
   let best: Checkpoints['best'] = null;
+  let firstStep = 0;
+  const encoded = (where: { epoch: number; step?: number }, top: Checkpoints['best']): Promise<Uint8Array> =>
+    encodeCheckpoint(options, {
+      ...where,
+      config: options.config,
+      // NaN is no JSON: numbers as text.
+      ...(top && { metadata: { best_epoch: String(top.epoch), best_value: String(top.value) } }),
+    });
   const isMissing = (error: unknown): boolean =>
     error instanceof DataError && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT';
   return {
     get best() {
       return best;
+    },
+    get firstStep() {
+      return firstStep;
+    },
+    onStep({ epoch, step, steps }) {
+      // The last step of an epoch is followed by its end.
+      if (everySteps === undefined || step % everySteps !== 0 || step === steps) return undefined;
+      return encoded({ epoch, step }, best).then((bytes) => writeWhole(last, bytes));
     },
     async onEpochEnd(report) {
       const value = watch(report);
@@ -134,12 +167,7 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
         (Number.isNaN(best.value) && !Number.isNaN(value));
       if (!isBest && epoch % every !== 0) return;
       const next = isBest ? { epoch: report.epoch, value } : best!;
-      const bytes = await encodeCheckpoint(options, {
-        epoch,
-        config: options.config,
-        // NaN is no JSON: numbers as text.
-        metadata: { best_epoch: String(next.epoch), best_value: String(next.value) },
-      });
+      const bytes = await encoded({ epoch }, next);
       if (isBest) await writeWhole(top, bytes);
       if (epoch % every === 0) await writeWhole(last, bytes);
       best = next;
@@ -149,7 +177,8 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
     },
     async resume() {
       try {
-        const { epoch, metadata } = await loadModel(last, parts);
+        const { epoch, step, metadata } = await loadModel(last, parts);
+        firstStep = step ?? 0;
         const { best_epoch, best_value } = metadata;
         if (best_epoch !== undefined) best = { epoch: Number(best_epoch), value: Number(best_value) };
         return epoch ?? 0;

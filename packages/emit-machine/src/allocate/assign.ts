@@ -9,6 +9,7 @@ import {
   type FinalIns,
   type FinalItem,
   type Held,
+  type Ins,
   type Item,
   type Memory,
   type Place,
@@ -17,9 +18,9 @@ import {
   type RegClass,
 } from '../form/code.ts';
 import type { Classes, Registers } from '../form/machine.ts';
-import { copyOf, flatten, withoutUnread } from './flat.ts';
+import { copyOf, dropUnread, flatten } from './flat.ts';
 import { coalesce } from './coalesce.ts';
-import { type Interval, intervalsOf, scan } from './scan.ts';
+import { intervalsOf, scan } from './scan.ts';
 
 /** Results that are stored behind the instruction. */
 type Spilled = { readonly reg: Reg; readonly number: number }[];
@@ -30,24 +31,28 @@ const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolea
 
 /** @param told also tells what each instruction expects where, for the verifier */
 export function assign(builder: Builder, told = false): Assigned {
-  const flat = coalesce(withoutUnread(flatten(builder.root, builder.machine.registers)));
+  const flat = flatten(builder);
+  dropUnread(flat);
+  coalesce(flat);
   const intervals = intervalsOf(flat);
+  const places = new Int32Array(flat.regs.length).fill(-1);
   const classes = builder.machine.registers.classes(
     builder.target,
     flat.items.some((i) => i.kind === 'divide'),
   );
   for (const cls of ['g', 'v', 'k'] as const) {
-    if (scan(intervals, cls, classes.all[cls])) continue;
+    if (scan(intervals, cls, classes.all[cls], places)) continue;
     // Some have to do without: now registers are needed to bring them where they are used.
     const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
-    scan(intervals, cls, rest);
+    scan(intervals, cls, rest, places);
   }
-  return new Assigner(builder, intervals, classes.scratch, told).run(flat.items);
+  return new Assigner(builder, places, classes.scratch, told).run(flat.items);
 }
 
 class Assigner {
   readonly #registers: Registers;
-  readonly #intervals: readonly (Interval | undefined)[];
+  /** The machine's registers by number of a register, or -1. */
+  readonly #places: Int32Array;
   readonly #scratch: Classes['scratch'];
   readonly #vectorBytes: number;
   readonly #told: boolean;
@@ -57,15 +62,10 @@ class Assigner {
   readonly #vectors = new Set<number>();
   #frameBytes: number;
 
-  constructor(
-    builder: Builder,
-    intervals: readonly (Interval | undefined)[],
-    scratch: Classes['scratch'],
-    told: boolean,
-  ) {
+  constructor(builder: Builder, places: Int32Array, scratch: Classes['scratch'], told: boolean) {
     this.#registers = builder.machine.registers;
     this.#told = told;
-    this.#intervals = intervals;
+    this.#places = places;
     this.#scratch = scratch;
     this.#vectorBytes = builder.bytes(64);
     this.#frameBytes = builder.frameBytes;
@@ -73,8 +73,9 @@ class Assigner {
 
   run(items: readonly Item[]): Assigned {
     for (const item of items) {
-      if (item.kind === 'ins') this.#instruction(item);
-      else if (item.kind === 'divide') this.#divide(item);
+      if (item.kind === 'ins') {
+        if (this.#told || !this.#plain(item)) this.#instruction(item);
+      } else if (item.kind === 'divide') this.#divide(item);
       else this.#items.push(item);
     }
     return {
@@ -87,7 +88,7 @@ class Assigner {
   }
 
   #placeOf(reg: Reg): number {
-    return this.#intervals[reg.id]!.place;
+    return this.#places[reg.id]!;
   }
 
   /** The slot of a spilled register. */
@@ -163,7 +164,51 @@ class Assigner {
     });
   }
 
-  #instruction(item: Item & { readonly kind: 'ins' }): void {
+  /** An instruction whose registers are all in registers of the machine, as most are; false, with nothing done, for others. */
+  #plain(item: Ins): boolean {
+    const { row, size, args, mask, zero } = item;
+    const all = this.#places;
+    const places: Place[] = new Array(args.length);
+    for (let i = 0; i < args.length; i++) {
+      const a: Arg = args[i]!;
+      let place: Place;
+      if (typeof a === 'number') place = a;
+      else if (a instanceof Reg) {
+        place = all[a.id]!;
+        if (place < 0) return false;
+      } else {
+        const base = a.base instanceof Reg ? all[a.base.id]! : this.#registers.stack;
+        const index = a.index === null ? -1 : all[a.index.id]!;
+        if (base < 0 || (a.index !== null && index < 0)) return false;
+        place = a.base === 'constants' ? this.#fixed(a) : { base, index, scale: a.scale, offset: a.offset };
+      }
+      places[i] = place;
+    }
+    const maskPlace = mask === null ? 0 : all[mask.id]!;
+    if (maskPlace < 0) return false;
+    if (args.length === 2 && places[0] === places[1] && copyOf(this.#registers, item) !== null) return true;
+    const { operands } = row;
+    for (let i = 0; i < args.length; i++) {
+      const a: Arg = args[i]!;
+      if (!(a instanceof Reg) || !operands[i]!.writes) continue;
+      if (a.cls === 'g') this.#general.add(places[i] as number);
+      else if (a.cls === 'v') this.#vectors.add(places[i] as number);
+    }
+    this.#push({
+      kind: 'ins',
+      row,
+      size,
+      places,
+      mask: maskPlace,
+      zero,
+      reads: none,
+      writes: none,
+      spoils: noSpoils,
+    });
+    return true;
+  }
+
+  #instruction(item: Ins): void {
     const { row, size, args, mask, zero } = item;
     const copy = copyOf(this.#registers, item);
     if (copy !== null) {

@@ -5,66 +5,71 @@
  */
 import { type Arg, isMemory, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
-import { copyOf, eachUse, type Flat, keepOnly, type Use } from './flat.ts';
+import { copyOf, drop, type Flat, isWritten } from './flat.ts';
 
 /** Items that are looked at for one copy. */
 const most = 400;
 
+interface Candidate {
+  readonly at: number;
+  readonly to: Reg;
+  readonly from: Reg;
+}
+
 /** Rewrites the list, which gets shorter. */
-export function coalesce(flat: Flat): Flat {
-  const { registers, items, blocks } = flat;
-  if (!items.some((item) => isCandidate(registers, item))) return flat;
+export function coalesce(flat: Flat): void {
+  const { registers, regs, items, starts, uses } = flat;
+  const candidates: Candidate[] = [];
   // Of those that are copied, and those that are copied to.
-  const wanted: boolean[] = [];
-  for (const item of items) {
-    if (!isCandidate(registers, item)) continue;
-    const { to, from } = copyOf(registers, item)!;
-    wanted[to.id] = wanted[from.id] = true;
-  }
-  const places: number[][] = [];
-  let now = 0;
-  const note: Use = ({ id }) => {
-    if (wanted[id] !== true) return;
-    const list = places[id];
-    if (list === undefined) places[id] = [now];
-    else if (list[list.length - 1] !== now) list.push(now);
-  };
-  for (; now < items.length; now++) eachUse(registers, items[now]!, note);
-  const gone = new Set<number>();
+  const wanted = new Uint8Array(regs.length);
   for (let at = 0; at < items.length; at++) {
-    const item = items[at]!;
-    if (!isCandidate(registers, item)) continue;
-    const { to, from } = copyOf(registers, item)!;
+    const found = candidate(registers, items[at]!, at);
+    if (found === null) continue;
+    candidates.push(found);
+    wanted[found.to.id] = wanted[found.from.id] = 1;
+  }
+  if (candidates.length === 0) return;
+  const places: number[][] = [];
+  for (let at = 0; at < items.length; at++) {
+    for (let u = starts[at]!; u < starts[at + 1]!; u++) {
+      const id = uses[u]! >> 2;
+      if (wanted[id] === 0) continue;
+      const list = places[id];
+      if (list === undefined) places[id] = [at];
+      else if (list[list.length - 1] !== at) list.push(at);
+    }
+  }
+  const gone = new Uint8Array(items.length);
+  let some = false;
+  for (const { at, to, from } of candidates) {
     const own = places[from.id]!;
     const first = own[0]!;
     if (own[own.length - 1] !== at || at - first > most) continue;
-    if (!straight(items, blocks, first, at)) continue;
-    if (!startsHere(registers, items[first]!, from)) continue;
+    if (!straight(flat, first, at) || !startsAt(flat, first, from)) continue;
     if (places[to.id]!.some((p) => p > first && p < at)) continue;
-    for (const p of own) replace(items[p]!, from, to);
+    for (const p of own) replace(flat, p, from, to);
     const list = places[to.id]!;
     list.push(...own.filter((p) => !list.includes(p)));
     list.sort((a, b) => a - b);
-    gone.add(at);
+    some = true;
+    gone[at] = 1;
     const source = copyOf(registers, items[first]!);
-    if (source !== null && source.to === source.from) gone.add(first);
+    if (source !== null && source.to === source.from) gone[first] = 1;
   }
-  if (gone.size === 0) return flat;
-  return keepOnly(flat, gone);
+  if (some) drop(flat, gone);
 }
 
-/** True for a copy into a register that is written more than once. */
-function isCandidate(registers: Registers, item: Item): boolean {
+/** A copy into a register that is written more than once. */
+function candidate(registers: Registers, item: Item, at: number): Candidate | null {
   // Most items write no such register.
-  if (item.kind !== 'ins') return false;
-  const [to] = item.args;
-  if (!(to instanceof Reg) || !to.mutable) return false;
-  const copy = copyOf(registers, item);
-  return copy !== null && copy.to !== copy.from && copy.to.mutable && !copy.from.mutable && copy.from.home === null;
+  if (item.kind !== 'ins') return null;
+  const [to, from] = item.args;
+  if (!(to instanceof Reg) || !to.mutable || !(from instanceof Reg) || from.mutable || from.home !== null) return null;
+  return copyOf(registers, item) === null ? null : { at, to, from };
 }
 
 /** True where control goes from one item to the other, and nowhere else. */
-function straight(items: readonly Item[], blocks: Flat['blocks'], from: number, to: number): boolean {
+function straight({ items, blocks }: Flat, from: number, to: number): boolean {
   for (let i = from; i <= to; i++) {
     const { kind } = items[i]!;
     if (blocks[i] !== blocks[to] || kind === 'label' || kind === 'jump') return false;
@@ -73,19 +78,21 @@ function straight(items: readonly Item[], blocks: Flat['blocks'], from: number, 
 }
 
 /** True where an item gives a register its first value. */
-function startsHere(registers: Registers, item: Item, reg: Reg): boolean {
-  let uses = 0;
-  let only = false;
-  eachUse(registers, item, (r, reads, writes) => {
-    if (r !== reg) return;
-    uses++;
-    only = writes && !reads;
-  });
-  return uses === 1 && only;
+function startsAt({ starts, uses }: Flat, at: number, { id }: Reg): boolean {
+  let first = true;
+  for (let u = starts[at]!; u < starts[at + 1]!; u++) {
+    if (uses[u]! >> 2 !== id) continue;
+    if (!first || uses[u]! !== 4 * id + isWritten) return false;
+    first = false;
+  }
+  return !first;
 }
 
-function replace(item: Item, from: Reg, to: Reg): void {
+function replace({ items, starts, uses }: Flat, at: number, from: Reg, to: Reg): void {
+  const item = items[at]!;
   if (item.kind !== 'ins' && item.kind !== 'divide') return;
+  for (let u = starts[at]!; u < starts[at + 1]!; u++)
+    if (uses[u]! >> 2 === from.id) uses[u] = uses[u]! + 4 * (to.id - from.id);
   const other = (r: Reg): Reg => (r === from ? to : r);
   item.args = item.args.map((a): Arg => {
     if (typeof a === 'number') return a;

@@ -1,114 +1,129 @@
-/** From nested blocks to one list of instructions, and what is known of every place in it. */
+/** From nested blocks to one list of instructions, what is known of every place in it, and all uses of registers. */
+import type { Builder } from '../form/builder.ts';
 import { Block, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
 
 /** A loop: from the item that starts it to its jump back. */
 export interface LoopRange {
-  readonly start: number;
+  start: number;
   end: number;
   readonly block: Block;
 }
 
+/** Of a use: the register is read, and written. */
+export const isRead = 1;
+export const isWritten = 2;
+
+/** Passes take items out of it. Uses are found once, as numbers: every pass goes over all of them. */
 export interface Flat {
   readonly registers: Registers;
+  /** All registers, by number. */
+  readonly regs: readonly Reg[];
   readonly items: Item[];
   /** The block that each item stands in. */
   readonly blocks: Block[];
   /** Inner loops before outer ones. */
-  readonly loops: readonly LoopRange[];
+  readonly loops: LoopRange[];
+  /** Where the uses of each item begin, and where those of the last end. */
+  readonly starts: number[];
+  /** Uses in order: four times the number of the register, with `isRead` and `isWritten`. */
+  readonly uses: number[];
 }
 
-export function flatten(root: Block, registers: Registers): Flat {
-  const items: Item[] = [];
-  const blocks: Block[] = [];
-  const loops: LoopRange[] = [];
-  const add = (item: Item, block: Block): void => {
-    items.push(item);
-    blocks.push(block);
-  };
-  const walk = (block: Block): void => {
-    for (const item of block.head) add(item, block.parent!);
-    const range: LoopRange = { start: items.length, end: 0, block };
-    if (block.kind === 'loop') add({ kind: 'label', label: block.label, loop: true }, block);
-    for (const item of block.items) {
-      if (item instanceof Block) walk(item);
-      else add(item, block);
-    }
-    if (block.kind === 'if') add({ kind: 'label', label: block.label, loop: false }, block);
-    if (block.kind !== 'loop') return;
-    range.end = items.length - 1;
-    loops.push(range);
-  };
-  walk(root);
-  return { registers, items, blocks, loops };
+export function flatten({ root, regs, machine }: Builder): Flat {
+  const { registers } = machine;
+  const flat: Flat = { registers, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
+  addBlock(flat, root);
+  return flat;
 }
 
-/** The list without numbers that nobody reads: some instructions hold them themselves. */
-export function withoutUnread(flat: Flat): Flat {
-  const read: boolean[] = [];
-  const note: Use = (reg, reads) => {
-    if (reads) read[reg.id] = true;
-  };
-  const { registers } = flat;
-  for (const item of flat.items) eachUse(registers, item, note);
-  const gone = new Set<number>();
-  for (let i = 0; i < flat.items.length; i++) {
-    const item = flat.items[i]!;
-    if (item.kind !== 'ins' || !registers.mayGo(item.row)) continue;
-    const [made] = item.args;
-    if (made instanceof Reg && read[made.id] !== true) gone.add(i);
+function addBlock(flat: Flat, block: Block): void {
+  const { items, loops } = flat;
+  for (const item of block.head) add(flat, item, block.parent!);
+  const start = items.length;
+  if (block.kind === 'loop') add(flat, { kind: 'label', label: block.label, loop: true }, block);
+  for (const item of block.items) {
+    if (item instanceof Block) addBlock(flat, item);
+    else add(flat, item, block);
   }
-  return gone.size === 0 ? flat : keepOnly(flat, gone);
+  if (block.kind === 'if') add(flat, { kind: 'label', label: block.label, loop: false }, block);
+  if (block.kind === 'loop') loops.push({ start, end: items.length - 1, block });
 }
 
-/** The list without some of its items, told by their places. */
-export function keepOnly({ registers, items, blocks, loops }: Flat, gone: ReadonlySet<number>): Flat {
-  const kept: Item[] = [];
-  const around: Block[] = [];
-  const before = new Int32Array(items.length + 1);
-  for (let i = 0; i < items.length; i++) {
-    before[i] = kept.length;
-    if (gone.has(i)) continue;
-    kept.push(items[i]!);
-    around.push(blocks[i]!);
-  }
-  before[items.length] = kept.length;
-  return {
-    registers,
-    items: kept,
-    blocks: around,
-    loops: loops.map((l) => ({ block: l.block, start: before[l.start]!, end: before[l.end + 1]! - 1 })),
-  };
+function add(flat: Flat, item: Item, block: Block): void {
+  const { items, blocks, starts, uses } = flat;
+  items.push(item);
+  blocks.push(block);
+  if (item.kind === 'ins') addUses(flat, item);
+  else if (item.kind === 'divide')
+    for (let i = 0; i < item.args.length; i++) uses.push(4 * (item.args[i] as Reg).id + (i > 0 ? isRead : isWritten));
+  starts.push(uses.length);
 }
 
-/** Called for each use of a register. */
-export type Use = (reg: Reg, reads: boolean, writes: boolean) => void;
-
-/** Tells every use of a register by an item, in order. */
-export function eachUse(registers: Registers, item: Item, use: Use): void {
-  if (item.kind === 'divide') {
-    for (let i = 0; i < item.args.length; i++) use(item.args[i] as Reg, i > 0, i === 0);
-    return;
-  }
-  if (item.kind !== 'ins') return;
+function addUses({ registers, uses }: Flat, item: Item & { readonly kind: 'ins' }): void {
   const { args, row, mask } = item;
+  const { operands } = row;
   for (let i = 0; i < args.length; i++) {
     const a = args[i]!;
     if (typeof a === 'number') continue;
-    if (!(a instanceof Reg)) {
-      if (a.base instanceof Reg) use(a.base, true, false);
-      if (a.index !== null) use(a.index, true, false);
+    if (a instanceof Reg) {
+      const { reads, writes } = operands[i]!;
+      const keeps = mask !== null && writes && registers.keepsLanes(item);
+      uses.push(4 * a.id + (reads || keeps ? isRead : 0) + (writes ? isWritten : 0));
       continue;
     }
-    const { reads, writes } = row.operands[i]!;
-    use(a, reads || (writes && mask !== null && registers.keepsLanes(item)), writes);
+    if (a.base instanceof Reg) uses.push(4 * a.base.id + isRead);
+    if (a.index !== null) uses.push(4 * a.index.id + isRead);
   }
-  if (mask !== null) use(mask, true, false);
+  if (mask !== null) uses.push(4 * mask.id + isRead);
+}
+
+/** Takes out numbers that nobody reads: some instructions hold them themselves. */
+export function dropUnread(flat: Flat): void {
+  const { registers, regs, items, uses } = flat;
+  const read = new Uint8Array(regs.length);
+  for (let u = 0; u < uses.length; u++) if ((uses[u]! & isRead) !== 0) read[uses[u]! >> 2] = 1;
+  const gone = new Uint8Array(items.length);
+  let some = false;
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i]!;
+    if (item.kind !== 'ins' || !registers.mayGo(item.row)) continue;
+    const [made] = item.args;
+    if (!(made instanceof Reg) || read[made.id] === 1) continue;
+    gone[i] = 1;
+    some = true;
+  }
+  if (some) drop(flat, gone);
+}
+
+/** Takes out the items that are marked. */
+export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Array): void {
+  const before = new Int32Array(items.length + 1);
+  let kept = 0;
+  let end = 0;
+  for (let i = 0; i < items.length; i++) {
+    before[i] = kept;
+    if (gone[i] === 1) continue;
+    items[kept] = items[i]!;
+    blocks[kept] = blocks[i]!;
+    const [from, to] = [starts[i]!, starts[i + 1]!];
+    starts[kept++] = end;
+    for (let u = from; u < to; u++) uses[end++] = uses[u]!;
+  }
+  before[items.length] = kept;
+  starts[kept] = end;
+  items.length = blocks.length = kept;
+  starts.length = kept + 1;
+  uses.length = end;
+  for (const loop of loops) {
+    loop.start = before[loop.start]!;
+    loop.end = before[loop.end + 1]! - 1;
+  }
 }
 
 /** The registers that an item copies one to the other, or null. */
 export function copyOf(registers: Registers, item: Item): { readonly to: Reg; readonly from: Reg } | null {
-  if (item.kind !== 'ins' || item.mask !== null || !registers.isCopy(item)) return null;
+  if (item.kind !== 'ins' || item.mask !== null) return null;
   const [to, from] = item.args;
-  return to instanceof Reg && from instanceof Reg ? { to, from } : null;
+  return to instanceof Reg && from instanceof Reg && registers.isCopy(item) ? { to, from } : null;
 }

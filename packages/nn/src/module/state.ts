@@ -136,6 +136,8 @@ export function fitState(
     };
     if (!sameShape(target.shape, value.shape))
       differ('has shape ', `(${target.shape.join(', ')})`, `(${value.shape.join(', ')})`);
+    else if (!isTensor(value) && value.data?.length !== target.size)
+      differ('has ', `${target.size} numbers`, `${value.data?.length}`);
     if (target.dtype !== value.dtype && !isWiderCount(name, value, targets)) differ('is ', target.dtype, value.dtype);
   }
   if (names.length + wrong.length > 0) {

@@ -19,10 +19,7 @@ export type OptimizerClass<Options> = new (parameters: Iterable<Tensor>, options
 /** Parameters, and what is different for them. */
 export type ParameterGroup<Options> = Partial<Options> & { readonly parameters: Iterable<Tensor> };
 
-type Prepared = {
-  prepare(given: Gradients, guard?: StepGuard): () => void;
-  prepareState(state: LoadedState): () => void;
-};
+type Prepared = { prepare(given: Gradients, guard?: StepGuard): () => void };
 
 /**
  * An optimizer for each group of parameters, which take their steps together: either all of it is carried out or nothing. Gradients are in the order of the
@@ -50,7 +47,7 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
     options: Partial<Options> = {},
   ) {
     const isClass = typeof kind === 'function' && kind.prototype instanceof Optimizer;
-    checkFits('ParameterGroups', 'kind', kind, isClass, 'the class of an optimizer');
+    checkFits('ParameterGroups', 'kind', kind, isClass, 'the class of an optimizer that takes gradients, such as Adam');
     checkList('ParameterGroups', 'groups', groups);
     const lists = groups.map((group, i) => {
       const list = group?.parameters;
@@ -129,11 +126,11 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
   }
 
   /**
-   * Goes on from a saved state, also that of one optimizer of the same class with all the parameters.
+   * Checks a saved state, also that of one optimizer of the same class with all the parameters, and gives what takes it over.
    *
-   * @throws NnError if the state is of other parameters or of another optimizer; nothing is changed then
+   * @throws NnError if the state is of other parameters or of another optimizer
    */
-  override loadState(state: LoadedState): void {
+  override prepareState(state: LoadedState): () => void {
     const { steps, skipped, missed, slots } = checkedState(state, this.parameters.length);
     const starts = this.#starts();
     const parts = this.groups.map((): [string, StateArray | Tensor][] => []);
@@ -146,12 +143,14 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
       parts[at]!.push([[Number(index) - starts[at]!, ...slot].join('.'), value]);
     }
     const commits = this.groups.map((group, i) =>
-      (group as unknown as Prepared).prepareState({
+      group.prepareState({
         ...{ steps, skipped, slots: Object.fromEntries(parts[i]!) },
         missed: missed.slice(starts[i]!, starts[i]! + group.parameters.length),
       }),
     );
-    for (const commit of commits) commit();
+    return () => {
+      for (const commit of commits) commit();
+    };
   }
 
   override dispose(): void {

@@ -322,6 +322,15 @@ export class LBFGS {
    * @throws NnError if the state is of other parameters; nothing is changed then
    */
   loadState(state: LoadedState): void {
+    this.prepareState(state)();
+  }
+
+  /**
+   * Checks a state, and gives what takes it over.
+   *
+   * @throws NnError if the state is of other parameters
+   */
+  prepareState(state: LoadedState): () => void {
     const op = 'loadState';
     const { steps, slots } = checkedState(state, this.parameters.length);
     const { numbers, ...vectors } = (slots instanceof Map ? Object.fromEntries(slots) : slots) as Record<
@@ -359,16 +368,22 @@ export class LBFGS {
           [name],
         );
     }
-    this.dispose();
     const vector = (name: string): Tensor => {
       const value = vectors[name]!;
       if (isTensor(value)) return keep(value.mul(1));
       return keep(tensor(value.data, { shape: value.shape, dtype: value.dtype }));
     };
-    this.#pairs = inverses.map((inverse, i) => ({ move: vector(`${i}.move`), change: vector(`${i}.change`), inverse }));
-    this.#direction = vectors.direction ? vector('direction') : null;
-    this.#gradient = vectors.gradient ? vector('gradient') : null;
-    [this.#iterations, this.#length, this.#scale] = [steps, length!, scale!];
+    return () => {
+      this.dispose();
+      this.#pairs = inverses.map((inverse, i) => ({
+        move: vector(`${i}.move`),
+        change: vector(`${i}.change`),
+        inverse,
+      }));
+      this.#direction = vectors.direction ? vector('direction') : null;
+      this.#gradient = vectors.gradient ? vector('gradient') : null;
+      [this.#iterations, this.#length, this.#scale] = [steps, length!, scale!];
+    };
   }
 
   /** Gives the memory of the history back, and begins anew. The parameters stay. */

@@ -4,7 +4,7 @@
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { showAs, shown } from '@polygrad/core/engine';
+import { holdFlushes, showAs, shown } from '@polygrad/core/engine';
 import {
   cast,
   type DType,
@@ -246,10 +246,13 @@ export abstract class Optimizer<Names extends string = string> {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
     scope(() => {
-      // Only when all of it is known to be right: nothing is changed by a step that throws.
-      noGrad(() => this.prepare(given, guard)());
-      if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of gradients) gradient?.dispose();
+      // In one piece: a flush in the middle would find old values and gradients still in use, and could write new ones over none of them.
+      holdFlushes(() => {
+        // Only when all of it is known to be right: nothing is changed by a step that throws.
+        noGrad(() => this.prepare(given, guard)());
+        if (gradients === undefined) this.zeroGrad();
+        else for (const gradient of gradients) gradient?.dispose();
+      });
     });
   }
 
@@ -300,7 +303,8 @@ export abstract class Optimizer<Names extends string = string> {
       if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
-      const next = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars);
+      // Nobody needs what lies between afterwards: no flush has to store it.
+      const next = scope(() => this.update(p, this.maximize ? g.mul(-1) : g, own, scalars));
       if (copy === null) changes.push([parameter, next.parameter]);
       else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
       changes.push(...next.state.map((value, slot) => [own[slot]!, value] as const));
@@ -404,8 +408,17 @@ export abstract class Optimizer<Names extends string = string> {
     this.prepareState(state)();
   }
 
-  /** Checks a state, and gives what takes it over. What takes over that of several optimizers (groups.ts) checks all of them first. */
-  protected prepareState(state: LoadedState): () => void {
+  /**
+   * Checks a state, and gives what takes it over: the two halves of `loadState`, for what takes over several states or none of them.
+   *
+   * @throws NnError if the state is of other parameters or of another optimizer
+   * @example
+   * const optimizer = new Adam([parameter(tensor([1]))]);
+   * const goOn = optimizer.prepareState({ ...(await optimizer.state()), steps: 7 });
+   * goOn();
+   * optimizer.steps; // 7
+   */
+  prepareState(state: LoadedState): () => void {
     const { steps, skipped, missed, slots } = checkedState(state, this.parameters.length);
     const { assign } = fitState(this.#named(), slots, true, owner);
     return () => {

@@ -203,6 +203,15 @@ export class GradScaler {
    * @throws NnError if it is none; nothing is changed then
    */
   loadState(state: GradScalerState): void {
+    this.prepareState(state)();
+  }
+
+  /**
+   * Checks a state, and gives what takes it over: the two halves of `loadState`.
+   *
+   * @throws NnError if it is none
+   */
+  prepareState(state: GradScalerState): () => void {
     const isObject = typeof state === 'object' && state !== null;
     checkFits('loadState', 'state', state, isObject, 'an object with scale, growthTracker and skipped');
     const { scale, growthTracker, skipped } = state;
@@ -210,11 +219,12 @@ export class GradScaler {
     checkFits('loadState', 'scale', scale, scale > 0, 'above 0');
     checkInteger('loadState', 'growthTracker', growthTracker, 0, 2 ** 31 - 1);
     checkInteger('loadState', 'skipped', skipped, 0, 2 ** 31 - 1);
-    scope(() => {
-      this.#scale.assign(filled([], scale));
-      this.#tracker.assign(filled([], growthTracker, 'int32'));
-      this.#skipped.assign(filled([], skipped, 'int32'));
-    });
+    return () =>
+      scope(() => {
+        this.#scale.assign(filled([], scale));
+        this.#tracker.assign(filled([], growthTracker, 'int32'));
+        this.#skipped.assign(filled([], skipped, 'int32'));
+      });
   }
 
   /** The gradients, checked as far as they are read here; the optimizer checks the rest. */

@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import type { Optimizer } from '../optim/optimizer.ts';
+import { Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -50,6 +50,8 @@ export interface FitOptions {
   readonly readEvery?: number;
   /** Number of the first epoch: for going on with a training (default 0). */
   readonly firstEpoch?: number;
+  /** Steps of the first epoch that an earlier call has taken: its batches are passed over, and the epoch's report is of the others (default 0). */
+  readonly firstStep?: number;
   /**
    * Mixed precision: forward pass and loss run in `autocast` (default: they do not). In float16 the loss is scaled, and steps whose gradients overflow are left
    * out.
@@ -159,14 +161,23 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkRequired(
     'fit',
     options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch precision scaler signal',
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch firstStep precision scaler signal',
   );
-  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, precision, signal } = options;
+  const { epochs, validation, metrics = {}, readEvery = 50, precision, signal } = options;
+  const { firstEpoch = 0, firstStep = 0 } = options;
   checkInteger('fit', 'epochs', epochs, 0);
   checkInteger('fit', 'readEvery', readEvery, 1);
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  checkInteger('fit', 'firstStep', firstStep, 0);
   const { optimizer, callbacks: given = [] } = options;
-  checkFits('fit', 'optimizer', optimizer, typeof optimizer?.step === 'function', 'an Optimizer');
+  const isOptimizer = optimizer instanceof Optimizer;
+  checkFits(
+    'fit',
+    'optimizer',
+    optimizer,
+    isOptimizer,
+    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
+  );
   checkFunction('fit', 'loss', options.loss);
   checkMetrics('fit', metrics);
   if (validation !== undefined) checkSource('fit', 'validation', validation);
@@ -225,9 +236,15 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     model.train();
     const start = performance.now();
     let planned = 0;
+    const before = epoch === firstEpoch ? firstStep : 0;
+    let passed = 0;
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
     for await (const batch of passOf(data, epoch)) {
       signal?.throwIfAborted();
+      if (passed < before) {
+        passed++;
+        continue;
+      }
       const step = (): void => trainStep(model, batch, options, names, meter, run, scaler);
       if (!prepared) await prepare(step);
       const { plansMade } = stats();
@@ -238,13 +255,20 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         const { loss, ...values } = await readMeter(epoch);
         current = { loss: loss!, metrics: values };
       }
-      const report: StepReport = { epoch, step: meter.batches, steps, ...current, newPlans };
+      const report: StepReport = { epoch, step: before + meter.batches, steps, ...current, newPlans };
       for (const callback of callbacks) {
         const waiting = callback.onStep?.(report, control);
         if (waiting !== undefined) await waiting;
       }
       await throttle();
     }
+    if (passed < before)
+      throw new NnError(
+        'fit',
+        `firstStep is ${before} and epoch ${epoch} has ${passed} batches; is the data another?`,
+        ['firstStep'],
+      );
+    if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
     if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
     const { loss, ...values } = await readMeter(epoch);
     return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };

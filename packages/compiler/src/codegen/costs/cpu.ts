@@ -95,6 +95,11 @@ export interface ProductCosts {
   /** Lines that stay in the cache whatever else happens, and of lines a distance in bytes apart where there are more than their sets hold. */
   readonly safeLines: number;
   readonly stayingLines?: (bytes: number) => number;
+  /**
+   * The part by which a tile's time grows for each line of the second-level cache that every step of the sum touches, where it walks over more
+   * lines than are near. Left out: not counted.
+   */
+  readonly line?: { readonly cost: number; readonly near: number };
   /** Tiles by formula, and how much slower they are than well-fed ones without waste. Left out: tiles that were measured. */
   readonly formula?: TileFormula;
 }
@@ -157,6 +162,8 @@ export const accessVectors = 0.2;
 export const accessStrides = 1.5;
 export const accessScattered = 2;
 export const accessAround = 0.05;
+/** Putting a sum to memory and taking it from there in another order. */
+export const accessTurned = 2;
 /** Copying an element of a factor that is a tensor, or computed, in the order it lies in or another; and where it does not stay in caches. */
 export const copySame = 0.4;
 export const copyOther = 0.8;
@@ -210,6 +217,16 @@ export const lookUpPart = 0.05;
 /** Innermost loops of fewer steps cost more than looking up positions. */
 export const shortLoop = 32;
 export const longestTable = 4096;
+
+// --- contractions: sums through memory (contraction/through-memory.ts)
+
+/**
+ * Sums that are turned in group memory at a time, so that a first-level cache has room for them, and of each column; columns at a time at least,
+ * a cache line of them.
+ */
+export const longestTurn = 2048;
+export const longestRun = 144;
+export const leastColumnsTurned = 16;
 
 // --- contractions: sums along one column
 

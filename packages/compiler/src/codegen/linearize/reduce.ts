@@ -18,6 +18,9 @@ import type { Mode } from './vector.ts';
 /** With this many numbers side by side nobody waits for the sum before. */
 const sideBySide = 4;
 
+/** Lanes of all copies from which on they are brought together in a loop. */
+const mostLanes = 64;
+
 interface Group {
   readonly lanes: number;
   /** Own copies: accumulators side by side for each kept copy. */
@@ -155,6 +158,13 @@ export class Reduction {
     }
     const { scope, results } = this.#values;
     const { e } = scope;
+    if (this.#hasManyLanes()) {
+      const memory = this.#copyByCopy();
+      // What nobody reads is not written.
+      const all = Array.from({ length: copiesOf(this.#kept) }, (_, k) => this.#values.b.load(memory, k));
+      results.set(this.node, { kind: 'values', tiles: this.#kept, values: all, memory });
+      return;
+    }
     const values: KNode[] = [];
     for (let kept = 0; kept < copiesOf(this.#kept); kept++) {
       const parts: State[] = [];
@@ -171,6 +181,37 @@ export class Reduction {
       values.push(this.#position !== null ? all[1]! : e.cast(all[0]!, this.node.dtype));
     }
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
+  }
+
+  /** True where each of many copies has lanes to be brought together. */
+  #hasManyLanes(): boolean {
+    if (this.#direct || this.#simt || this.#position !== null || this.node.dtype === 'bool') return false;
+    if (this.#groups.some(({ parts }) => parts)) return false;
+    const apart = this.#groups.filter(({ lanes }) => lanes !== this.#keptLanes);
+    return apart.reduce((sum, { lanes }) => sum + lanes, 0) * copiesOf(this.#kept) >= mostLanes;
+  }
+
+  /** Brings lanes together in a loop over the copies, through memory: registers have no numbers there. */
+  #copyByCopy(): KNode {
+    const { b, scope } = this.#values;
+    const { e } = scope;
+    const count = copiesOf(this.#kept);
+    const held = this.#groups.map((group) => {
+      const { lanes } = group;
+      const memory = b.shared('parts', this.#dtype, count * lanes);
+      for (let k = 0; k < count; k++) b.store(memory, k * lanes, this.#tree(this.#states(group, k))[0]!);
+      return { lanes, memory };
+    });
+    const { dtype } = this.node;
+    const whole = b.shared('whole', dtype as DType, count);
+    b.loop(count, (kept) => {
+      const parts = held.map(({ lanes, memory }) => {
+        const at = e.mul(kept, lanes);
+        return this.#tree(Array.from({ length: lanes }, (_, k): State => [b.load(memory, e.add(at, k))]));
+      });
+      b.store(whole, kept, e.cast(parts.reduce((x, y) => this.#combine(x, y, false))[0]!, dtype));
+    });
+    return whole;
   }
 
   #states({ copies, regs }: Group, kept: number): State[] {

@@ -112,6 +112,20 @@ export class Scope {
     this.#lastRanges = null;
   }
 
+  /** Runs the body with an open tile at one copy, whose number is known when the program runs. */
+  atCopy(tile: Tile, copy: KNode, body: () => void): void {
+    const { range, base, lanes, step, from } = tile;
+    const at = this.tiles.indexOf(tile);
+    this.tiles.splice(at, 1);
+    this.#levels.delete(range);
+    const first = this.e.add(base, this.e.mul(copy, step));
+    if (lanes === 1) this.withLoop(range, first, body);
+    else this.withTile(range, first, 1, lanes, body, step, from);
+    this.tiles.splice(at, 0, tile);
+    this.#levels.set(range, -1);
+    this.#lastRanges = null;
+  }
+
   #enter(r: Range, level: number): void {
     if (this.#levels.has(r)) refuse(r, 'is opened inside itself: nested reductions need ranges of their own');
     this.#levels.set(r, level);
@@ -210,10 +224,18 @@ export class Scope {
 
 // Expressions under open loops: one value for each copy and lane, written once.
 
-/** A finished REDUCE (one value per kept copy, or a cell of memory per column) or STAGE (memory with one section per kept copy). */
+/**
+ * A finished REDUCE (one value per kept copy, which `memory` may hold too, or a cell of memory per column) or STAGE (memory with
+ * one section per kept copy).
+ */
 export type Result =
   | { readonly kind: 'columns'; readonly column: Range; readonly memory: KNode }
-  | { readonly kind: 'values'; readonly tiles: readonly Tile[]; readonly values: readonly KNode[] }
+  | {
+      readonly kind: 'values';
+      readonly tiles: readonly Tile[];
+      readonly values: readonly KNode[];
+      readonly memory?: KNode;
+    }
   | {
       readonly kind: 'memory';
       readonly tiles: readonly Tile[];

@@ -18,6 +18,8 @@ export interface Mode {
   readonly lanes: number;
   /** Runs once at most, over the last elements of the range: some of them for the second time. */
   readonly again?: true;
+  /** Runs to the end of the range: its last stretch is moved back to end there, and takes some elements for the second time. */
+  readonly moved?: true;
 }
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
@@ -26,7 +28,8 @@ const scalarMode: Mode = { count: 1, lanes: 1 };
  * The modes a vector range goes through, widest first. Of a length that is always the same, `together` takes the last elements that fill no
  * vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would wait for its own sums. With
  * `again`, elements may be computed twice: what fills no vector is the end of a last one, and of lengths known at dispatch what fills no
- * stretch of vectors is the end of a last stretch, since that is one loop and one body less.
+ * stretch of vectors is the end of a last stretch, since that is one loop and one body less. Where nobody has to know which elements are taken
+ * for the second time (`alike`), the last stretch is one more turn of the loop before it: one body for both.
  */
 export function vectorModes(
   length: Count,
@@ -34,6 +37,20 @@ export function vectorModes(
   unroll: number,
   together: 'elements' | 'all' | null = null,
   again = false,
+  alike = false,
+): readonly Mode[] {
+  const modes = separateModes(length, lanes, unroll, together, again);
+  const [before, last] = modes.slice(-2);
+  if (!alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
+  return [...modes.slice(0, -2), { count: last.count, lanes, moved: true }];
+}
+
+function separateModes(
+  length: Count,
+  lanes: number,
+  unroll: number,
+  together: 'elements' | 'all' | null,
+  again: boolean,
 ): readonly Mode[] {
   const { most, least } = length;
   if (lanes <= 1) return most > 0 ? [scalarMode] : [];
@@ -94,9 +111,13 @@ export function runModes(
       continue;
     }
     const step = e.i32(mode.count * mode.lanes);
-    const trips = e.idiv(e.sub(total, done), step);
+    const left = e.sub(total, done);
+    const trips = e.idiv(mode.moved ? e.add(left, e.sub(step, 1)) : left, step);
     const start = done;
-    const run = (i: KNode): void => body(mode, e.add(start, e.mul(i, step)), null);
+    const run = (i: KNode): void => {
+      const first = e.add(start, e.mul(i, step));
+      body(mode, mode.moved ? e.min(first, e.sub(total, step)) : first, null);
+    };
     if (eachTurn === null) b.loop(trips, run);
     else {
       const turns = e.i32(turnSteps);

@@ -18,7 +18,8 @@ import { assumeBounds } from '../../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { Operand, representative } from '../access.ts';
-import { Assembly, viaMemory } from '../assembly.ts';
+import { Assembly } from '../assembly.ts';
+import { viaMemory } from '../through-memory.ts';
 import type { Contraction, Factor } from '../contraction.ts';
 import { stageDomain } from '../staging.ts';
 import {

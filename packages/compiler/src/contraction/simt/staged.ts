@@ -10,7 +10,8 @@ import { programOf } from '../../ir/program.ts';
 import { step } from '../../ir/rewrite.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { Assembly, viaMemory } from '../assembly.ts';
+import { Assembly } from '../assembly.ts';
+import { viaMemory } from '../through-memory.ts';
 import { questionOf } from '../choice.ts';
 import {
   byLibrary,

@@ -148,8 +148,8 @@ export function splitByDivisor(f: Linear, divisor: number): { quotient: Linear; 
 }
 
 /**
- * Finds `k * c * (y / c) + k * (y % c)` in a form and replaces it by `k * y`. `divide(y, c)` makes the quotient node to
- * look for. Returns the form unchanged when there is none.
+ * Finds `k * c * (y / c) + k * (y % c)` in a form and replaces it by `k * y`, which holds for every sign of `y`: both cut off. `divide(y, c)` makes
+ * the quotient node to look for. Returns the form unchanged when there is none.
  */
 export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Linear {
   for (let i = 0; i < f.terms.length; i++) {
@@ -157,7 +157,7 @@ export function recombine(f: Linear, divide: (y: KNode, c: KNode) => KNode): Lin
     if (rem.op !== 'IREM') continue;
     const y = rem.src[0];
     const c = rem.src[1];
-    if (c.op !== 'CONST' || (y as Known).lo < 0) continue;
+    if (c.op !== 'CONST') continue;
     const want = Math.imul(f.coefs[i]!, c.arg.value as number);
     if (!f.coefs.includes(want)) continue;
     const quotient = linearOf(divide(y, c));
