@@ -8,8 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { figures, groups } from '../bench/gpu/cases.mjs';
+import { runFirstGroup } from '../bench/gpu/counts.mjs';
 import { measure } from '../bench/gpu/participants.mjs';
 import { documentOf, judged } from '../bench/gpu/report.mjs';
+import { buildPtxRun } from './cuda-sim/ptx/build.mjs';
 import { root } from './workspace.mjs';
 
 const simulator = join(root, 'tooling/cuda-sim/build/libcuda-sim.so');
@@ -155,13 +157,43 @@ it('refuses groups and times that are none', () => {
 it.skipIf(spawnSync('/usr/local/cuda/bin/ptxas', ['--version']).status !== 0)(
   'has kernels that are assembled, at whole sizes, and one for a chain of operations',
   () => {
-    const said = execFileSync(process.execPath, [join(root, 'bench/gpu/kernels.mjs'), '--only', 'elementwise'], {
-      encoding: 'utf8',
-    });
-    expect(said).toMatch(/max\(a \* b \+ a, 0\) \* 0\.5 - b\n.*registers.*\nexp\(a\)/);
+    const words = ['--only', 'elementwise', '--counts'];
+    const said = execFileSync(process.execPath, [join(root, 'bench/gpu/kernels.mjs'), ...words], { encoding: 'utf8' });
+    const counts = said.split('\n').filter((line) => /groups \(/.test(line));
+    // All that is read or written is used, in vectors, by as many warps as there can be.
+    expect(counts.length).toBeGreaterThanOrEqual(3);
+    for (const line of counts) expect(line).toMatch(/ 64 of 64 warps, .*device 100 % of sectors used, 0 % by 4 bytes/);
+    expect(said).toMatch(/max\(a \* b \+ a, 0\) \* 0\.5 - b\n.*registers.*\n.*groups.*\nexp\(a\)/);
     expect(said).toMatch(/\d+ kernels for sm_90, 0 spill registers or are refused/);
   },
 );
+
+it.skipIf(buildPtxRun().path === undefined)('counts what memory does for the accesses of a warp', () => {
+  const count = (lines, bytes = 4096) => {
+    const text = [
+      '.version 7.0', '.target sm_80', '.address_size 64', '.visible .entry k(', '  .param .u64 p0', ')', '{',
+      '  .reg .b32 %r<9>;', '  .reg .b64 %rd<9>;', '  .shared .align 16 .b8 cells[4096];',
+      '  mov.u32 %r0, %tid.x;', '  mov.u32 %r1, cells;', '  ld.param.b64 %rd0, [p0];', '  mov.b32 %r4, 0;',
+      ...lines.map((line) => `  ${line}`), '  ret;', '}', '',
+    ].join('\n'); // biome-ignore format: a text
+    const kernel = { text, entry: 'k', params: [{ bytes: 1 }], scalars: [], group: [32, 1, 1], dynamicSharedBytes: 0 };
+    const rows = runFirstGroup(kernel, { params: [{ arg: { length: bytes } }] });
+    return rows.filter(({ space }) => space !== '-').map(({ space, done, least }) => [space, done, least]);
+  };
+  const shared = (stride, instruction) => count([`mad.lo.s32 %r2, %r0, ${stride}, %r1;`, instruction]);
+  expect(shared(4, 'st.shared.b32 [%r2], %r4;')).toEqual([['s', 1, 1]]);
+  expect(shared(8, 'st.shared.b32 [%r2], %r4;')).toEqual([['s', 2, 1]]);
+  expect(shared(128, 'st.shared.b32 [%r2], %r4;')).toEqual([['s', 32, 1]]);
+  // All lanes want one word; lanes of a quarter want neighbouring ones.
+  expect(shared(0, 'st.shared.b32 [%r2], %r4;')).toEqual([['s', 1, 1]]);
+  expect(shared(16, 'st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4};')).toEqual([['s', 4, 4]]);
+  expect(shared(80, 'st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4};')).toEqual([['s', 4, 4]]);
+  expect(shared(64, 'st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4};')).toEqual([['s', 16, 4]]);
+  const device = (stride, instruction) => count([`mad.wide.s32 %rd1, %r0, ${stride}, %rd0;`, instruction]);
+  expect(device(4, 'ld.global.b32 %r5, [%rd1];')).toEqual([['g', 4, 4]]);
+  expect(device(32, 'ld.global.b32 %r5, [%rd1];')).toEqual([['g', 32, 4]]);
+  expect(device(4, 'ld.global.b32 %r5, [%rd1+4];')).toEqual([['g', 5, 4]]);
+});
 
 it('runs from the file that is packed for a machine without Node, compiler and network', () =>
   inFolder((folder) => {

@@ -145,7 +145,7 @@ void RunLaunch(const Launch& launch, Stream& stream) {
   stream.Add([launch, fault, device = stream.device] {
     if (fault != 0) return fault;
     const auto ranges = device->Ranges();
-    const ptx_memory memory = {ranges->data(), ranges->size(), settings().races ? 1 : 0};
+    const ptx_memory memory = {ranges->data(), ranges->size(), settings().races ? 1 : 0, nullptr};
     char text[1024] = "";
     if (ptx_run(launch.function->entry, launch.grid, launch.group, launch.shared, launch.parameters.data(), &memory, text,
                 sizeof text) == 0)

@@ -145,7 +145,7 @@ class Emitter {
         const [to, index, from, source, gate] = n.src;
         const [into, out] = [this.#addressed(to), this.#addressed(from)];
         const at = this.#addresses.at(out, source as KNode)(0);
-        copy(w, this.#addresses.at(into, index)(0), at, this.#gate(gate));
+        copy(w, this.#addresses.at(into, index)(0), at, n.arg.lanes * bytesOf[into.dtype], this.#gate(gate));
         return;
       }
       case 'COMMIT':
@@ -387,7 +387,7 @@ const mostParameters = 4096;
 const gridLimit = 65535;
 
 /**
- * Threads that a multiprocessor is to hold of a program with tiles of matrices, by the registers of four bytes that it declares: 128, 170 or 256 registers
+ * Threads that a multiprocessor is to hold of a program with many sums, by the registers of four bytes that it declares: 128, 170 or 256 registers
  * for each. With fewer NVIDIA's assembler spills some.
  */
 const threadsTogether: readonly (readonly [declared: number, threads: number])[] = [
@@ -396,14 +396,25 @@ const threadsTogether: readonly (readonly [declared: number, threads: number])[]
   [Number.POSITIVE_INFINITY, 256],
 ];
 
-/** Groups that a multiprocessor is to hold of a program with tiles of matrices. Left alone the assembler spills some registers for more groups. */
-function togetherFor({ group, body }: Program): number {
+/** Registers of four bytes from which on a program has many sums; small groups that read by themselves what they multiply have more with the most. */
+const manySums = 32;
+const small = { group: 128, sums: 64, threads: 384 } as const;
+
+/**
+ * Groups that a multiprocessor is to hold of a program with tiles of matrices or many sums; null: as many as the assembler likes. Left alone with those
+ * it spills some registers for more groups.
+ */
+function togetherFor({ group, body }: Program): number | null {
   const declared = body.reduce(
     (sum, n) => (n.op === 'REG' ? sum + (n.arg.length * n.lanes * bytesOf[n.dtype]) / 4 : sum),
     0,
   );
-  const [, threads] = threadsTogether.find(([most]) => declared <= most)!;
-  return Math.max(1, Math.floor(threads / (group[0] * group[1] * group[2])));
+  const byMatrices = body.some((n) => n.op === 'MATRIX');
+  if (!byMatrices && declared < manySums) return null;
+  const own = group[0] * group[1] * group[2];
+  const [, most] = threadsTogether.find(([registers]) => declared <= registers)!;
+  const threads = !byMatrices && own <= small.group && declared >= small.sums ? Math.min(most, small.threads) : most;
+  return Math.max(1, Math.floor(threads / own));
 }
 
 /**
@@ -429,6 +440,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
     throw new PtxError(`${parameterBytes} bytes of parameters: at most ${mostParameters}`);
   const entry = `kernel_${identifier(program.name)}`;
   const isDynamic = memory.bytes > mostStatic;
+  const together = togetherFor(program);
   const head = [
     `.version ${target.isa}`,
     `.target sm_${capability}`,
@@ -438,7 +450,7 @@ export function emitPtx(program: Program, target: PtxTarget): PtxKernel {
     ...declared.map((text, i) => `  ${text}${i === declared.length - 1 ? '' : ','}`),
     ...(declared.length === 0 ? [] : [')']),
     `.reqntid ${group.join(', ')}`,
-    ...(program.body.some((n) => n.op === 'MATRIX') ? [`.minnctapersm ${togetherFor(program)}`] : []),
+    ...(together === null ? [] : [`.minnctapersm ${together}`]),
     '{',
     ...(memory.bytes > 0 && !isDynamic ? [`  .shared .align 16 .b8 ${sharedName}[${memory.bytes}];`] : []),
   ];

@@ -95,9 +95,9 @@ function singles(
   });
 }
 
-/** Copies 16 bytes, or writes as many zeros where the gate is closed. */
-export function copy(w: Writer, to: string, from: string, gate: string | null): void {
+/** Copies 4, 8 or 16 bytes, or writes as many zeros where the gate is closed. Those of 16 pass by the first cache: nobody else reads them soon. */
+export function copy(w: Writer, to: string, from: string, bytes: number, gate: string | null): void {
   if (w.capability < 80) w.refuse(`copies to shared memory take sm_80: this is sm_${w.capability}`);
-  const bytes = gate === null ? '' : `, ${w.op('r', 'selp.b32', '16', '0', gate)}`;
-  w.line(`cp.async.cg.shared.global ${to}, ${from}, 16${bytes};`);
+  const given = gate === null ? '' : `, ${w.op('r', 'selp.b32', `${bytes}`, '0', gate)}`;
+  w.line(`cp.async.${bytes === 16 ? 'cg' : 'ca'}.shared.global ${to}, ${from}, ${bytes}${given};`);
 }

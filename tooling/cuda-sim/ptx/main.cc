@@ -5,6 +5,9 @@
  * its text and the entry's name (length, bytes), grid, block (three words each), bytes of dynamic shared memory, 1 to check races, how
  * many arguments, and for each 1, number of a buffer, first byte and bytes the kernel may touch, or 0 and a number (length, bytes).
  * Output: 0 and the bytes of all buffers, or the number of the launch that failed, from 1, and why (length, bytes).
+ *
+ * With the argument `--counts` the contents of a buffer are its length alone, and are zeros. Output is then text: for each launch a line `launch N`,
+ * or `launch N failed: why`, and a line for each instruction that ran: times, lanes, space, bytes of a lane, what memory did, the least, the text.
  */
 #include <algorithm>
 #include <cstdio>
@@ -60,13 +63,18 @@ void put(uint32_t word) { std::fwrite(&word, 1, 4, stdout); }
 
 /** A buffer with room around it that the kernel may not touch, at a multiple of 256. */
 struct Buffer {
-  std::vector<uint8_t> memory;
+  // Zeros that nobody touches take no memory.
+  std::unique_ptr<void, void (*)(void *)> memory;
   uint8_t *start;
   size_t bytes;
 
-  explicit Buffer(const std::vector<uint8_t> &contents) : memory(contents.size() + 512), bytes(contents.size()) {
-    const uint64_t at = (reinterpret_cast<uint64_t>(memory.data()) + 255) / 256 * 256;
+  explicit Buffer(size_t count) : memory(std::calloc(count + 512, 1), std::free), bytes(count) {
+    if (memory == nullptr) stop("there is no memory for a buffer");
+    const uint64_t at = (reinterpret_cast<uint64_t>(memory.get()) + 255) / 256 * 256;
     start = reinterpret_cast<uint8_t *>(at);
+  }
+
+  explicit Buffer(const std::vector<uint8_t> &contents) : Buffer(contents.size()) {
     std::copy(contents.begin(), contents.end(), start);
   }
 };
@@ -74,6 +82,18 @@ struct Buffer {
 struct Failure {
   std::string why;
 };
+
+bool counting = false;
+
+void print_counts(const ptx_entry *entry, const std::vector<ptx_count> &counts) {
+  for (size_t i = 0; i < counts.size(); i++) {
+    const ptx_count &c = counts[i];
+    if (c.warps == 0) continue;
+    std::printf("%llu %llu %c %u %llu %llu %s\n", (unsigned long long)c.warps, (unsigned long long)c.lanes,
+                c.space == 0 ? '-' : c.space, c.bytes, (unsigned long long)c.done, (unsigned long long)c.least,
+                ptx_instruction_text(entry, i));
+  }
+}
 
 /** Sorted, and as one where they overlap: arguments may share memory. */
 std::vector<ptx_range> joined(std::vector<ptx_range> ranges) {
@@ -125,30 +145,44 @@ void launch(Input &input, const std::vector<Buffer> &buffers) {
     std::copy(arguments[i].begin(), arguments[i].end(), parameters.data() + ptx_parameter_offset(entry, i));
   }
   const std::vector<ptx_range> allowed = joined(ranges);
-  const ptx_memory memory{allowed.data(), allowed.size(), int(races)};
+  std::vector<ptx_count> counts(counting ? ptx_instruction_count(entry) : 0);
+  const ptx_memory memory{allowed.data(), allowed.size(), int(races), counting ? counts.data() : nullptr};
   if (ptx_run(entry, grid, block, dynamic, parameters.data(), &memory, &message[0], message.size()) != 0)
     throw Failure{message.c_str()};
+  print_counts(entry, counts);
 }
 
 }  // namespace
 
-int main() {
+int main(int count_of_words, char **words) {
+  counting = count_of_words > 1 && std::string(words[1]) == "--counts";
   Input input(read_all());
   std::vector<Buffer> buffers;
   const uint32_t count = input.word();
   buffers.reserve(count);
-  for (uint32_t i = 0; i < count; i++) buffers.emplace_back(input.block());
+  for (uint32_t i = 0; i < count; i++) {
+    if (counting)
+      buffers.emplace_back(size_t(input.word()));
+    else
+      buffers.emplace_back(input.block());
+  }
   const uint32_t launches = input.word();
   for (uint32_t i = 0; i < launches; i++) {
     try {
+      if (counting) std::printf("launch %u\n", i + 1);
       launch(input, buffers);
     } catch (const Failure &failure) {
+      if (counting) {
+        std::printf("launch %u failed: %s\n", i + 1, failure.why.c_str());
+        continue;
+      }
       put(i + 1);
       put(uint32_t(failure.why.size()));
       std::fwrite(failure.why.data(), 1, failure.why.size(), stdout);
       return 0;
     }
   }
+  if (counting) return 0;
   put(0);
   for (const Buffer &b : buffers) std::fwrite(b.start, 1, b.bytes, stdout);
   return 0;

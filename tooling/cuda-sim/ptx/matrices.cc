@@ -82,18 +82,19 @@ void load_matrices(Warp &w, const Instruction &i, uint32_t mask) {
   }
 }
 
-/** Reads at once and writes when it is waited for. With `some`, c says how many of the 16 bytes are read; the others are zeros. */
+/** Reads at once and writes when it is waited for. With `some`, c says how many of the bytes are read; the others are zeros. */
 template <bool some>
 void copy(Warp &w, const Instruction &i, uint32_t mask) {
   for (unsigned t = 0; t < lanes; t++) {
     if (!(mask >> t & 1)) continue;
-    Copy made{t, uint32_t(reg<uint32_t>(w, i.a)[t] + uint32_t(i.offset)), {}};
-    const uint32_t bytes = some ? reg<uint32_t>(w, i.c)[t] : 16;
-    if (bytes != 0 && bytes != 16) throw Fault{"a copy of 16 bytes reads all or none of them", t};
+    const uint32_t size = i.bytes;
+    Copy made{t, uint32_t(reg<uint32_t>(w, i.a)[t] + uint32_t(i.offset)), size, {}};
+    const uint32_t bytes = some ? reg<uint32_t>(w, i.c)[t] : size;
+    if (bytes != 0 && bytes != size) throw Fault{"a copy reads all of its bytes or none here", t};
     const uint64_t from = reg<uint64_t>(w, i.b)[t] + reg<uint64_t>(w, i.vector[0])[t];
-    if (bytes == 16) std::memcpy(made.bytes, read_device(w, from, 16, t), 16);
-    write_shared(w, made.to, 16, t);
-    forget_shared(w, made.to, 16);
+    if (bytes != 0) std::memcpy(made.bytes, read_device(w, from, size, t), size);
+    write_shared(w, made.to, size, t);
+    forget_shared(w, made.to, size);
     w.copies.back().push_back(made);
   }
 }
@@ -106,7 +107,7 @@ void commit(Warp &w, const Instruction &, uint32_t mask) {
 void wait(Warp &w, const Instruction &i, uint32_t mask) {
   if (mask != w.alive) throw Fault{"all lanes wait for copies here", unsigned(__builtin_ctz(w.alive & ~mask))};
   while (w.copies.size() > size_t(i.offset) + 1) {
-    for (const Copy &c : w.copies.front()) std::memcpy(write_shared(w, c.to, 16, c.lane), c.bytes, 16);
+    for (const Copy &c : w.copies.front()) std::memcpy(write_shared(w, c.to, c.size, c.lane), c.bytes, c.size);
     w.copies.erase(w.copies.begin());
   }
 }
@@ -144,8 +145,11 @@ void add_matrices(Forms &forms) {
   forms[load + "1.trans.shared.b16"] = {load_matrices<1, true>, "T1S"};
   forms[load + "2.trans.shared.b16"] = {load_matrices<2, true>, "T2S"};
   forms[load + "4.trans.shared.b16"] = {load_matrices<4, true>, "T4S"};
-  forms["cp.async.cg.shared.global"] = {copy<false>, "AAK"};
-  forms["cp.async.cg.shared.global 4"] = {copy<true>, "AAKC"};
+  // Those of 16 bytes alone may pass by the first cache.
+  forms["cp.async.cg.shared.global"] = {copy<false>, "AAX"};
+  forms["cp.async.cg.shared.global 4"] = {copy<true>, "AAXC"};
+  forms["cp.async.ca.shared.global"] = {copy<false>, "AAK"};
+  forms["cp.async.ca.shared.global 4"] = {copy<true>, "AAKC"};
   forms["cp.async.commit_group"] = {commit, ""};
   forms["cp.async.wait_group"] = {wait, "N"};
   forms["cvt.rna.tf32.f32"] = {round_tf32, "ww"};

@@ -43,6 +43,10 @@ struct Instruction {
   /** Where a branch goes; the place of an access in the table of ranges met last. */
   uint32_t target = 0;
   uint32_t line = 0;
+  /** Of an access: 'g' device memory, 's' shared memory, 'c' a copy from one to the other, 'm' lines of matrices in shared memory; 0: none. */
+  char space = 0;
+  /** Bytes of a lane; of lines of matrices how many of those there are. */
+  uint32_t bytes = 0;
 };
 
 struct Parameter {
@@ -123,6 +127,7 @@ struct Fragment {
 struct Copy {
   unsigned lane;
   uint64_t to;
+  uint32_t size;
   uint8_t bytes[16];
 };
 
@@ -158,13 +163,16 @@ struct Form {
   /**
    * p predicate, h 16 bits, w 32 bits, q 64 bits, D a pair of 16-bit registers in braces, G address in device memory, S address in shared
    * memory, P parameter; 1, 2 and 4 before a letter: a vector of so many; T and a number: as many registers of a tile, in braces;
-   * A addresses of a copy, in shared memory and in device memory; K its 16 bytes; C a register of 32 bits as the third source; N a number.
+   * A addresses of a copy, in shared memory and in device memory; K its bytes, X if they are 16; C a register of 32 bits as the third source; N a number.
    */
   std::string operands;
   Kind kind = Kind::plain;
 };
 
 using Forms = std::map<std::string, Form>;
+
+/** Adds what an access is about to do to the counts of its instruction. */
+void count_access(Warp &w, const Instruction &i, uint32_t mask, ptx_count &count);
 
 void add_arithmetic(Forms &forms);
 void add_conversions(Forms &forms);

@@ -23,6 +23,19 @@ typedef struct ptx_range {
   uint64_t bytes;
 } ptx_range;
 
+/** What one instruction of an entry did, over all warps: see counts.cc. */
+typedef struct ptx_count {
+  /** Times a warp ran it, and the lanes that took part. */
+  uint64_t warps;
+  uint64_t lanes;
+  /** Of accesses: 'g' device memory, 's' shared memory; bytes of a lane; and what the memory did: sectors of 32 bytes, or turns of the banks. */
+  char space;
+  uint32_t bytes;
+  uint64_t done;
+  /** The least that could be with as many different bytes. */
+  uint64_t least;
+} ptx_count;
+
 /** What a kernel may touch, and what is checked. */
 typedef struct ptx_memory {
   /** In rising order of `start`, without overlaps. */
@@ -30,6 +43,8 @@ typedef struct ptx_memory {
   size_t count;
   /** Not 0: two threads of a group that touch the same shared byte between two barriers, one of them writing, are a fault. */
   int check_races;
+  /** NULL, or one for each instruction of the entry (`ptx_instruction_count`): what it did is added there. */
+  ptx_count *counts;
 } ptx_memory;
 
 /** A module, or NULL with "line N: what is wrong" in `log`. Text outside of the subset is refused. */
@@ -49,6 +64,10 @@ unsigned ptx_version(const ptx_module *module);
 size_t ptx_parameter_count(const ptx_entry *entry);
 size_t ptx_parameter_size(const ptx_entry *entry, size_t index);
 size_t ptx_parameter_offset(const ptx_entry *entry, size_t index);
+
+/** How many instructions an entry has, and the text of each. */
+size_t ptx_instruction_count(const ptx_entry *entry);
+const char *ptx_instruction_text(const ptx_entry *entry, size_t index);
 
 /** Bytes of all parameters together. */
 size_t ptx_parameter_bytes(const ptx_entry *entry);

@@ -463,6 +463,15 @@ class Reader {
     if (o.offset != 0 || (letter == 'q') != (p.bytes == 8)) refuse("parameter " + o.text + " has another size");
   }
 
+  /** Bytes of a lane of an access, by its name; of lines of matrices how many matrices. */
+  static uint32_t access_bytes(const std::string &name) {
+    if (name.rfind("ldmatrix", 0) == 0) return uint32_t(name[name.find(".x") + 2] - '0');
+    const size_t bits = name.find_last_not_of("0123456789") + 1;
+    const size_t vector = name.find(".v");
+    const uint32_t lanes_of = vector == std::string::npos ? 1 : uint32_t(name[vector + 2] - '0');
+    return lanes_of * uint32_t(std::stoul(name.substr(bits))) / 8;
+  }
+
   static size_t operand_count(const std::string &form) {
     size_t count = 0;
     for (const char c : form) count += !std::isdigit(static_cast<unsigned char>(c));
@@ -474,7 +483,7 @@ class Reader {
     auto found = forms.find(name);
     if (name == "mov.b32" && operands.size() == 2 && operands[1].type == Operand::vector) found = forms.find(name + " {}");
     if (name == "mov.b32" && operands.size() == 2 && operands[0].type == Operand::vector) found = forms.find("mov.b32 {}=");
-    if (name == "cp.async.cg.shared.global" && operands.size() == 4) found = forms.find(name + " 4");
+    if (name.rfind("cp.async.c", 0) == 0 && operands.size() == 4) found = forms.find(name + " 4");
     if (name == "cvt.s32.s16" && operands.size() == 2) found = forms.find(name + " " + letter_of(operands[1]));
     if (found == forms.end()) refuse("unknown instruction " + name);
     const Form &form = found->second;
@@ -499,6 +508,9 @@ class Reader {
         case 'G':
         case 'S':
           address(made, o, letter);
+          made.space = letter == 'G' ? 'g' : 's';
+          made.bytes = access_bytes(name);
+          if (name.rfind("ldmatrix", 0) == 0) made.space = 'm';
           slot = 2;
           break;
         case 'P':
@@ -521,8 +533,12 @@ class Reader {
           if (o.type != Operand::literal) refuse("a number is expected");
           made.offset = int64_t(o.bits);
           break;
+        case 'X':
         case 'K':
-          if (o.type != Operand::literal || o.bits != 16) refuse("copies have 16 bytes");
+          if (o.type != Operand::literal || !(o.bits == 16 || (letter == 'K' && (o.bits == 4 || o.bits == 8))))
+            refuse(letter == 'X' ? "copies past the first cache have 16 bytes" : "copies have 4, 8 or 16 bytes");
+          made.bytes = uint32_t(o.bits);
+          made.space = 'c';
           break;
         case 'C':
           made.c = source(o, 'w');
@@ -588,6 +604,8 @@ const ptx_entry *ptx_find(const ptx_module *module, const char *name) {
   return found == module->entries.end() ? nullptr : &found->second;
 }
 
+size_t ptx_instruction_count(const ptx_entry *entry) { return entry->code.size(); }
+const char *ptx_instruction_text(const ptx_entry *entry, size_t index) { return entry->texts.at(index).c_str(); }
 unsigned ptx_target(const ptx_module *module) { return module->target; }
 unsigned ptx_version(const ptx_module *module) { return module->version; }
 size_t ptx_parameter_count(const ptx_entry *entry) { return entry->parameters.size(); }

@@ -31,6 +31,13 @@ void place(std::vector<Fragment> &fragments, Fragment to) {
     fragments.insert(fragments.begin() + long(i), to);
 }
 
+void count(Warp &w, const Instruction &i, uint32_t mask) {
+  ptx_count &c = w.group->memory->counts[&i - w.group->entry->code.data()];
+  c.warps++;
+  c.lanes += unsigned(__builtin_popcount(mask));
+  if (i.space != 0) count_access(w, i, mask, c);
+}
+
 /** Runs a warp to the next barrier or its end. */
 void run_warp(Warp &w, Where &where) {
   const Instruction *code = w.group->entry->code.data();
@@ -51,6 +58,7 @@ void run_warp(Warp &w, Where &where) {
       }
       where.instruction = &i;
       if (i.kind == Kind::plain) {
+        if (mask != 0 && w.group->memory->counts != nullptr) count(w, i, mask);
         if (mask != 0) i.run(w, i, mask);
         now.at++;
         continue;

@@ -5,7 +5,7 @@
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
-import { classOf, matrixName, tileOf } from './simt/problem.ts';
+import { classOf, isStagedName, tileOf } from './simt/problem.ts';
 
 /** A contraction of which something is to be chosen. */
 export interface Question {
@@ -15,7 +15,7 @@ export interface Question {
 }
 
 export function isChoice(name: string): boolean {
-  return name === byTiles || name === byLibrary || name.startsWith(matrixName) || tileOf(name) !== null;
+  return name === byTiles || name === byLibrary || isStagedName(name) || tileOf(name) !== null;
 }
 
 /** The contraction as a product that the library takes, else null. */

@@ -294,7 +294,7 @@ class Compiler {
     const [to, index, from, source, gate] = n.src;
     const [into, out] = [this.#memory(to).number, this.#memory(from).number];
     const [at, start, open] = [this.#place(index), this.#place(source), gate === undefined ? -1 : this.#place(gate)];
-    const unit = 16 / dtypeInfo[to.dtype].bytes;
+    const unit = n.arg.lanes;
     return ({ values, cells, by, copies }) => {
       const [first, read] = [values[at] as number, values[start] as number];
       checkAligned('COPY', first, unit);

@@ -129,15 +129,15 @@ describe('MATRIX', () => {
 });
 
 describe('COPY', () => {
-  /** 64 threads copy 16 bytes each and read what their neighbour copied. */
-  const copies = (commit: boolean, pending: number | null, barrier: boolean, offset = 0): Program => {
+  /** 64 threads copy so many elements of four bytes each and read what their neighbour copied. */
+  const copies = (commit: boolean, pending: number | null, barrier: boolean, offset = 0, lanes = 4): Program => {
     const b = new ProgramBuilder();
     const { e } = b;
     const thread = e.special('local', 0, 64);
     const [x, y] = [e.param(0, 'float32', 'read', 260), e.param(1, 'float32', 'write', 64)];
     const cells = b.shared('cells', 'float32', 256);
     const at = e.mul(thread, 4);
-    b.here('COPY', 'void', 1, [cells, at, x, e.add(at, offset), e.lt(thread, 60)], null);
+    b.here('COPY', 'void', 1, [cells, at, x, e.add(at, offset), e.lt(thread, 60)], { lanes });
     if (commit) b.here('COMMIT', 'void', 1, [], null);
     if (pending !== null) b.here('WAIT', 'void', 1, [], { pending });
     if (barrier) b.barrier();
@@ -150,9 +150,15 @@ describe('COPY', () => {
     return [...y];
   };
 
-  it('brings 16 bytes, or zeros where the gate is closed', () => {
+  it.each([1, 2, 4])('brings %i elements of four bytes, or zeros where the gate is closed', (lanes) => {
     const expected = Array.from({ length: 64 }, (_, t) => ((t + 1) % 64 < 60 ? 4 * ((t + 1) % 64) : 0));
-    expect(run(copies(true, 0, true))).toEqual(expected);
+    expect(run(copies(true, 0, true, 0, lanes))).toEqual(expected);
+    expect(run(unpackProgram(packProgram(copies(true, 0, true, 0, lanes))))).toEqual(expected);
+  });
+
+  it('is refused for any other number of bytes', () => {
+    for (const lanes of [3, 8])
+      expect(() => verifyProgram(copies(true, 0, true, 0, lanes))).toThrow('4, 8 or 16 bytes');
   });
 
   it('is there once it was waited for, and for other threads behind a barrier', () => {
@@ -162,7 +168,7 @@ describe('COPY', () => {
     expect(() => run(copies(true, 0, false))).toThrow(/race|before it is written/);
   });
 
-  it('goes by 16 bytes', () => {
+  it('goes by what it copies', () => {
     expect(() => run(copies(true, 0, true, 2))).toThrow('COPY at element 2: it goes by 4');
   });
 });

@@ -127,10 +127,10 @@ export interface KArgs {
    */
   FRAGMENT: { readonly tile: MatrixTile; readonly part: 'a' | 'b'; readonly across: number; readonly along: number };
   /**
-   * src [SHARED, index, PARAM, index, gate?]: copies 16 bytes beside what the thread goes on to do; where the gate is closed, zeros. Both indices are
-   * multiples of 16 bytes, and the PARAM is only read. What is there meanwhile is nobody's to read.
+   * src [SHARED, index, PARAM, index, gate?]: copies `lanes` elements, 4, 8 or 16 bytes, beside what the thread goes on to do; where the gate is
+   * closed, zeros. Both indices are multiples of `lanes`, and the PARAM is only read. What is there meanwhile is nobody's to read.
    */
-  COPY: null;
+  COPY: { readonly lanes: number };
   /** The copies that the thread has asked for since the last one are a batch. */
   COMMIT: null;
   /** Goes on when at most so many of the thread's last batches are under way. What is there, other threads see behind a BARRIER. */

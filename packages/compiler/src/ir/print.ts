@@ -35,6 +35,8 @@ function argText(n: KNode): string {
       return n.arg.tile;
     case 'FRAGMENT':
       return `${n.arg.part} ${n.arg.tile} ${n.arg.across} ${n.arg.along}`;
+    case 'COPY':
+      return String(n.arg.lanes);
     case 'WAIT':
       return String(n.arg.pending);
     case 'STAGE':

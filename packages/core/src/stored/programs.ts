@@ -52,7 +52,7 @@ const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
   SUBGROUP: true,
   MATRIX: true,
   FRAGMENT: true,
-  COPY: false,
+  COPY: true,
   COMMIT: false,
   WAIT: true,
   CAST: false,
@@ -150,6 +150,9 @@ function writeArg(out: ByteWriter, n: KNode): void {
       out.int(n.arg.across);
       out.int(n.arg.along);
       break;
+    case 'COPY':
+      out.uint(n.arg.lanes);
+      break;
     case 'WAIT':
       out.uint(n.arg.pending);
       break;
@@ -192,6 +195,8 @@ function readArg(from: ByteReader, op: KOp, dtype: DType | 'void'): object | nul
       return { tile: from.among(tiles) };
     case 'FRAGMENT':
       return { tile: from.among(tiles), part: from.among(factors), across: from.int(), along: from.int() };
+    case 'COPY':
+      return { lanes: from.uint() };
     case 'WAIT':
       return { pending: from.uint() };
     default:

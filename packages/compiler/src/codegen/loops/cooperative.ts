@@ -189,7 +189,8 @@ export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
   }
 }
 
-function renamed(r: Range, e: Exprs): Replacement {
+/** A loop like another one. */
+export function renamed(r: Range, e: Exprs): Replacement {
   const value = e.range(r.arg.extent, r.arg.kind, r.src[0]);
   return { value, ranges: [value] };
 }

@@ -55,6 +55,34 @@ describe('groups of threads', () => {
     expect(p.body.filter((n) => n.op === 'LOAD').map((n) => n.lanes)).toEqual([4]);
   });
 
+  test('stores of few loops do not keep those of many from being spread', () => {
+    const channels = (count: number, reads: boolean): LoopKernel => {
+      const e = new Exprs();
+      const [n, inner] = [4, 96];
+      const [x, spread] = [e.param(0, 'float32', 'read', n * count * inner), e.param(1, 'float32', 'read', count)];
+      const [y, scale] = [
+        e.param(2, 'float32', 'write', n * count * inner),
+        e.param(3, 'float32', reads ? 'readwrite' : 'write', count),
+      ];
+      const [c, i, j] = [e.range(count), e.range(n), e.range(inner)];
+      const factor = e.add(e.load(spread, c), reads ? e.load(scale, c) : e.f32(1));
+      const at = flat(e, [i, c, j], [n, count, inner]);
+      return {
+        name: 'channels',
+        params: [x, spread, y, scale],
+        scalars: [],
+        stores: [
+          { store: e.store(scale, c, factor), ranges: [c] },
+          { store: e.store(y, at, e.mul(e.load(x, at), factor)), ranges: [c, i, j] },
+        ],
+      };
+    };
+    // A group for the factors, and a thread for each product.
+    expect(grid(check(channels(32, false), caps))).toBe(1 + (4 * 32 * 96) / 64);
+    // What one writes the other reads: they stay together.
+    expect(grid(check(channels(32, true), caps))).toBe(1);
+  });
+
   test('threads of very large kernels take several turns', () => {
     const n = 2 ** 22 + 5;
     const p = linearize(

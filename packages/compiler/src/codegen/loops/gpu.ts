@@ -5,7 +5,7 @@
  * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
  * computes one instance of the reductions (cooperative.ts).
  */
-import type { KNode, KNodeOf, LoopKernel } from '../../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import {
@@ -22,7 +22,7 @@ import {
   sizeOf,
   stretchesOf,
 } from '../../ir/free-ranges.ts';
-import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import {
   aloneThreads,
@@ -46,8 +46,8 @@ import {
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { bindApart, shapeTogether } from './cooperative.ts';
-import { as, flatten, inChunks, type LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
+import { bindApart, renamed, shapeTogether } from './cooperative.ts';
+import { as, flatten, inChunks, LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 
 interface Plan {
@@ -68,7 +68,42 @@ const none: ReadonlySet<Range> = new Set();
 
 /** All nests of a kernel with their loops spread over groups and threads. */
 export function shapeSimt(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel {
-  return shaped(kernel, e, (nests) => spreadNests(nests, caps));
+  return shaped(kernel, e, (nests) => spreadNests(caps.sharedIsMemory === true ? nests : nests.flatMap(byLoops), caps));
+}
+
+/**
+ * Stores of other loops as nests of their own, where those that they share are few: a thread for each of these would go through all others by itself.
+ * What they have in common, of which nothing is reduced, is computed in each.
+ */
+function byLoops(nest: LoopNest): readonly LoopNest[] {
+  const { e, stores } = nest;
+  const groups: LoopStore[][] = [];
+  for (const s of stores) {
+    const own = groups.find(([first]) => isSameSet(first!.ranges, s.ranges));
+    if (own === undefined) groups.push([s]);
+    else own.push(s);
+  }
+  const shared = stores[0]!.ranges.filter((r) => stores.every((s) => s.ranges.includes(r)));
+  if (groups.length < 2 || sizeOf(shared) >= manyInstances || workOf(nest).binders.length > 0) return [nest];
+  // One may read what another writes to the same place.
+  const written = stores.map(({ store }) => store.src[0]);
+  const read = nodesOf(stores.flatMap(({ store }) => store.src.slice(1) as KNode[]));
+  if (written.some((memory) => read.has(memory))) return [nest];
+  return groups.map((own, i) => {
+    const mine = [...new Set(own.flatMap((s) => s.ranges))];
+    if (i === 0) return new LoopNest(e, own, nest.done);
+    const changes = new Map(mine.map((r): [Range, Replacement] => [r, renamed(r, e)]));
+    const rewriter = new Rewriter(e, changes);
+    return new LoopNest(
+      e,
+      own.map((s) => rewriter.store(s)),
+      [step('apart', mine)],
+    );
+  });
+}
+
+function isSameSet(x: readonly Range[], y: readonly Range[]): boolean {
+  return x.length === y.length && x.every((r) => y.includes(r));
 }
 
 function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] {

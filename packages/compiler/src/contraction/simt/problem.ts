@@ -103,6 +103,15 @@ function byReach(c: Contraction, ranges: readonly Range[]): Range[] {
     .map((x) => x.r);
 }
 
+/**
+ * True if a stage of a side is better read along the sum than along the side. Of windows that overlap neighbours of both lie side by side: then along
+ * the longer of the two loops that vary fastest.
+ */
+export function readAlongSum({ consecutive, alongSum, ranges }: Side, k: readonly Range[]): boolean {
+  const length = (list: readonly Range[]): number => list[list.length - 1]?.arg.extent ?? 1;
+  return consecutive && alongSum ? length(k) > length(ranges) : !consecutive;
+}
+
 export function flatProblem(c: Contraction): Problem {
   const at = columnFactor(c);
   const k = byReach(c, c.k);
@@ -160,7 +169,7 @@ export function decodeInto(changes: Map<Range, Replacement>, e: Exprs, ranges: r
  */
 
 /** Changes whenever tiles, their names or these classes do: what was measured before is then forgotten. */
-export const tilesVersion = 3;
+export const tilesVersion = 4;
 
 /** The nearest of 1, 2, 3, 4, 6, 8, 12 ... */
 export function rounded(n: number): number {
@@ -215,8 +224,13 @@ export function threadsOf({ threads }: SimtTile): number {
   return threads[0] * threads[1] * threads[2];
 }
 
-/** What names of blocks of tiles of matrices begin with (matrix.ts). */
+/** What names of blocks in stages begin with (staged.ts): by tiles of matrices, and by threads. */
 export const matrixName = 'matrix:';
+export const stagedName = 'stages:';
+
+export function isStagedName(name: string): boolean {
+  return name.startsWith(matrixName) || name.startsWith(stagedName);
+}
 
 /** A tile in one word, for tests, stores and reports. */
 export function nameOf(t: SimtTile): string {

@@ -4,49 +4,13 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { KNode, Program } from '../../ir/ir.ts';
+import type { Program } from '../../ir/ir.ts';
 import { type ContractionTemplate, findContraction } from '../contraction.ts';
 import { checkCase, makeCase, type Making, type Parts, processorCaps, threadCaps } from '../fixtures/cases.ts';
+import { product, type Sizes, transposes } from '../fixtures/products.ts';
 import { candidateTiles, defaultTile } from './choose.ts';
 import { lowerSimt, problemFor, tileFits } from './gemm.ts';
 import { nameOf, tileOf, type SimtTile } from './problem.ts';
-
-interface Sizes {
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly batch?: number;
-  readonly transposeA?: boolean;
-  readonly transposeB?: boolean;
-}
-
-type Range = ReturnType<Making['range']>;
-type Epilogue = (m: Making, sum: KNode, row: KNode, column: KNode) => readonly (readonly [KNode, KNode, KNode])[];
-
-/** C = A B of row-major matrices. */
-function product(s: Sizes, epilogue?: Epilogue) {
-  return (making: Making): Parts => {
-    const { e, at } = making;
-    const { m, n, k, batch = 1 } = s;
-    const [a, b] = [making.param(batch * m * k), making.param(batch * n * k)];
-    const y = making.param(batch * m * n, 'write');
-    const [z, i, j, step] = [batch, m, n, k].map((extent) => making.range(extent)) as [Range, Range, Range, Range];
-    return {
-      a: e.load(a, s.transposeA ? at([z, m * k], [step, m], [i, 1]) : at([z, m * k], [i, k], [step, 1])),
-      b: e.load(b, s.transposeB ? at([z, n * k], [j, k], [step, 1]) : at([z, n * k], [step, n], [j, 1])),
-      k: [step],
-      loops: [z, i, j],
-      stores: (sum) => epilogue?.(making, sum, i, j) ?? [[y, at([z, m * n], [i, n], [j, 1]), sum]],
-    };
-  };
-}
-
-const transposes = [
-  [false, false],
-  [true, false],
-  [false, true],
-  [true, true],
-] as const;
 
 /** A lowering that always takes this tile; null where it does not fit. */
 function always(tile: SimtTile): ContractionTemplate {
@@ -56,6 +20,8 @@ function always(tile: SimtTile): ContractionTemplate {
     return lowerSimt(c, e, caps, tile);
   };
 }
+
+type Range = ReturnType<Making['range']>;
 
 describe('tiles of groups of threads', () => {
   for (const name of [

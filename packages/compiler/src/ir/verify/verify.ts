@@ -423,7 +423,9 @@ function matrixError(n: KNode): string | null {
         return 'goes to group memory, from a parameter of its dtype that is only read';
       if (!isIndex(b) || d === undefined || !isIndex(d)) return 'takes indices that are int32 scalars';
       if (gate !== undefined && (gate.dtype !== 'bool' || gate.lanes !== 1)) return 'has a gate that is no bool scalar';
-      const lanes = 16 / dtypeInfo[a.dtype].bytes;
+      const { lanes } = n.arg;
+      const bytes = lanes * dtypeInfo[a.dtype].bytes;
+      if (bytes !== 4 && bytes !== 8 && bytes !== 16) return `copies 4, 8 or 16 bytes: got ${bytes}`;
       return outOfRange(b, a.arg.length - lanes) ?? (gate ? null : outOfRange(d, c.arg.length - lanes));
     }
     case 'WAIT':

@@ -170,6 +170,11 @@ export class Operands<S extends AttentionSpec = AttentionSpec> {
     return this.ready(this.w.e.ternary('MULADD', x, y, z));
   }
 
+  /** True where threads copy to group memory beside other work. */
+  get copies(): boolean {
+    return this.#caps.copies === true;
+  }
+
   number(value: number): KNode {
     return this.w.e.constant(this.wide, value);
   }

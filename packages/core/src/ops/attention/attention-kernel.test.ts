@@ -1,6 +1,6 @@
 /**
- * Attention in one kernel against sums in float64: values, gradients, gradients of gradients, tangents and batches, on the interpreter for both kinds of
- * targets, which finds races and accesses out of bounds.
+ * Attention in one kernel against sums in float64: values, gradients, gradients of gradients, tangents and batches, on the interpreter for all kinds of
+ * targets, which finds races, copies that nobody waited for, and accesses out of bounds.
  */
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -9,6 +9,7 @@ import * as pg from '../../index.ts';
 const engines = {
   'one thread': () => createReferenceEngine(),
   'groups of threads': () => createReferenceEngine({ simt: true, maxGroup: 256 }),
+  'groups of threads that copy': () => createReferenceEngine({ simt: true, maxGroup: 256, subgroup: 32, matrix: [] }),
 };
 
 /** Numbers from -1 to 1 that look random. */
@@ -283,6 +284,24 @@ describe('attention by tiles of matrices', () => {
         for (const [i, gradient] of own.entries())
           close(await numbers(pg.cast(gradient, 'float32')), await numbers(exact[i]!), 4 * digits[dtype]);
       });
+});
+
+it('keys and values are copied beside other work, all but those of one block before it is needed', async () => {
+  const copies: Record<string, number> = {};
+  const engine = createReferenceEngine({ simt: true, maxGroup: 256, subgroup: 32, matrix: [] });
+  const compile = engine.compile.bind(engine);
+  engine.compile = (programs) => {
+    for (const { name, body } of programs) copies[name] = body.filter(({ op }) => op === 'COPY').length;
+    return compile(programs);
+  };
+  await pg.setEngine(engine);
+  const c: Case = { heads: 1, shared: 1, rows: 40, columns: 72, depth: 8, width: 8 };
+  const gradients = pg.grads((...xs: pg.Tensor[]) =>
+    pg.sum(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, { form: 'kernel' })),
+  )(...tensors(c, draw(c)));
+  await Promise.all(gradients.map(numbers));
+  // Queries once; keys and values, of which those of a later block are asked for in the block before.
+  expect(copies).toMatchObject({ attention: 4, attention_gradient_queries: 5, attention_gradient_keys: 4 });
 });
 
 describe('gradients on processors', () => {

@@ -1,11 +1,12 @@
 /** What teams share: copies of rows to group memory, and numbers of a row from all threads that have parts of it. */
-import type { DType } from '../../../shape/dtype.ts';
+import { divisorOf } from '../../../ir/free-ranges.ts';
+import { type DType, dtypeInfo } from '../../../shape/dtype.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
 import type { Tile } from './team.ts';
 
-/** `Team.fill`, by vectors of so many elements. */
+/** `Team.fill`, by vectors of so many elements; or by copies, where memory lies as the tile does. */
 export function fillTile(
   w: ProgramWriter,
   o: Operands,
@@ -20,6 +21,11 @@ export function fillTile(
 ): void {
   const { b, e, thread, threads } = w;
   const dtype = to.cells.dtype as DType;
+  const unit = unitOfCopies(o, dtype, from, width);
+  if (unit !== null && padded % unit === 0) {
+    copyTile(w, o, to, from, rows, first, count, width, padded, unit);
+    return;
+  }
   const vectors = padded / lanes;
   const all = rows * vectors;
   b.loop(Math.ceil(all / threads), (turn) => {
@@ -39,6 +45,49 @@ export function fillTile(
       b.store(to.cells, e.add(e.mul(row, to.line), start), value);
     });
   });
+}
+
+/** Elements of a copy of 16 bytes where rows of a matrix are made of such and the target copies beside other work; else null. */
+function unitOfCopies(o: Operands, dtype: DType, { memory, start, row, column }: Matrix, width: number): number | null {
+  const unit = 16 / dtypeInfo[dtype].bytes;
+  if (!o.copies || memory.dtype !== dtype || memory.op !== 'PARAM' || memory.arg.access !== 'read') return null;
+  const whole = width % unit === 0 && [start, row].every((n) => divisorOf(n) % unit === 0);
+  return whole && isDistance(column, 1) ? unit : null;
+}
+
+/** Asks for rows of a matrix; what comes of it is there behind a WAIT and a barrier. */
+function copyTile(
+  { b, e, thread, threads }: ProgramWriter,
+  o: Operands,
+  to: Tile,
+  from: Matrix,
+  rows: number,
+  first: KNode,
+  count: number,
+  width: number,
+  padded: number,
+  unit: number,
+): void {
+  const units = padded / unit;
+  const all = rows * units;
+  b.loop(Math.ceil(all / threads), (turn) => {
+    const at = e.add(e.mul(turn, threads), thread);
+    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () => {
+      const [row, column] = [e.idiv(at, units), e.mul(e.irem(at, units), unit)];
+      const source = e.add(first, row);
+      const inside = e.and(e.lt(source, o.now(count)), e.lt(column, width));
+      const src = [to.cells, e.add(e.mul(row, to.line), column), from.memory, placeOf(e, from, source, column)];
+      if (inside.op !== 'CONST') src.push(inside);
+      b.here('COPY', 'void', 1, src, { lanes: unit });
+    });
+  });
+  b.here('COMMIT', 'void', 1, [], null);
+}
+
+/** `Team.filled`. */
+export function awaitTiles({ b }: ProgramWriter, o: Operands): void {
+  if (o.copies) b.here('WAIT', 'void', 1, [], { pending: 0 });
+  b.barrier();
 }
 
 /** `Team.acrossRow`: `across` threads have parts of a row, of which this one is number `own`. `cells` has room for all rows. */

@@ -8,12 +8,13 @@ import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramSet } from '../../program-set.ts';
 import { type AttentionSpec, fromColumn, lowest, placeOf } from '../operands.ts';
 import { addBlocks, maskedScores } from './blocks.ts';
-import { forwardRoom } from './tiles.ts';
+import { copyingRoom, forwardRoom } from './tiles.ts';
 
 /** Values and logarithms of all queries. */
 export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps): void {
   const { shared, rows, columns, depth, width } = spec;
-  const kind = { suffix: '', of: spec.q, count: rows, room: forwardRoom, widths: [width] };
+  const room = caps.copies === true ? copyingRoom : forwardRoom;
+  const kind = { suffix: '', of: spec.q, count: rows, room, widths: [width] };
   addBlocks(set, spec, caps, kind, (block) => {
     const { w, o, g, head, first } = block;
     const { b, e } = w;
@@ -22,7 +23,11 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
     const mask = o.mask(head);
     const [inDepth, inWidth] = [g.inner(depth), g.outer(width)];
     const queries = g.tile('queries', g.height, inDepth);
-    const others = g.tile('others', g.breadth, Math.max(inDepth, inWidth));
+    // Where threads copy beside other work, keys of the next block come while values are multiplied, and values while scores are computed.
+    const keys = g.tile('keys', g.breadth, o.copies ? inDepth : Math.max(inDepth, inWidth));
+    const values = o.copies ? g.tile('values', g.breadth, inWidth) : keys;
+    const bringKeys = (from: KNode): void => g.fill(keys, k, g.breadth, from, columns, depth, inDepth);
+    const bringValues = (from: KNode): void => g.fill(values, v, g.breadth, from, columns, width, inWidth);
     g.fill(queries, q, g.height, first, rows, depth, inDepth);
     const results = g.results('results', width);
     const [top, total] = [b.reg('top', o.wide, 1, g.rows.length), b.reg('total', o.wide, 1, g.rows.length)];
@@ -31,11 +36,14 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
       b.store(total, i, o.number(0));
     }
     const seen = o.columnsSeen(e.min(o.now(rows), e.add(first, g.height)));
-    b.loop(stretchesOf(e, seen, g.breadth), (turn) => {
+    const turns = b.place(stretchesOf(e, seen, g.breadth));
+    if (o.copies) b.ifThen(e.lt(0, turns), () => bringKeys(e.i32(0)));
+    b.loop(turns, (turn) => {
       const from = e.mul(turn, g.breadth);
-      g.fill(others, k, g.breadth, from, columns, depth, inDepth);
-      b.barrier();
-      const found = maskedScores(block, mask, g.products('scores', queries, others, inDepth), from, false);
+      if (!o.copies) bringKeys(from);
+      g.filled();
+      if (o.copies) bringValues(from);
+      const found = maskedScores(block, mask, g.products('scores', queries, keys, inDepth), from, false);
       const highest = found.map((line) =>
         line
           .map(({ score, allowed }): KNode => b.place(e.where(allowed, score, o.number(lowest[o.wide]))))
@@ -55,10 +63,13 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
       }
       g.scale(results, width, { factor: shrink });
       const weights = g.keep('weights', shares);
-      g.fill(others, v, g.breadth, from, columns, width, inWidth);
-      b.barrier();
-      g.accumulate(results, weights, others, width);
-      b.barrier();
+      if (!o.copies) bringValues(from);
+      g.filled();
+      const next = e.add(turn, 1);
+      if (o.copies) b.ifThen(e.lt(next, turns), () => bringKeys(e.mul(next, g.breadth)));
+      g.accumulate(results, weights, values, width);
+      // Those who copy meet again before anything that is read here is overwritten.
+      if (!o.copies) b.barrier();
     });
     const sums = g.acrossRow(
       [...g.rows.keys()].map((i) => b.load(total, i)),

@@ -4,6 +4,7 @@
  */
 import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import { stretchesOf } from '../../../ir/free-ranges.ts';
+import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramSet } from '../../program-set.ts';
 import { fromColumn, type GradientSpec, keysMade, queriesMade } from '../operands.ts';
 import { addBlocks, factsOf, maskedScores, slopeOf } from './blocks.ts';
@@ -33,11 +34,14 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
     );
     const results = g.results('results', depth);
     const seen = o.columnsSeen(e.min(o.now(rows), e.add(first, g.height)));
-    b.loop(stretchesOf(e, seen, g.breadth), (turn) => {
+    const turns = b.place(stretchesOf(e, seen, g.breadth));
+    const bringValues = (from: KNode): void => g.fill(values, v, g.breadth, from, columns, width, inWidth);
+    if (o.copies) b.ifThen(e.lt(0, turns), () => bringValues(e.i32(0)));
+    b.loop(turns, (turn) => {
       const from = e.mul(turn, g.breadth);
       g.fill(keys, k, g.breadth, from, columns, depth, outDepth);
-      g.fill(values, v, g.breadth, from, columns, width, inWidth);
-      b.barrier();
+      if (!o.copies) bringValues(from);
+      g.filled();
       const scores = g.products('scores', queries, keys, inDepth);
       const byWeights = g.products('by_weights', flows, values, inWidth);
       const found = maskedScores(block, mask, scores, from, false).map((line, i) =>
@@ -45,6 +49,9 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
       );
       const slopes = g.keep('weights', found);
       b.barrier();
+      // Values have been read: those of the next block come while keys are multiplied.
+      const next = e.add(turn, 1);
+      if (o.copies) b.ifThen(e.lt(next, turns), () => bringValues(e.mul(next, g.breadth)));
       g.accumulate(results, slopes, keys, depth);
       b.barrier();
     });
@@ -77,7 +84,7 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
         const from = e.mul(e.add(start, turn), g.breadth);
         g.fill(queries, q, g.breadth, from, rows, depth, outDepth);
         g.fill(flows, flow, g.breadth, from, rows, width, outWidth);
-        b.barrier();
+        g.filled();
         const scores = g.products('scores', keys, queries, inDepth);
         const byWeights = g.products('by_weights', values, flows, inWidth);
         const facts = factsOf(

@@ -4,7 +4,7 @@ import type { ThreadTile } from '../../../codegen/costs/attention.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
-import { acrossRow, fillTile } from './cells.ts';
+import { acrossRow, awaitTiles, fillTile } from './cells.ts';
 import type { Held, Team, Tile } from './team.ts';
 import { breadthOf, heightOf, lanes, lineOf, spread, up } from './tiles.ts';
 
@@ -65,6 +65,10 @@ export class Group implements Team {
 
   fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void {
     fillTile(this.w, this.o, to, from, rows, first, count, width, padded, lanes);
+  }
+
+  filled(): void {
+    awaitTiles(this.w, this.o);
   }
 
   products(name: string, left: Tile, right: Tile, length: number): KNode[][] {

@@ -12,7 +12,7 @@ import { dtypeInfo } from '../../../shape/dtype.ts';
 import type { MatrixTileShape } from '../../../codegen/costs/attention.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
-import { acrossRow, fillTile } from './cells.ts';
+import { acrossRow, awaitTiles, fillTile } from './cells.ts';
 import type { Held, Team, Tile } from './team.ts';
 import { heightOfSets, lineOfFactor, paddedFactor, resultTiles } from './tiles.ts';
 
@@ -81,6 +81,10 @@ export class MatrixGroup implements Team {
   fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void {
     const isNarrow = from.memory.dtype === this.#form.dtype && dtypeInfo[this.#form.dtype].bytes === 2;
     fillTile(this.#w, this.#o, to, from, rows, first, count, width, padded, isNarrow && width % 8 === 0 ? 8 : 4);
+  }
+
+  filled(): void {
+    awaitTiles(this.#w, this.#o);
   }
 
   #factor(part: 'a' | 'b', from: Tile, at: KNode, isTurned: boolean): KNode {

@@ -39,8 +39,10 @@ export interface Team extends TeamShape {
   inner(n: number): number;
   outer(n: number): number;
   tile(name: string, rows: number, width: number): Tile;
-  /** Copies rows of a matrix from `first` on to a tile of so many: zeros for those from `count` on, and behind the matrix's `width` up to `padded`. */
+  /** Copies rows of a matrix from `first` on to a tile of so many, beside other work where the target can, until `filled`: zeros for those from `count` on, and behind the matrix's `width` up to `padded`. */
   fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void;
+  /** All threads get there; tiles that were filled are there from then on. */
+  filled(): void;
   /** Products of the thread's rows of one tile with its columns, which are rows of another, along `length` elements. */
   products(name: string, left: Tile, right: Tile, length: number): KNode[][];
   /** Registers for the thread's part of results of `width`, zeros at first. */

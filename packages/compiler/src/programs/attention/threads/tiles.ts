@@ -40,6 +40,8 @@ export interface Room {
 }
 
 export const forwardRoom: Room = { rows: 1, columns: 1, weights: 1 };
+/** Keys and values apart. */
+export const copyingRoom: Room = { rows: 1, columns: 2, weights: 1 };
 export const queriesRoom: Room = { rows: 2, columns: 2, weights: 1 };
 export const keysRoom: Room = { rows: 2, columns: 2, weights: 2 };
 

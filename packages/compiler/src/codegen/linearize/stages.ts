@@ -1,0 +1,243 @@
+/**
+ * Sums of products of a nest whose factors are brought to group memory in stages: what stands in place of the loops of its sum.
+ *
+ * So many steps of the sum are a stage, and several stages are under way: by copies beside other work where memory lies as the panel does (COPY), else
+ * through registers, loaded before a stage is multiplied and stored after it. One barrier a stage. How the threads multiply what is there is not
+ * said here: matrix.ts does it by tiles of matrices, products.ts by one number each.
+ */
+import type { DType } from '../../shape/dtype.ts';
+import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import type { Range } from '../../ir/free-ranges.ts';
+import { assumeBounds, nodesOf } from '../../ir/node.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
+import { type Inside, Nest } from './linearize.ts';
+import type { Values } from './scope.ts';
+
+/** What a group needs of a factor for one stage, line by line: elements of a side along the sum, or steps of the sum along the side. */
+export interface Panel {
+  /** An element, in terms of the ranges below; zero is what lies outside. */
+  readonly value: KNode;
+  /** Whether the elements of a unit are inside. Null: all are. */
+  readonly inside: KNode | null;
+  readonly step: Range;
+  readonly line: Range;
+  /** Units of a line, and the elements of a unit, which lie side by side in memory; null for one. */
+  readonly unit: Range;
+  readonly lane: Range | null;
+  /** Lines are elements of the side; else they are steps of the sum. */
+  readonly alongSum: boolean;
+  /** Units are 4, 8 or 16 bytes that lie in memory as they are needed. */
+  readonly copied: boolean;
+}
+
+/** A panel in group memory: lines so many elements apart, and so many elements in all stages' share of one. */
+export interface PanelMemory {
+  readonly memory: KNodeOf<'SHARED'>;
+  readonly pitch: number;
+  readonly length: number;
+  readonly alongSum: boolean;
+}
+
+/** The threads of a group at work on a sum. */
+export interface Multiplying {
+  /** Adds the products of the stage that lies in a place. */
+  add(slot: KNode): void;
+  /** What the thread holds in the end, in the order of the copies of `inTile`. */
+  results(): readonly KNode[];
+}
+
+/** How a nest is multiplied. */
+export interface StagedNest {
+  readonly dtype: DType;
+  /** Steps of the sum in a stage, how many stages there are in all, and how many are in group memory at a time. */
+  readonly depth: number;
+  readonly steps: KNode;
+  readonly stages: number;
+  readonly rows: Panel;
+  readonly columns: Panel;
+  /** The range of the sum by which its REDUCE is found among the stores. */
+  readonly sum: Range;
+  readonly local: Range;
+  /** What a thread has of the block's results; at the most one is of kind 'vector', the last one. */
+  readonly inTile: readonly Range[];
+  /** Begins the sums of a thread. */
+  multiply(values: Values, panels: readonly [PanelMemory, PanelMemory], thread: KNode): Multiplying;
+}
+
+/** Lines end 16 bytes further, so that threads which read a column of it use different banks. */
+function pitchOf({ unit, lane }: Panel, dtype: DType): number {
+  return unit.arg.extent * (lane?.arg.extent ?? 1) + 16 / dtypeInfo[dtype].bytes;
+}
+
+/** Writes a nest in stages. */
+export function inStages(nest: StagedNest): Inside {
+  const { rows, columns, steps } = nest;
+  const always = (panel: Panel): readonly KNode[] => (panel.inside === null ? [] : [panel.inside]);
+  return {
+    values: [steps, rows.value, columns.value, ...always(rows), ...always(columns)],
+    write: (values, options, stores, lowered) => {
+      const [count, x, y, ...inside] = lowered as [KNode, KNode, KNode, ...KNode[]];
+      const panels = [
+        { ...rows, value: x, inside: rows.inside === null ? null : inside.shift()! },
+        { ...columns, value: y, inside: columns.inside === null ? null : inside.shift()! },
+      ] as const;
+      const { scope, b } = values;
+      const thread = b.e.special('local', 0, options.threads);
+      scope.withLoop(nest.local, thread, () => {
+        const results = new Stages(values, nest, panels, thread, options.threads).run(values.lower(count));
+        const open = ([r, ...rest]: readonly Range[]): void => {
+          if (r === undefined) {
+            const found = [...nodesOf(stores.map((s) => s.store))].find(
+              (n) => n.op === 'REDUCE' && n.src.includes(nest.sum),
+            )!;
+            values.results.set(found, { kind: 'values', tiles: [...scope.tiles], values: results });
+            new Nest(values, options).writeStores(stores);
+            return;
+          }
+          const isVector = r.arg.kind === 'vector';
+          scope.withTile(r, b.e.i32(0), isVector ? 1 : r.arg.extent, isVector ? r.arg.extent : 1, () => open(rest));
+        };
+        open(nest.inTile);
+      });
+    },
+  };
+}
+
+class Stages {
+  readonly #values: Values;
+  readonly #nest: StagedNest;
+  readonly #panels: readonly [Panel, Panel];
+  readonly #memory: readonly [PanelMemory, PanelMemory];
+  readonly #thread: KNode;
+  readonly #threads: number;
+
+  constructor(values: Values, nest: StagedNest, panels: readonly [Panel, Panel], thread: KNode, threads: number) {
+    this.#values = values;
+    this.#nest = nest;
+    this.#panels = panels;
+    this.#thread = thread;
+    this.#threads = threads;
+    const place = (p: Panel, name: string): PanelMemory => {
+      const pitch = pitchOf(p, nest.dtype);
+      const length = p.line.arg.extent * pitch;
+      const memory = values.b.shared(name, nest.dtype, nest.stages * length);
+      return { memory, pitch, length, alongSum: p.alongSum };
+    };
+    this.#memory = [place(panels[0], 'rows'), place(panels[1], 'columns')];
+  }
+
+  run(steps: KNode): readonly KNode[] {
+    const { b } = this.#values;
+    const { e } = b;
+    const { stages } = this.#nest;
+    const copies = this.#panels.some((p) => p.copied);
+    const products = this.#nest.multiply(this.#values, this.#memory, this.#thread);
+    /** Asks for a stage; what goes through registers is stored by what this returns. */
+    const bring = (at: KNode, slot: KNode): (() => void) => {
+      const last = e.min(at, e.sub(steps, 1));
+      const store = this.#panels.map((p, i) => (p.copied ? () => {} : this.#load(p, i, last, slot)));
+      if (copies) {
+        b.ifThen(e.lt(at, steps), () => {
+          for (const [i, p] of this.#panels.entries()) if (p.copied) this.#copy(p, i, at, slot);
+        });
+        b.here('COMMIT', 'void', 1, [], null);
+      }
+      return () => {
+        for (const s of store) s();
+      };
+    };
+    for (let i = 0; i < stages - 1; i++) bring(e.i32(i), e.i32(i))();
+    // Where the stage lies that is multiplied: counted, for a division in every turn costs more.
+    const place = b.reg('stage', 'int32');
+    b.store(place, 0, e.i32(0));
+    b.loop(steps, (at) => {
+      if (copies) b.here('WAIT', 'void', 1, [], { pending: stages - 2 });
+      b.barrier();
+      const slot = b.load(place, 0);
+      assumeBounds(slot, 0, stages - 1);
+      const before = e.where(e.eq(slot, 0), e.i32(stages - 1), e.sub(slot, 1));
+      const store = bring(e.add(at, stages - 1), before);
+      products.add(slot);
+      store();
+      b.store(place, 0, e.where(e.eq(slot, stages - 1), e.i32(0), e.add(slot, 1)));
+    });
+    return products.results();
+  }
+
+  /** Units of a panel that the thread brings: which line and unit, where in group memory, and whether there is one for it. */
+  #units(
+    panel: Panel,
+    number: number,
+    slot: KNode,
+    run: (line: KNode, unit: KNode, to: KNode, there: KNode) => void,
+  ): void {
+    const { e } = this.#values.b;
+    const { line, unit, lane } = panel;
+    const { pitch, length } = this.#memory[number]!;
+    const width = lane?.arg.extent ?? 1;
+    const perLine = unit.arg.extent;
+    const total = line.arg.extent * perLine;
+    for (let first = 0; first < total; first += this.#threads) {
+      const nominal = e.add(this.#thread, first);
+      const piece = first + this.#threads > total ? e.min(nominal, total - 1) : nominal;
+      const [l, u] = [e.idiv(piece, perLine), e.irem(piece, perLine)];
+      const to = e.add(e.mul(slot, length), e.add(e.mul(l, pitch), e.mul(u, width)));
+      run(l, u, to, e.lt(nominal, total));
+    }
+  }
+
+  /** Loads a stage of a panel into registers. */
+  #load(panel: Panel, number: number, at: KNode, slot: KNode): () => void {
+    const { b, scope } = this.#values;
+    const { e } = b;
+    const zero = e.constant(this.#nest.dtype, 0);
+    const stores: (() => void)[] = [];
+    this.#units(panel, number, slot, (line, unit, to, there) => {
+      scope.withLoop(panel.step, at, () =>
+        scope.withLoop(panel.line, line, () =>
+          scope.withLoop(panel.unit, unit, () => {
+            const keep = (): void => {
+              const value = this.#values.lower(panel.value);
+              const inside = panel.inside === null ? null : this.#values.lower(panel.inside);
+              const held = b.place(inside === null ? value : e.where(inside, value, zero));
+              stores.push(() => b.store(this.#memory[number]!.memory, to, held, there));
+            };
+            if (panel.lane === null) keep();
+            else scope.withTile(panel.lane, e.i32(0), 1, panel.lane.arg.extent, () => scope.forEach(scope.tiles, keep));
+          }),
+        ),
+      );
+    });
+    return () => {
+      for (const store of stores) store();
+    };
+  }
+
+  /** Copies a stage of a panel. */
+  #copy(panel: Panel, number: number, at: KNode, slot: KNode): void {
+    const { b, scope } = this.#values;
+    const { e } = b;
+    const [from, index] = (panel.value as KNodeOf<'LOAD'>).src;
+    const lanes = panel.lane?.arg.extent ?? 1;
+    this.#units(panel, number, slot, (line, unit, to, there) => {
+      b.ifThen(there, () =>
+        scope.withLoop(panel.step, at, () =>
+          scope.withLoop(panel.line, line, () =>
+            scope.withLoop(panel.unit, unit, () => {
+              const copy = (): void => {
+                const src = [this.#memory[number]!.memory, to, from, this.#values.lower(index)];
+                if (panel.inside !== null) {
+                  const inside = this.#values.lower(panel.inside);
+                  if (inside.op !== 'CONST' || inside.arg.value === 0) src.push(inside);
+                }
+                b.here('COPY', 'void', 1, src, { lanes });
+              };
+              if (panel.lane === null) copy();
+              else scope.withLoop(panel.lane, e.i32(0), copy);
+            }),
+          ),
+        ),
+      );
+    });
+  }
+}

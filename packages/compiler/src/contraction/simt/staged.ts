@@ -1,0 +1,147 @@
+/**
+ * Contractions whose factors are brought to group memory in stages: by tiles of matrices where the target has some for their dtype, else by
+ * threads with some rows and columns each. What neither pays for is left to choose.ts.
+ */
+import { inStages } from '../../codegen/linearize/stages.ts';
+import type { CodegenCaps, Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import type { KNode, Program } from '../../ir/ir.ts';
+import { programOf } from '../../ir/program.ts';
+import { step } from '../../ir/rewrite.ts';
+import type { DType } from '../../shape/dtype.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
+import { Assembly } from '../assembly.ts';
+import { viaMemory } from '../through-memory.ts';
+import { questionOf } from '../choice.ts';
+import {
+  byLibrary,
+  type Contraction,
+  type ContractionTemplate,
+  hasSizes,
+  type Way,
+  worthwhile,
+} from '../contraction.ts';
+import { blocksFor } from './blocks.ts';
+import { byThreads, candidateTiles } from './choose.ts';
+import { lowerSimt } from './gemm.ts';
+import { formOf, matrixBlocks } from './matrix-blocks.ts';
+import { matrixLayout } from './matrix-tiles.ts';
+import { flatProblem, isStagedName, matrixName, nameOf, type Problem, stagedName } from './problem.ts';
+import { type Layout, type StagedBlock, StagedTiles } from './staged-tiles.ts';
+import { threadBlocks } from './thread-blocks.ts';
+import { threadLayout } from './thread-tiles.ts';
+
+/** A block by name, but for the parts of its sum: those hang on the extents. */
+interface Named {
+  readonly name: string;
+  readonly block: StagedBlock;
+  readonly layout: Layout;
+}
+
+/** A contraction in stages. */
+interface Staged {
+  readonly problem: Problem;
+  /** Factors as they are multiplied, rows first. */
+  readonly values: readonly [KNode, KNode];
+  /** What else decides on what is measured. */
+  readonly kind: string;
+  /** That of the shape first. */
+  readonly blocks: readonly Named[];
+}
+
+/** Null where blocks do not pay. */
+function stagedProblem(c: Contraction, e: Exprs, caps: CodegenCaps): Staged | null {
+  if (caps.sharedIsMemory === true) return null;
+  const problem = flatProblem(c);
+  const found = formOf(problem, c, e, caps);
+  const sizeOfBlock = ({ rows, columns, depth }: StagedBlock): string => `${rows}x${columns}x${depth}`;
+  if (found !== null) {
+    const { form, values } = found;
+    const blocks = blocksFor(problem, caps, matrixBlocks(problem, form, caps)).map((block): Named => {
+      const name = `${matrixName}${form.tile}:${sizeOfBlock(block)}:${block.stages}`;
+      return { name, block, layout: matrixLayout(block) };
+    });
+    return blocks.length === 0
+      ? null
+      : { problem, values, kind: `${form.dtype} ${form.tile} `, blocks: unique(blocks) };
+  }
+  const blocks = blocksFor(problem, caps, threadBlocks(problem, c.reduce.dtype as DType, caps)).map((block): Named => {
+    const name = `${stagedName}${sizeOfBlock(block)}:${block.own.join('x')}:${block.stages}`;
+    return { name, block, layout: threadLayout(block, problem, caps) };
+  });
+  const values = [problem.rows.factor.value, problem.columns.factor.value] as const;
+  return blocks.length === 0 ? null : { problem, values, kind: '', blocks: unique(blocks) };
+}
+
+function unique(blocks: readonly Named[]): Named[] {
+  const first = new Map<string, Named>();
+  for (const b of blocks) if (!first.has(b.name)) first.set(b.name, b);
+  return [...first.values()];
+}
+
+/** Lowers a kernel around a contraction in stages where that pays, or by what was measured faster; else as `others` do. */
+export function stagedContraction(others: ContractionTemplate): ContractionTemplate {
+  return (kernel, e, caps, choices) => {
+    const c = worthwhile(kernel, e, caps);
+    const found = c && stagedProblem(c, e, caps);
+    return c && found ? chosenWay(c, found, e, caps, choices) : others(kernel, e, caps, choices);
+  };
+}
+
+/** The block that was measured fastest, or what else was, or the first block. */
+function chosenWay(
+  c: Contraction,
+  found: Staged,
+  e: Exprs,
+  caps: CodegenCaps,
+  choices: Parameters<ContractionTemplate>[3],
+): Lowered | null {
+  const question = questionOf(c, caps, choices?.library);
+  const key = `${found.kind}${question?.key}`;
+  if (!hasSizes(c)) choices?.note(key, c.kernel, e);
+  const chosen = choices?.find(key);
+  if (chosen === byLibrary && question?.product)
+    return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
+  // Measured with other extents of the same class: it need not fit.
+  const block = found.blocks.find(({ name }) => name === chosen);
+  if (block === undefined && chosen !== undefined && !isStagedName(chosen)) return byThreads(c, e, caps, chosen);
+  return lowerBlock(c, e, caps, found, block ?? found.blocks[0]!);
+}
+
+/** Ways worth measuring: blocks in stages, and the others; of tiles of matrices the first of those. */
+export function stagedWays(c: Contraction, e: Exprs, caps: CodegenCaps): Way[] {
+  const found = stagedProblem(c, e, caps);
+  const tiles = candidateTiles(c, caps).map((tile): Way => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]);
+  if (found === null) return tiles;
+  const blocks = found.blocks.map((b): Way => [b.name, () => lowerBlock(c, e, caps, found, b)]);
+  return [...blocks, ...(found.kind === '' ? tiles : tiles.slice(0, 1))];
+}
+
+function lowerBlock(
+  c: Contraction,
+  e: Exprs,
+  caps: CodegenCaps,
+  { problem, values }: Staged,
+  { name, block, layout }: Named,
+): Lowered {
+  const assembly = new Assembly(c.kernel, e, caps);
+  const part = block.parts > 1 ? e.range(block.parts) : null;
+  const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
+  const memory = part === null ? null : viaMemory(c, e, assembly, order, part);
+  const stores = memory === null ? c.kernel.stores : [memory.store];
+  const tiles = new StagedTiles(e, problem, block, layout, values, part, caps);
+  const whole = `${name}${block.parts > 1 ? `/${block.parts}` : ''}`;
+  assembly.add('', tiles.stores(c, stores), [step('tile', order, [], [whole])], undefined, inStages(tiles.nest));
+  memory?.finish();
+  const { dispatches, temps } = assembly.result();
+  const [first, ...rest] = dispatches as [LoweredDispatch, ...LoweredDispatch[]];
+  return { dispatches: [{ ...first, program: counted(first.program, problem, block) }, ...rest], temps };
+}
+
+/** With the cost of a group: what its products and copies are, beside what is counted of its text. */
+function counted(program: Program, { depth }: Problem, { rows, columns, parts, dtype }: StagedBlock): Program {
+  const steps = Math.ceil(depth / parts);
+  const { flops, bytes } = program.cost;
+  const brought = (rows + columns) * steps * dtypeInfo[dtype].bytes;
+  return programOf({ ...program, cost: { flops: flops + 2 * rows * columns * steps, bytes: bytes + brought } });
+}
