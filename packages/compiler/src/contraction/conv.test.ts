@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import { processorContraction } from './turned.ts';
 import type { KNode } from '../ir/ir.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
 
@@ -110,7 +111,7 @@ describe('convolutions', () => {
         [convolution(g, 'forward'), true],
         [updating(convolution(g, 'forward')), false],
       ] as const) {
-        const { lowered, worst } = checkCase('float32', kernel, machineCaps);
+        const { lowered, worst } = checkCase('float32', kernel, machineCaps, processorContraction);
         expect(worst).toBeLessThanOrEqual(1);
         const body = lowered?.dispatches.at(-1)?.program.body ?? [];
         const lanes = body.flatMap((n) => (n.op === 'STORE' && n.src[0].op === 'PARAM' ? [n.src[2].lanes] : []));
@@ -128,14 +129,16 @@ describe('convolutions', () => {
         updating(convolution(g, 'forward')),
         updating(convolution(g, 'kernelGradient')),
       ])
-        expect(checkCase('float32', kernel, machineCaps).worst).toBeLessThanOrEqual(1);
+        expect(checkCase('float32', kernel, machineCaps, processorContraction).worst).toBeLessThanOrEqual(1);
     });
   }
 
   it('takes sums that lie apart through memory, where more than one tensor is read or written there', () => {
     const g = { ...base, images: 16, inputs: 32, outputs: 32, size: [8, 8] } as const;
-    const names = (kernel: (m: Making) => Parts, caps = machineCaps): string[] =>
-      checkCase('float32', kernel, caps).lowered!.dispatches.map(({ program }) => program.name);
+    const names = (kernel: (m: Making) => Parts): string[] =>
+      checkCase('float32', kernel, machineCaps, processorContraction).lowered!.dispatches.map(
+        ({ program }) => program.name,
+      );
     const update = updating(convolution(g, 'kernelGradient'));
     expect(names(update).at(-1)).toMatch(/_(epilogue|combine)$/);
     expect(names(convolution({ ...g, kernel: [1, 1], low: zeros, high: zeros }, 'kernelGradient')).at(-1)).not.toMatch(

@@ -17,7 +17,7 @@ import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
 import { Assembly } from './assembly.ts';
-import { viaColumns, viaMemory } from './through-memory.ts';
+import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
   type Block,
   copiedTiles,
@@ -35,8 +35,16 @@ import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoop
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
 
-/** Lowers a contraction by register tiles; null where no range can be read as vectors. */
-export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
+/** How sums go through memory with columns side by side (turned.ts). */
+export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
+
+/** Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: results that lie apart go through memory so. */
+export function lowerTiled(
+  c: Contraction,
+  e: Exprs,
+  caps: CodegenCaps,
+  turned: ViaColumns | null = null,
+): Lowered | null {
   const dtype = c.reduce.dtype;
   const { bytes } = dtypeInfo[dtype];
   const choice = choose(c, bytes, caps);
@@ -91,11 +99,9 @@ export function lowerTiled(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered
   const separate =
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
-    (formula !== undefined && along === null && isApart(c, column));
-  const via =
-    formula === undefined
-      ? () => viaMemory(c, e, assembly, order, part)
-      : () => viaColumns(c, e, assembly, column, part);
+    (turned !== null && along === null && isApart(c, column));
+  const via = (): ViaMemory =>
+    turned === null ? viaMemory(c, e, assembly, order, part) : turned(c, e, assembly, column, part);
   const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];

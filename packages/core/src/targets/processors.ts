@@ -1,5 +1,8 @@
 /** What engines with machine code of their own bring along: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
 import { processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
+import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
+import { byTiles } from '@polygrad/compiler/contraction/contraction';
+import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/turned';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
 
@@ -11,5 +14,10 @@ import { vectorLowering } from './vectors.ts';
  * typeof lowering.shape; // 'function'
  */
 export function processorLowering(facts: ProcessorFacts): Lowering {
-  return { ...vectorLowering, products: processorCosts(facts) };
+  return {
+    ...vectorLowering,
+    products: processorCosts(facts),
+    contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
+    ways: (c, kernel, e, caps) => [[byTiles, () => lowerOnProcessor(c, e, caps) ?? lowerPlain(kernel, caps)]],
+  };
 }

@@ -218,7 +218,7 @@ export const lookUpPart = 0.05;
 export const shortLoop = 32;
 export const longestTable = 4096;
 
-// --- contractions: sums through memory (contraction/through-memory.ts)
+// --- contractions: sums through memory (contraction/turned.ts)
 
 /**
  * Sums that are turned in group memory at a time, so that a first-level cache has room for them, and of each column; columns at a time at least,
