@@ -22,7 +22,7 @@ import { Builder } from '../form/builder.ts';
 import type { Block, Condition, Reg } from '../form/code.ts';
 import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
+import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
@@ -278,7 +278,7 @@ class Lowering implements Context {
     // An integer in a vector register is one that was read so; floats always are, and reading them again is as cheap.
     if (r!.cls !== 'v' || (isFloat(kind) && source.src.length > 3)) return null;
     const width = widthOf(kind);
-    return { parts: Array.from({ length: partCount(this, n.lanes, width) }, () => r!), width };
+    return makeParts(this, n.lanes, width, () => r!);
   }
 
   /** A WHERE whose one side is computed only if a lane takes it. */
@@ -471,8 +471,9 @@ class Aliases {
       const place = later.get(body[at]!) ?? at;
       for (const n of side.nodes) later.set(n, place);
     }
-    for (const [at, n] of body.entries()) {
-      const place = later.get(n) ?? at;
+    for (let at = 0; at < body.length; at++) {
+      const n = body[at]!;
+      const place = later.size === 0 ? at : (later.get(n) ?? at);
       for (const s of operandsOf(n))
         if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
