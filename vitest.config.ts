@@ -3,6 +3,7 @@
  *
  * POLYGRAD_TESTS chooses what runs: `unit` (the default) or `long` (files named *.long.test.ts too).
  */
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
@@ -64,7 +65,6 @@ export default defineConfig({
   test: {
     env: deviceEnvironment(),
     pool: 'forks',
-    maxWorkers: 2,
     testTimeout: hangs,
     hookTimeout: hangs,
     passWithNoTests: true,
@@ -77,10 +77,21 @@ export default defineConfig({
           exclude: [...never, ...byItself],
           isolate: false,
           setupFiles: ['tooling/own-runtime.mjs'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
         },
       },
-      // What stands in both lists of `together` is here.
-      { extends: true, test: { name: 'alone', include: apart(), exclude: never } },
+      // What stands in both lists of `together` is here. Three tenths of the time these wait for browsers, emulators and processes of their own.
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: apart(),
+          exclude: never,
+          maxWorkers: availableParallelism() + 1,
+          sequence: { groupOrder: 0 },
+        },
+      },
     ],
   },
 });

@@ -1,6 +1,6 @@
 /** Trainings that are cut off and go on from a checkpoint, with the packages that users install for it. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { getRandomState, rand, seed, setEngine, setRandomState } from '@polygrad/core';
+import { getRandomState, rand, seed, setEngine, setRandomState, tensor } from '@polygrad/core';
 import {
   batches,
   Dataset,
@@ -141,6 +141,55 @@ describe('a training that is cut off', () => {
     await expect(train(made(), { epochs: 1, firstStep: 4 })).rejects.toThrow(
       'firstStep is 4 and epoch 0 has 3 batches',
     );
+  });
+
+  it('takes a second optimizer and a mean of weights along', async () => {
+    const parts = () => {
+      const { model } = made();
+      const [first, ...rest] = model.parameters();
+      const [optimizer, sgd] = [new Adam(rest), new nn.SGD([first], { lr: 0.1, momentum: 0.9 })];
+      return { model, optimizer, random, others: { sgd, average: new nn.WeightAverage(model, { decay: 0.5 }) } };
+    };
+    const [x, y] = [tensor(images, { shape: [rows, 1, 6, 6] }), tensor(labels)];
+    const step = ({ model, optimizer, others: { sgd, average } }, from, to) => {
+      for (let i = from; i < to; i++) {
+        const { grads, value } = nn.lossAndGrad(model, () => crossEntropy(model.forward(x), y));
+        value.dispose();
+        sgd.step(grads.slice(0, 1));
+        optimizer.step(grads.slice(1));
+        average.update();
+      }
+    };
+    const all = async ({ others: { sgd, average }, ...rest }) => [
+      ...(await valuesOf(rest)),
+      await sgd.state(),
+      await average.state(),
+    ];
+    seed(1);
+    const whole = parts();
+    step(whole, 0, 6);
+    seed(1);
+    const first = parts();
+    step(first, 0, 3);
+    const path = join(folder, 'others.safetensors');
+    await nn.saveModel(path, { ...first, random: true });
+    seed(99);
+    const second = parts();
+    await nn.loadModel(path, { ...second, random: true });
+    step(second, 3, 6);
+    expect(await all(second)).toEqual(await all(whole));
+    expect(second.others.average.updates).toBe(6);
+    const { others, model } = await loadModel(path);
+    expect(Object.keys(others)).toEqual(['sgd', 'average']);
+    expect([...model.keys()].some((name) => name.includes('/'))).toBe(false);
+    const before = await all(second);
+    await expect(loadModel(path, { ...second, others: { lion: second.others.sgd } })).rejects.toThrow(
+      /no state of the lion/,
+    );
+    await expect(loadModel(path, { ...second, others: { average: second.others.sgd } })).rejects.toThrow(/has no/);
+    expect(await all(second)).toEqual(before);
+    for (const bad of [{ optimizer: first.optimizer }, { 'a/b': first.optimizer }, { a: {} }, 3])
+      await expect(encodeCheckpoint({ ...first, others: bad })).rejects.toThrow(/\[checkpoint\] (bad|others)/);
   });
 
   it('is restored as a whole or not at all', async () => {

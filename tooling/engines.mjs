@@ -14,8 +14,8 @@ import { root } from './workspace.mjs';
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 2, whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference', folder: 'packages/core', sample: 3, whole: { parts: 1, minutes: 8 } },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 5, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sample: 5, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 31, whole: { parts: 1, minutes: 8 } },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',

@@ -51,6 +51,7 @@ const unit = [
   vitest('printed OpenCL C', 7, [`${opencl}/emitted.long.test.ts`]),
   vitest('emitted PTX', 4, ['packages/emit-ptx/src/emitted.long.test.ts']),
   vitest('products as PTX', 4, ['packages/emit-ptx/src/products.long.test.ts']),
+  vitest('attention as PTX', 2, ['packages/emit-ptx/src/attention.test.ts']),
   vitest('assembled PTX', 8, ['packages/emit-ptx/src/assembled.long.test.ts']),
   ...['sm_75', 'sm_80', 'sm_86', 'sm_89', 'sm_90', 'sm_100', 'sm_120'].map((card) =>
     vitest(`suite as PTX ${card}`, 10, ['packages/emit-ptx/src/suite.long.test.ts'], card),

@@ -74,6 +74,7 @@ async function complaintsOf(
     }
     pg.setEager(false);
     pg.setRecovery({});
+    pg.traceOrigins(false);
   }
   pg.setPendingLimits(usualLimits);
   return [[...complaints], tried];

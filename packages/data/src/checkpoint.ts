@@ -54,6 +54,8 @@ export interface CheckpointParts {
   readonly optimizer?: SavedOptimizer;
   readonly random?: SavedRandom;
   readonly scaler?: SavedScaler;
+  /** More of a state like an optimizer's, by names of your own: a second optimizer, a `WeightAverage`. */
+  readonly others?: Readonly<Record<string, SavedOptimizer>>;
 }
 
 export interface CheckpointOptions {
@@ -77,6 +79,8 @@ export interface Checkpoint {
   readonly random: unknown;
   /** The state of the scaler; null where that was not saved. */
   readonly scaler: unknown;
+  /** The states of others, by their names. */
+  readonly others: Readonly<Record<string, SavedSlots>>;
   readonly config: unknown;
   readonly epoch: number | null;
   /** Steps of the epoch after these that are taken, too; null where that was not saved. */
@@ -112,6 +116,14 @@ function checkParts(parts: CheckpointParts): void {
     if (part === undefined && name !== 'model') continue;
     if (!methods.split(' ').every((method) => typeof part?.[method] === 'function'))
       throw fail('argument', name, `bad ${name}: ${shownValue(part)}; it must have the methods ${methods}`);
+  }
+  const { others = {} } = parts;
+  if (!isObject(others)) throw fail('argument', 'others', `others are ${shownValue(others)}; give an object of them`);
+  for (const [name, part] of Object.entries<Partial<SavedOptimizer> | undefined>(others)) {
+    if (!/^[A-Za-z]\w*$/.test(name) || name === 'optimizer')
+      throw fail('argument', name, `bad name of others: ${shownValue(name)}; use letters and digits, not 'optimizer'`);
+    if (typeof part?.state !== 'function' || typeof part.loadState !== 'function')
+      throw fail('argument', name, `bad ${name}: ${shownValue(part)}; it must have the methods ${wanted.optimizer}`);
   }
 }
 
@@ -167,15 +179,22 @@ export async function encodeCheckpoint(parts: CheckpointParts, options: Checkpoi
       );
     arrays.set(name, { dtype, shape, data: read[i]! } as HostArray);
   }
-  const state = await parts.optimizer?.state();
-  for (const [name, array] of Object.entries(state?.slots ?? {})) arrays.set(ofOptimizer + name, array as HostArray);
-  const { steps, slots: _, ...counts } = state ?? {};
+  const split = async (prefix: string, part: SavedOptimizer): Promise<{ steps: number; counts: object }> => {
+    const { steps, slots, ...counts } = await part.state();
+    for (const [name, array] of Object.entries(slots)) arrays.set(prefix + name, array as HostArray);
+    return { steps, counts };
+  };
+  const { steps, counts = {} } =
+    parts.optimizer === undefined ? { steps: undefined } : await split(ofOptimizer, parts.optimizer);
+  const others: Record<string, object> = {};
+  for (const [name, part] of Object.entries(parts.others ?? {})) others[name] = await split(`${name}/`, part);
   const random = parts.random?.getRandomState();
   const scaler = await parts.scaler?.state();
   const own = {
     version: 1,
     steps,
     ...(Object.keys(counts).length > 0 && { counts }),
+    ...(Object.keys(others).length > 0 && { others }),
     random,
     scaler,
     epoch,
@@ -217,17 +236,24 @@ export function decodeCheckpoint(file: Uint8Array | ArrayBufferLike, source = 'c
     const isCount = (value: unknown): boolean =>
       value === undefined || (Number.isSafeInteger(value) && Number(value) >= 0);
     if (!isCount(own.steps) || !isCount(own.epoch) || !isCount(own.step) || !isObject(own.counts ?? {})) throw damaged;
+    const isState = (one: unknown): boolean => isObject(one) && isCount(one.steps ?? -1) && isObject(one.counts);
+    if (own.others !== undefined && !(isObject(own.others) && Object.values(own.others).every(isState))) throw damaged;
   }
   const model = new Map<string, HostArray>();
   const slots = new Map<string, HostArray>();
+  const others: Record<string, SavedSlots & { readonly slots: Map<string, HostArray> }> = {};
+  for (const [name, state] of Object.entries((own.others ?? {}) as Record<string, { steps: number; counts: object }>))
+    others[name] = { ...state.counts, steps: state.steps, slots: new Map() };
   for (const [name, array] of tensors) {
+    const owner = name.slice(0, Math.max(0, name.indexOf('/')));
     if (name.startsWith(ofOptimizer)) slots.set(name.slice(ofOptimizer.length), array);
+    else if (Object.hasOwn(others, owner)) others[owner]!.slots.set(name.slice(owner.length + 1), array);
     else model.set(name, array);
   }
   const { steps, counts, random = null, scaler = null, config = null } = own;
   const { epoch = null, step = null } = own as { epoch?: number; step?: number };
   const optimizer = steps === undefined ? null : { ...(counts as object), steps: steps as number, slots };
-  return { model, optimizer, random, scaler, config, epoch, step, metadata: rest };
+  return { model, optimizer, random, scaler, others, config, epoch, step, metadata: rest };
 }
 
 /** A check of a state now, and what takes it over. What has no check of its own finds out when it takes it over. */
@@ -255,12 +281,15 @@ export function restoreCheckpoint(checkpoint: Checkpoint, parts: CheckpointParts
     new DataError(
       'mismatch',
       what,
-      `[checkpoint] the checkpoint holds no state of the ${what}; save it with { ${what} }, or leave it out here`,
+      `[checkpoint] the checkpoint holds no state of the ${what}; save it with ${what} among the parts, or leave it out here`,
     );
   if (parts.optimizer !== undefined && checkpoint.optimizer === null) throw lacks('optimizer');
   if (parts.random !== undefined && checkpoint.random === null) throw lacks('random');
   if (parts.scaler !== undefined && checkpoint.scaler === null) throw lacks('scaler');
+  const others = Object.entries(parts.others ?? {});
+  for (const [name] of others) if (!Object.hasOwn(checkpoint.others, name)) throw lacks(name);
   const goOn = [
+    ...others.map(([name, part]) => prepared(part, checkpoint.others[name]!)),
     prepared(parts.optimizer, checkpoint.optimizer),
     prepared(parts.scaler as SavedScaler<unknown> | undefined, checkpoint.scaler),
   ];

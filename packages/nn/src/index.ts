@@ -212,6 +212,7 @@ export {
   type MaxUnpoolSettings,
 } from './layers/unpool.ts';
 export {
+  removeSpectralNorm,
   removeWeightNorm,
   spectralNorm,
   type SpectralNormOptions,

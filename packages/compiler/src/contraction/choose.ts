@@ -49,7 +49,7 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
-import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
+import { type Depth, depthOf, innermostLoop, lookUps, planDepth } from './depth.ts';
 import { collide, type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
 
@@ -86,6 +86,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps):
 function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
+  const ordered = costs.formula !== undefined;
   const narrower = vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes);
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
@@ -126,7 +127,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           const shape = sharedShape(height, column.arg.extent, lanes, costs.registers, least);
           const rest = epilogueCost(c, column, costs);
           for (const rowWay of consecutiveWays(rows, row, column)) {
-            for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null))
+            for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, ordered))
               weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
           }
           continue;
@@ -151,8 +152,9 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         const shape = tileShape(least, column.arg.extent, lanes, costs);
         const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
-        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local)) {
-          for (const rowWay of rowWays(rows, row, shape.rows)) weigh(shape, null, rowWay, columnWay, 1, epilogue);
+        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
+          for (const rowWay of rowWays(rows, row, shape.rows, ordered))
+            weigh(shape, null, rowWay, columnWay, 1, epilogue);
         }
       }
     }
@@ -278,7 +280,7 @@ function missPart(
   loops: readonly Depth[],
   which: 'row' | 'column',
   { streams, apart, elementBytes }: Walk,
-  { safeLines, stayingLines, worst }: ProductCosts,
+  { safeLines, stayingLines, worst, line }: ProductCosts,
 ): number {
   const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;
   let lines = side;
@@ -300,7 +302,9 @@ function missPart(
     }
     products *= d.extent;
   });
-  return worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
+  const far = worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
+  if (line === undefined) return far;
+  return far + line.cost * (touches / products) * Math.min(1, Math.max(0, lines / line.near - 1));
 }
 
 // The ways a factor can get to the tiles: read in place, copied over its domain, copied into panels, copied by each group.
@@ -362,13 +366,19 @@ function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
   return { kind: 'domain', outside, inside: [], copy: copyCost(x, innermost), strides, apart };
 }
 
-/** Panels along a range that has an axis for itself: with all axes inside, or with those of the sum alone inside. */
-function panels(x: Operand, along: Range | null, width: number): Way[] {
+/**
+ * Panels along a range that has an axis for itself: with all axes inside, or with those of the sum alone inside. `ordered`: those of the sum that
+ * no innermost loop will be (depth.ts) stand outside the others, so that loops go through panels without jumps.
+ */
+function panels(x: Operand, along: Range | null, width: number, ordered: boolean): Way[] {
   if (along !== null && !x.isAlone(along)) return [];
   const others = x.axes.filter((a) => along === null || a !== x.axisOf(along));
   const free = (a: Axis): boolean => a.members.every((m) => !x.k.includes(m.range));
   const make = (isInside: (a: Axis) => boolean): Way => {
-    const [outside, inside] = [others.filter((a) => !isInside(a)), others.filter(isInside)];
+    const isShort = (a: Axis): boolean => ordered && x.isDeep(a) && a.extent < innermostLoop;
+    const within = others.filter(isInside);
+    const outside = others.filter((a) => !isInside(a));
+    const inside = [...within.filter(isShort), ...within.filter((a) => !isShort(a))];
     const depth = inside.reduce((n, a) => n * a.extent, width);
     const strides = new Map([...stridesOver(outside, depth), ...stridesOver(inside, width)]);
     return { kind: 'panels', outside, inside, copy: copyCost(x, along), strides, apart: 0 };
@@ -377,9 +387,19 @@ function panels(x: Operand, along: Range | null, width: number): Way[] {
   return others.some((a) => !free(a) && !x.isDeep(a)) ? [all, make((a) => x.isDeep(a))] : [all];
 }
 
-/** Ways for the factor that is broadcast, `height` rows at a time. */
-export function rowWays(x: Operand, along: Range | null, height: number): Way[] {
-  return [...inPlace(x, along), domain(x, along, null), ...panels(x, along, height)];
+/**
+ * Ways for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and where it has windows
+ * its domain with the longest loop of the sum last, so that steps of that go along lines of memory.
+ */
+export function rowWays(x: Operand, along: Range | null, height: number, ordered: boolean): Way[] {
+  const ways = [...inPlace(x, along), domain(x, along, null)];
+  if (ordered && x.hasWindows) {
+    const longest = x.k
+      .filter(isFixed)
+      .reduce<Range | null>((a, b) => (a !== null && a.arg.extent >= b.arg.extent ? a : b), null);
+    if (longest !== null && longest !== along && x.isAlone(longest)) ways.push(domain(x, along, longest));
+  }
+  return [...ways, ...panels(x, along, height, ordered)];
 }
 
 /** Copies that groups make for themselves. */
@@ -391,9 +411,9 @@ export interface OwnCopies {
 }
 
 /** Ways for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies of their own. */
-export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null): Way[] {
+export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, ordered: boolean): Way[] {
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
-  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width);
+  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, ordered);
   for (const way of unit) ways.push({ ...way, apart: 0 });
   if (local !== null) {
     let size = width;

@@ -39,6 +39,9 @@ export type Depths =
   | { readonly kind: 'loops'; readonly loops: readonly Depth[] }
   | { readonly kind: 'table'; readonly loops: readonly Depth[] };
 
+/** Loops of so many steps are the innermost one if any are. */
+export const innermostLoop = 8;
+
 /** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
 export function planDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
@@ -51,7 +54,7 @@ export function planDepth(loops: readonly Depth[]): Depths {
   }
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
   all.sort((x, y) => reach(y) - reach(x));
-  const long = all.filter((d) => d.extent >= 8);
+  const long = all.filter((d) => d.extent >= innermostLoop);
   const inner = long[long.length - 1] ?? all.reduce((best, d) => (d.extent >= best.extent ? d : best), all[0]!);
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }

@@ -156,7 +156,7 @@ function turned(
     own.set(r, { value: e.add(start, loop), ranges: [] });
   };
   put(first, run, loops[0]!);
-  others.forEach((r, i) => own.set(r, { value: loops[i + 1]!, ranges: [] }));
+  for (const [i, r] of others.entries()) own.set(r, { value: loops[i + 1]!, ranges: [] });
   put(column, columns, loops.at(-1)!);
   const stage = e.stage('shared', new Rewriter(e, own).node(sum), loops);
   const place = places.reduce<KNode>((index, r) => e.add(e.mul(index, r.arg.extent), r), e.i32(0));

@@ -12,7 +12,7 @@ import type { Value } from './values.ts';
 import type { KNodeOf, Program } from '../ir/ir.ts';
 import { matrixThreads } from '../ir/matrix.ts';
 
-/** How the threads of a group form subgroups: `size` neighbours each, or with `dealt` every so manyth thread. */
+/** How the threads of a group form subgroups: `size` neighbours each, or with `dealt` threads at equal distances. */
 export interface Subgroups {
   readonly size: number;
   readonly dealt?: boolean;

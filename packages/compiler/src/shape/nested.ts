@@ -68,9 +68,37 @@ export function eachNested(
 /** Most levels of lists and objects in each other. */
 const mostLevels = 256;
 
+/** The keys of an object, null for a list, and the values of either; null for what is neither. */
+function entriesOf(source: unknown): { readonly keys: readonly string[] | null; readonly values: Row } | null {
+  if (isList(source)) return { keys: null, values: source };
+  return isPlain(source) ? { keys: Object.keys(source), values: Object.values(source) } : null;
+}
+
+/** Throws ArgumentError if lists and plain objects hold themselves, or there is no end to them. Nothing else is looked at. */
+function checkTree(op: string, value: unknown): void {
+  const path: { readonly source: unknown; readonly values: Row; next: number }[] = [];
+  let count = 0;
+  const enter = (source: unknown): void => {
+    const values = entriesOf(source)?.values;
+    if (values === undefined) return;
+    count += values.length + 1;
+    if (path.some((level) => level.source === source))
+      throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
+    if (path.length === mostLevels || count > mostParts)
+      throw new ArgumentError(
+        op,
+        say`argument is too large: more than ${path.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
+      );
+    path.push({ source, values, next: 0 });
+  };
+  enter(value);
+  for (let level = path.at(-1); level !== undefined; level = path.at(-1))
+    if (level.next === level.values.length) path.pop();
+    else enter(level.values[level.next++]);
+}
+
 /** A list or object in whose entries the walk is; `keys` are null for lists. */
 interface Level<C> {
-  readonly source: object;
   readonly keys: readonly string[] | null;
   readonly values: Row;
   readonly mapped: unknown[];
@@ -79,7 +107,8 @@ interface Level<C> {
 
 /**
  * The same lists and plain objects with everything else in them replaced: lists in order, objects in the order of their keys. `step` gives
- * the context of an entry from that of what holds it. Throws ArgumentError if something holds itself, or there is no end to it.
+ * the context of an entry from that of what holds it. Throws ArgumentError if something holds itself, or there is no end to it: before
+ * anything is replaced.
  */
 export function mapNested<C>(
   op: string,
@@ -88,22 +117,12 @@ export function mapNested<C>(
   leaf: (value: unknown, context: C) => unknown,
   step: (context: C, key: string | number) => C,
 ): unknown {
+  checkTree(op, value);
   const levels: Level<C>[] = [];
-  let count = 0;
   const enter = (source: unknown, own: C): boolean => {
-    const list = isList(source);
-    if (!list && !isPlain(source)) return false;
-    const keys = list ? null : Object.keys(source);
-    const values: Row = list ? source : Object.values(source);
-    count += values.length + 1;
-    if (levels.some((level) => level.source === source))
-      throw new ArgumentError(op, 'argument holds itself: a list or object is among its own entries; pass a tree');
-    if (levels.length === mostLevels || count > mostParts)
-      throw new ArgumentError(
-        op,
-        say`argument is too large: more than ${levels.length === mostLevels ? say`${mostLevels} levels` : say`${mostParts} entries`}; pass fewer tensors`,
-      );
-    levels.push({ source, keys, values, mapped: [], context: own });
+    const entries = entriesOf(source);
+    if (entries === null) return false;
+    levels.push({ ...entries, mapped: [], context: own });
     return true;
   };
   if (!enter(value, context)) return leaf(value, context);

@@ -5,15 +5,19 @@ import type { Binding, IEngine } from '@polygrad/core/engine';
 import { type CallEntry, createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import { check, leavingNothing } from './check.ts';
-import type { NDArray } from '../oracle/ndarray.ts';
+import { map, type NDArray, zip } from '../oracle/ndarray.ts';
 import { makeRandom } from '../oracle/random.ts';
 import { evaluate, sensitivity } from '../programs/evaluate.ts';
+import { unaryCall } from '../operations/elementwise/derive.ts';
+import { rowNamed } from '../operations/elementwise/row.ts';
+import { unaryRows } from '../operations/elementwise/unary.ts';
 import { families as operations } from '../operations/registry.ts';
 import { Choices } from '../programs/choices.ts';
 import { Pool } from '../programs/pool.ts';
 import { fuzz, fuzzSizes } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
-import { printProgram, type Program, Ref } from '../programs/program.ts';
+import { type CallStep, printProgram, type Program, Ref, type Step } from '../programs/program.ts';
+import { execute, type Outcome } from './execute.ts';
 import { CallFuzz } from './refusals.ts';
 
 describe('random programs', () => {
@@ -43,6 +47,10 @@ describe('random programs', () => {
     expect(compared).toBeGreaterThan(valid - 10);
   });
 });
+
+const unused = (): never => {
+  throw new Error('another operand');
+};
 
 describe('the check itself', () => {
   const program = (result: number): Program => ({
@@ -93,11 +101,55 @@ describe('the check itself', () => {
     expect(of([0.1, 0.2, -0.2])).toEqual([0]);
   });
 
+  it('knows how far every function of one number may be from its formula, next to 0 and far from it', async () => {
+    await setEngine(await createCpuEngine({ threads: 1 }));
+    const random = makeRandom(5);
+    const data = Array.from({ length: 400 }, (_, i) => {
+      const size = i % 2 === 0 ? 10 ** (random() * 10 - 8.5) : random() * 8;
+      return Math.fround(random() < 0.5 ? -size : size);
+    });
+    let functions = 0;
+    for (const row of unaryRows.filter(({ noise = 'none', drawn }) => noise !== 'none' && drawn !== false)) {
+      const fits = data.filter((x) => row.domain?.(x) ?? true);
+      const input = { kind: 'input', id: 0, dtype: 'float32', shape: [fits.length], data: fits } as const;
+      const made = unaryCall(row, new Pool(new Choices([]), [input], unused))!;
+      const call = { kind: 'call', ordered: true, id: 1, op: row.name, noise: 'none', ...made } as const;
+      const program: Program = { steps: [input, call], outputs: [1], scoped: false };
+      const base = evaluate(program);
+      const moved = sensitivity(program, base, random, 60).get(1)!.data as number[];
+      const [{ values }] = (await execute(program)) as [Outcome];
+      // No tolerance but what roundings explain.
+      for (const [i, expected] of base.get(1)!.data.entries()) {
+        const error = Math.abs((values[i] as number) - expected);
+        if (error > 4 * moved[i]!) expect([row.name, fits[i], values[i]]).toEqual([row.name, fits[i], expected]);
+      }
+      functions++;
+    }
+    expect(functions).toBeGreaterThan(40);
+  });
+
+  it('knows that a function whose terms cancel may go either way at a jump', () => {
+    const small = { id: 0, dtype: 'float32', shape: [2], data: [Math.fround(7.9e-5), 0.5] } as const;
+    const input = { kind: 'input', ...small } as const;
+    const call = { kind: 'call', args: [new Ref(0)], ordered: true } as const;
+    const shrunk = unaryCall(rowNamed(unaryRows, 'tanhShrink'), new Pool(new Choices([]), [small], unused))!;
+    const ceil = (x: NDArray | undefined): NDArray => ({ shape: [2], data: x!.data.map(Math.ceil) });
+    const steps = [
+      input,
+      { ...call, id: 1, op: 'tanhShrink', noise: 'all', ...shrunk },
+      { ...call, id: 2, op: 'ceil', args: [new Ref(1)], dtype: 'float32', formula: ceil, noise: 'none' },
+    ] as const;
+    const program: Program = { steps, outputs: [2], scoped: false };
+    const base = evaluate(program);
+    expect(base.get(2)!.data).toEqual([1, 1]);
+    // x - tanh(x) is 1.6e-13 there, far below a rounding of x. At 0.5 it is 0.04, and certain.
+    const [near, far] = sensitivity(program, base, makeRandom(1), 60).get(2)!.data as number[];
+    expect(near).toBeGreaterThanOrEqual(1);
+    expect(far).toBe(0);
+  });
+
   it('knows that integers become floats before a function of floats', () => {
     const large = { id: 0, dtype: 'uint32', shape: [1], data: [4294967291] } as const;
-    const unused = (): never => {
-      throw new Error('another operand');
-    };
     const { calls } = operations.elementwise.find(({ name }) => name === 'sin')!;
     const made = calls[0]!.make(new Pool(new Choices([]), [large], unused));
     expect(made?.formula(large).data).toEqual([Math.sin(2 ** 32)]);
@@ -203,6 +255,51 @@ describe('the check of derivatives', () => {
     engine.download = async (from, into) => wrong(from, into);
     return engine;
   }
+
+  it('passes over the corner of a gradient: the least of functions that share value and gradient', async () => {
+    // cosh(a x + b) at a = b = 0: each way from there has a least one of its own, and the library takes the mean over all x.
+    const input = (id: number, values: readonly number[]): Step => ({
+      kind: 'input',
+      id,
+      dtype: 'float64',
+      shape: [values.length],
+      data: values,
+    });
+    const call = (id: number, op: string, args: CallStep['args'], formula: CallStep['formula']): Step => ({
+      kind: 'call',
+      id,
+      op,
+      args,
+      dtype: 'float64',
+      formula,
+      noise: 'all',
+      ordered: true,
+    });
+    const both = (f: (x: number, y: number) => number) => (x?: NDArray, y?: NDArray) => zip(f, x!, y!);
+    const cornered: Program = {
+      steps: [
+        ...[[0], [0], [1, -0.5, 2, 0.75]].map((values, id) => input(id, values)),
+        call(
+          3,
+          'mul',
+          [new Ref(0), new Ref(2)],
+          both((x, y) => x * y),
+        ),
+        call(
+          4,
+          'add',
+          [new Ref(3), new Ref(1)],
+          both((x, y) => x + y),
+        ),
+        call(5, 'cosh', [new Ref(4)], (x) => map(x!, Math.cosh)),
+        call(6, 'min', [new Ref(5)], (x) => ({ shape: [], data: [Math.min(...x!.data)] })),
+      ],
+      outputs: [6],
+      scoped: false,
+    };
+    await setEngine(createReferenceEngine());
+    expect(await checkGradients(cornered)).toBe(true);
+  });
 
   it('says that the engine gave two values for one program', async () => {
     const said: string[] = [];

@@ -163,7 +163,7 @@ class Builder {
   }
 
   #add(name: string, made: Made): Value | null {
-    const { args, dtype, formula, part, noise = 'none', ordered = true } = made;
+    const { args, dtype, formula, part, noise = 'none', terms, ordered = true } = made;
     const step: Step = {
       kind: 'call',
       id: this.#ids,
@@ -172,6 +172,7 @@ class Builder {
       dtype,
       formula,
       noise,
+      ...(terms === undefined ? {} : { terms }),
       ordered,
       ...(part === undefined ? {} : { part }),
     };

@@ -73,6 +73,7 @@ export function evaluate(
       );
       let result = step.formula(...inputs);
       if (random && step.noise !== 'none') result = shaken(result, unit(step.dtype) * 2 * scale, random);
+      if (random && step.terms) result = displaced(result, step.terms(...inputs), unit(step.dtype) * 2 * scale, random);
       if (random && step.noise === 'steps') result = drifted(result, unit(step.dtype) * scale, random);
       if (random && base && step.noise !== 'none') result = cancelled(result, base.get(step.id) as NDArray, random);
       values.set(step.id, holdAll(step.dtype, result) ?? result);
@@ -84,6 +85,12 @@ export function evaluate(
 
 function shaken(a: NDArray, by: number, random: Random): NDArray {
   return by === 0 ? a : map(a, (x) => (Number.isFinite(x) ? x * (1 + by * (2 * random() - 1)) : x));
+}
+
+/** As if terms of these sizes, which make up each element, had been rounded. */
+function displaced(a: NDArray, terms: NDArray, by: number, random: Random): NDArray {
+  const data = a.data.map((x, i) => (Number.isFinite(x) ? x + by * (terms.data[i] as number) * (2 * random() - 1) : x));
+  return { shape: a.shape, data };
 }
 
 /** As if every one of as many steps had rounded what is as large as the largest. */

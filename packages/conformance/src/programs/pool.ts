@@ -11,6 +11,7 @@ export interface Made {
   readonly formula: (...inputs: NDArray[]) => NDArray;
   readonly part?: number;
   readonly noise?: Noise;
+  readonly terms?: (...inputs: NDArray[]) => NDArray;
   readonly ordered?: boolean;
 }
 

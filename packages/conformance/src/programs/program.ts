@@ -52,6 +52,8 @@ export interface CallStep {
   /** The result from the values that the arguments name, in their order. */
   readonly formula: (...inputs: NDArray[]) => NDArray;
   readonly noise: Noise;
+  /** How large the terms are that it adds, where they cancel: each has its own rounding. Left out: as large as the result. */
+  readonly terms?: (...inputs: NDArray[]) => NDArray;
   /** False where the order of sums is open, so that bits may depend on what is fused. */
   readonly ordered: boolean;
 }

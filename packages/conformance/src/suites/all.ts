@@ -19,6 +19,7 @@ import { floats, integers } from './dtypes/values.ts';
 import { errorCases } from './errors.ts';
 import { exactCases } from './exact-values.ts';
 import { goldenCases } from './goldens.ts';
+import { layerCases } from './layers.ts';
 import { loopCases } from './loop-cases.ts';
 import { loopSpecs } from './loops.ts';
 import { replayCases } from './replays.ts';
@@ -96,6 +97,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...transformCases(),
     ...loopCases(target),
     ...customCases(target),
+    ...layerCases(),
     ...mixedPrecisionCases(),
     ...replayCases(),
     ...randomCases(),

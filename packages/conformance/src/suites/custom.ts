@@ -325,6 +325,19 @@ async function refused(): Promise<void> {
       () => defineKernel({ ...one, form: 'groups', body: (k) => k.each(4, () => k.barrier()) })({ x: x() }),
     ],
     [
+      'reads element 1 of group memory, which thread 1 writes, without a barrier between',
+      () =>
+        defineKernel({
+          ...one,
+          form: 'groups',
+          body: (k, { x }, { y }) => {
+            const row = k.shared('float32', k.threads);
+            row.set(k.thread, x.at(0));
+            y.set(0, row.at(k.thread.add(1)));
+          },
+        })({ x: x() }),
+    ],
+    [
       'bytes of group memory',
       () => defineKernel({ ...one, form: 'groups', body: (k) => k.shared('float32', 5000) })({ x: x() }),
     ],

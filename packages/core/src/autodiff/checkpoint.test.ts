@@ -26,13 +26,12 @@ import {
   vjp,
 } from '../index.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
+import { read, vector } from './fixtures/vectors.ts';
 
 beforeEach(async () => {
   await setEngine(createReferenceEngine());
 });
 
-const vector = (...values: number[]): Tensor => tensor(values, { dtype: 'float64' });
-const read = async (t: Tensor): Promise<number[]> => Array.from((await t.data()) as Float64Array);
 const same = async (a: Tensor, b: Tensor): Promise<void> => expect(await read(a)).toEqual(await read(b));
 
 type Wrap = (f: (x: Tensor) => Tensor, x: Tensor) => Tensor;

@@ -24,19 +24,15 @@ import {
   vjp,
 } from '../index.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
+import { near as nearValues, vector } from './fixtures/vectors.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());
 });
 
-const vector = (...values: number[]): Tensor => tensor(values, { dtype: 'float64' });
-const read = async (t: Tensor): Promise<number[]> => Array.from((await t.data()) as Float64Array);
-
 async function near(t: Tensor, shape: readonly number[], expected: readonly number[]): Promise<void> {
   expect(t.shape).toEqual(shape);
-  (await read(t)).forEach((value, i) => {
-    expect(value).toBeCloseTo(expected[i] as number, 10);
-  });
+  await nearValues(t, expected);
 }
 
 describe('jacobian', () => {

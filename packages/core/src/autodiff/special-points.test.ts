@@ -1,14 +1,14 @@
 /** Gradients where a function has a corner, a pole or nothing to differentiate, as docs/numerics.md says; and gradients of gradients there. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
-import { grad, grads, mul, setEngine, sum, type Tensor, tensor, where } from '../index.ts';
+import { grad, grads, mul, setEngine, sum, type Tensor, where } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
+import { vector } from './fixtures/vectors.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());
 });
 
-const vector = (...values: number[]): Tensor => tensor(values, { dtype: 'float64' });
 const read = async (t: Tensor): Promise<number[]> =>
   Array.from((await t.data()) as Float64Array, (v) => (Object.is(v, -0) ? 0 : v));
 const slope = async (f: (x: Tensor) => Tensor, ...at: number[]): Promise<number[]> =>

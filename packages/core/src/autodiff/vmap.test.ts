@@ -39,6 +39,7 @@ import {
   zeros,
 } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
+import { read } from './fixtures/vectors.ts';
 
 let xs: Tensor;
 let w: Tensor;
@@ -58,7 +59,6 @@ beforeAll(async () => {
 
 const float64 = (values: readonly (number | readonly (number | readonly number[])[])[]): Tensor =>
   tensor(values as number[], { dtype: 'float64' });
-const read = async (t: Tensor): Promise<number[]> => Array.from((await t.data()) as Float64Array);
 
 async function same(a: Tensor, b: Tensor): Promise<void> {
   expect(a.shape).toEqual(b.shape);

@@ -23,6 +23,7 @@ export {
 export { optimize } from '@polygrad/compiler/codegen/loops/optimize';
 export { legalize } from '@polygrad/compiler/arithmetic/legalize';
 export { verifyLoopKernel } from '@polygrad/compiler/ir/verify/verify';
+export { verifyShared } from '@polygrad/compiler/ir/verify/races';
 export { isUniform, verifyProgram } from '@polygrad/compiler/ir/verify/verify';
 export { printTransforms } from '@polygrad/compiler/ir/print';
 export { interpret } from '@polygrad/compiler/interpreter/interpret';

@@ -10,7 +10,7 @@ import { nodesBelow } from '../graph/print.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import { holds, isFree } from '../runtime/placement.ts';
-import type { EngineState } from '../runtime/run.ts';
+import type { EngineState } from '../runtime/per-engine.ts';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { copyCost, crossingCost, type EngineCosts, kernelCost } from './costs.ts';
 import { familyOf, type OperationFamily, workOf } from './families.ts';

@@ -15,7 +15,7 @@ import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/optio
 import { say } from '@polygrad/compiler/shape/shown';
 import { called, scope } from '../tensor/scope.ts';
 import { flatten, formsOf, isLike } from './arguments.ts';
-import { Observation, Watch } from './observation.ts';
+import { Observation } from './observation.ts';
 import { Runner } from './run-script.ts';
 import {
   type Difference,
@@ -26,6 +26,7 @@ import {
   sameDecisions,
   type Script,
 } from './script.ts';
+import { Watch } from './watch.ts';
 
 /** Options of `compile`. */
 export interface CompileOptions {

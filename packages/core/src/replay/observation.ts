@@ -4,8 +4,7 @@
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import type { Attrs, Node, StorageBuffer } from '../graph/node.ts';
-import type { Observer } from '../graph/observer.ts';
+import type { Node, StorageBuffer } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
 import { isHandle } from '../graph/scope.ts';
@@ -14,13 +13,13 @@ import type { Cone } from '../planner/capture/cone.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { queue } from '../runtime/queue.ts';
-import { type EngineState, runs } from '../runtime/run.ts';
+import { runs } from '../runtime/run.ts';
+import type { EngineState } from '../runtime/per-engine.ts';
 import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
-import { OperationError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
-import { generatedKey } from '../tensor/random-key.ts';
+import { Draws, Numbers } from './numbers.ts';
 import {
   type Assigned,
   type Decision,
@@ -28,7 +27,6 @@ import {
   type Flushed,
   type Fresh,
   type Input,
-  type Live,
   type Made,
   type Place,
   Result,
@@ -40,45 +38,7 @@ import {
   type Upload,
   knownValue,
 } from './script.ts';
-
-/** Told of a call that is not made a script of: it refuses reads, and nothing else. */
-export class Watch implements Observer {
-  /** What the function was refused; it may have caught it. */
-  refused: OperationError | null = null;
-  used(_: TrackedHandle): void {}
-  made(_: TrackedHandle): void {}
-  assign(_: TrackedHandle): void {}
-  disposed(_: TrackedHandle): void {}
-  upload(_: Node, _data: TypedArray): void {}
-  split(_: readonly number[], _parts: readonly (readonly number[])[]): void {}
-  words(_: readonly Node[], _key: readonly number[]): void {}
-  number(_: Node, _read: () => number): void {}
-  value(_: () => unknown, _value: unknown): void {}
-  effect(_: () => void, _undo: (() => void) | undefined): void {}
-  alloc(_: StorageBuffer): void {}
-  plan(_: unknown, _cone: unknown): void {}
-
-  read(): never {
-    this.refused = new OperationError(
-      'compile',
-      'a value is read inside a compiled function, which later calls would not do; return the tensor and read it after the call, or choose by value with where()',
-    );
-    throw this.refused;
-  }
-}
-
-/** A plan that ran, and which of its dispatches comes next. */
-interface Planned {
-  readonly plan: Plan;
-  readonly scalars: readonly (readonly Scalar[])[];
-  next: number;
-}
-
-/** Where a random key comes from: a call of the generator, counted from the beginning, and the parts it was split into since. */
-interface Draw {
-  readonly call: number;
-  readonly path: readonly number[];
-}
+import { Watch } from './watch.ts';
 
 /** Where memory is, as a slot. */
 interface Spot {
@@ -101,7 +61,6 @@ export class Observation extends Watch {
   readonly #arguments: readonly unknown[];
   readonly #newest: number = graph.newest;
   readonly #root = graph.root;
-  readonly #calls = graph.calls;
   readonly #tracked = graph.leaves;
   readonly #forgotten: object | undefined;
   readonly #flushes: number;
@@ -117,15 +76,11 @@ export class Observation extends Watch {
   readonly #fresh: Fresh[] = [];
   readonly #spots = new Map<EngineBuffer, Spot>();
   readonly #buffers = new Map<PoolBuffer, Spot>();
-  readonly #planned: Planned[] = [];
   readonly #steps: Step[] = [];
   readonly #flushed: Flushed[] = [];
   readonly #held: KernelEntry[] = [];
-  readonly #live: Live[] = [];
-  readonly #liveOf = new Map<Node, number>();
-  readonly #draws = new Map<readonly number[], Draw>();
-  /** Calls of the generator whose bits are computed from numbers of this call. */
-  readonly #bound = new Set<number>();
+  readonly #numbers = new Numbers();
+  readonly #draws = new Draws(graph.calls);
   readonly #effects: Effect[] = [];
   readonly decisions: Decision[] = [];
 
@@ -257,38 +212,21 @@ export class Observation extends Watch {
     this.#uploads.push({ buffer, leaf, data: data.slice() });
   }
 
-  /** The keys that the generator has given are known by their words. */
-  #drawOf(key: readonly number[]): Draw | null {
-    const known = this.#draws.get(key);
-    if (known !== undefined) return known;
-    for (let call = 0; call < graph.calls - this.#calls; call++) {
-      const [high, low] = generatedKey(this.#calls + call);
-      if (high === key[0] && low === key[1]) return { call, path: [] };
-    }
-    return null;
-  }
-
   override split(key: readonly number[], parts: readonly (readonly number[])[]): void {
-    const draw = this.#drawOf(key);
-    if (draw === null) return;
-    for (const [i, part] of parts.entries()) this.#draws.set(part, { call: draw.call, path: [...draw.path, i] });
+    this.#draws.split(key, parts);
   }
 
   override words(nodes: readonly Node[], key: readonly number[]): void {
-    const draw = this.#drawOf(key);
+    const draw = this.#draws.of(key);
     if (draw === null) return;
-    this.#bound.add(draw.call);
+    this.#draws.bound.add(draw.call);
     for (const [word, node] of nodes.entries())
-      this.#addLive(node, { kind: 'word', ...draw, word, after: this.#effects.length });
+      this.#numbers.add(node, { kind: 'word', ...draw, word, after: this.#effects.length });
   }
 
   override number(node: Node, read: () => number): void {
     if (node.op !== 'scalar') this.#fail('it uses hostNumber() inside an operation of the library');
-    this.#addLive(node, { kind: 'read', read, dtype: node.dtype, after: this.#effects.length });
-  }
-
-  #addLive(node: Node, live: Live): void {
-    this.#liveOf.set(node, this.#live.push(live) - 1);
+    this.#numbers.add(node, { kind: 'read', read, dtype: node.dtype, after: this.#effects.length });
   }
 
   override value(read: () => unknown, value: unknown): void {
@@ -308,11 +246,6 @@ export class Observation extends Watch {
     this.#lies(buffer, { slot: -this.#fresh.push({ bytes, sizeClass: classIndex }), base: 0 });
   }
 
-  #scalar(node: Node): Scalar {
-    const live = this.#liveOf.get(node);
-    return live === undefined ? (node.attr as Attrs['scalar']).value : { live };
-  }
-
   override plan(found: unknown, graphOf: unknown): void {
     const [plan, cone] = [found as Plan, graphOf as Cone];
     const { nodes, key } = cone;
@@ -320,7 +253,7 @@ export class Observation extends Watch {
     const leaves: number[] = [];
     for (let i = 0; i < cone.count; i++) {
       const node = nodes[i]!;
-      if (node.op === 'scalar' && node.storage === null) scalars.push(this.#scalar(node));
+      if (node.op === 'scalar' && node.storage === null) scalars.push(this.#numbers.of(node));
     }
     for (let i = 0; i < cone.leaves.length; i++) {
       const node = nodes[cone.leaves.data[i]!]!;
@@ -340,10 +273,7 @@ export class Observation extends Watch {
       entry.uses++;
       this.#held.push(entry);
     }
-    const numbers = plan.dispatches.map((dispatch) =>
-      dispatch.scalars.map((local) => (local < 0 ? plan.sizes[-1 - local]! : this.#scalar(nodes[local]!))),
-    );
-    this.#planned.push({ plan, scalars: numbers, next: 0 });
+    this.#numbers.planned(plan, nodes);
   }
 
   #submitted(engine: IEngine, commands: readonly Command[]): void {
@@ -367,21 +297,9 @@ export class Observation extends Watch {
     if (command.kind === 'fill') return { ...command, to: this.#place(command.to) };
     const { kind, kernel, groups } = command;
     const bindings = command.bindings.map((binding) => this.#place(binding));
-    return { kind, kernel, bindings, scalars: this.#numbersOf(command), groups };
-  }
-
-  /** Where the numbers of a dispatch come from: its plan knows. Plans take turns where there are loops. */
-  #numbersOf({ kernel, scalars }: Extract<Command, { kind: 'dispatch' }>): readonly Scalar[] {
-    for (let i = this.#planned.length - 1; i >= 0; i--) {
-      const planned = this.#planned[i]!;
-      const { dispatches } = planned.plan;
-      if (dispatches[planned.next]?.kernel !== kernel) continue;
-      const found = planned.scalars[planned.next]!;
-      planned.next = (planned.next + 1) % dispatches.length;
-      return found;
-    }
-    if (scalars.length > 0) this.#fail('numbers of its kernels cannot be told apart');
-    return scalars;
+    const known = this.#numbers.ofDispatch(kernel);
+    if (known === null && command.scalars.length > 0) this.#fail('numbers of its kernels cannot be told apart');
+    return { kind, kernel, bindings, scalars: known ?? command.scalars, groups };
   }
 
   // The script.
@@ -412,8 +330,8 @@ export class Observation extends Watch {
   #script(result: unknown): Script | null {
     if (graph.taken !== 0) this.#fail('it leaves a tape open');
     if (queue.states.length > 0) this.#fail('its work waits for the device');
-    if (graph.root !== this.#root || graph.calls < this.#calls) this.#fail('it calls seed()');
-    if (graph.calls - this.#calls > this.#bound.size) this.#fail('it draws random numbers on the host (permutation)');
+    if (graph.root !== this.#root || this.#draws.count < 0) this.#fail('it calls seed()');
+    if (this.#draws.count > this.#draws.bound.size) this.#fail('it draws random numbers on the host (permutation)');
     this.#checkInputs();
     const returned = new Map<TrackedHandle, number>();
     const made: Made[] = [];
@@ -444,10 +362,10 @@ export class Observation extends Watch {
       fresh,
       steps,
       flushed: this.#flushed,
-      live: this.#live,
+      live: this.#numbers.live,
       effects: this.#effects,
       decisions: this.decisions,
-      draws: graph.calls - this.#calls,
+      draws: this.#draws.count,
       assigned,
       made: placed,
       result: template,

@@ -15,7 +15,7 @@ import type { IEngine } from '../engine/engine.ts';
 import type { DeviceLostError } from '../engine/errors.ts';
 import type { BufferPool } from '../engine/pool.ts';
 import type { BackendProvider, Engines } from '../engine/registry.ts';
-import type { EngineState } from './run.ts';
+import type { EngineState } from './per-engine.ts';
 
 /** What it is given of engine/. */
 export interface House {

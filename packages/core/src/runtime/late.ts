@@ -16,7 +16,7 @@ import {
   replaceEngine,
 } from '../engine/registry.ts';
 import type { House } from './devices.ts';
-import type { EngineState } from './run.ts';
+import type { EngineState } from './per-engine.ts';
 
 /** Work on several engines, once it is there. */
 export let multiEngine: typeof import('./multi-engine.ts') | null = null;

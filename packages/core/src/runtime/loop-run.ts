@@ -15,7 +15,8 @@ import { storageIn } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf, type View } from '@polygrad/compiler/shape/view';
-import { type EngineState, type Patience, planOf, run, runs, unstarted } from './run.ts';
+import { type Patience, planOf, run, runs, unstarted } from './run.ts';
+import type { EngineState } from './per-engine.ts';
 
 export type Loop = Node<'loop'>;
 

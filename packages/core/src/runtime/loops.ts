@@ -9,7 +9,8 @@ import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
 import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
-import { type EngineState, type Patience, prepare, run, runs } from './run.ts';
+import type { EngineState } from './per-engine.ts';
+import { type Patience, prepare, run, runs } from './run.ts';
 
 /** Too dear to compute in two stages. */
 function isDear(node: Node): boolean {

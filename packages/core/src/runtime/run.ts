@@ -1,6 +1,6 @@
 /**
- * One run: the plan of the nodes asked for, found or made, and executed on one engine; and what is kept from run to run: of each engine
- * its plans, kernels and counts, of reads how old the graph was.
+ * One run: the plan of the nodes asked for, found or made, and executed on one engine. What is kept from run to run is made here too: of
+ * each engine its plans, kernels and counts (per-engine.ts), of reads how old the graph was.
  */
 import { usualLogger } from '#inspection';
 import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
@@ -12,7 +12,6 @@ import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import type { PlanFamilies } from '../planner/families/families.ts';
 import { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import {
   type BindingPlan,
@@ -25,38 +24,8 @@ import {
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
-
-/** Everything kept for one engine. */
-export interface EngineState {
-  readonly engine: IEngine;
-  readonly pool: BufferPool;
-  readonly plans: PlanCache<Plan>;
-  readonly kernelCache: KernelCache;
-  /** Plans for classes of sizes; null while there are none. */
-  families: PlanFamilies | null;
-  readonly elementBytes: readonly number[];
-  readonly global: ConeOptions;
-  readonly partial: ConeOptions;
-  flushes: number;
-  /** Of the flushes, those that the device is known to have finished (devices.ts). */
-  finished: number;
-  planHits: number;
-  planMisses: number;
-  /** Plans made, for one size or a class of sizes, and plans that an earlier process has made. */
-  madePlans: number;
-  keptPlans: number;
-  /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
-  planning: number;
-  kernels: number;
-  /** Calls of compiled functions that ran a recording again, and recordings that are held (replay/). */
-  replays?: number;
-  recordings?: number;
-  /** Another object each time that all plans are forgotten. */
-  forgotten?: object;
-  /** Submissions, and copies from other engines, since the device was last known to be idle. */
-  inFlight: number;
-  idling: Promise<void> | null;
-}
+import type { EngineState } from './per-engine.ts';
+import type { Placer } from './placer.ts';
 
 /** Plans kept per engine. */
 const planLimit = 512;
@@ -77,40 +46,6 @@ export function download(engine: IEngine, from: Binding, into: Uint8Array): Prom
 }
 export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
   return engine.downloadSync!(from, into);
-}
-
-/**
- * Says which engine computes what where that is not simply the current one (placement/). Nodes of an `order` stand behind their sources, and
- * have their places in it as `index`.
- */
-export interface Placer {
-  /** What `stays` of a plan is where nobody need be asked: what it computes, if nobody is told of it, is for this engine. */
-  readonly stays: object;
-  /** True if all that the cone holds is to be computed on this engine; multi-engine.ts cuts it else. The plan is undefined where it is to be made. */
-  isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean;
-  /** False if no flush was all of another engine yet. */
-  readonly isAway: boolean;
-  /** The other engine that has computed all of such a flush before, and is asked first; null: the current one is. */
-  likely(wanted: readonly Node[]): EngineState | null;
-  /** All of a flush was computed on another engine; null: not on the one that was likely. */
-  learn(wanted: readonly Node[], state: EngineState | null): void;
-  /** Engines beside the current one, on which all of a flush may be at home. */
-  others(): readonly EngineState[];
-  /** The engine of each node that is not in memory. */
-  assign(
-    order: readonly Node[],
-    wanted: readonly Node[],
-    current: EngineState,
-    told: boolean,
-  ): readonly (EngineState | null)[];
-  /** True for a node that the engine is known to refuse. */
-  refuses(state: EngineState, node: Node): boolean;
-  /** Nodes go to the CPU engine for a reason, in words, for which an engine cannot compute them. Throws where that is to be an error. */
-  fallBack(state: EngineState, reason: string, nodes: readonly Node[], error?: Error): void;
-  /** True if the CPU engine is to try what failed so. */
-  takes(error: unknown, state: EngineState): boolean;
-  /** The engine that will compute a node; null: nobody knows yet. */
-  engineOf(node: Node): IEngine | null;
 }
 
 /** The runtime's own part of a runtime (runtime.ts), but for the queue of flushes and copies. */

@@ -8,7 +8,8 @@ import { bufferNode, makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { bringCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
-import { type EngineState, stateOf, prepare, run } from '../runtime/run.ts';
+import { stateOf, prepare, run } from '../runtime/run.ts';
+import type { EngineState } from '../runtime/per-engine.ts';
 import { rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
 
 /** What is measured: a product of matrices, elementwise work that memory bounds, and a chain of small kernels. */

@@ -13,7 +13,7 @@ import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
 
 /** Parts by name; a `config` among them would be lost without a word. */
-const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any' } as const;
+const partTypes = { model: 'any', optimizer: 'any', random: 'any', scaler: 'any', others: 'any' } as const;
 
 /**
  * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all.
@@ -102,7 +102,7 @@ export interface Checkpoints<R extends Report = Report> {
  * optimizer, random generator and the scaler (mixed precision) among the parts, a training that was cut off goes on bit for bit from `resume()`.
  *
  * @param folder where to; made if need be
- * @param options model, optimizer, random, scaler, every (1), everySteps, watch, best ('min'), config
+ * @param options model, optimizer, random, scaler, others, every (1), everySteps, watch, best ('min'), config
  * @throws DataError where a file cannot be written: the training ends with it
  * @example
  * ```ts no-run: writes a file
@@ -126,12 +126,13 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
   if (direction !== 'min' && direction !== 'max') throw wrong('best', direction, "'min' or 'max'");
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
-  const { model, optimizer, random, scaler } = options;
+  const { model, optimizer, random, scaler, others } = options;
   const parts: CheckpointParts = {
     model,
     ...(optimizer && { optimizer }),
     ...(random && { random }),
     ...(scaler && { scaler }),
+    ...(others && { others }),
   };
   let best: Checkpoints['best'] = null;
   let firstStep = 0;

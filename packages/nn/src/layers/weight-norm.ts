@@ -11,6 +11,7 @@ import {
   normalize,
   randn,
   reshape,
+  scope,
   sqrt,
   square,
   squeeze,
@@ -20,7 +21,7 @@ import {
   unsqueeze,
 } from '@polygrad/core/functions';
 import { shown } from '@polygrad/core/engine';
-import { checkFits, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkNumber, checkOptions, misfit, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { buffer, parameter, roleOf } from '../module/parameter.ts';
 
@@ -81,8 +82,11 @@ export function weightNorm<Layer extends AnyModule>(layer: Layer, options: Weigh
   const { name = 'weight', axis = 0 } = options;
   const weight = weightOf('weightNorm', layer, name);
   if (axis !== null) checkInteger('weightNorm', 'axis', axis, 0, weight.ndim - 1);
-  const length = noGrad(() => normExcept(weight, axis));
-  const g = put(layer, `${name}_g`, parameter(axis === null ? noGrad(() => reshape(length, [])) : length));
+  const length = (): Tensor => {
+    const norm = normExcept(weight, axis);
+    return axis === null ? reshape(norm, []) : norm;
+  };
+  const g = put(layer, `${name}_g`, parameter(scope(() => noGrad(length))));
   const v = put(layer, `${name}_v`, weight);
   computed(layer, name, () => v.mul(div(g, normExcept(v, axis))));
   return layer;
@@ -104,13 +108,19 @@ export function removeWeightNorm<Layer extends AnyModule>(layer: Layer, name: st
   const members = layer as unknown as Members;
   const { [`${name}_g`]: g, [`${name}_v`]: v } = members;
   checkFits('removeWeightNorm', 'name', name, g !== undefined && v !== undefined, 'a weight of weightNorm');
-  const weight = parameter(noGrad(() => members[name]!.mul(1)));
+  const weight = parameter(scope(() => noGrad(() => members[name]!.mul(1))));
   for (const part of [`${name}_g`, `${name}_v`, name]) delete members[part];
   g!.dispose();
   v!.dispose();
   put(layer, name, weight);
   return layer;
 }
+
+/** The forward functions that `spectralNorm` has put before those of layers, and what was there, by name of the weight. */
+const iterating = new WeakMap<
+  AnyModule,
+  Map<string, { readonly value: unknown; readonly own: PropertyDescriptor | undefined }>
+>();
 
 export interface SpectralNormOptions {
   /** The parameter (default 'weight'). */
@@ -146,7 +156,8 @@ export function spectralNorm<Layer extends AnyModule>(layer: Layer, options: Spe
   const rows = weight.shape[axis]!;
   const original = put(layer, `${name}_orig`, weight);
   const matrix = (): Tensor => reshape(moveAxis(original, axis, 0), [rows, weight.size / rows]);
-  const unit = (size: number): Tensor => noGrad(() => normalize(randn([size], { dtype }), { axis: 0, eps }));
+  const unit = (size: number): Tensor =>
+    scope(() => noGrad(() => normalize(randn([size], { dtype }), { axis: 0, eps })));
   const u = put(layer, `${name}_u`, buffer(unit(rows)));
   const v = put(layer, `${name}_v`, buffer(unit(weight.size / rows)));
   const times = (m: Tensor, x: Tensor): Tensor => squeeze(matmul(m, unsqueeze(x, -1)), -1);
@@ -162,11 +173,45 @@ export function spectralNorm<Layer extends AnyModule>(layer: Layer, options: Spe
       u.assign(left);
       v.assign(right);
     });
+  const own = Object.getOwnPropertyDescriptor(layer, 'forward');
   const forward = (layer as unknown as { forward(...inputs: unknown[]): unknown }).forward;
   const value = function (this: AnyModule, ...inputs: unknown[]): unknown {
     if (layer.training) iterate();
     return forward.apply(layer, inputs);
   };
   Object.defineProperty(layer, 'forward', { value, enumerable: false, configurable: true, writable: true });
+  iterating.set(layer, (iterating.get(layer) ?? new Map()).set(name, { value, own }));
+  return layer;
+}
+
+/**
+ * Makes the weight of `spectralNorm` one parameter again, divided as it is now. Source: PyTorch `nn.utils.remove_spectral_norm`.
+ *
+ * @param name the parameter (default 'weight')
+ * @returns the layer
+ * @throws NnError where the layer has no such weight, and for hooks that were put on it later
+ * @example
+ * const layer = removeSpectralNorm(spectralNorm(new Linear(3, 2)));
+ * layer.namedParameters().map(([name]) => name); // ['bias', 'weight']
+ */
+export function removeSpectralNorm<Layer extends AnyModule>(layer: Layer, name: string = 'weight'): Layer {
+  const op = 'removeSpectralNorm';
+  checkModule(op, layer);
+  const norms = iterating.get(layer);
+  const norm = norms?.get(name);
+  if (norm === undefined) throw misfit(op, 'name', name, 'a weight of spectralNorm');
+  if (Object.getOwnPropertyDescriptor(layer, 'forward')?.value !== norm.value)
+    throw new NnError(op, 'the layer has hooks, or another norm, that came later; remove them first', [name]);
+  const members = layer as unknown as Members;
+  const weight = parameter(scope(() => noGrad(() => members[name]!.mul(1))));
+  for (const part of ['orig', 'u', 'v'].map((end) => `${name}_${end}`)) {
+    members[part]!.dispose();
+    delete members[part];
+  }
+  delete members[name];
+  put(layer, name, weight);
+  if (norm.own === undefined) delete (layer as { forward?: unknown }).forward;
+  else Object.defineProperty(layer, 'forward', norm.own);
+  norms!.delete(name);
   return layer;
 }

@@ -9,7 +9,8 @@ import { Linear } from '../layers/linear.ts';
 import { BatchNorm2d } from '../layers/norm.ts';
 import { LSTM } from '../layers/recurrent.ts';
 import { Flatten } from '../layers/shape.ts';
-import { removeWeightNorm, spectralNorm, weightNorm } from '../layers/weight-norm.ts';
+import { removeSpectralNorm, removeWeightNorm, spectralNorm, weightNorm } from '../layers/weight-norm.ts';
+import { quantize } from '../precision/quantized-linear.ts';
 import { ModuleDict, ModuleList } from './containers.ts';
 import { forwardHook, forwardPreHook } from './hooks.ts';
 import { Module } from './module.ts';
@@ -170,6 +171,27 @@ describe('normed weights', () => {
     const found = (await layer.weight.array()) as number[][];
     expect(found[0]![0]).toBeCloseTo(1, 5);
     expect(found[1]![1]).toBeCloseTo(1 / 3, 5);
+  });
+
+  it('are one parameter again, with the values of the last norm, and can be quantized then', async () => {
+    const layer = new Linear(3, 2);
+    const model = spectralNorm(layer, { iterations: 3 });
+    const x = tensor([[1, -2, 3]]);
+    model.forward(x);
+    model.eval();
+    const wanted = (await model.forward(x).array()) as number[][];
+    expect(() => quantize(model)).toThrow(/is computed; call removeWeightNorm\(\) or removeSpectralNorm\(\) first/);
+    const remove = forwardHook(model, () => undefined);
+    expect(() => removeSpectralNorm(model)).toThrow(/has hooks, or another norm, that came later/);
+    remove();
+    const tensors = memory().numTensors;
+    removeSpectralNorm(model);
+    expect(memory().numTensors).toBeLessThanOrEqual(tensors - 2);
+    expect(model.namedParameters().map(([name]) => name)).toEqual(['bias', 'weight']);
+    expect(await model.forward(x).array()).toEqual(wanted);
+    expect(() => removeSpectralNorm(model)).toThrow(/a weight of spectralNorm/);
+    const found = (await quantize(model).forward(x).array()) as number[][];
+    for (const [i, value] of wanted[0]!.entries()) expect(found[0]![i]).toBeCloseTo(value, 1);
   });
 
   it('refuse what is no parameter, and recurrent layers', () => {

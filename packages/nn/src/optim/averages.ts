@@ -13,8 +13,17 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkOptions, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
-import { assignState, type StateDict, type StateValues } from '../module/state.ts';
-import type { Gradients } from './optimizer.ts';
+import {
+  assignState,
+  fitState,
+  hostState,
+  type StateDict,
+  type StateOwner,
+  type StateValues,
+} from '../module/state.ts';
+import { checkedState, type Gradients, type LoadedState, type OptimizerState } from './optimizer.ts';
+
+const owner: StateOwner = { op: 'loadStateDict', name: 'average', remedy: 'the state is of another model' };
 
 export interface WeightAverageOptions {
   /**
@@ -134,12 +143,36 @@ export class WeightAverage {
    */
   loadStateDict(state: StateValues, updates: number): void {
     checkInteger('loadStateDict', 'updates', updates, 0);
-    assignState(this.#means, state, true, {
-      op: 'loadStateDict',
-      name: 'average',
-      remedy: 'the state is of another model',
-    });
+    assignState(this.#means, state, true, owner);
     this.#updates = updates;
+  }
+
+  /** The means in host memory and the number of updates, in the form of an optimizer's state: `others` of `saveModel` and `checkpoints` take it. */
+  async state(): Promise<OptimizerState> {
+    return { steps: this.#updates, slots: await hostState(this.#means) };
+  }
+
+  /**
+   * Goes on from what `state()` gave, or a file holds of it.
+   *
+   * @throws NnError if the state is of another model; nothing is changed then
+   */
+  loadState(state: LoadedState): void {
+    this.prepareState(state)();
+  }
+
+  /**
+   * Checks a state, and gives what takes it over: the two halves of `loadState`.
+   *
+   * @throws NnError if the state is of another model
+   */
+  prepareState(state: LoadedState): () => void {
+    const { steps, slots } = checkedState(state, this.#parameters.length);
+    const { assign } = fitState(this.#means, slots, true, { ...owner, op: 'loadState' });
+    return () => {
+      assign();
+      this.#updates = steps;
+    };
   }
 
   /** Gives the memory of the means back. */

@@ -47,7 +47,7 @@ export class ParameterGroups<Options extends object> extends Optimizer<never> {
     options: Partial<Options> = {},
   ) {
     const isClass = typeof kind === 'function' && kind.prototype instanceof Optimizer;
-    checkFits('ParameterGroups', 'kind', kind, isClass, 'the class of an optimizer');
+    checkFits('ParameterGroups', 'kind', kind, isClass, 'the class of an optimizer that takes gradients, such as Adam');
     checkList('ParameterGroups', 'groups', groups);
     const lists = groups.map((group, i) => {
       const list = group?.parameters;

@@ -141,12 +141,16 @@ export function quantize<M extends AnyModule>(model: M, options: QuantizeOptions
     if (Object.getPrototypeOf(module) !== Linear.prototype) continue;
     const layer = module as unknown as Linear;
     if (!filter(name, layer)) continue;
+    if (roleOf(layer.weight) !== 'parameter')
+      throw new NnError(
+        'quantize',
+        `the weight of layer '${name}' is computed; call removeWeightNorm() or removeSpectralNorm() first`,
+        [name],
+      );
     if (Object.hasOwn(layer, 'forward'))
       throw new NnError('quantize', `layer '${name}' has hooks; remove them first, and add them again afterwards`, [
         name,
       ]);
-    if (roleOf(layer.weight) !== 'parameter')
-      throw new NnError('quantize', `the weight of layer '${name}' is computed; call removeWeightNorm() first`, [name]);
     layers.add(layer);
   }
   const weights = [...layers].map(({ weight }) => weight);

@@ -10,6 +10,7 @@ import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 import { Sequential } from '../module/sequential.ts';
 import { hostState } from '../module/state.ts';
+import { LBFGS } from '../optim/lbfgs.ts';
 import { Adam } from '../optim/adam.ts';
 import { SGD } from '../optim/sgd.ts';
 import type { TrainBatch } from './batch.ts';
@@ -194,6 +195,10 @@ describe('fit', () => {
     const options = { optimizer, loss: mseLoss, epochs: 3 };
     await expect(fit(model, LINE, options)).rejects.toThrow(/the loss became (NaN|Infinity) \(epoch 1/);
     await expect(fit(model, [], options)).rejects.toThrow(/there are no batches/);
+    const closure = new LBFGS(model.parameters()) as never;
+    await expect(fit(model, LINE, { ...options, optimizer: closure })).rejects.toThrow(
+      /bad optimizer: a LBFGS;.*those that evaluate a closure, as LBFGS, need a loop/s,
+    );
     await expect(fit(model, LINE, { ...options, epochs: -1 })).rejects.toThrow(NnError);
     await expect(fit(model, LINE, { ...options, metrics: { loss: accuracy } })).rejects.toThrow(/the name 'loss'/);
     const uneven = [{ x: LINE[0]!.x, y: LINE[2]!.y }];

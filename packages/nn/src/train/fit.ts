@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import type { Optimizer } from '../optim/optimizer.ts';
+import { Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -185,7 +185,14 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
   const { optimizer, compile, callbacks: given = [] } = options;
-  checkFits('fit', 'optimizer', optimizer, typeof optimizer?.step === 'function', 'an Optimizer');
+  const isOptimizer = optimizer instanceof Optimizer;
+  checkFits(
+    'fit',
+    'optimizer',
+    optimizer,
+    isOptimizer,
+    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
+  );
   checkFunction('fit', 'loss', options.loss);
   if (compile !== undefined) checkFunction('fit', 'compile', compile);
   checkMetrics('fit', metrics);

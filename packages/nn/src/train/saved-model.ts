@@ -21,6 +21,8 @@ export interface TrainingParts {
   readonly random?: boolean | { getRandomState(): unknown; setRandomState(state: never): void };
   /** The `GradScaler` of a training in float16. */
   readonly scaler?: Stateful;
+  /** More of a state like an optimizer's, by names of your own: a second optimizer, a `WeightAverage`. */
+  readonly others?: Readonly<Record<string, Stateful>>;
 }
 
 /** What is written beside the parts. */
@@ -45,6 +47,10 @@ export interface SavedTraining {
   readonly random: unknown;
   /** The state of the scaler; null where that was not saved. */
   readonly scaler: unknown;
+  /** The states of others, by their names. */
+  readonly others: Readonly<
+    Record<string, { readonly steps: number; readonly slots: ReadonlyMap<string, StateArray> }>
+  >;
   readonly config: unknown;
   readonly epoch: number | null;
   /** Steps of the epoch after these that are taken, too; null where that was not saved. */
@@ -81,7 +87,7 @@ function partsOf(op: string, given: AnyModule | TrainingParts): object {
   if (isModule(given)) return { model: given };
   const isObject = typeof given === 'object' && given !== null;
   checkFits(op, 'model', given, isObject, 'a Module, or an object with a model');
-  checkOptions(op, given, 'model optimizer random scaler');
+  checkOptions(op, given, 'model optimizer random scaler others');
   checkFits(op, 'model', given.model, isModule(given.model), 'a Module');
   const { random = false, ...parts } = given;
   if (random === false) return parts;
@@ -97,7 +103,7 @@ function checkPath(op: string, path: unknown): void {
  * programs read the model from it. For Node, with `@polygrad/data` installed.
  *
  * @param path where to; the folder is made if need be
- * @param parts the model, or it with the optimizer, the random generator (`random: true`) and the scaler
+ * @param parts the model, or it with the optimizer, the random generator (`random: true`), the scaler, and others
  * @param options config (JSON, to make the model again), epoch, step, metadata
  * @throws NnError without Node or the data package, and for parts that do not fit; DataError where the file cannot be written
  * @example

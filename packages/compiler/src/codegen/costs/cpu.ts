@@ -95,6 +95,11 @@ export interface ProductCosts {
   /** Lines that stay in the cache whatever else happens, and of lines a distance in bytes apart where there are more than their sets hold. */
   readonly safeLines: number;
   readonly stayingLines?: (bytes: number) => number;
+  /**
+   * The part by which a tile's time grows for each line of the second-level cache that every step of the sum touches, where it walks over more
+   * lines than are near. Left out: not counted.
+   */
+  readonly line?: { readonly cost: number; readonly near: number };
   /** Tiles by formula, and how much slower they are than well-fed ones without waste. Left out: tiles that were measured. */
   readonly formula?: TileFormula;
 }

@@ -32,6 +32,8 @@ const edgeTiles = 32;
 const copies = 0.3;
 /** The time a tile takes if every product of it misses the second-level cache, less what it takes otherwise. */
 const worst = 2;
+/** What a line of the second-level cache adds to a step that touches it; half of a first-level cache of 32 KiB is near. */
+const line = { cost: 0.03, near: 256 };
 /** What rows that share sets of the first cache add: eight ways and more hold those of a tile. */
 const collisions = 0.05;
 
@@ -74,6 +76,7 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     edgeTiles,
     safeLines: cacheBytes / lineBytes / 2,
     stayingLines: (bytes) => linesThatStay(bytes, cacheBytes / cacheWays, cacheWays),
+    line,
     formula: tileFormula(facts),
   };
 }

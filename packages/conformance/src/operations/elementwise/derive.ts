@@ -85,7 +85,8 @@ const fitsUnary = ({ of, domain }: UnaryRow, v: Value): boolean =>
             : isNumber(v)) &&
   (domain === undefined || v.data.every((x) => domain(x) || Number.isNaN(x)));
 
-function unaryCall(row: UnaryRow, pool: Pool): Made | null {
+/** A random call of the operation of a row; null where no value of the pool fits. */
+export function unaryCall(row: UnaryRow, pool: Pool): Made | null {
   const x = pool.pick((v) => fitsUnary(row, v));
   if (x === null) return null;
   const wide = row.of === 'float' ? floatOf(x.dtype) : x.dtype;
@@ -96,6 +97,7 @@ function unaryCall(row: UnaryRow, pool: Pool): Made | null {
     dtype: row.result ?? wide,
     formula: (a) => map(a as NDArray, isFloat(x.dtype) ? row.f : (v) => row.f(held(v))),
     noise: row.noise ?? 'none',
+    ...(row.terms === undefined ? {} : { terms: (a) => map(a as NDArray, row.terms!) }),
   };
 }
 

@@ -20,6 +20,8 @@ export interface UnaryRow extends Row {
   readonly domain?: (x: number) => boolean;
   /** The dtype of its result, where that is not the operand's. */
   readonly result?: DType;
+  /** How large the terms are that the function adds, where they cancel. */
+  readonly terms?: Unary;
 }
 
 const { POSITIVE_INFINITY: inf } = Number;
@@ -63,7 +65,7 @@ const ofIntegers = (name: string): RowCase => ({
   shapes: 'many',
 });
 
-type More = Pick<UnaryRow, 'domain' | 'cases' | 'specs' | 'options' | 'drawn' | 'notes'>;
+type More = Pick<UnaryRow, 'domain' | 'terms' | 'cases' | 'specs' | 'options' | 'drawn' | 'notes'>;
 
 /** NaN here and there in floats, each replaced by 9. */
 const withNine: OpSpec = {
@@ -155,16 +157,22 @@ export const unaryRows: readonly UnaryRow[] = [
   made('softplus', softplus, { cases: many() }),
   made('logSigmoid', (x) => -softplus(-x), { cases: few() }),
   made('softsign', (x) => x / (1 + Math.abs(x)), { cases: few(off([0])) }),
-  made('tanhShrink', (x) => x - Math.tanh(x), { cases: few() }),
+  made('tanhShrink', (x) => x - Math.tanh(x), { terms: Math.abs, cases: few() }),
   made('mish', (x) => x * Math.tanh(softplus(x)), { cases: few() }),
-  made('gelu', (x) => x * cdf(x), { domain: modest, cases: many() }),
+  // 1 + erf(x / sqrt(2)), and 1 + tanh, lose their digits far below zero.
+  made('gelu', (x) => x * cdf(x), { domain: modest, terms: Math.abs, cases: many() }),
   made('elu', elu(1), { cases: many(kinked) }),
   made('celu', celu(1)),
   made('selu', (x) => 1.0507009873554805 * elu(1.6732632423543772)(x), { cases: few(off([0])) }),
   made('erfc', special.erfc, { domain: modest, specs: [inIntervals('erfc', special.erfc)] }),
   made('hardSwish', (x) => (x * clamp(x + 3, 0, 6)) / 6, { cases: few(off([-3, 3])) }),
   made('hardSigmoid', (x) => clamp(x / 6 + 0.5, 0, 1), { cases: few(off([-3, 3])) }),
-  made('gelu', tanhGelu, { domain: modest, options: { approximate: 'tanh' }, cases: many(any, { name: 'gelu tanh' }) }),
+  made('gelu', tanhGelu, {
+    domain: modest,
+    terms: Math.abs,
+    options: { approximate: 'tanh' },
+    cases: many(any, { name: 'gelu tanh' }),
+  }),
   made('elu', elu(0.5), { options: { alpha: 0.5 }, cases: few(off([0]), { name: 'elu with alpha' }) }),
   made('celu', celu(2), { options: { alpha: 2 }, cases: few(off([0])) }),
   made('leakyRelu', leaky(0.01), { cases: many(kinked) }),

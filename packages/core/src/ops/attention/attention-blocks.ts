@@ -123,7 +123,9 @@ export function maskOf(mask: Node | null, tile: Tile, { causal, bound }: Attenti
   if (causal !== null) {
     if (tile.column > tile.row + tile.rows - 1 + causal) return 'nothing';
     if (tile.column + tile.columns - 1 > tile.row + causal) {
-      const query = p.add(p.iota(tile.rows), p.constant(tile.row + causal - tile.column, 'int32'));
+      const first = tile.row + causal - tile.column;
+      // A number that is given is bound at each run, so that the next token has the plan of this one.
+      const query = p.add(p.iota(tile.rows), causal === 0 ? p.constant(first, 'int32') : p.scalar(first, 'int32'));
       also(p.le(p.reshape(p.iota(tile.columns), [1, 1, tile.columns]), p.reshape(query, [1, tile.rows, 1])));
     }
   }

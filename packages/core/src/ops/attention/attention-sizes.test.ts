@@ -178,3 +178,28 @@ describe('a context that grows from 1 to 200', () => {
       expect(pg.stats().plansMade - before).toBeLessThanOrEqual(6);
     });
 });
+
+describe('keys before the first query', () => {
+  it.each(['whole', 'blocks'] as const)('are a number that is bound, form %s', async (form) => {
+    await pg.setEngine(createReferenceEngine());
+    pg.setDynamicSizes('never');
+    pg.clearPlans();
+    const [rows, columns] = [3, 16];
+    const before = pg.stats().plansMade;
+    for (let offset = 1; offset <= 12; offset++) {
+      const [q, k, v] = operands({ ...one, rows, columns });
+      const blockSize = form === 'blocks' ? ([rows, columns] as const) : undefined;
+      const options = { form, ...(blockSize && { blockSize }) };
+      const made = pg.scaledDotProductAttention(q, k, v, { ...options, causal: true, causalOffset: offset });
+      const sees = pg.tensor(
+        Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => j <= i + offset)),
+      );
+      close(
+        await numbers([made]),
+        await numbers([pg.scaledDotProductAttention(q, k, v, { form: 'whole', mask: sees })]),
+      );
+    }
+    // One with each kind of mask.
+    expect(pg.stats().plansMade - before).toBeLessThanOrEqual(2);
+  });
+});

@@ -36,8 +36,8 @@ export interface AucOptions {
  * Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve", 1982.
  *
  * @param options bins (1000), logits (false)
- * @returns a metric; predictions are scores from 0 to 1 of the shape of the targets, or [rows, 1], or the scores of both classes, [rows, 2]. NaN if a score is outside, or a class has no row
- * @throws NnError for options that do not fit, and later for predictions that do not fit the targets
+ * @returns a metric; predictions are scores from 0 to 1 of the shape of the targets, or [rows, 1], or the scores of both classes, [rows, 2]. NaN if a class has no row
+ * @throws NnError for options that do not fit, and later for predictions that do not fit the targets, and for scores outside when it is read
  * @example
  * const tally = new Tally(auc());
  * tally.add(tensor([0.1, 0.4, 0.35, 0.8]), tensor([0, 0, 1, 1], { dtype: 'int32' }));
@@ -72,7 +72,11 @@ export function auc(options: AucOptions = {}): SummedMetric {
     value: (total) => {
       const [none, positive] = [total.slice(0, bins), total.slice(bins, 2 * bins)];
       const all = (counts: readonly number[]): number => counts.reduce((sum, n) => sum + n, 0);
-      if (total[2 * bins]! > 0) return Number.NaN;
+      const outside = total[2 * bins]!;
+      if (outside > 0) {
+        const text = `${outside} of ${all(total)} scores are not from 0 to 1; pass { logits: true } for logits`;
+        throw new NnError('auc', text, ['logits']);
+      }
       let below = 0;
       let ordered = 0;
       for (const [i, n] of positive.entries()) {

@@ -167,8 +167,10 @@ describe('area under the curve', () => {
   it('of logits; 1 at the end of the last bin; NaN where there is none', async () => {
     expect(await measured(auc({ logits: true }), [tensor([-3, 2, 40, -1]), ints([0, 1, 1, 0])])).toBe(1);
     expect(await measured(auc(), [tensor([1, 0, 1, 0]), ints([1, 0, 0, 1])])).toBe(0.5);
-    expect(await measured(auc(), [tensor([0.5, 1.5]), ints([0, 1])])).toBeNaN();
-    expect(await measured(auc(), [tensor([0.5, Number.NaN]), ints([0, 1])])).toBeNaN();
+    for (const score of [1.5, -0.1, Number.NaN])
+      await expect(measured(auc(), [tensor([0.5, score]), ints([0, 1])])).rejects.toThrow(
+        '[auc] 1 of 2 scores are not from 0 to 1; pass { logits: true } for logits',
+      );
     expect(await measured(auc(), [tensor([0.5, 0.2]), ints([1, 1])])).toBeNaN();
     const both = tensor([
       [2, -1],

@@ -1,0 +1,33 @@
+/**
+ * An observer (graph/observer.ts) of calls that no script is made of: it refuses reads of values, which later calls would not do, and nothing else.
+ */
+import type { TypedArray } from '@polygrad/compiler/shape/dtype';
+import { OperationError } from '@polygrad/compiler/shape/errors';
+import type { Node, StorageBuffer } from '../graph/node.ts';
+import type { Observer } from '../graph/observer.ts';
+import type { TrackedHandle } from '../graph/recorder.ts';
+
+export class Watch implements Observer {
+  /** What the function was refused; it may have caught it. */
+  refused: OperationError | null = null;
+  used(_: TrackedHandle): void {}
+  made(_: TrackedHandle): void {}
+  assign(_: TrackedHandle): void {}
+  disposed(_: TrackedHandle): void {}
+  upload(_: Node, _data: TypedArray): void {}
+  split(_: readonly number[], _parts: readonly (readonly number[])[]): void {}
+  words(_: readonly Node[], _key: readonly number[]): void {}
+  number(_: Node, _read: () => number): void {}
+  value(_: () => unknown, _value: unknown): void {}
+  effect(_: () => void, _undo: (() => void) | undefined): void {}
+  alloc(_: StorageBuffer): void {}
+  plan(_: unknown, _cone: unknown): void {}
+
+  read(): never {
+    this.refused = new OperationError(
+      'compile',
+      'a value is read inside a compiled function, which later calls would not do; return the tensor and read it after the call, or choose by value with where()',
+    );
+    throw this.refused;
+  }
+}
