@@ -1,5 +1,5 @@
 /** The job: data, network, training with a test after every epoch, results. */
-import { seed } from '@polygrad/core';
+import { compile, seed } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
 import { batches, type RowSource, encodeSafetensors, subset } from '@polygrad/data';
 import { loadIdxFolder, loadMnist, type MnistSplits } from '@polygrad/data/node';
@@ -120,6 +120,7 @@ async function trainOn(
     epochs: options.epochs,
     metrics: { accuracy },
     validation: batches(testSet, { batchSize: TEST_BATCH, reuse: true }),
+    compile,
     readEvery: READ_EVERY,
     callbacks: [lossCurve(points), progress('auto', epochLine, print)],
   });

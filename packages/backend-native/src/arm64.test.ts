@@ -8,6 +8,7 @@ import { comparePrograms, randomProgram } from '@polygrad/testing';
 import { describe, expect, it, vi } from 'vitest';
 import { createNativeEngine } from './create.ts';
 import { manyConstants, manyValues } from './fixtures/large-programs.ts';
+import { wrongHalves } from './fixtures/half-cases.ts';
 import { valueCases } from './fixtures/value-cases.ts';
 import { emulatedAddon, whyNotEmulated } from './testing/emulated.ts';
 import { TwinEngine } from './testing/twins.ts';
@@ -28,6 +29,10 @@ describe.skipIf(missing !== null)('arm64', () => {
     const engine = createNativeEngine({ threads: 1 });
     expect((await comparePrograms(engine, [...valueCases()])).slice(0, 40)).toEqual([]);
     engine.dispose();
+  });
+
+  it('float16 is cast as the contract says', async () => {
+    expect(await wrongHalves(createNativeEngine({ threads: 1 }))).toEqual([]);
   });
 
   it('code and frames may be larger than an instruction reaches', async () => {

@@ -119,6 +119,7 @@ export function setUp(options: NativeEngineOptions): Setup {
     caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps,
+      castsHalf: true,
       simt: false,
       // Who asks for vectors of 16 bytes wants the results of WebAssembly, so loops are those of WebAssembly.
       lowering: options.vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),

@@ -43,7 +43,8 @@ export class TwinEngine implements IEngine {
     this.#engines = [first, second];
     this.name = `${first.name}-twin`;
     this.device = first.device;
-    this.caps = first.caps;
+    // Programs that both can run: the CPU engine has no casts of float16.
+    this.caps = { ...first.caps, castsHalf: false };
     this.lost = first.lost;
   }
 

@@ -16,7 +16,7 @@ export function wideDtype(dtype: DType): 'float32' | 'int32' {
 /** What values are made with. */
 export interface SmallContext {
   readonly e: Exprs;
-  readonly caps: Pick<TargetCaps, 'storageBytes'>;
+  readonly caps: Pick<TargetCaps, 'storageBytes' | 'castsHalf'>;
   /** float32 arithmetic is IEEE 754's to the letter, denormal numbers included. */
   readonly ieee: boolean;
 }
@@ -57,9 +57,8 @@ export class SmallValue {
 
   /** What memory of the dtype held. */
   static stored(context: SmallContext, dtype: DType, raw: KNode): SmallValue {
-    const { e, ieee } = context;
     const float = isFloat(dtype);
-    const wide = float ? decodeSmallFloat(e, dtype as SmallFloat, e.cast(raw, 'uint32'), ieee) : e.cast(raw, 'int32');
+    const wide = float ? decoded(context, dtype as SmallFloat, raw) : context.e.cast(raw, 'int32');
     return new SmallValue(context, dtype, wide, float || raw.dtype === dtype, raw);
   }
 
@@ -72,15 +71,8 @@ export class SmallValue {
 
   /** A value from its bits in a uint32 or int32. */
   static ofBits(context: SmallContext, dtype: DType, bits: KNode): SmallValue {
-    const { e, ieee } = context;
-    if (isFloat(dtype))
-      return new SmallValue(
-        context,
-        dtype,
-        decodeSmallFloat(e, dtype as SmallFloat, e.cast(bits, 'uint32'), ieee),
-        true,
-      );
-    return new SmallValue(context, dtype, e.cast(bits, 'int32'), false);
+    if (isFloat(dtype)) return new SmallValue(context, dtype, decoded(context, dtype as SmallFloat, bits), true);
+    return new SmallValue(context, dtype, context.e.cast(bits, 'int32'), false);
   }
 
   /** A value made by moving others: as loose, exact and raw as all of them. */
@@ -111,6 +103,7 @@ export class SmallValue {
   get exact(): KNode {
     if (this.#fits) return this.#wide;
     const { e, dtype, context } = this;
+    if (isCastable(context, dtype, this.#wide)) return e.cast(e.cast(this.#wide, 'float16'), 'float32');
     return isFloat(dtype)
       ? roundSmallFloat(e, dtype as SmallFloat, this.#wide, this.#origin, context.ieee)
       : wrap(e, dtype, this.#wide);
@@ -121,6 +114,8 @@ export class SmallValue {
     const { e, dtype, context } = this;
     if (isFloat(dtype)) {
       if (this.raw !== null) return e.cast(this.raw, 'uint32');
+      if (isCastable(context, dtype, this.#wide))
+        return e.cast(e.bitcast(e.cast(this.#wide, 'float16'), 'uint16'), 'uint32');
       return encodeSmallFloat(e, dtype as SmallFloat, this.#wide, this.#origin, context.ieee);
     }
     return e.and(e.cast(this.#wide, 'uint32'), e.constant('uint32', 2 ** (8 * dtypeInfo[dtype].bytes) - 1));
@@ -142,6 +137,18 @@ export class SmallValue {
     if (shorter && !this.#fits) return new SmallValue(context, to, this.#wide, false);
     return fromWide(context, to, this.exact);
   }
+}
+
+/** True where the engine itself casts between this value and float32. Casts of constants are folded. */
+function isCastable({ caps }: SmallContext, dtype: DType, x: KNode): boolean {
+  return caps.castsHalf === true && dtype === 'float16' && x.op !== 'CONST';
+}
+
+/** The float32 that the bits of a 16-bit float stand for. */
+function decoded(context: SmallContext, dtype: SmallFloat, bits: KNode): KNode {
+  const { e, ieee } = context;
+  if (isCastable(context, dtype, bits)) return e.cast(e.bitcast(e.cast(bits, 'uint16'), 'float16'), 'float32');
+  return decodeSmallFloat(e, dtype, e.cast(bits, 'uint32'), ieee);
 }
 
 /** int32 cut to a small integer dtype. */

@@ -16,6 +16,11 @@ export interface TargetCaps {
    * ones only loaded, stored, moved and cast to and from 32-bit numbers, 16-bit floats as uint16 (arithmetic/legalize.ts).
    */
   readonly computes?: ReadonlySet<DType>;
+  /**
+   * True where the emitter casts between float32 and float16 itself, to nearest and with subnormals. Programs that reach it then have float16 between
+   * BITCAST and CAST, and nowhere else.
+   */
+  readonly castsHalf?: boolean;
   /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
   readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
   /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */

@@ -99,12 +99,14 @@ export function scopeEnded(): void {
 }
 
 function watchYoung(g: GraphState): void {
-  for (const handle of g.young) {
+  const { young } = g;
+  for (let i = 0; i < young.length; i++) {
+    const handle = young[i]!;
     if (handle.disposed || handle.watched) continue;
     handle.watched = true;
     g.backstop.register(handle, handle.node, handle);
   }
-  empty(g.young);
+  empty(young);
 }
 
 /** Setting the length of a short list costs more than taking out what is in it. */

@@ -130,7 +130,7 @@ export class FlushQueue {
 
   /** True while a flush is put off. */
   get isPutOff(): boolean {
-    return this.#first(false) !== undefined;
+    return this.#entries.length > 0 && this.#first(false) !== undefined;
   }
 
   #first(waiting: boolean): Entry | undefined {

@@ -2,7 +2,7 @@
 import type { Builder } from '../form/builder.ts';
 import type { Reg } from '../form/code.ts';
 import type { Context } from '../form/context.ts';
-import type { Casts } from '../form/machine.ts';
+import type { Casts, Halves } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { compareFloats, flag } from './scalars.ts';
 
@@ -61,4 +61,11 @@ export const casts: Casts = {
     if (widthOf(to) === 8) return b.op(isFloat(to) ? 'fmov:dx' : 'fmov:xd', 16, x);
     return b.op(isFloat(to) ? 'fmov:sw' : 'fmov:ws', 16, x);
   },
+};
+
+export const halves: Halves = {
+  widen: (b, packed) => b.op('fcvtl:4s', 16, packed),
+  narrow: (b, v) => b.op('fcvtn:4h', 16, v),
+  pack: ({ b }, v) => b.op('xtn:4h', 16, v),
+  unpack: (b, packed) => b.op('uxtl:4s', 16, packed),
 };

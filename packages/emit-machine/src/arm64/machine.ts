@@ -3,7 +3,7 @@ import { LaneMasks } from '../lower/lane-masks.ts';
 import type { Machine } from '../form/machine.ts';
 import { access } from './access.ts';
 import { basics } from './basics.ts';
-import { casts } from './casts.ts';
+import { casts, halves } from './casts.ts';
 import { laneForms } from './lane-masks.ts';
 import { lanes } from './lanes.ts';
 import { registers } from './registers.ts';
@@ -26,6 +26,7 @@ export const arm64: Machine = {
     extremum: () => null,
   },
   casts,
+  halves,
   masks: (ctx) => new LaneMasks(ctx, laneForms),
   writer: (assigned, constantBytes, lines) => new Arm64Writer(assigned, constantBytes, lines),
 };

@@ -347,6 +347,8 @@ for (const [name, code] of [
 }
 row('fcvtl:2d', 0x0e617800, '2d@0= 2s@5');
 row('fcvtn:2s', 0x0e616800, '2s@0= 2d@5');
+row('fcvtl:4s', 0x0e217800, '4s@0= 4h@5');
+row('fcvtn:4h', 0x0e216800, '4h@0= 4s@5');
 
 // --- places of lanes
 row('dup:4s', 0x4e040400, '4s@0= S@5 lane@19');

@@ -176,7 +176,7 @@ export class Builder {
 
   float(value: number, width: 4 | 8): Reg {
     // A map takes both zeros for one, and every NaN.
-    if (value === 0 || Number.isNaN(value)) return this.#floatAnew(value, width);
+    if (Object.is(value, -0) || Number.isNaN(value)) return this.#floatAnew(value, width);
     const known = this.#floats[width].get(value);
     if (known !== undefined) return known;
     const made = this.#floatAnew(value, width);

@@ -43,5 +43,9 @@ export function partBytes(ctx: Context, lanes: number, width: number): number {
 }
 
 export function makeParts(ctx: Context, lanes: number, width: 4 | 8, make: (part: number) => Reg): Lowered {
-  return { parts: Array.from({ length: partCount(ctx, lanes, width) }, (_, p) => make(p)), width };
+  const count = partCount(ctx, lanes, width);
+  // Most vectors have one part.
+  const parts = [make(0)];
+  for (let p = 1; p < count; p++) parts.push(make(p));
+  return { parts, width };
 }

@@ -163,6 +163,18 @@ export interface Casts {
   bits(b: Builder, to: Kind, x: Reg): Reg;
 }
 
+/** float16, packed: 16 bits a lane. Bytes are those of the lanes of four bytes. */
+export interface Halves {
+  /** To float32. */
+  widen(b: Builder, packed: Reg, bytes: number): Reg;
+  /** From float32, to nearest, ties to even, with subnormals. */
+  narrow(b: Builder, v: Reg, bytes: number): Reg;
+  /** The low halves of lanes. */
+  pack(ctx: Context, v: Reg, bytes: number): Reg;
+  /** Lanes whose low halves these are; the others are zero. */
+  unpack(b: Builder, packed: Reg, bytes: number): Reg;
+}
+
 /** Writes what was assigned. */
 export interface Writer {
   /** The entry of the function: its parameters go into the frame. */
@@ -186,6 +198,7 @@ export interface Machine {
   readonly lanes: Lanes;
   readonly operations: Operations;
   readonly casts: Casts;
+  readonly halves: Halves;
   masks(ctx: Context): Masks;
   /** @param lines where the instructions go as text, or null */
   writer(assigned: Assigned, constantBytes: number, lines: string[] | null): Writer;

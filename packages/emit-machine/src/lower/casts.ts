@@ -1,11 +1,13 @@
 /** CAST and BITCAST. Float to integer saturates and NaN gives 0; integers wrap; anything to bool is `!= 0`. */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Reg } from '../form/code.ts';
+import { castHalf } from './halves.ts';
 import { isFloat, type Kind, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 
 export function lowerCast(ctx: Context, n: KNode): Lowered {
   const [source] = n.src as readonly [KNode];
+  if (source.dtype === 'float16' || n.dtype === 'float16') return castHalf(ctx, n);
   const from = kindOf(source.dtype);
   const to = kindOf(n.dtype);
   const x = ctx.get(source);

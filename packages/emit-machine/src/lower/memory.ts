@@ -2,6 +2,7 @@
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from '@polygrad/core/kernel';
 import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
+import { isPacked } from './halves.ts';
 import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
 import type { Access } from '../form/machine.ts';
 import type { Linear } from './copies.ts';
@@ -218,7 +219,8 @@ export class Accesses {
     return block.depth < this.#scopes.group.depth ? this.#scopes.group : block;
   }
 
-  load(n: KNodeOf<'LOAD'>, splat: number): Lowered {
+  /** `packed`: words stay as they are in memory. */
+  load(n: KNodeOf<'LOAD'>, splat: number, packed: boolean): Lowered {
     const [mem, index, gate, alt] = n.src;
     const { b, machine, masks } = this.#ctx;
     const { access, basics } = machine;
@@ -244,7 +246,7 @@ export class Accesses {
       if (otherwise === null) return { parts: [v], width };
       return { parts: [access.choose(this.#ctx, condition!, v, otherwise.parts[0]!)], width };
     }
-    const loaded = this.#vectorAt(n.dtype as DType, n.lanes, at);
+    const loaded = packed ? this.#packedAt(n.lanes, at) : this.#vectorAt(n.dtype as DType, n.lanes, at);
     if (otherwise === null) return loaded;
     const mask = masks.splat(condition!, n.lanes);
     if (kind === 'bool') {
@@ -263,6 +265,12 @@ export class Accesses {
     const at = this.#at(mem, index, from + lanes, null);
     const place = further(at, from * 4);
     return this.#ctx.machine.access.part(this.#ctx.b, lanes * 4, place);
+  }
+
+  #packedAt(lanes: number, at: Place): Lowered {
+    const used = usedBytes(this.#ctx, lanes, 4) / 2;
+    const { b, machine } = this.#ctx;
+    return makeParts(this.#ctx, lanes, 4, (p) => machine.access.part(b, used, further(at, p * used)));
   }
 
   #vectorAt(dtype: DType, lanes: number, at: Place): Lowered {
@@ -290,6 +298,8 @@ export class Accesses {
     const bits = smallBits(mem.dtype as DType);
     if (value.lanes === 1) access.storeElement(b, mem.dtype as DType, at, v.parts[0]!);
     else if (kind === 'bool') this.#ctx.masks.store(at, v, value.lanes);
+    else if (this.#ctx.uses(value) === 1 && isPacked(value, n))
+      this.#storeParts(access.storePart, v.parts, usedBytes(this.#ctx, value.lanes, 4) / 2, at);
     else if (bits !== 0) access.storeSmall(this.#ctx, at, v.parts, value.lanes, bits === 8 ? 1 : 2);
     else {
       const used = usedBytes(this.#ctx, value.lanes, widthOf(kind));

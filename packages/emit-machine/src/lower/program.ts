@@ -22,10 +22,11 @@ import { Builder } from '../form/builder.ts';
 import type { Block, Condition, Reg } from '../form/code.ts';
 import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
+import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
+import { bitcastHalf, isPacked } from './halves.ts';
 import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
@@ -234,7 +235,11 @@ class Lowering implements Context {
     const side = this.#rare.sides.get(n);
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD')
-      return n.src[0].op === 'REG' ? this.#loadRegister(n, n.src[0], at) : this.#accesses.load(n, this.#splatLanes(n));
+      return n.src[0].op === 'REG'
+        ? this.#loadRegister(n, n.src[0], at)
+        : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
+    if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
+      return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
     const made = this.#neighbours(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
     // A value must not change with the register that it was found in.
     if (!made.parts.some((r) => r.mutable)) return made;
@@ -248,6 +253,12 @@ class Lowering implements Context {
     if (columns !== undefined) return this.#squares.vector(n, columns);
     const parts = this.#found.windows.get(n);
     return parts === undefined ? null : this.#windows.vector(n, parts);
+  }
+
+  /** True for bits of float16 that stay packed from memory, or to it. */
+  #isPacked(n: KNode): boolean {
+    const use = this.#uses.get(n);
+    return use?.count === 1 && isPacked(n, this.#program.body[use.at]);
   }
 
   /** The lanes of the vector that a scalar is only read into, or 0. */
@@ -267,7 +278,7 @@ class Lowering implements Context {
     // An integer in a vector register is one that was read so; floats always are, and reading them again is as cheap.
     if (r!.cls !== 'v' || (isFloat(kind) && source.src.length > 3)) return null;
     const width = widthOf(kind);
-    return { parts: Array.from({ length: partCount(this, n.lanes, width) }, () => r!), width };
+    return makeParts(this, n.lanes, width, () => r!);
   }
 
   /** A WHERE whose one side is computed only if a lane takes it. */
@@ -460,8 +471,9 @@ class Aliases {
       const place = later.get(body[at]!) ?? at;
       for (const n of side.nodes) later.set(n, place);
     }
-    for (const [at, n] of body.entries()) {
-      const place = later.get(n) ?? at;
+    for (let at = 0; at < body.length; at++) {
+      const n = body[at]!;
+      const place = later.size === 0 ? at : (later.get(n) ?? at);
       for (const s of operandsOf(n))
         if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;

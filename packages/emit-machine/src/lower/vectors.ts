@@ -96,7 +96,9 @@ function operation(ctx: Context, n: KNode): Lowered {
     };
     return lanes.gather(ctx, kindOf(n.dtype), n.lanes, lane);
   }
-  return { parts: x.parts.map((_, p) => make(operands.map((o) => o.parts[p]!))), width };
+  const parts: Reg[] = [];
+  for (let p = 0; p < x.parts.length; p++) parts.push(make(operands.map((o) => o.parts[p]!)));
+  return { parts, width };
 }
 
 function boolOperation({ masks }: Context, n: KNode, operands: readonly Lowered[]): Lowered {

@@ -105,7 +105,8 @@ export const access: Access = {
     return bytes === 8 ? b.op('vmovsd', 16, at) : b.op('vmovups', bytes, at);
   },
   storePart(b, bytes, at, part) {
-    if (bytes === 8) b.ins('vmovsd:store', 16, at, part);
+    if (bytes === 4) b.ins('vmovss:store', 16, at, part);
+    else if (bytes === 8) b.ins('vmovsd:store', 16, at, part);
     else b.ins('vmovups:store', bytes, at, part);
   },
   streams: {

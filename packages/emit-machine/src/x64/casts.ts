@@ -1,7 +1,7 @@
 /** Casts between numbers in x86-64. Float to integer saturates and NaN gives 0; integers wrap. */
 import type { Reg } from '../form/code.ts';
 import type { Context } from '../form/context.ts';
-import type { Casts } from '../form/machine.ts';
+import type { Casts, Halves } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { withoutNaN } from './floats.ts';
 import { compareFloats, flag } from './scalars.ts';
@@ -224,4 +224,15 @@ export const casts: Casts = {
     const key = widthOf(to) === 8 ? 'vmovq' : 'vmovd';
     return isFloat(to) ? b.op(key, 16, x) : b.op(`${key}:get`, 16, x);
   },
+};
+
+export const halves: Halves = {
+  widen: (b, packed, bytes) => b.op('vcvtph2ps', bytes, packed),
+  narrow: (b, v, bytes) => b.op('vcvtps2ph', bytes, v, 0),
+  pack(ctx, v, bytes) {
+    const { b, machine, target } = ctx;
+    if (target.isa === 'x64-v4') return b.op('vpmovdw', bytes, v);
+    return b.op('vpackusdw', 16, v, bytes === 16 ? v : machine.lanes.half(ctx, v, bytes, true));
+  },
+  unpack: (b, packed, bytes) => b.op('vpmovzxwd', bytes, packed),
 };

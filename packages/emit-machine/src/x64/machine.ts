@@ -4,7 +4,7 @@ import type { Machine } from '../form/machine.ts';
 import { access } from './access.ts';
 import { basics } from './basics.ts';
 import { BitMasks } from './bit-masks.ts';
-import { casts } from './casts.ts';
+import { casts, halves } from './casts.ts';
 import { laneForms } from './lane-masks.ts';
 import { lanes } from './lanes.ts';
 import { registers } from './registers.ts';
@@ -30,6 +30,7 @@ const common: Omit<Machine, 'masks'> = {
     },
   },
   casts,
+  halves,
   writer: (assigned, _constantBytes, lines) => new X64Writer(assigned, lines),
 };
 

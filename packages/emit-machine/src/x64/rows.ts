@@ -300,6 +300,8 @@ row('vcvtsi2ss:long', 1, 2, 1, 0x2a, 'xR= xV oM');
 row('vcvtsi2sd', 1, 3, 0, 0x2a, 'xR= xV lM');
 row('vcvtsi2sd:long', 1, 3, 1, 0x2a, 'xR= xV oM');
 row('vcvttsd2si:long', 1, 3, 1, 0x2c, 'oR= dM');
+row('vcvtph2ps', 2, 1, 0, 0x13, 'vR= hM');
+row('vcvtps2ph', 3, 1, 0, 0x1d, 'hM= vR iI');
 for (const [name, opcode, kind, unit] of [
   ['vpmovsxbd', 0x21, 'q', 'q'],
   ['vpmovsxwd', 0x23, 'h', 'h'],

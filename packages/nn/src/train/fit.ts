@@ -59,6 +59,11 @@ export interface FitOptions {
   readonly precision?: SmallFloat;
   /** Scales the loss, with `precision`: to keep its state (default: one of its own for float16, none for bfloat16). */
   readonly scaler?: GradScaler;
+  /**
+   * `compile` of core: steps are recorded at first and replayed from then on (default: each is recorded). What model, loss and metrics read of JavaScript counts
+   * as recorded, see docs/compile.md. Transforms and callbacks run every time; what transforms compute is no part of a step and may be rounded otherwise.
+   */
+  readonly compile?: (step: Step) => Step & { dispose(): void };
   /** Ends the training with the signal's reason. */
   readonly signal?: AbortSignal;
 }
@@ -98,19 +103,20 @@ function transformed(transforms: readonly BatchTransform[], x: Tensor, y: Tensor
   return batch;
 }
 
-/** One optimizer step on one batch, and its loss and metrics into the meter. */
-function trainStep(
+/** What a step computes from a batch after its transforms. `y` are the targets before them. */
+type Step = (x: Tensor, target: Tensor, y: Tensor) => void;
+
+/** One optimizer step, and its loss and metrics into the meter. */
+function stepOf(
   model: Module,
-  batch: TrainBatch,
   options: FitOptions,
   names: readonly string[],
   meter: Meter,
   run: Runner,
   scaler: GradScaler | null,
-): void {
-  scope(() => {
-    const { x: given, y, rows } = toDevice('fit', batch);
-    const [x, target] = noGrad(() => transformed(options.transforms ?? [], given, y));
+): Step {
+  return (x, target, y) => {
+    const rows = y.shape[0]!;
     const found = lossAndGrad(model, () => {
       const [prediction, loss] = run(() => {
         const made = model.forward(x);
@@ -129,6 +135,15 @@ function trainStep(
       scaler.step(optimizer, grads);
       scaler.update();
     }
+  };
+}
+
+/** A step on a batch of the data. */
+function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], step: Step): void {
+  scope(() => {
+    const { x: given, y } = toDevice('fit', batch);
+    const [x, target] = noGrad(() => transformed(transforms, given, y));
+    step(x, target, y);
   });
 }
 
@@ -161,7 +176,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkRequired(
     'fit',
     options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm readEvery firstEpoch firstStep precision scaler signal',
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
   );
   const { epochs, validation, metrics = {}, readEvery = 50, precision, signal } = options;
   const { firstEpoch = 0, firstStep = 0 } = options;
@@ -169,7 +184,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'readEvery', readEvery, 1);
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
-  const { optimizer, callbacks: given = [] } = options;
+  const { optimizer, compile, callbacks: given = [] } = options;
   const isOptimizer = optimizer instanceof Optimizer;
   checkFits(
     'fit',
@@ -179,6 +194,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
   );
   checkFunction('fit', 'loss', options.loss);
+  if (compile !== undefined) checkFunction('fit', 'compile', compile);
   checkMetrics('fit', metrics);
   if (validation !== undefined) checkSource('fit', 'validation', validation);
   const { transforms = [] } = options;
@@ -218,6 +234,9 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const run = mixedRunner(precision);
   const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
+  const plain = stepOf(model, options, names, meter, run, scaler);
+  const replayed = compile?.(plain);
+  const onBatch = replayed ?? plain;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
   const prepare = async (step: () => void): Promise<void> => {
@@ -245,7 +264,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         passed++;
         continue;
       }
-      const step = (): void => trainStep(model, batch, options, names, meter, run, scaler);
+      const step = (): void => trainStep(batch, transforms, onBatch);
       if (!prepared) await prepare(step);
       const { plansMade } = stats();
       step();
@@ -291,6 +310,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
       await tell(callbacks, 'onEpochEnd', report, control);
     }
   } finally {
+    replayed?.dispose();
     meter.dispose();
     own?.dispose();
     await tell(callbacks, 'onTrainEnd', control);

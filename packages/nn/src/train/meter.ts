@@ -2,7 +2,7 @@
  * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
  * And metrics: what can be measured besides the loss.
  */
-import { argMax, cast, detach, equal, isRehearsing, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
+import { argMax, cast, detach, equal, hostEffect, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
 import { checkFits } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { isSummed, mergeInto, noneOf, type SummedMetric } from './metrics/summed.ts';
@@ -86,9 +86,14 @@ export class Meter {
         else mergeInto(total, metric, value);
       }
     });
-    if (isRehearsing()) return;
-    this.#rows += rows;
-    this.#batches++;
+    const count = (by: 1 | -1): void => {
+      this.#rows += by * rows;
+      this.#batches += by;
+    };
+    hostEffect(
+      () => count(1),
+      () => count(-1),
+    );
   }
 
   /** The means per row, and what counted metrics say. Waits for everything that was added. */

@@ -106,7 +106,8 @@ export class Cone {
     this.donatable.length = 0;
     this.key.length = 0;
     this.#bufferCount = 0;
-    this.#foreign.length = 0;
+    // Setting the length of a list takes its time, of an empty one too.
+    if (this.#foreign.length > 0) this.#foreign.length = 0;
   }
 
   #visit(root: Node, options: ConeOptions): void {

@@ -1,5 +1,5 @@
 /** Metrics that are no mean over rows: counts or sums of all batches, kept on the device, and the number that they give in the end. */
-import { type DType, detach, isRehearsing, keep, noGrad, type Tensor } from '@polygrad/core/functions';
+import { type DType, detach, hostEffect, keep, noGrad, type Tensor } from '@polygrad/core/functions';
 import { checkFits, checkTensor, NnError } from '../../errors.ts';
 import { filled } from '../../init/filled.ts';
 
@@ -80,7 +80,10 @@ export class Tally<Value = number> {
     checkTensor('Tally.add', 'prediction', prediction);
     checkTensor('Tally.add', 'target', target);
     noGrad(() => mergeInto(this.#total, this.#metric, this.#metric.sums(prediction, target)));
-    if (!isRehearsing()) this.#batches++;
+    hostEffect(
+      () => void this.#batches++,
+      () => void this.#batches--,
+    );
   }
 
   /** The metric of everything that was added; waits for it. */
