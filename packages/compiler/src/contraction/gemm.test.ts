@@ -38,6 +38,34 @@ function product(
   };
 }
 
+describe('much arithmetic behind a product', () => {
+  const steps = 12;
+
+  it.each([
+    [16, 16, 16],
+    [17, 23, 13],
+    [37, 40, 30],
+    [3, 70, 50],
+  ])('is written once for all results of a tile: %d x %d, sums of %d', (m, n, k) => {
+    const { lowered, worst } = checkCase(
+      'float32',
+      product({ m, n, k }, (making, sum, i, j) => {
+        const { e } = making;
+        const [y, out] = [making.param(m * n), making.param(m * n, 'write')];
+        const at = making.at([i, n], [j, 1]);
+        const read = e.load(y, at);
+        const value = Array.from({ length: steps }).reduce<KNode>((x) => e.add(e.mul(x, 0.5), read), sum);
+        return [[out, at, value]];
+      }),
+    );
+    expect(worst).toBeLessThanOrEqual(1);
+    const bodies = lowered!.dispatches.map(
+      ({ program }) => program.body.filter((x) => x.op === 'MUL' && x.dtype === 'float32').length / steps,
+    );
+    expect(Math.max(...bodies)).toBeLessThanOrEqual(4);
+  });
+});
+
 describe('tiled products', () => {
   for (const dtype of ['float32', 'float64'] as const) {
     for (const [transposeA, transposeB] of [
