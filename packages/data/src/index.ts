@@ -12,6 +12,7 @@ export {
   type SavedOptimizer,
   type SavedRandom,
   type SavedScaler,
+  type SavedSlots,
   type SavedTensor,
 } from './checkpoint.ts';
 export {
