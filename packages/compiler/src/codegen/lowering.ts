@@ -9,6 +9,7 @@ import type { Exprs } from '../ir/expr.ts';
 import type { LoopKernel, Program } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
+import type { writeCopies } from './linearize/copies.ts';
 import type { Parts, State } from './linearize/group.ts';
 import { linearize } from './linearize/linearize.ts';
 import type { ProductCosts } from './costs/cpu.ts';
@@ -34,6 +35,8 @@ export interface NestLowering {
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
   /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */
   readonly columns?: typeof reduceColumns;
+  /** What is made of many results, in loops over them. Left out: written for each of them. */
+  readonly copies?: typeof writeCopies;
   /** What contractions are weighed by. Left out: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** A program in the dtypes that the target computes in. Left out for targets that compute in all they hold. */

@@ -1,7 +1,7 @@
 /** Products of matrices through tiles: transposes, batches, odd sizes, views, gates, epilogues. */
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../ir/ir.ts';
-import { checkCase, type Making, makeCase, type Parts, vectorCaps } from './fixtures/cases.ts';
+import { buffersOf, checkCase, type Making, makeCase, type Parts, runLowered, vectorCaps } from './fixtures/cases.ts';
 import { lowerContraction } from '@polygrad/core/internals';
 
 interface Sizes {
@@ -37,6 +37,40 @@ function product(
     };
   };
 }
+
+describe('much arithmetic behind a product', () => {
+  const steps = 12;
+
+  it.each([
+    [16, 16, 16],
+    [17, 23, 13],
+    [37, 40, 30],
+    [3, 70, 50],
+  ])('is written once for all results of a tile: %d x %d, sums of %d', (m, n, k) => {
+    const build = product({ m, n, k }, (making, sum, i, j) => {
+      const { e } = making;
+      const [y, out] = [making.param(m * n), making.param(m * n, 'write')];
+      const at = making.at([i, n], [j, 1]);
+      const read = e.load(y, at);
+      const value = Array.from({ length: steps }).reduce<KNode>((x) => e.add(e.mul(x, 0.5), read), sum);
+      return [[out, at, value]];
+    });
+    const { copies: _, ...lowering } = vectorCaps.lowering;
+    const [once, each] = [vectorCaps, { ...vectorCaps, lowering }].map((caps) => {
+      const { lowered, worst } = checkCase('float32', build, caps);
+      expect(worst).toBeLessThanOrEqual(1);
+      const results = buffersOf(makeCase('float32', build).kernel, (x) => x);
+      runLowered(lowered!, results);
+      const products = lowered!.dispatches.flatMap(({ program }) =>
+        program.body.filter((x) => x.op === 'MUL' && x.dtype === 'float32'),
+      );
+      return { results, bodies: products.length / steps };
+    });
+    // The same operations on the same numbers.
+    expect(once!.results).toEqual(each!.results);
+    expect(once!.bodies).toBeLessThanOrEqual(each!.bodies / 2);
+  });
+});
 
 describe('tiled products', () => {
   for (const dtype of ['float32', 'float64'] as const) {

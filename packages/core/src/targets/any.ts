@@ -4,6 +4,7 @@
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
+import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@polygrad/compiler/contraction/contraction';
@@ -37,6 +38,7 @@ export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
   columns: reduceColumns,
+  copies: writeCopies,
   sizes: true,
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),

@@ -5,6 +5,7 @@
 import { shapeVectors } from '@polygrad/compiler/codegen/loops/cpu';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
+import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { lowerTiled, vectorContraction } from '@polygrad/compiler/contraction/gemm';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
 import type { Lowering } from '../engine/engine.ts';
@@ -13,6 +14,7 @@ import type { Lowering } from '../engine/engine.ts';
 export const vectorShaping: Lowering = {
   shape: shapeVectors,
   columns: reduceColumns,
+  copies: writeCopies,
   sizes: true,
   contraction: (kernel, e, { caps }) => vectorContraction(kernel, e, caps),
   ways: (c, kernel, e, caps) => [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],

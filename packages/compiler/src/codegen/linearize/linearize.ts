@@ -24,10 +24,10 @@ import type { KNode, KNodeOf, KValue, LoopKernel, LoopStore, Program } from '../
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { costOf, programOf } from '../../ir/program.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
-import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { dtypeInfo } from '../../shape/dtype.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
-import { copiesOf, lanesOf, refuse, type Result, Scope, type Tile, Values } from './scope.ts';
+import { copiesOf, lanesOf, refuse, Scope, Values } from './scope.ts';
 import { isFixed, type Mode, runModes, vectorLanes, vectorModes } from './vector.ts';
 
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
@@ -44,14 +44,6 @@ const mostScattered = 16;
  * vector beside another one makes their reading faster.
  */
 const mostApart = 64;
-
-/**
- * Copies, and nodes for one and for all of them, from which on what is made of results is written once, in a loop. Products of 1024 x 32 by 32 on an AMD EPYC
- * take as long with Adam or tanh behind them, but 8 % longer where they are only stored.
- */
-const fewestCopies = 4;
-const leastWritten = 20;
-const mostWritten = 160;
 
 /** Nodes from which on a vector and the last one, moved back, share one body. */
 const leastAlike = 24;
@@ -280,71 +272,9 @@ export class Nest {
         const writes = each.map((j) => j.run());
         for (const write of writes) write?.();
       });
-    const results = this.#manyResults(each);
-    if (results === null) write();
-    else this.#copyByCopy(results, write);
-  }
-
-  /**
-   * The reductions of which each open copy has a result, where what is made of these is so much that it is written once, in a loop over the copies;
-   * null where it is written for each of them.
-   */
-  #manyResults(jobs: readonly Job[]): readonly KNode[] | null {
-    const { tiles, free } = this.#scope;
-    const copies = copiesOf(tiles);
-    if (this.#options.simt || copies < fewestCopies || tiles.some((t) => t.range.arg.kind === 'turn')) return null;
-    const depends = (n: KNode): boolean => tiles.some((t) => t.count > 1 && free.has(n, t.range));
-    const roots = jobs.flatMap((j) => j.roots);
-    const within = [...nodesOf(roots, (n) => (n.op === 'REDUCE' ? [] : n.src.filter(depends)))].filter(depends);
-    if (within.length < leastWritten || within.length * copies < mostWritten) return null;
-    const vector = tiles.find((t) => t.lanes > 1)?.range;
-    const indices = [...jobs.map((j) => j.roots[1]!), ...within.flatMap((n) => (n.op === 'LOAD' ? [n.src[1]] : []))];
-    // Lanes that lie apart are brought together from those of several copies.
-    if (vector !== undefined && !indices.every((index) => this.#isWhole(index, vector))) return null;
-    if (within.some((n) => n.op === 'STAGE')) return null;
-    const found = within.filter((n) => n.op === 'REDUCE');
-    const hasCopies = (n: KNode): boolean => this.#values.results.get(n)?.kind === 'values' && n.dtype !== 'bool';
-    return found.length > 0 && found.every(hasCopies) ? found : null;
-  }
-
-  /** True for an index that is the same for all elements of a range, or one further for each. */
-  #isWhole(index: KNode, range: Range): boolean {
-    const { free } = this.#scope;
-    const { terms, coefs } = linearOf(index);
-    return terms.every((t, i) => (t === range ? coefs[i] === 1 : !free.has(t, range)));
-  }
-
-  /** Writes what is made of results for one copy, in loops over all: the results go through memory, for registers have no numbers there. */
-  #copyByCopy(nodes: readonly KNode[], write: () => void): void {
-    const { b, results } = this.#values;
-    const { e } = b;
-    const scope = this.#scope;
-    const kept = nodes.map((n) => {
-      const result = results.get(n) as Extract<Result, { readonly kind: 'values' }>;
-      const lanes = Math.max(...result.values.map((v) => v.lanes));
-      if (result.memory !== undefined) return { n, result, lanes, memory: result.memory };
-      const memory = b.shared('results', n.dtype as DType, result.values.length * lanes);
-      for (const [k, v] of result.values.entries()) b.store(memory, k * lanes, e.splat(v, lanes));
-      return { n, result, lanes, memory };
-    });
-    const copies = new Map<Tile, KNode>();
-    const open = (tiles: readonly Tile[]): void => {
-      const [tile, ...inner] = tiles;
-      if (tile !== undefined) {
-        b.loop(tile.count, (copy) => {
-          copies.set(tile, copy);
-          scope.atCopy(tile, copy, () => open(inner));
-        });
-        return;
-      }
-      for (const { n, result, lanes, memory } of kept) {
-        const at = result.tiles.reduce<KNode>((at, t) => e.add(e.mul(at, t.count), copies.get(t) ?? 0), e.i32(0));
-        results.set(n, { kind: 'values', tiles: [], values: [b.load(memory, e.mul(at, lanes), lanes)] });
-      }
-      write();
-    };
-    open(scope.tiles.filter((t) => t.count > 1));
-    for (const { n, result } of kept) results.set(n, result);
+    const { simt, caps } = this.#options;
+    const roots = each.map((j) => j.roots);
+    if (simt || caps.lowering.copies?.(this.#values, roots, write) !== true) write();
   }
 
   #open(range: Range, jobs: readonly Job[]): void {

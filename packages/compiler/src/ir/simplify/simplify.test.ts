@@ -198,6 +198,9 @@ describe('integer normal forms', () => {
   test('a reshape and its inverse cancel', () => {
     const [a, b, d] = [e.idiv(k, c(20)), e.irem(e.idiv(k, c(5)), c(4)), e.irem(k, c(5))];
     expect(e.add(e.add(e.mul(a, c(20)), e.mul(b, c(5))), d)).toBe(k);
+    // Of any sign: both cut off.
+    const any = e.load(e.param(0, 'int32', 'read', 8), i);
+    expect(e.add(e.mul(e.idiv(any, c(3)), c(3)), e.irem(any, c(3)))).toBe(any);
   });
   test('comparisons fold by bounds and meet in one form', () => {
     expect(e.lt(i, c(6))).toBe(e.bool(true));
