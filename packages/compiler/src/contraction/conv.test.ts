@@ -5,6 +5,17 @@ import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCa
 import type { KNode } from '../ir/ir.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
 
+/** A processor whose facts are known, with vectors of several widths. */
+const machineCaps: typeof vectorCaps = {
+  ...vectorCaps,
+  vectorBytes: 64,
+  fittingBytes: fittingBytes(64),
+  lowering: {
+    ...vectorCaps.lowering,
+    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
+  },
+};
+
 function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
   const { lowered, worst } = checkCase('float32', convolution(g, kind, relu), caps);
   const name = `${kind} ${JSON.stringify(g)}`;
@@ -92,11 +103,6 @@ describe('convolutions', () => {
   });
 
   it('stores whole vectors over what the group stored before, but where results are added to what was there', () => {
-    const lowering = {
-      ...vectorCaps.lowering,
-      products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
-    };
-    const caps = { ...vectorCaps, vectorBytes: 64, fittingBytes: fittingBytes(64), lowering };
     // Rows of 14 are vectors of eight; those of 28 vectors of 16.
     for (const w of [14, 28]) {
       const g = { ...base, images: 4, inputs: 4, outputs: 16, size: [9, w] } as const;
@@ -104,13 +110,37 @@ describe('convolutions', () => {
         [convolution(g, 'forward'), true],
         [updating(convolution(g, 'forward')), false],
       ] as const) {
-        const { lowered, worst } = checkCase('float32', kernel, caps);
+        const { lowered, worst } = checkCase('float32', kernel, machineCaps);
         expect(worst).toBeLessThanOrEqual(1);
         const body = lowered?.dispatches.at(-1)?.program.body ?? [];
         const lanes = body.flatMap((n) => (n.op === 'STORE' && n.src[0].op === 'PARAM' ? [n.src[2].lanes] : []));
         expect(Math.min(...lanes) > 1, `${w} ${whole}`).toBe(whole);
       }
     }
+  });
+
+  for (const name of ['same padding', 'stride 2', 'transposed by 2', 'groups', 'channels last']) {
+    // Enough features for vectors of them, whose results lie apart.
+    const g = { ...base, images: 3, inputs: 17, outputs: 32, ...geometries[name] };
+    it(`${name}: results that lie apart, read and written`, () => {
+      for (const kernel of [
+        convolution(g, 'forward', true),
+        updating(convolution(g, 'forward')),
+        updating(convolution(g, 'kernelGradient')),
+      ])
+        expect(checkCase('float32', kernel, machineCaps).worst).toBeLessThanOrEqual(1);
+    });
+  }
+
+  it('takes sums that lie apart through memory, where more than one tensor is read or written there', () => {
+    const g = { ...base, images: 16, inputs: 32, outputs: 32, size: [8, 8] } as const;
+    const names = (kernel: (m: Making) => Parts, caps = machineCaps): string[] =>
+      checkCase('float32', kernel, caps).lowered!.dispatches.map(({ program }) => program.name);
+    const update = updating(convolution(g, 'kernelGradient'));
+    expect(names(update).at(-1)).toMatch(/_(epilogue|combine)$/);
+    expect(names(convolution({ ...g, kernel: [1, 1], low: zeros, high: zeros }, 'kernelGradient')).at(-1)).not.toMatch(
+      /_epilogue$/,
+    );
   });
 
   it('splits long sums where there are few results', () => {

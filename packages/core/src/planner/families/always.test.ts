@@ -6,11 +6,12 @@ import { draws } from '@polygrad/compiler/fixtures/draws';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import * as pg from '../../index.ts';
-import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
+import { clearPlans, setDynamicSizes, setEngine, stats } from '../../index.ts';
 import { uploadNode } from '../../runtime/upload.ts';
 import { collected } from '../capture/fixtures/collected.ts';
 import { guesses, severalOf } from './always.ts';
 import { matches, sampleOf, type Sizes } from './sizes.ts';
+import { numbers, rows, valuesOf } from './fixtures/at-sizes.ts';
 
 beforeEach(async () => {
   await setEngine(createReferenceEngine());
@@ -94,19 +95,6 @@ describe('guesses', () => {
     expect(factorsOf(guessed(p.neg(p.reshape(p.neg(leaf(2, 2)), [4]))).get(4))).toBeUndefined();
   });
 });
-
-const numbers = (n: number, salt = 0): number[] => Array.from({ length: n }, (_, i) => ((i * 7 + salt) % 11) - 5);
-const rows = (n: number, ...inner: number[]): Tensor =>
-  tensor(numbers(inner.reduce((a, b) => a * b, n)), { shape: [n, ...inner] });
-
-async function valuesOf(f: () => Tensor): Promise<number[]> {
-  const y = pg.scope(f);
-  try {
-    return Array.from((await y.data()) as ArrayLike<number>);
-  } finally {
-    y.dispose();
-  }
-}
 
 describe('the first flush of a form', () => {
   it('is bound to a plan for a class, and so are others of it', async () => {

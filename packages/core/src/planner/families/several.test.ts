@@ -3,8 +3,7 @@ import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
-
-const numbers = (n: number, salt = 0): number[] => Array.from({ length: n }, (_, i) => ((i * 7 + salt) % 11) - 5);
+import { numbers, valuesOf } from './fixtures/at-sizes.ts';
 
 const of = (...shape: number[]): Tensor =>
   tensor(
@@ -14,15 +13,6 @@ const of = (...shape: number[]): Tensor =>
     ),
     { shape },
   );
-
-async function valuesOf(f: () => Tensor): Promise<number[]> {
-  const y = pg.scope(f);
-  try {
-    return Array.from((await y.data()) as ArrayLike<number>);
-  } finally {
-    y.dispose();
-  }
-}
 
 type Pair = readonly [n: number, m: number];
 

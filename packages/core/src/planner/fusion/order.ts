@@ -42,7 +42,10 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   const bindings = bindingsOf(p);
   const sources = new Map(p.kernels.map((kernel) => [kernel, new Set<KernelDraft>()]));
   for (const kernel of p.kernels) for (const reader of kernel.readers) sources.get(reader)?.add(kernel);
-  for (const [kernel] of order(p.kernels.map((kernel): [KernelDraft] => [kernel])) as [KernelDraft][]) {
+  for (const [kernel] of order(
+    p.kernels.map((kernel): [KernelDraft] => [kernel]),
+    false,
+  ) as [KernelDraft][]) {
     const drafts = [kernel];
     unitOf.set(kernel, drafts);
     units.push(drafts);
@@ -69,7 +72,7 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
     unitOf.set(kernel, home.drafts);
     units.splice(units.indexOf(drafts), 1);
   }
-  return order(units);
+  return order(units, true);
 }
 
 function workOf(p: Partition, kernel: KernelDraft): number {
@@ -97,8 +100,11 @@ function reached(
   return seen;
 }
 
-/** Producers first, otherwise as the nodes were recorded. */
-function order(units: readonly Unit[]): Unit[] {
+/**
+ * Producers first, otherwise as the nodes were recorded. `soon`: what nobody in the plan reads comes as soon as what it reads has no other
+ * readers left, so that this need not stay: gradients of weights that go into new weights are recorded behind the whole derivative.
+ */
+function order(units: readonly Unit[], soon: boolean): Unit[] {
   const unitOf = new Map<KernelDraft, Unit>();
   for (const unit of units) for (const kernel of unit) unitOf.set(kernel, unit);
   const readers = new Map(
@@ -109,6 +115,7 @@ function order(units: readonly Unit[]): Unit[] {
   const rank = new Map(
     units.map((unit) => [unit, Math.min(...unit.flatMap((kernel) => kernel.stores.map((s) => s.target.index)))]),
   );
+  if (soon) for (const [unit, last] of lastReaders(readers, rank)) rank.set(unit, last + 0.5);
   const ready = units.filter((unit) => waiting.get(unit) === 0);
   const result: Unit[] = [];
   while (ready.length > 0) {
@@ -129,4 +136,19 @@ function order(units: readonly Unit[]): Unit[] {
       `[plan] ${units.length - result.length} kernels wait for each other; this is a bug in the partition`,
     );
   return result;
+}
+
+/** Of units that nobody reads, but that read others: the greatest rank among those and who else reads them. */
+function lastReaders(
+  readers: ReadonlyMap<Unit, ReadonlySet<Unit>>,
+  rank: ReadonlyMap<Unit, number>,
+): Map<Unit, number> {
+  const last = new Map<Unit, number>();
+  for (const [unit, own] of readers) {
+    let most = rank.get(unit)!;
+    for (const reader of own) if (readers.get(reader)!.size > 0) most = Math.max(most, rank.get(reader)!);
+    for (const reader of own)
+      if (readers.get(reader)!.size === 0) last.set(reader, Math.max(last.get(reader) ?? 0, most));
+  }
+  return last;
 }
