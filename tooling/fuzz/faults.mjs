@@ -209,14 +209,14 @@ async function schedule(make, c) {
   const gpu = await faulty([], 'faulty');
   await pg.setEngine(gpu);
   const hangs = [...first, ...second].some(({ kind }) => kind === 'hang');
-  pg.setRecovery({
+  const policy = {
     interval: 0,
     shadow: true,
     retry: c.pick('retry', [1, 0]),
     fallback: c.pick('fallback', ['cpu', 'cpu', 'error']),
     outOfMemory: c.pick('out of memory', ['error', 'cpu']),
-    ...(hangs ? { timeout } : {}),
-  });
+  };
+  pg.setRecovery(policy);
   pg.setEager(way.eager);
   const training = makeTraining(way);
   let thrown = 0;
@@ -227,6 +227,8 @@ async function schedule(make, c) {
       await pg.idle();
       await shadowed();
     }
+    // Not before: a busy machine may compile for longer, and what is lost here has no copies to go on from.
+    if (hangs) pg.setRecovery({ ...policy, timeout });
     gpu.arm(first);
     let done = 0;
     for (let tries = 0; done < steps; tries++) {

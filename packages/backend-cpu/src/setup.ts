@@ -78,6 +78,7 @@ export function setUp(options: CpuEngineOptions): Setup {
       maxGroup: 1,
       maxBindings: 512,
       maxBufferBytes: limit - heapAt - threads * sharedBytes,
+      memoryBytes: limit,
       bindAlign: 4,
       arena: true,
       parallelism: threads,

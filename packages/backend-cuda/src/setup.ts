@@ -101,13 +101,14 @@ export function setUp(options: CudaEngineOptions): Setup {
       : `${call} says ${codeName(code)} (${code})${code === 46 || code === 101 ? ': another process may hold it alone' : ''}`;
     throw withDriverCode(new EngineMissingError('cuda', `${device.name} cannot be opened: ${why}`), error);
   }
+  const limit = Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes);
   const target = { computeCapability: 10 * record.major + record.minor, isa: isaOf(addon.version()) };
   return {
     driver,
     device: `${device.name} (compute capability ${device.capability})`,
-    caps: capsOf(record, target, options),
+    caps: capsOf(record, target, options, limit),
     target,
-    limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes),
+    limit,
     // There is nothing to measure on the processor that plays the card.
     tuning: simulated && options.tuning === undefined ? null : tuningOf(options),
     library: options.cublasLt === false ? null : cublasLt(driver, target.computeCapability, () => openCublasLt(addon)),
@@ -123,6 +124,7 @@ function capsOf(
   record: DeviceRecord,
   target: PtxTarget,
   { float32MatmulPrecision = 'highest' }: CudaEngineOptions,
+  limit: number,
 ): EngineCaps {
   const { sharedBytes, sharedOptInBytes, maxGroup, multiprocessors, memoryBytes } = record;
   const most = Math.max(sharedBytes, sharedOptInBytes);
@@ -131,6 +133,7 @@ function capsOf(
     ...ptxCaps(target.computeCapability, limits),
     lowering: matrixLowering,
     maxBufferBytes: memoryBytes,
+    memoryBytes: limit,
     // Loads and stores of vectors are of 16 bytes.
     bindAlign: 16,
     arena: true,

@@ -129,6 +129,7 @@ export function setUp(options: NativeEngineOptions): Setup {
       maxGroup: 1,
       maxBindings: 512,
       maxBufferBytes: limit - pageBytes,
+      memoryBytes: limit,
       bindAlign: 4,
       arena: true,
       parallelism: threads,

@@ -120,10 +120,11 @@ export function setUp(options: OpenClEngineOptions): Setup {
   const lockFolder = isPocl ? poclLockFolder() : null;
   const lock = lockFolder === null ? '' : lockFileOf(lockFolder, ['clblast']);
   const facts = factsOf(record);
+  const limit = Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes);
   return {
     driver,
     device: `${record.name} (${record.platform})${simt && device.type === 'cpu' ? ', groups of threads' : ''}`,
-    caps: capsOf(record, facts, simt, options.simt === true),
+    caps: capsOf(record, facts, simt, options.simt === true, limit),
     cache: folder === false ? null : new ProgramCache(folder),
     buildOptions: `-cl-std=CL1.2 -w${facts.exactDivision ? ' -cl-fp32-correctly-rounded-divide-sqrt' : ''}`,
     printOptions: {
@@ -142,7 +143,7 @@ export function setUp(options: OpenClEngineOptions): Setup {
       isSimulator || options.clblast === false
         ? null
         : clblast(driver, clblastOf(addon, libraryPath()), facts.fp64, lock),
-    limit: Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.globalBytes),
+    limit,
   };
 }
 
@@ -184,7 +185,7 @@ const everywhere: readonly DType[] = [
 /** CL_GLOBAL: local memory is a part of the ordinary one. */
 const ordinaryMemory = 2;
 
-function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolean): EngineCaps {
+function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolean, limit: number): EngineCaps {
   const nativeOps = new Set<KOp>(openClNativeOps);
   if (facts.fastFma) nativeOps.add('FMA');
   return showCaps({
@@ -202,6 +203,7 @@ function capsOf(record: DeviceRecord, facts: Facts, simt: boolean, asked: boolea
     // Two arguments for each tensor, of eight bytes each, and room for scalars.
     maxBindings: Math.min(512, Math.floor((record.maxParameterBytes - 256) / 16)),
     maxBufferBytes: Math.min(record.maxAllocBytes, record.globalBytes),
+    memoryBytes: limit,
     bindAlign: 4,
     arena: true,
     parallelism: record.computeUnits,

@@ -20,6 +20,8 @@ export interface EngineCaps extends TargetCaps {
   readonly lowering: Lowering;
   /** Largest buffer and largest binding in bytes. */
   readonly maxBufferBytes: number;
+  /** Bytes that all buffers together may take, where that is known: results of more than a part of it do not wait for a flush. */
+  readonly memoryBytes?: number;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
   /** True where several bindings of one dispatch may lie in one buffer, one of them written (arenas work). */

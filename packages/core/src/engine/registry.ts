@@ -222,6 +222,11 @@ export function optionsOf(engine: IEngine): Readonly<Record<string, unknown>> | 
   return options.get(engine);
 }
 
+/** The current engine, if one was set or made already. */
+export function currentEngine(): IEngine | null {
+  return registry().current;
+}
+
 /** Makes an engine the current one, at once. */
 export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string, unknown>>): IEngine {
   if (engine.caps?.lowering === undefined) {

@@ -7,7 +7,7 @@ import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { GradientSlot, Handle, Node } from './node.ts';
-import { type GraphState, graph } from './state.ts';
+import { type GraphState, graph, leastBytes } from './state.ts';
 
 /** Stands in a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
 export const releasedSlot: GradientSlot = { grad: null };
@@ -26,17 +26,21 @@ export interface TrackedHandle extends Handle {
 }
 
 /**
- * How many nodes and how many bytes of results may wait before a flush starts by itself.
+ * How many nodes and how many bytes of results may wait before a flush starts by itself. Unless said, an eighth of the engine's memory may wait, at
+ * least 64 MiB; 512 MiB where the engine does not know it. `bytes: null` goes back to that.
  *
  * @throws ArgumentError unless they are numbers of at least 1
  *
  * @example
  * setPendingLimits({ bytes: 256 * 2 ** 20 });
  */
-export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number } = {}): void {
-  checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: numberFrom(1) });
+export function setPendingLimits(limits: { readonly nodes?: number; readonly bytes?: number | null } = {}): void {
+  const [isBytes, wanted] = numberFrom(1);
+  const bytesRule = [(x: unknown) => x === null || isBytes(x), `${wanted}, or null`] as const;
+  checkFields('setPendingLimits', limits, { nodes: numberFrom(1), bytes: bytesRule });
   const { nodes = Math.abs(graph.limits.nodes), bytes = graph.limits.bytes } = limits;
   graph.limits = { nodes: nodes * Math.sign(graph.limits.nodes), bytes };
+  graph.mostBytes = bytes ?? leastBytes;
 }
 
 /**
@@ -84,13 +88,17 @@ function recountBytes(): void {
 /** Starts a flush if too much is pending. Only called where no operation is half recorded. */
 export function checkLimits(): void {
   const g = graph;
-  const { nodes, bytes } = g.limits;
-  if (g.pendingNodes >= nodes) g.flush(true);
-  else if (g.pendingBytes >= bytes) {
-    recountBytes();
-    // Half of the limit, so that counting again stays rare.
-    if (g.pendingBytes >= bytes / 2) g.flush(true);
-  }
+  if (g.pendingNodes >= g.limits.nodes) g.flush(true);
+  else if (g.pendingBytes >= g.mostBytes) checkBytes(g);
+}
+
+/** Looks up how much may wait, once between two flushes, and starts one if that much does. */
+function checkBytes(g: GraphState): void {
+  g.mostBytes = g.limits.bytes ?? g.engineLimit();
+  if (g.pendingBytes < g.mostBytes) return;
+  recountBytes();
+  // Half of the limit, so that counting again stays rare.
+  if (g.pendingBytes >= g.mostBytes / 2) g.flush(true);
 }
 
 /** The end of the outermost user scope. */
@@ -128,6 +136,8 @@ export function finishFlush(): void {
   empty(pending);
   g.pendingNodes = 0;
   g.pendingBytes = 0;
+  // The next engine may be another one.
+  g.mostBytes = g.limits.bytes ?? leastBytes;
   g.epoch++;
 }
 

@@ -14,10 +14,14 @@ import type { Recording, ScopedResource } from './scope.ts';
 /** What may wait where nobody says otherwise. */
 export interface PendingLimits {
   readonly nodes: number;
-  readonly bytes: number;
+  /** Null: what the engine has room for. */
+  readonly bytes: number | null;
 }
 
-export const usualLimits: PendingLimits = { nodes: 4096, bytes: 512 * 2 ** 20 };
+export const usualLimits: PendingLimits = { nodes: 4096, bytes: null };
+
+/** Bytes of results that may wait on every engine: the engine is not asked before. */
+export const leastBytes: number = 64 * 2 ** 20;
 
 /** What an operation takes in the place of an operand of its caller's (precision/). */
 export type Casting = (node: Node) => Node;
@@ -34,6 +38,10 @@ export class GraphState {
   pendingBytes: number = 0;
   /** How much may wait. A negative number of nodes: nothing, and that number where `setEager` is off again. */
   limits: PendingLimits = usualLimits;
+  /** How many bytes may wait before it is looked up how many may: with what users and engines say, the limit itself. */
+  mostBytes: number = leastBytes;
+  /** Bytes of results that may wait for the engine in use. The runtime's. */
+  engineLimit: () => number = () => leastBytes;
   /** Global flushes so far. */
   epoch: number = 0;
   /** Tensors that exist and are not disposed. */

@@ -10,10 +10,18 @@ import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { DeviceLostError } from '../engine/errors.ts';
 import { noticed } from '../engine/recovery.ts';
-import { checkEngine, type Engines, engines, getEngine, newEngines, useEngines } from '../engine/registry.ts';
+import {
+  checkEngine,
+  currentEngine,
+  type Engines,
+  engines,
+  getEngine,
+  newEngines,
+  useEngines,
+} from '../engine/registry.ts';
 import { type Node, nextMark } from '../graph/node.ts';
 import { finishFlush } from '../graph/recorder.ts';
-import { GraphState, graph, useGraph } from '../graph/state.ts';
+import { GraphState, graph, leastBytes, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
 import { Copies, copies, useCopies } from './copies.ts';
 import { inTime, recover } from './late.ts';
@@ -74,6 +82,7 @@ export function createRuntime(): Runtime {
   const log = new TransactionLog();
   const fresh = new GraphState();
   fresh.flush = flushPending;
+  fresh.engineLimit = engineLimit;
   return {
     graph: fresh,
     transactions: log,
@@ -103,7 +112,16 @@ export function useRuntime(next: Runtime): Runtime {
 
 /** Flushes that may wait in the device before `throttle` waits for them. */
 const mostInFlight = 16;
+/** Bytes of results that may wait for an engine that does not know its memory. */
+const limitUnknown = 512 * 2 ** 20;
 graph.flush = flushPending;
+graph.engineLimit = engineLimit;
+
+/** An eighth of the engine's memory: what waits, what was computed and what kernels need between them fit together. `GraphState.engineLimit`. */
+function engineLimit(): number {
+  const bytes = currentEngine()?.caps.memoryBytes;
+  return bytes === undefined ? limitUnknown : Math.max(leastBytes, bytes / 8);
+}
 
 /** What recording asks for: `GraphState.flush`. */
 function flushPending(atLimit: boolean): void {
