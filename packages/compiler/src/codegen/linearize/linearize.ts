@@ -187,9 +187,7 @@ function openGrid(values: Values, ranges: readonly Range[], index: KNode, simt: 
 
 /** True for what is simpler where it is known at which multiple of a vector it is: quotients and conditions of places. */
 function tellsPlaces({ op, src }: KNode): boolean {
-  return (
-    op === 'IDIV' || op === 'IREM' || ((op === 'LT' || op === 'LE' || op === 'EQ') && src[0]!.dtype === 'int32')
-  );
+  return op === 'IDIV' || op === 'IREM' || ((op === 'LT' || op === 'LE' || op === 'EQ') && src[0]!.dtype === 'int32');
 }
 
 // Loops of a kernel: which statement runs in which loop, and where reductions are computed.

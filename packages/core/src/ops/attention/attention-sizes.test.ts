@@ -194,7 +194,10 @@ describe('keys before the first query', () => {
       const sees = pg.tensor(
         Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => j <= i + offset)),
       );
-      close(await numbers([made]), await numbers([pg.scaledDotProductAttention(q, k, v, { form: 'whole', mask: sees })]));
+      close(
+        await numbers([made]),
+        await numbers([pg.scaledDotProductAttention(q, k, v, { form: 'whole', mask: sees })]),
+      );
     }
     // One with each kind of mask.
     expect(pg.stats().plansMade - before).toBeLessThanOrEqual(2);
