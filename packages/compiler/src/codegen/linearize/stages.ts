@@ -10,7 +10,8 @@ import type { KNode, KNodeOf } from '../../ir/ir.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import { type Inside, Nest } from './linearize.ts';
+import type { Inside } from './linearize.ts';
+import { Nest } from './nest.ts';
 import type { Values } from './scope.ts';
 
 /** What a group needs of a factor for one stage, line by line: elements of a side along the sum, or steps of the sum along the side. */
