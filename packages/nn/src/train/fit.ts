@@ -236,6 +236,16 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const scaler = options.scaler ?? own;
   const plain = stepOf(model, options, names, meter, run, scaler);
   const replayed = compile?.(plain);
+  if (compile !== undefined) {
+    const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
+    checkFits(
+      'fit',
+      'what compile made',
+      replayed,
+      isReplay,
+      'a function to call and dispose of; pass compile of @polygrad/core',
+    );
+  }
   const onBatch = replayed ?? plain;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
