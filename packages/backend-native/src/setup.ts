@@ -130,6 +130,7 @@ export function setUp(options: NativeEngineOptions): Setup {
       maxBindings: 512,
       maxBufferBytes: limit - pageBytes,
       memoryBytes: limit,
+      joinsFreed: true,
       bindAlign: 4,
       arena: true,
       parallelism: threads,

@@ -22,6 +22,8 @@ export interface EngineCaps extends TargetCaps {
   readonly maxBufferBytes: number;
   /** Bytes that all buffers together may take, where that is known: results of more than a part of it do not wait for a flush. */
   readonly memoryBytes?: number;
+  /** True where freed memory is joined with its free neighbours and given out again at the cost of a call. Large blocks are then not kept for requests of their own size alone. */
+  readonly joinsFreed?: boolean;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
   /** True where several bindings of one dispatch may lie in one buffer, one of them written (arenas work). */

@@ -6,6 +6,7 @@ function fakeEngine(limit = Number.POSITIVE_INFINITY): { engine: IEngine; held: 
   const held = new Set<EngineBuffer>();
   let total = 0;
   const engine = {
+    caps: {},
     alloc(bytes: number): EngineBuffer {
       if (total + bytes > limit) throw new Error('out of memory');
       const buffer = { bytes };
@@ -49,6 +50,30 @@ describe('BufferPool', () => {
     expect(held.size).toBe(1);
     expect(() => a.release()).toThrow(/twice/);
     expect(() => a.retain()).toThrow(/after/);
+  });
+
+  it('gives large kept blocks back before it asks an engine that joins them for another size', () => {
+    const mib = 1 << 20;
+    const bytesHeld = (joinsFreed: boolean): number => {
+      const { engine, held } = fakeEngine();
+      Object.assign(engine, { caps: { joinsFreed } });
+      const pool = new BufferPool(engine);
+      const small = pool.alloc(1000);
+      small.release();
+      for (let size = 4; size <= 32; size += 4) pool.alloc(size * mib).release();
+      // What a step has side by side stays, and so do small blocks.
+      for (let step = 0; step < 3; step++) {
+        const both = [pool.alloc(8 * mib), pool.alloc(24 * mib)];
+        for (const b of both) b.release();
+        if (step > 0) expect(both.map((b) => held.has(b.memory))).toEqual([true, true]);
+      }
+      expect(pool.alloc(1000).memory).toBe(small.memory);
+      const bytes = [...held].reduce((sum, b) => sum + b.bytes, 0);
+      expect(pool.memory().pooledBytes).toBe(bytes - classBytes(sizeClass(1000)));
+      return bytes;
+    };
+    expect(bytesHeld(true)).toBeLessThanOrEqual(1.125 * 32 * mib + 1024);
+    expect(bytesHeld(false)).toBe((4 + 8 + 12 + 16 + 20 + 24 + 28 + 32) * mib + 1024);
   });
 
   it('keeps only up to the limit and trims', () => {

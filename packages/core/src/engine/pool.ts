@@ -49,6 +49,8 @@ const windowLength = 64;
 const hintAfter = 1 << 27;
 /** Kept beyond what a window used, so that small changes cost nothing. */
 const slack = 1 << 26;
+/** Bytes of blocks that are given back for one of another class, where an engine joins them. */
+const leastJoined = 1 << 20;
 
 /** Part of a buffer's elements in another engine's memory. */
 export interface BufferCopy {
@@ -164,6 +166,9 @@ export class BufferPool {
 
   #fresh(index: number): EngineBuffer {
     const bytes = classBytes(index);
+    // Memory that was in use before: the first touch of a new page costs more than what is computed there.
+    if (bytes >= leastJoined && this.engine.caps.joinsFreed === true)
+      this.trim(this.#unused(this.#bytes + bytes), leastJoined);
     try {
       return this.#asked(bytes);
     } catch (error) {
@@ -226,15 +231,20 @@ export class BufferPool {
     else kept.push(buffer.memory);
   }
 
-  /** Gives kept blocks back to the engine, largest first, until at most `limit` bytes are kept. */
-  trim(limit: number): void {
-    for (let index = this.#free.length - 1; index >= 0 && this.#pooled > limit; index--) {
+  /** Gives kept blocks of at least `least` bytes back to the engine, largest first, until at most `limit` bytes are kept. */
+  trim(limit: number, least: number = 0): void {
+    for (let index = this.#free.length - 1; index >= sizeClass(least) && this.#pooled > limit; index--) {
       const kept = this.#free[index];
       while (kept !== undefined && kept.length > 0 && this.#pooled > limit) {
         this.#giveBack(kept.pop()!);
         this.#pooled -= classBytes(index);
       }
     }
+  }
+
+  /** Bytes that the last two windows had in use beside so many, and an eighth for what classes waste. */
+  #unused(bytes: number): number {
+    return Math.max(0, Math.max(this.#windowPeak, this.#lastWindowPeak) - bytes) * 1.125;
   }
 
   /**
@@ -248,8 +258,7 @@ export class BufferPool {
       hintCollector();
     }
     if (++this.#ticks % windowLength !== 0) return;
-    const used = Math.max(this.#windowPeak, this.#lastWindowPeak);
-    this.trim(Math.max(0, used - this.#bytes) * 1.125 + slack);
+    this.trim(this.#unused(this.#bytes) + slack);
     this.#lastWindowPeak = this.#windowPeak;
     this.#windowPeak = this.#bytes;
   }
