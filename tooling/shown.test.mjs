@@ -55,7 +55,7 @@ const plain = new Set(
     'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
     'faultKinds listCudaDevices autocast writeTrace calibrate to',
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
-    'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost holdFlushes onRollback printGraph promoteOrNull',
+    'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
     'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'findRuns isGather lanesOfPart pickColumn showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',

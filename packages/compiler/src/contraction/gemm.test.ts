@@ -2,41 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KNode } from '../ir/ir.ts';
 import { buffersOf, checkCase, type Making, makeCase, type Parts, runLowered, vectorCaps } from './fixtures/cases.ts';
+import { product } from './fixtures/products.ts';
 import { lowerContraction } from '@polygrad/core/internals';
-
-interface Sizes {
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly batch?: number;
-  readonly transposeA?: boolean;
-  readonly transposeB?: boolean;
-}
-
-/** C = A B with row-major tensors; the epilogue gets the sum and the loops. */
-function product(
-  s: Sizes,
-  epilogue?: (m: Making, sum: KNode, row: KNode, column: KNode) => readonly (readonly [KNode, KNode, KNode])[],
-) {
-  return (m: Making): Parts => {
-    const { e } = m;
-    const batch = s.batch ?? 1;
-    const a = m.param(batch * s.m * s.k);
-    const b = m.param(batch * s.n * s.k);
-    const [z, i, j, k] = [m.range(batch), m.range(s.m), m.range(s.n), m.range(s.k)];
-    const out = epilogue === undefined ? m.param(batch * s.m * s.n, 'write') : null;
-    return {
-      a: e.load(a, s.transposeA ? m.at([z, s.m * s.k], [k, s.m], [i, 1]) : m.at([z, s.m * s.k], [i, s.k], [k, 1])),
-      b: e.load(b, s.transposeB ? m.at([z, s.n * s.k], [j, s.k], [k, 1]) : m.at([z, s.n * s.k], [k, s.n], [j, 1])),
-      k: [k],
-      loops: [z, i, j],
-      stores: (sum) =>
-        out !== null
-          ? [[out, m.at([z, s.m * s.n], [i, s.n], [j, 1]), sum]]
-          : (epilogue as NonNullable<typeof epilogue>)(m, sum, i, j),
-    };
-  };
-}
 
 describe('much arithmetic behind a product', () => {
   const steps = 12;

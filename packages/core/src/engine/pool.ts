@@ -233,7 +233,8 @@ export class BufferPool {
 
   /** Gives kept blocks of at least `least` bytes back to the engine, largest first, until at most `limit` bytes are kept. */
   trim(limit: number, least: number = 0): void {
-    for (let index = this.#free.length - 1; index >= sizeClass(least) && this.#pooled > limit; index--) {
+    const last = sizeClass(least);
+    for (let index = this.#free.length - 1; index >= last && this.#pooled > limit; index--) {
       const kept = this.#free[index];
       while (kept !== undefined && kept.length > 0 && this.#pooled > limit) {
         this.#giveBack(kept.pop()!);

@@ -164,9 +164,20 @@ class Assigner {
     });
   }
 
+  /** An instruction with the places of what it works on. */
+  #place(
+    { row, size, zero }: Ins,
+    places: readonly Place[],
+    mask: number,
+    reads: readonly Held[],
+    writes: readonly Held[],
+  ): void {
+    this.#push({ kind: 'ins', row, size, places, mask, zero, reads, writes, spoils: noSpoils });
+  }
+
   /** An instruction whose registers are all in registers of the machine, as most are; false, with nothing done, for others. */
   #plain(item: Ins): boolean {
-    const { row, size, args, mask, zero } = item;
+    const { row, args, mask } = item;
     const all = this.#places;
     const places: Place[] = new Array(args.length);
     for (let i = 0; i < args.length; i++) {
@@ -194,22 +205,12 @@ class Assigner {
       if (a.cls === 'g') this.#general.add(places[i] as number);
       else if (a.cls === 'v') this.#vectors.add(places[i] as number);
     }
-    this.#push({
-      kind: 'ins',
-      row,
-      size,
-      places,
-      mask: maskPlace,
-      zero,
-      reads: none,
-      writes: none,
-      spoils: noSpoils,
-    });
+    this.#place(item, places, maskPlace, none, none);
     return true;
   }
 
   #instruction(item: Ins): void {
-    const { row, size, args, mask, zero } = item;
+    const { row, args, mask } = item;
     const copy = copyOf(this.#registers, item);
     if (copy !== null) {
       const [to, from] = [this.#placeOf(copy.to), this.#placeOf(copy.from)];
@@ -288,17 +289,7 @@ class Assigner {
       if ((later & (1 << i)) !== 0) places[i] = number;
       this.#written(writes, a.cls, number, a);
     }
-    this.#push({
-      kind: 'ins',
-      row,
-      size,
-      places,
-      mask: maskPlace,
-      zero,
-      reads: reads ?? none,
-      writes: writes ?? none,
-      spoils: noSpoils,
-    });
+    this.#place(item, places, maskPlace, reads ?? none, writes ?? none);
     if (spilled !== null) for (const { reg, number } of spilled as Spilled) this.#store(reg, number);
   }
 

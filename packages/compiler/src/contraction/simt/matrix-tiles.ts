@@ -1,4 +1,4 @@
-/** Blocks whose results are computed by tiles of matrices: who has what of them. The nest is in staged-tiles.ts; which block there is, matrix.ts chooses. */
+/** Blocks whose results are computed by tiles of matrices: who has what of them. The nest is in staged-tiles.ts; which block there is, matrix-blocks.ts chooses. */
 import { byMatrices } from '../../codegen/linearize/matrix.ts';
 import { type MatrixForm, matrixThreads } from '../../ir/matrix.ts';
 import type { Layout, StagedBlock } from './staged-tiles.ts';

@@ -19,31 +19,41 @@ export function fillTile(
   padded: number,
   lanes: number,
 ): void {
-  const { b, e, thread, threads } = w;
+  const { b, e } = w;
   const dtype = to.cells.dtype as DType;
   const unit = unitOfCopies(o, dtype, from, width);
   if (unit !== null && padded % unit === 0) {
     copyTile(w, o, to, from, rows, first, count, width, padded, unit);
     return;
   }
-  const vectors = padded / lanes;
-  const all = rows * vectors;
+  eachPart(w, rows, padded, lanes, (row, start) => {
+    const source = e.add(first, row);
+    const inside = e.lt(source, o.now(count));
+    const whole = isDistance(from.column, 1) && width % lanes === 0;
+    const read = (column: KNode, n: number): KNode => {
+      const gate = b.place(e.and(inside, e.lt(column, width)));
+      return e.cast(b.load(from.memory, placeOf(e, from, source, column), n, gate), dtype);
+    };
+    const value = whole ? read(start, lanes) : e.vec(Array.from({ length: lanes }, (_, i) => read(e.add(start, i), 1)));
+    b.store(to.cells, e.add(e.mul(row, to.line), start), value);
+  });
+}
+
+/** Goes through rows of a tile in parts of so many elements, which the threads share: the row of each, and its first column. */
+function eachPart(
+  { b, e, thread, threads }: ProgramWriter,
+  rows: number,
+  padded: number,
+  length: number,
+  write: (row: KNode, column: KNode) => void,
+): void {
+  const parts = padded / length;
+  const all = rows * parts;
   b.loop(Math.ceil(all / threads), (turn) => {
     const at = e.add(e.mul(turn, threads), thread);
-    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () => {
-      const [row, start] = [e.idiv(at, vectors), e.mul(e.irem(at, vectors), lanes)];
-      const source = e.add(first, row);
-      const inside = e.lt(source, o.now(count));
-      const whole = isDistance(from.column, 1) && width % lanes === 0;
-      const read = (column: KNode, n: number): KNode => {
-        const gate = b.place(e.and(inside, e.lt(column, width)));
-        return e.cast(b.load(from.memory, placeOf(e, from, source, column), n, gate), dtype);
-      };
-      const value = whole
-        ? read(start, lanes)
-        : e.vec(Array.from({ length: lanes }, (_, i) => read(e.add(start, i), 1)));
-      b.store(to.cells, e.add(e.mul(row, to.line), start), value);
-    });
+    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () =>
+      write(e.idiv(at, parts), e.mul(e.irem(at, parts), length)),
+    );
   });
 }
 
@@ -57,7 +67,7 @@ function unitOfCopies(o: Operands, dtype: DType, { memory, start, row, column }:
 
 /** Asks for rows of a matrix; what comes of it is there behind a WAIT and a barrier. */
 function copyTile(
-  { b, e, thread, threads }: ProgramWriter,
+  w: ProgramWriter,
   o: Operands,
   to: Tile,
   from: Matrix,
@@ -68,18 +78,13 @@ function copyTile(
   padded: number,
   unit: number,
 ): void {
-  const units = padded / unit;
-  const all = rows * units;
-  b.loop(Math.ceil(all / threads), (turn) => {
-    const at = e.add(e.mul(turn, threads), thread);
-    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () => {
-      const [row, column] = [e.idiv(at, units), e.mul(e.irem(at, units), unit)];
-      const source = e.add(first, row);
-      const inside = e.and(e.lt(source, o.now(count)), e.lt(column, width));
-      const src = [to.cells, e.add(e.mul(row, to.line), column), from.memory, placeOf(e, from, source, column)];
-      if (inside.op !== 'CONST') src.push(inside);
-      b.here('COPY', 'void', 1, src, { lanes: unit });
-    });
+  const { b, e } = w;
+  eachPart(w, rows, padded, unit, (row, column) => {
+    const source = e.add(first, row);
+    const inside = e.and(e.lt(source, o.now(count)), e.lt(column, width));
+    const src = [to.cells, e.add(e.mul(row, to.line), column), from.memory, placeOf(e, from, source, column)];
+    if (inside.op !== 'CONST') src.push(inside);
+    b.here('COPY', 'void', 1, src, { lanes: unit });
   });
   b.here('COMMIT', 'void', 1, [], null);
 }
