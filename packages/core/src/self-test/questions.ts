@@ -1,9 +1,9 @@
 /**
- * The questions of the self-test: small kernels, what they read, and what they must write.
+ * The questions of the self-test: small kernels, their inputs, and the expected results.
  *
- * Loop nests and not operations: the engine's own ways of shaping loops are asked, without graph, plans and what they count. Products through
- * group memory are programs already: to find and lower a tile takes longer than all the rest, and says nothing of a driver.
- * Answers are stored, or follow from whole numbers that every order of sums gives exactly.
+ * They are loop nests, not operations: they test how the engine shapes loops, without graph, plans and counts. Products through
+ * group memory are given as programs: finding and lowering a tile takes longer than all the rest, and tests no driver.
+ * Answers are stored, or follow from whole numbers whose sums are exact in every order.
  */
 import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
@@ -15,7 +15,7 @@ import type { TargetCaps } from '@polygrad/compiler/ir/target';
 /** float32 as it is; 16-bit floats by their bits. */
 export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 
-/** One kernel: what it reads, what it must write, and how many units in the last place may differ. */
+/** One kernel: its inputs, the expected results, and how many units in the last place they may differ. */
 export interface Question {
   readonly name: string;
   readonly asked: LoopNest | Program;
@@ -24,21 +24,21 @@ export interface Question {
   readonly ulp: number;
 }
 
-/** A kernel to be lowered in the engine's way. */
+/** A kernel to be lowered as the engine does. */
 export interface LoopNest {
   readonly kernel: LoopKernel;
   readonly e: Exprs;
-  /** A product: asked in the tiles that products get. */
+  /** True for a product, which is lowered with the tiles of products. */
   readonly tiled: boolean;
 }
 
 type Storage = 'float32' | 'float16';
 
-/** A size that no vector fits, and one that all do: functions are asked at that, for half the code. Columns of products fit for the same reason. */
+/** A size that fits no vector, and one that fits all: functions use the latter, for half the code. So do columns of products. */
 const odd = 37;
 const even = 64;
 
-/** Arguments and values of functions, made with 53 bits. */
+/** Arguments and values of functions, computed with 53 bits. */
 const exponentials = [
   [-87.25, 1.2817592313147442e-38],
   [-20.5, 1.2501528663867426e-9],
@@ -93,7 +93,7 @@ type Pairs = readonly (readonly [number, number])[];
 const numbers = (dtype: Storage, list: readonly number[]): Numbers =>
   dtype === 'float32' ? Float32Array.from(list) : Uint16Array.from(list);
 
-/** So many pairs, the list again and again. */
+/** The list repeated up to this length. */
 const repeated = (length: number, list: Pairs): Pairs => Array.from({ length }, (_, n) => list[n % list.length]!);
 
 /** y[i] = f(x[i]). */
@@ -125,7 +125,7 @@ function halfOf(x: number): number {
   return (x < 0 ? 0x8000 : 0) | ((exponent + 15) << 10) | ((Math.abs(x) / 2 ** exponent - 1) * 1024);
 }
 
-/** What products read and must write, of small whole numbers. */
+/** Inputs and expected results of products, small whole numbers. */
 function factors(
   dtype: Storage,
   rows: number,
@@ -156,8 +156,8 @@ function product(name: string, rows: number, inner: number, columns: number): Qu
 }
 
 /**
- * A product of matrices through group memory: a group of `side` by `side` threads brings a block of each factor there, in the dtype of the
- * factors, meets, and adds up in float32. No size is a multiple of a block's.
+ * A matrix product through group memory: a group of `side` by `side` threads loads a block of each factor, in the dtype of the
+ * factors, waits at a barrier, and sums in float32. No size is a multiple of a block's.
  */
 function groupProduct(name: string, dtype: Storage, side: number): Question {
   const [rows, inner, columns] = [18, 21, 19];
@@ -219,7 +219,7 @@ function reduction(name: string, op: 'max' | 'sum', rows: number, columns: numbe
   return { name, asked: { kernel, e, tiled: false }, inputs: [input], answer, ulp: 0 };
 }
 
-/** exp of the first half of the elements and log1p of the others: one kernel for the driver to compile, with both in every thread. */
+/** exp of the first half of the elements and log1p of the others, in one kernel, so that the driver compiles both together. */
 function functions(ulp: number): Question {
   const half = even / 2;
   const pairs = [...repeated(half, exponentials), ...repeated(half, logarithms)];
@@ -228,14 +228,14 @@ function functions(ulp: number): Question {
   );
 }
 
-/** What an engine is asked that holds these dtypes. Threads of a group have more that may go wrong, and a compiler of their own. */
+/** The questions for an engine with these dtypes. Groups of several threads get more, because more can go wrong in them. */
 export function questions({
   dtypes,
   simt,
   maxGroup,
 }: Pick<TargetCaps, 'dtypes' | 'simt' | 'maxGroup'>): readonly Question[] {
   bringFunctions({ LOG1P: log1p });
-  // What the library promises of its functions (docs/numerics.md).
+  // The library's promise for functions (docs/numerics.md).
   const ulp = dtypes.has('float64') ? 1 : 5;
   const side = maxGroup < 64 ? 4 : 8;
   const asked = [reduction('a long sum', 'sum', 3, 1531), functions(ulp)];
