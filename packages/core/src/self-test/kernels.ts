@@ -187,12 +187,12 @@ export function addAndMultiply(caps: EngineCaps, length: number, factor: number,
 }
 
 /**
- * A product of matrices through group memory: a group of threads brings a block of each factor there, in the dtype of the
- * factors, meets, and adds up in float32. No size is a multiple of a block's.
+ * A product of matrices through group memory: a group of threads brings a block of each factor there, of the left one in
+ * its dtype, meets, and adds up in float32. No size is a multiple of a block's.
  */
 export function groupProduct(
   caps: EngineCaps,
-  dtype: Storage,
+  leftDtype: Storage,
   rows: number,
   inner: number,
   columns: number,
@@ -200,11 +200,11 @@ export function groupProduct(
   const side = sideOf(caps);
   const b = new ProgramBuilder();
   const { e } = b;
-  const x = e.param(0, dtype, 'read', rows * inner);
-  const y = e.param(1, dtype, 'read', inner * columns);
-  const z = e.param(2, dtype, 'write', rows * columns);
-  const left = b.shared('left', dtype, side * side);
-  const right = b.shared('right', dtype, side * side);
+  const x = e.param(0, leftDtype, 'read', rows * inner);
+  const y = e.param(1, 'float32', 'read', inner * columns);
+  const z = e.param(2, 'float32', 'write', rows * columns);
+  const left = b.shared('left', leftDtype, side * side);
+  const right = b.shared('right', 'float32', side * side);
   const sum = b.reg('sum', 'float32');
   const [down, across] = [Math.ceil(rows / side), Math.ceil(columns / side)];
   const thread = e.special('local', 0, side * side);
@@ -215,10 +215,8 @@ export function groupProduct(
   const element = (of: KNode, i: KNode, most: number, j: KNode, width: number): KNode => {
     const inside = e.and(e.lt(i, most), e.lt(j, width));
     const at = e.add(e.mul(e.min(i, most - 1), width), e.min(j, width - 1));
-    return e.where(inside, b.load(of, at), e.constant(dtype, 0));
+    return e.where(inside, b.load(of, at), e.constant(of.dtype as Storage, 0));
   };
-  const wide = (of: KNode, at: KNode): KNode =>
-    dtype === 'float32' ? b.load(of, at) : e.cast(b.load(of, at), 'float32');
   b.store(sum, 0, e.constant('float32', 0));
   b.loop(Math.ceil(inner / side), (block) => {
     const from = e.mul(block, side);
@@ -227,13 +225,13 @@ export function groupProduct(
     b.store(right, thread, element(y, e.add(from, r), inner, column, columns));
     b.barrier();
     b.loop(side, (k) => {
-      const factor = e.mul(wide(left, e.add(e.mul(r, side), k)), wide(right, e.add(e.mul(k, side), c)));
-      b.store(sum, 0, e.add(b.load(sum, 0), factor));
+      const factor = e.cast(b.load(left, e.add(e.mul(r, side), k)), 'float32');
+      const part = e.mul(factor, b.load(right, e.add(e.mul(k, side), c)));
+      b.store(sum, 0, e.add(b.load(sum, 0), part));
     });
   });
   b.ifThen(e.and(e.lt(row, rows), e.lt(column, columns)), () => {
-    const total = b.load(sum, 0);
-    b.store(z, e.add(e.mul(row, columns), column), dtype === 'float32' ? total : e.cast(total, dtype));
+    b.store(z, e.add(e.mul(row, columns), column), b.load(sum, 0));
   });
   return b.build({ name: 'product', grid: [across, down, 1], group: [side * side, 1, 1] });
 }

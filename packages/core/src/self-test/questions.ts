@@ -118,14 +118,11 @@ function factors(rows: number, inner: number, columns: number): Factors {
   return { inputs: [left, right], answer, ulp: 0 };
 }
 
-/** The same as 16-bit floats. */
-function asHalves({ inputs, answer, ulp }: Factors): Factors {
-  const halves = (list: Numbers): Numbers => {
-    const bits = new Uint16Array(list.length);
-    for (let n = 0; n < bits.length; n++) bits[n] = halfOf(list[n]!);
-    return bits;
-  };
-  return { inputs: inputs.map(halves), answer: halves(answer), ulp };
+/** Whole numbers as 16-bit floats. */
+function asHalves(list: Numbers): Numbers {
+  const bits = new Uint16Array(list.length);
+  for (let n = 0; n < bits.length; n++) bits[n] = halfOf(list[n]!);
+  return bits;
 }
 
 /** Places of the largest elements of rows: the last, which fits no vector, the first, and one between. */
@@ -163,7 +160,7 @@ export function questions(caps: EngineCaps): readonly Question[] {
     side(into, 0, even / 2, exponentialsOf, at);
     side(into, even / 2, even, logarithmsOf, at);
   }
-  const half = simt ? odd : even;
+  const size = simt ? odd : even;
   const rows = largestAt.length;
   const asked: Question[] = [
     {
@@ -173,19 +170,18 @@ export function questions(caps: EngineCaps): readonly Question[] {
     },
     { name: 'exp and log1p', program: exponentials(caps, even), inputs: [functions], answer: values, ulp },
   ];
-  const product = simt ? factors(18, 21, 19) : factors(13, 19, 32);
+  const halves = dtypes.has('float16');
   if (simt) {
+    const { inputs, ...rest } = factors(18, 21, 19);
+    const [left, right] = inputs as readonly [Numbers, Numbers];
+    const program = groupProduct(caps, halves ? 'float16' : 'float32', 18, 21, 19);
     const name = 'a product through group memory';
-    asked.push({ name, program: groupProduct(caps, 'float32', 18, 21, 19), ...product });
-  } else asked.unshift({ name: 'a product', program: vectorProduct(caps, 13, 19, 32), ...product });
-  if (dtypes.has('float16')) {
-    const inputs = [side(zeros('float16', half), 0, half, halvesOf, 0)];
-    const answer = side(zeros('float16', half), 0, half, halvesOf, 1);
-    asked.push({ name: '16-bit floats', program: addAndMultiply(caps, half, 1.5, 0.25), inputs, answer, ulp: 0 });
-    if (simt) {
-      const name = 'a product of 16-bit floats';
-      asked.push({ name, program: groupProduct(caps, 'float16', 18, 21, 19), ...asHalves(product) });
-    }
+    asked.push({ name, program, inputs: [halves ? asHalves(left) : left, right], ...rest });
+  } else asked.unshift({ name: 'a product', program: vectorProduct(caps, 13, 19, 32), ...factors(13, 19, 32) });
+  if (halves) {
+    const inputs = [side(zeros('float16', size), 0, size, halvesOf, 0)];
+    const answer = side(zeros('float16', size), 0, size, halvesOf, 1);
+    asked.push({ name: '16-bit floats', program: addAndMultiply(caps, size, 1.5, 0.25), inputs, answer, ulp: 0 });
   }
   return asked;
 }

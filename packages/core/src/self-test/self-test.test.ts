@@ -111,16 +111,21 @@ describe('the self-test', () => {
   it('goes through group memory where there is some', async () => {
     const engine = createReferenceEngine({ simt: true });
     const ops: string[][] = [];
+    const staged: string[] = [];
     const spied: IEngine = {
       ...engine,
       compile: (programs) => {
-        for (const { body } of programs) ops.push(body.map(({ op }) => op));
+        for (const { body } of programs) {
+          ops.push(body.map(({ op }) => op));
+          for (const { op, dtype } of body) if (op === 'SHARED') staged.push(dtype);
+        }
         return engine.compile(programs);
       },
     };
     const { questions } = await selfTest(spied);
-    expect(ops.filter((list) => list.includes('BARRIER')).length).toBeGreaterThanOrEqual(3);
-    expect(questions).toContain('a product of 16-bit floats');
+    expect(ops.filter((list) => list.includes('BARRIER')).length).toBeGreaterThanOrEqual(2);
+    expect(questions).toContain('a product through group memory');
+    expect(staged.includes('float16')).toBe(true);
   });
 
   it('tells an error instead of throwing it, and gives back what it had', async () => {
