@@ -4,8 +4,6 @@
  * Drivers sometimes miscompile silently. Code that is about to use an engine with a driver for the first time runs this
  * first. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
-import { legalPrograms, lowerPlain, type Lowered } from '@polygrad/compiler/codegen/lowering';
-import { findContraction } from '@polygrad/compiler/contraction/contraction';
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
@@ -41,23 +39,10 @@ function inWords(data: Numbers): Uint8Array {
   return whole;
 }
 
-/** What the engine gets: nests lowered in its own way, products by the first of its tiles. */
-function lowered({ asked }: Question, { caps }: IEngine): Lowered {
-  if ('body' in asked) {
-    const bindings = asked.params.map((_, param) => ({ param }));
-    return { dispatches: [{ program: asked, bindings }], temps: [] };
-  }
-  const { kernel, e, tiled } = asked;
-  const contraction = tiled ? findContraction(kernel, e) : null;
-  const way = contraction === null ? undefined : caps.lowering.ways(contraction, kernel, e, caps)[0];
-  return way?.[1]() ?? lowerPlain(kernel, caps);
-}
-
 function prepare(engine: IEngine): Asked {
   const { caps } = engine;
   const all = questions(caps);
-  const plans = all.map((question) => lowered(question, engine));
-  const programs = plans.map((plan) => legalPrograms(plan, caps));
+  const programs = all.map(({ program }) => caps.lowering.legalize?.(program, caps) ?? program);
   const buffers: EngineBuffer[] = [];
   const memory = (size: number): Binding => {
     const bytes = Math.max(4, Math.ceil(size / 4) * 4);
@@ -65,7 +50,7 @@ function prepare(engine: IEngine): Asked {
     buffers.push(buffer);
     return { buffer, offset: 0, bytes };
   };
-  const kernels = engine.compile(programs.flat());
+  const kernels = engine.compile(programs);
   try {
     let end = 0;
     const places = all.map(({ answer }) => {
@@ -81,20 +66,14 @@ function prepare(engine: IEngine): Asked {
     // Uploaded, not filled: devices without a fill command would compile another kernel for it.
     engine.upload(results, new Uint32Array(results.bytes / 4).fill(unwritten));
     const commands: Command[] = [];
-    let next = 0;
     for (const [i, { inputs }] of all.entries()) {
-      const params = inputs.map((data) => {
+      const bindings = inputs.map((data) => {
         const to = memory(data.byteLength);
         engine.upload(to, inWords(data));
         return to;
       });
-      params.push(answers[i]!);
-      const { dispatches, temps } = plans[i]!;
-      const between = temps.map(memory);
-      for (const { bindings } of dispatches) {
-        const bound = bindings.map((b) => ('param' in b ? params[b.param] : between[b.temp])!);
-        commands.push({ kind: 'dispatch', kernel: kernels[next++]!, bindings: bound, scalars: [] });
-      }
+      bindings.push(answers[i]!);
+      commands.push({ kind: 'dispatch', kernel: kernels[i]!, bindings, scalars: [] });
     }
     return { all, kernels, buffers, answers, results, commands };
   } catch (error) {

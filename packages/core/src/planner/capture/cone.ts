@@ -42,8 +42,9 @@ export class Cone {
   /** The structure as integers; the first `key.length` are valid. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  /** Copies on this engine of leaves that other engines hold, by local number; only as long as needed. */
+  /** Where leaves of other engines have copies on this one, by local number, below `#foreignEnd`. It keeps its length: a new one would be made in every flush. */
   readonly #foreign: (NodeStorage | null)[] = [];
+  #foreignEnd = 0;
   readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
@@ -93,8 +94,7 @@ export class Cone {
 
   /** A leaf's data on the engine of this walk. */
   storageOf(leaf: Node): NodeStorage {
-    const foreign = this.#foreign;
-    return (leaf.index < foreign.length ? foreign[leaf.index] : null) ?? leaf.storage!;
+    return (leaf.index < this.#foreignEnd ? this.#foreign[leaf.index] : null) ?? leaf.storage!;
   }
 
   /** Drops all references to nodes. */
@@ -106,8 +106,8 @@ export class Cone {
     this.donatable.length = 0;
     this.key.length = 0;
     this.#bufferCount = 0;
-    // Setting `length` takes time even on an empty list.
-    if (this.#foreign.length > 0) this.#foreign.length = 0;
+    for (let i = 0; i < this.#foreignEnd; i++) this.#foreign[i] = null;
+    this.#foreignEnd = 0;
   }
 
   #visit(root: Node, options: ConeOptions): void {
@@ -199,8 +199,9 @@ export class Cone {
         return;
       }
       const foreign = this.#foreign;
-      while (foreign.length < at) foreign.push(null);
-      foreign.push(here);
+      while (foreign.length <= at) foreign.push(null);
+      foreign[at] = here;
+      this.#foreignEnd = at + 1;
       storage = here;
     }
     const buffer = storage.buffer as PoolBuffer;
