@@ -54,7 +54,7 @@ export function checkPosition(op: string, position: number, count: number): void
   throw new ArgumentError(op, say`no argument ${position}: the function was called with ${count}; check argnums`);
 }
 
-/** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
+/** Runs f on followed arguments; returns its value if wanted (otherwise it is disposed), its other results and the gradients. */
 export function differentiate(
   op: string,
   f: (...args: never[]) => unknown,

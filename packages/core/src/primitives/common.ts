@@ -13,7 +13,7 @@ import { elementwise } from './elementwise.ts';
 import { movements, windows } from './movement.ts';
 import { reductions } from './reduction.ts';
 
-/** From now on nodes of these primitives may exist: called by whoever makes the first Tensor. */
+/** Registers the common primitives; called before the first Tensor is made. */
 export function bringCommon(): void {
   const common: { readonly [P in CommonPrimitive]: Facts<P> } = {
     ...leaves,

@@ -67,7 +67,7 @@ export interface StepGuard {
 /** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
 export interface OptimizerState {
   readonly steps: number;
-  /** How many of them were skipped; left out where none can have been. */
+  /** How many of them were skipped; absent if none can have been. */
   readonly skipped?: number;
   /** Steps that each parameter had no gradient in; left out where there were none. */
   readonly missed?: readonly number[];
@@ -78,7 +78,7 @@ export interface OptimizerState {
 /** A state to go on from, whose slots may come from a file. */
 export type LoadedState = Omit<OptimizerState, 'slots'> & { readonly slots: StateValues };
 
-/** What a state says of so many parameters, whole. Throws where that cannot be. */
+/** Checks a state of all parameters completely. Throws if it cannot be loaded. */
 export function checkedState(
   state: LoadedState,
   count: number,
@@ -185,7 +185,7 @@ export abstract class Optimizer<Names extends string = string> {
       const copy = own(noGrad(() => cast(parameter, 'float32')));
       return [copy, ...slots.map((slot) => own(first(slot, copy)))];
     });
-    // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
+    // Initial values of parameters are still pending; a separate step keeps them out of the first step's plan.
     flush();
   }
 
@@ -300,7 +300,7 @@ export abstract class Optimizer<Names extends string = string> {
       if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
-      // Nobody needs what lies between afterwards: no flush has to store it.
+      // The values in between are dead afterwards, so no flush stores them.
       const next = scope(() => this.update(p, this.maximize ? g.mul(-1) : g, own, scalars));
       if (copy === null) changes.push([parameter, next.parameter]);
       else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
@@ -438,12 +438,12 @@ export abstract class Optimizer<Names extends string = string> {
   }
 }
 
-/** The float32 copy of a parameter; its own value where that is another. */
+/** The float32 copy of a parameter, or the parameter itself if it has none. */
 function following(copy: Tensor, parameter: Tensor): Tensor {
   return where(equal(cast(copy, parameter.dtype), parameter), copy, cast(parameter, 'float32'));
 }
 
-/** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */
+/** Numbers as scalars of a dtype: bound when a plan runs, so that a new value makes no new plan. */
 function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, dtype: DType): Scalars<Names> {
   const found: Partial<Record<Names, Tensor>> = {};
   for (const name of Object.keys(numbers()) as Names[]) found[name] = hostNumber(() => numbers()[name], { dtype });

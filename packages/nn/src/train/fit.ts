@@ -57,7 +57,7 @@ export interface FitOptions {
    * out.
    */
   readonly precision?: SmallFloat;
-  /** Scales the loss, with `precision`: to keep its state (default: one of its own for float16, none for bfloat16). */
+  /** Scales the loss, with `precision`: pass one to keep its state (default: a new one for float16, none for bfloat16). */
   readonly scaler?: GradScaler;
   /**
    * `compile` of core: steps are recorded at first and replayed from then on (default: each is recorded). What model, loss and metrics read of JavaScript counts
@@ -147,6 +147,61 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
   });
 }
 
+/** The step as `compile` of the options makes it. Throws NnError if that is no compiled function. */
+function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): ReturnType<typeof compile> {
+  const made = compile(plain);
+  const isReplay = typeof made === 'function' && typeof made.dispose === 'function';
+  checkFits(
+    'fit',
+    'what compile made',
+    made,
+    isReplay,
+    'a function to call and dispose of; pass compile of @polygrad/core',
+  );
+  return made;
+}
+
+/** Throws NnError for arguments of `fit` that do not fit. */
+function checkFit(model: Module, data: BatchSource, options: FitOptions): void {
+  checkModule('fit', model);
+  checkSource('fit', 'data', data);
+  checkRequired(
+    'fit',
+    options,
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
+  );
+  const { optimizer, epochs, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  checkInteger('fit', 'epochs', epochs, 0);
+  checkInteger('fit', 'readEvery', readEvery, 1);
+  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  checkInteger('fit', 'firstStep', firstStep, 0);
+  const isOptimizer = optimizer instanceof Optimizer;
+  checkFits(
+    'fit',
+    'optimizer',
+    optimizer,
+    isOptimizer,
+    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
+  );
+  checkFunction('fit', 'loss', options.loss);
+  const { compile, metrics = {}, validation } = options;
+  if (compile !== undefined) checkFunction('fit', 'compile', compile);
+  checkMetrics('fit', metrics);
+  if (validation !== undefined) checkSource('fit', 'validation', validation);
+  const { transforms = [], callbacks = [], signal, scaler, precision } = options;
+  checkList('fit', 'transforms', transforms);
+  for (const transform of transforms) checkFunction('fit', 'transform', transform);
+  checkList('fit', 'callbacks', callbacks);
+  for (const callback of callbacks)
+    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
+  if (signal !== undefined)
+    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
+  if (scaler !== undefined)
+    checkFits('fit', 'scaler', scaler, precision !== undefined, "left out without precision: 'float16'");
+  if (Object.keys(metrics).includes('loss'))
+    throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
+}
+
 /**
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
  *
@@ -171,45 +226,11 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
  * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  checkModule('fit', model);
-  checkSource('fit', 'data', data);
-  checkRequired(
-    'fit',
-    options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
-  );
-  const { epochs, validation, metrics = {}, readEvery = 50, precision, signal } = options;
-  const { firstEpoch = 0, firstStep = 0 } = options;
-  checkInteger('fit', 'epochs', epochs, 0);
-  checkInteger('fit', 'readEvery', readEvery, 1);
-  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
-  checkInteger('fit', 'firstStep', firstStep, 0);
-  const { optimizer, compile, callbacks: given = [] } = options;
-  const isOptimizer = optimizer instanceof Optimizer;
-  checkFits(
-    'fit',
-    'optimizer',
-    optimizer,
-    isOptimizer,
-    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
-  );
-  checkFunction('fit', 'loss', options.loss);
-  if (compile !== undefined) checkFunction('fit', 'compile', compile);
-  checkMetrics('fit', metrics);
-  if (validation !== undefined) checkSource('fit', 'validation', validation);
-  const { transforms = [] } = options;
-  checkList('fit', 'transforms', transforms);
-  for (const transform of transforms) checkFunction('fit', 'transform', transform);
-  checkList('fit', 'callbacks', given);
-  for (const callback of given)
-    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
-  if (signal !== undefined)
-    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
-  if (options.scaler !== undefined)
-    checkFits('fit', 'scaler', options.scaler, precision !== undefined, "left out without precision: 'float16'");
+  checkFit(model, data, options);
+  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  const { transforms = [], compile, precision, signal } = options;
   const names = Object.keys(metrics);
-  if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
-  const callbacks = [...given, progress(options.progress ?? 'none')];
+  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names], metrics);
@@ -235,17 +256,7 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
   const plain = stepOf(model, options, names, meter, run, scaler);
-  const replayed = compile?.(plain);
-  if (compile !== undefined) {
-    const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
-    checkFits(
-      'fit',
-      'what compile made',
-      replayed,
-      isReplay,
-      'a function to call and dispose of; pass compile of @polygrad/core',
-    );
-  }
+  const replayed = compile === undefined ? undefined : compiled(compile, plain);
   const onBatch = replayed ?? plain;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */

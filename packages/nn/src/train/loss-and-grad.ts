@@ -15,7 +15,7 @@ export interface ModelGradients<Aux = undefined> {
   readonly aux: Aux;
 }
 
-/** Runs `body`, in which `standIn` lets every parameter stand for the tensor of the same place in a list, until `body` ends. */
+/** Runs `body`, in which `standIn` replaces every parameter by the tensor at the same position of a list. */
 function standingFor<T>(parameters: readonly Tensor[], body: (standIn: (inputs: readonly Tensor[]) => void) => T): T {
   const own = parameters.map((parameter) => parameter.node);
   try {

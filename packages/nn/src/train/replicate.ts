@@ -99,7 +99,7 @@ function rowsOf(op: string, batch: readonly Tensor[]): number {
  * with `to`.
  *
  * @param model a module with parameters that learn
- * @param engines engines of this process, at least one; an engine may stand for several parts
+ * @param engines engines of this process, at least one; an engine may occur several times
  * @throws NnError for what is no module, and lists without engines
  * @example
  * import { getEngine, tensor } from '@polygrad/core';

@@ -16,8 +16,8 @@ function logarithmsOf(o: Operands<GradientSpec>, head: KNode): Matrix {
 }
 
 /**
- * Gradients of queries, keys and values. A group has a head of keys to itself and computes every score once; where that leaves workers without a group, or
- * rows are no whole vectors, queries and keys have programs of their own. The bits are the same: sums are taken in the same order.
+ * Gradients of queries, keys and values. If there are enough heads of keys for all workers, a group has one of them and computes every score once. Otherwise, or if
+ * rows are not whole vectors, queries and keys have separate programs. The bits are the same: sums are taken in the same order.
  */
 export function gradientByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { lanes } = shapeFor(caps, spec, spec.rows, spec.columns);

@@ -61,7 +61,7 @@ function teamFor(
   return { shape, make: (w, o) => new Group(w, o, tile) };
 }
 
-/** Adds the program that does every block of an operand by a group of its own. */
+/** Adds the program with one group for every block of an operand. */
 export function addBlocks<S extends AttentionSpec>(
   set: ProgramSet,
   spec: S,
