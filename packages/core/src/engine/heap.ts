@@ -334,7 +334,9 @@ export class HeapBuffers {
 
   /** Address of the first of `bytes` bytes of a binding, all of which lie inside its buffer. */
   addressOf({ buffer, offset }: Binding, bytes: number): number {
-    const own = this.#own(buffer);
+    const own = buffer as HeapBuffer;
+    // Asked for every binding of every batch.
+    if (own.heap !== this.heap || own.block === null) this.#own(buffer);
     if (!(offset >= 0 && offset + bytes <= own.bytes))
       throw new Error(
         `[${this.#engine}] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,

@@ -253,6 +253,9 @@ export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definit
 const known = new Map<PrimitiveName, unknown>();
 const numbered: AnyDefinition[] = [];
 
+/** Definitions by their numbers, for what asks for many. */
+export const definitions: readonly AnyDefinition[] = numbered;
+
 /** From now on nodes of this primitive may exist. */
 export function bring(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;

@@ -15,6 +15,7 @@ import {
   hostValue,
   isTensor,
   keep,
+  mapFormula,
   noGrad,
   registerState,
   scope,
@@ -216,6 +217,11 @@ export abstract class Optimizer<Names extends string = string> {
     scalars: Scalars<Names>,
   ): { readonly parameter: Tensor; readonly state: readonly Tensor[] };
 
+  /** `update`, where it is one elementwise formula for all parameters: then it is called for the first one and recorded again for the others. */
+  protected get formula(): unknown {
+    return undefined;
+  }
+
   /**
    * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has
    * changed nothing; where the device has no room for it, parameters, state and count of steps go back to what they were.
@@ -288,7 +294,7 @@ export abstract class Optimizer<Names extends string = string> {
     // The gradients may be gone when this is counted.
     const isAbsent = given.map((gradient) => gradient === null);
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
-    const known = new Map<string, Scalars<Names>>();
+    const alike = new Map<string, { readonly scalars: Scalars<Names>; readonly targets: Targets[]; readonly sets: Tensor[][] }>();
     for (const [index, gradient] of given.entries()) {
       if (gradient === null) continue;
       const parameter = this.parameters[index]!;
@@ -296,15 +302,28 @@ export abstract class Optimizer<Names extends string = string> {
       const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
       const dtype = copy === null ? parameter.dtype : 'float32';
       const key = dtype + leaders[index];
-      let scalars = known.get(key);
-      if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
+      let group = alike.get(key);
+      if (group === undefined) alike.set(key, (group = { scalars: scalarsIn(dtype, leaders[index]!), targets: [], sets: [] }));
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
+      group.targets.push({ parameter, copy, own });
+      group.sets.push([p, g, ...own]);
+    }
+    for (const { scalars, targets, sets } of alike.values()) {
       // Nobody needs what lies between afterwards: no flush has to store it.
-      const next = scope(() => this.update(p, this.maximize ? g.mul(-1) : g, own, scalars));
-      if (copy === null) changes.push([parameter, next.parameter]);
-      else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
-      changes.push(...next.state.map((value, slot) => [own[slot]!, value] as const));
+      const next = ([p, g, ...own]: readonly Tensor[]): Tensor[] =>
+        scope(() => {
+          const { parameter, state } = this.update(p!, this.maximize ? g!.mul(-1) : g!, own, scalars);
+          return [parameter, ...state];
+        });
+      const results =
+        this.formula === this.update ? mapFormula(next, sets, Object.values(scalars)) : sets.map((set) => next(set));
+      for (const [i, { parameter, copy, own }] of targets.entries()) {
+        const [value, ...state] = results[i]!;
+        if (copy === null) changes.push([parameter, value!]);
+        else changes.push([copy, value!], [parameter, cast(value!, parameter.dtype)]);
+        changes.push(...state.map((value, slot) => [own[slot]!, value] as const));
+      }
     }
     for (const [target, value] of changes) {
       if (target.dtype === value.dtype) continue;
@@ -436,6 +455,13 @@ export abstract class Optimizer<Names extends string = string> {
   [Symbol.dispose](): void {
     this.dispose();
   }
+}
+
+/** What a step changes: a parameter, its copy and its state. */
+interface Targets {
+  readonly parameter: Tensor;
+  readonly copy: Tensor | null;
+  readonly own: readonly Tensor[];
 }
 
 /** The float32 copy of a parameter; its own value where that is another. */
