@@ -164,15 +164,7 @@ export class Trace {
   /** The tensors of a tree under fresh names that are followed. */
   follow(tree: unknown): unknown {
     return mapTree(this.op, tree, (t) => {
-      const node = nodeOf(t, this.op);
-      if (!isFloat(node.dtype)) {
-        throw new DTypeError(
-          this.op,
-          say`cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
-          [node.dtype],
-        );
-      }
-      const named = wrap(identity(node));
+      const named = wrap(identity(this.floatNode(t)));
       watchNode(this.#recording, named.node);
       return named;
     });
@@ -181,6 +173,17 @@ export class Trace {
   /** Follows a node under the name it has. */
   watch(node: Node): void {
     watchNode(this.#recording, node);
+  }
+
+  /** The node of a tensor to differentiate by. */
+  floatNode(t: Tensor): Node {
+    const node = nodeOf(t, this.op);
+    if (isFloat(node.dtype)) return node;
+    throw new DTypeError(
+      this.op,
+      say`cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
+      [node.dtype],
+    );
   }
 
   /** The function has returned: nothing after this is part of it. */
