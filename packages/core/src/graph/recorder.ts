@@ -5,7 +5,6 @@
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
-import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { GradientSlot, Handle, Node } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
@@ -56,8 +55,10 @@ export function setEager(on: boolean): void {
   graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }
 
-function bytesOf(node: Node): number {
-  return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
+function bytesOf({ shape, dtype }: Node): number {
+  let { bytes }: { bytes: number } = dtypeInfo[dtype];
+  for (let axis = 0; axis < shape.length; axis++) bytes *= shape[axis]!;
+  return bytes;
 }
 
 /** A Tensor has been made: waits for the next flush. Does not retain the node. */
@@ -163,10 +164,8 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
   watchSoon();
 }
 
-/** The handle has been disposed or points to another node now. */
+/** A watched handle has been disposed or points to another node now. */
 export function unwatch(handle: TrackedHandle): void {
-  if (handle.watched) {
-    handle.watched = false;
-    graph.backstop.unregister(handle);
-  }
+  handle.watched = false;
+  graph.backstop.unregister(handle);
 }

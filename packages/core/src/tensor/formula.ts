@@ -7,7 +7,7 @@
  */
 import { definitions } from '../graph/definition.ts';
 import { type Attrs, type Node, nextMark, type PrimitiveName } from '../graph/node.ts';
-import { record } from '../graph/primitives.ts';
+import { recordKind } from '../graph/primitives.ts';
 import { checkLimits } from '../graph/recorder.ts';
 import { holdFlushes } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
@@ -19,6 +19,7 @@ import type { Tensor } from './types.ts';
 
 /** A node of a formula. */
 interface Line {
+  readonly kind: number;
   readonly op: PrimitiveName;
   readonly attr: Attrs[PrimitiveName];
   readonly dtype: DType;
@@ -66,13 +67,13 @@ function linesOf(results: readonly Node[], operands: readonly Node[], shared: nu
   const isOwn = operands.map((_, i) => i >= shared);
   const lines: Line[] = [];
   for (const node of found) {
-    const { op, attr, dtype } = node;
+    const { kind, op, attr, dtype } = node;
     const from = node.src.map(({ index }) => index);
     const own = from.some((at) => isOwn[at]);
-    const fits = definitions[node.kind]!.role === 'elementwise' || op === 'constant' || op === 'scalar';
+    const fits = definitions[kind]!.role === 'elementwise' || op === 'constant' || op === 'scalar';
     if (!fits || !sameShape(node.shape, own ? shape : number)) return null;
     node.index = isOwn.push(own) - 1;
-    lines.push({ op, attr, dtype, from, own });
+    lines.push({ kind, op, attr, dtype, from, own });
   }
   return { dtypes: operands.map(({ dtype }) => dtype), lines, results: results.map(({ index }) => index) };
 }
@@ -94,10 +95,10 @@ function areTheirs({ dtypes }: Lines, operands: readonly Node[]): boolean {
 function recorded({ lines, results }: Lines, operands: readonly Node[], shape: Shape): Tensor[] {
   const values = [...operands];
   for (let at = 0; at < lines.length; at++) {
-    const { op, from, attr, dtype, own } = lines[at]!;
+    const { kind, op, from, attr, dtype, own } = lines[at]!;
     const src = new Array<Node>(from.length);
     for (let i = 0; i < src.length; i++) src[i] = values[from[i]!]!;
-    values.push(record(op, src, attr, own ? shape : number, dtype));
+    values.push(recordKind(kind, op, src, attr, own ? shape : number, dtype));
   }
   return results.map((at) => wrap(values[at]!));
 }
