@@ -426,26 +426,32 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const { dispatches } = plan;
+function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
   const commands = new Array<Command>(dispatches.length);
   for (let at = 0; at < dispatches.length; at++) {
     const { kernel, bindings, scalars, groups } = dispatches[at]!;
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
-    const values =
-      scalars.length === 0
-        ? noScalars
-        : scalars.map((local) =>
-            local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value,
-          );
+    for (let i = 0; i < bindings.length; i++) {
+      const b = bindings[i]!;
+      bound[i] =
+        b.kind === 'taken'
+          ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
+          : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
+    }
+    let values = noScalars;
+    if (scalars.length > 0) {
+      const list = new Array<number | bigint>(scalars.length);
+      for (let i = 0; i < scalars.length; i++) {
+        const local = scalars[i]!;
+        list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+      }
+      values = list;
+    }
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
 }
 
-function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
-  if (kind === 'taken') return { buffer: taken[at]!.memory, offset, bytes };
-  const { buffer, view } = cone.storageOf(cone.nodes[at]!);
+function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
   return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

@@ -151,7 +151,7 @@ export class TensorHandle implements TrackedHandle {
     retain(node);
     const old = this.node;
     this.node = node;
-    unwatch(this);
+    if (this.watched) unwatch(this);
     trackHandle(this);
     release(old);
   }
@@ -228,7 +228,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     graph.live--;
     graph.observer?.disposed(this);
-    unwatch(this);
+    if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
