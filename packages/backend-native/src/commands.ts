@@ -101,7 +101,12 @@ export class CommandCells {
       cells[at++] = b.bytes;
     }
     this.#length = at;
-    for (let i = 0; i < scalars.length; i++) this.#scalar(head.scalars[i]!, scalars[i]!);
+    for (let i = 0; i < scalars.length; i++) {
+      const value = scalars[i]!;
+      // Nearly all are.
+      if (head.scalars[i] === 'float32' && typeof value === 'number') this.#f32[2 * this.#length++] = value;
+      else this.#scalar(head.scalars[i]!, value);
+    }
   }
 
   #scalar(dtype: string, value: number | bigint): void {

@@ -334,7 +334,9 @@ export class HeapBuffers {
 
   /** Address of a binding's first byte; throws unless its `bytes` bytes are inside its buffer. */
   addressOf({ buffer, offset }: Binding, bytes: number): number {
-    const own = this.#own(buffer);
+    const own = buffer as HeapBuffer;
+    // Asked for every binding of every batch.
+    if (own.heap !== this.heap || own.block === null) this.#own(buffer);
     if (!(offset >= 0 && offset + bytes <= own.bytes))
       throw new Error(
         `[${this.#engine}] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,

@@ -4,8 +4,8 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). For all others the caller passes
  * the definition to `makeNode`, so that bundlers leave out unused ones.
  */
-import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
-import { type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { type DType, dtypeInfo, type DTypeKind } from '@polygrad/compiler/shape/dtype';
 import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
@@ -23,22 +23,14 @@ export interface InferRule<P extends PrimitiveName> {
 /** Groups of dtypes. */
 export type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
 
-function accepted(kind: Accepts, dtype: DType): boolean {
-  switch (kind) {
-    case 'float':
-      return isFloat(dtype);
-    case 'number':
-      return dtype !== 'bool';
-    case 'integer':
-      return isInteger(dtype);
-    case 'bits':
-      return !isFloat(dtype);
-    case 'any':
-      return true;
-    default:
-      return kind satisfies never;
-  }
-}
+/** The kinds of dtypes in each family. */
+const kinds: Readonly<Record<Accepts, readonly DTypeKind[]>> = {
+  float: ['float'],
+  number: ['float', 'int', 'uint'],
+  integer: ['int', 'uint'],
+  bits: ['int', 'uint', 'bool'],
+  any: ['float', 'int', 'uint', 'bool'],
+};
 
 const wanted: Readonly<Record<Accepts, string>> = {
   float: 'a floating-point dtype',
@@ -50,7 +42,7 @@ const wanted: Readonly<Record<Accepts, string>> = {
 
 /** Throws DTypeError unless the primitive accepts the dtype. */
 export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType): void {
-  if (!accepted(kind, dtype)) {
+  if (!kinds[kind].includes(dtypeInfo[dtype].kind)) {
     throw new DTypeError(
       opName(primitive),
       say`dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
@@ -253,12 +245,15 @@ export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definit
 const known = new Map<PrimitiveName, unknown>();
 const numbered: AnyDefinition[] = [];
 
+/** Definitions by their numbers: faster than `definitionOf` for callers that look up many. */
+export const definitions: readonly AnyDefinition[] = numbered;
+
 /** Registers a definition, before the first node of its primitive. */
-export function bring(definition: AnyDefinition): void {
+export function registerDefinition(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;
   known.set(definition.op, definition);
   numbered[definition.id] = definition;
-  if (definition.functions !== undefined) bringFunctions(definition.functions);
+  if (definition.functions !== undefined) registerFunctions(definition.functions);
 }
 
 /** The definition by number (`Node.kind`), which is faster than by name. */

@@ -33,7 +33,7 @@ import {
 import {
   type AnyDefinition,
   type BinaryOperation,
-  bring,
+  registerDefinition,
   type CommonPrimitive,
   type DefinedPrimitive,
   type Definition,
@@ -61,7 +61,7 @@ export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: rea
 export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
 export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
   if (typeof op === 'string') return checked(definitionOf<PrimitiveName>(op), src, attr);
-  bring(op);
+  registerDefinition(op);
   return checked(op as Definition<PrimitiveName>, src, attr);
 }
 
@@ -85,7 +85,7 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
     throw new ShapeError(opName(op), say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`, [
       shape,
     ]);
-  return made(definition.id, op, src, attr, shape, dtype);
+  return recordKind(definition.id, op, src, attr, shape, dtype);
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {
@@ -127,10 +127,11 @@ export function record<P extends PrimitiveName>(
   shape: Shape,
   dtype: DType,
 ): Node<P> {
-  return made(definitionOf(op).id, op, src, attr, shape, dtype);
+  return recordKind(definitionOf(op).id, op, src, attr, shape, dtype);
 }
 
-function made<P extends PrimitiveName>(
+/** The same where the number of the primitive's definition is known. */
+export function recordKind<P extends PrimitiveName>(
   kind: number,
   op: P,
   src: readonly Node[],

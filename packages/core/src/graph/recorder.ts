@@ -5,7 +5,6 @@
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
-import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { GradientSlot, Handle, Node } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
@@ -56,8 +55,10 @@ export function setEager(on: boolean): void {
   graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }
 
-function bytesOf(node: Node): number {
-  return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
+function bytesOf({ shape, dtype }: Node): number {
+  let { bytes }: { bytes: number } = dtypeInfo[dtype];
+  for (let axis = 0; axis < shape.length; axis++) bytes *= shape[axis]!;
+  return bytes;
 }
 
 /** Adds a new Tensor to those waiting for the next flush. Does not retain the node. */
@@ -165,8 +166,6 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
 
 /** Stops watching a handle that was disposed or names another node now. */
 export function unwatch(handle: TrackedHandle): void {
-  if (handle.watched) {
-    handle.watched = false;
-    graph.backstop.unregister(handle);
-  }
+  handle.watched = false;
+  graph.backstop.unregister(handle);
 }

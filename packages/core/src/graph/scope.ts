@@ -5,7 +5,7 @@
  * Handles made inside a scope are on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
  * the user's, `holding` that of a gradient function. A recorded operation allocates nothing but its stack entry.
  */
-import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { eachInside } from '@polygrad/compiler/shape/nested';
 import { handleBrand } from '@polygrad/compiler/shape/options';
@@ -44,7 +44,7 @@ export function adopt(handle: TrackedHandle): void {
   const g = graph;
   if (g.depth !== 0) g.stack.push(handle);
   trackHandle(handle);
-  if (g.holding !== 0) return;
+  if (g.holding !== 0 || (g.pendingNodes < g.limits.nodes && g.pendingBytes < g.mostBytes)) return;
   try {
     checkLimits();
   } catch (error) {
@@ -324,7 +324,7 @@ export function endRecording(ended: Recording): void {
 
 /** Called by makeNode for a node with a tracked source. */
 export function track(node: Node, fromLeaf: boolean, pins: number): void {
-  if (!isFloat(node.dtype)) return;
+  if (dtypeInfo[node.dtype].kind !== 'float') return;
   const g = graph;
   if (g.collector !== null) g.collector(node);
   let bits = pins & g.recording;

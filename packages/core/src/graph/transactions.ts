@@ -154,7 +154,7 @@ export class TransactionLog {
       }
       retain(node);
       handle.node = node;
-      unwatch(handle);
+      if (handle.watched) unwatch(handle);
       release(dropped);
     }
     const undo = transaction.undoers.splice(0);

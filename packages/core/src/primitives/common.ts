@@ -1,6 +1,6 @@
 /** Primitives that every program carries, by family. */
 import {
-  bring,
+  registerDefinition,
   type AnyDefinition,
   type CommonPrimitive,
   define,
@@ -14,7 +14,7 @@ import { movements, windows } from './movement.ts';
 import { reductions } from './reduction.ts';
 
 /** Registers the common primitives; called before the first Tensor is made. */
-export function bringCommon(): void {
+export function registerCommon(): void {
   const common: { readonly [P in CommonPrimitive]: Facts<P> } = {
     ...leaves,
     ...elementwise,
@@ -26,6 +26,6 @@ export function bringCommon(): void {
   };
   for (const op in common) {
     const name = op as CommonPrimitive;
-    bring(define(name, common[name] as Whole<CommonPrimitive>) as AnyDefinition);
+    registerDefinition(define(name, common[name] as Whole<CommonPrimitive>) as AnyDefinition);
   }
 }

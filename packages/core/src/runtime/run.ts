@@ -12,15 +12,7 @@ import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import {
-  type BindingPlan,
-  type MakePlan,
-  makePlan,
-  type OutputPlan,
-  type Plan,
-  type PlanOptions,
-} from '../planner/plan.ts';
+import type { BindingPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -47,6 +39,10 @@ export function download(engine: IEngine, from: Binding, into: Uint8Array): Prom
 export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
   return engine.downloadSync!(from, into);
 }
+
+/** Makes a plan with the planner that the engine brought. */
+export const planByEngine: MakePlan = (cone, options, sized) =>
+  options.engine.caps.lowering.planner.makePlan(cone, options, sized);
 
 /** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
 export class RunState {
@@ -77,7 +73,7 @@ export class RunState {
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
   /** Makes plans, or finds those of earlier processes (stored/). */
-  makePlan: MakePlan = makePlan;
+  makePlan: MakePlan = planByEngine;
   /** Receives hints. */
   logger: Logger | null = usualLogger;
 }
@@ -101,7 +97,7 @@ export function stateOf(engine: IEngine): EngineState {
     for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
     const { bindAlign, dtypes } = engine.caps;
     const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
-    const kernelCache = new KernelCache(engine);
+    const kernelCache = engine.caps.lowering.planner.kernelsOf(engine);
     const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
     state = {
       engine,
@@ -203,7 +199,7 @@ type RunLoops = (
 let loops: RunLoops | null = null;
 
 /** Registers the code of loops: pages without loops do not carry it. */
-export function bringLoops(runLoops: RunLoops): void {
+export function registerLoops(runLoops: RunLoops): void {
   loops = runLoops;
 }
 
@@ -426,26 +422,32 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const { dispatches } = plan;
+function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
   const commands = new Array<Command>(dispatches.length);
   for (let at = 0; at < dispatches.length; at++) {
     const { kernel, bindings, scalars, groups } = dispatches[at]!;
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
-    const values =
-      scalars.length === 0
-        ? noScalars
-        : scalars.map((local) =>
-            local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value,
-          );
+    for (let i = 0; i < bindings.length; i++) {
+      const b = bindings[i]!;
+      bound[i] =
+        b.kind === 'taken'
+          ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
+          : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
+    }
+    let values = noScalars;
+    if (scalars.length > 0) {
+      const list = new Array<number | bigint>(scalars.length);
+      for (let i = 0; i < scalars.length; i++) {
+        const local = scalars[i]!;
+        list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+      }
+      values = list;
+    }
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
 }
 
-function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
-  if (kind === 'taken') return { buffer: taken[at]!.memory, offset, bytes };
-  const { buffer, view } = cone.storageOf(cone.nodes[at]!);
+function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
   return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

@@ -11,7 +11,7 @@ import { releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
-import { bringCommon } from '../primitives/common.ts';
+import { registerCommon } from '../primitives/common.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '@polygrad/compiler/shape/dtype';
@@ -23,7 +23,7 @@ import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { NestedValues, Tensor } from './types.ts';
 
 // Tensors hold nodes, so nodes need their common primitives now.
-bringCommon();
+registerCommon();
 
 /**
  * A tensor was used after `dispose()` or after its scope ended.
@@ -151,7 +151,7 @@ export class TensorHandle implements TrackedHandle {
     retain(node);
     const old = this.node;
     this.node = node;
-    unwatch(this);
+    if (this.watched) unwatch(this);
     trackHandle(this);
     release(old);
   }
@@ -228,7 +228,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     graph.live--;
     graph.observer?.disposed(this);
-    unwatch(this);
+    if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)

@@ -65,6 +65,10 @@ export abstract class AdamBase extends Optimizer<AdamNames> {
     return { rate: rate.div(correction(beta1)), rootCorrection: div(1, sqrt(correction(beta2))) };
   }
 
+  protected override get formula(): unknown {
+    return AdamBase.prototype.update;
+  }
+
   protected update(
     p: Tensor,
     gradient: Tensor,

@@ -6,7 +6,7 @@
  * nodes only between `collect` and `clear`. The end of the file says which elements of a buffer a view touches.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
-import { definitionAt } from '../../graph/definition.ts';
+import { definitions } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
 import { graph } from '../../graph/state.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
@@ -114,7 +114,6 @@ export class Cone {
     const mark = this.#mark;
     const stack = this.#stack;
     const cursor = this.#cursor;
-    let { count } = this;
     let top = 0;
     let deepest = 0;
     stack[0] = root;
@@ -125,52 +124,38 @@ export class Cone {
       for (let at = cursor[top]!; at < src.length; at++) {
         const source = src[at]!;
         if (source.mark === mark) continue;
-        if (source.storage === null) {
-          cursor[top] = at + 1;
-          stack[++top] = source;
-          cursor[top] = 0;
-          if (top > deepest) deepest = top;
-          continue walk;
+        if (source.storage !== null) {
+          // Leaves need no place on the stack.
+          this.#takeLeaf(source, source.storage, options);
+          continue;
         }
-        // Leaves need no entry on the stack.
-        this.leaves.reserve(1);
-        this.leaves.push(count);
-        this.#writeLeaf(source, count, options);
-        this.#number(source, count++);
+        cursor[top] = at + 1;
+        stack[++top] = source;
+        cursor[top] = 0;
+        if (top > deepest) deepest = top;
+        continue walk;
       }
-      if (node.handles !== 0 || node.pins !== 0) this.#needed++;
-      this.#writeComputed(node, options);
-      this.#number(node, count++);
+      this.#takeComputed(node, options);
       top--;
     }
-    this.count = count;
     for (let i = 0; i <= deepest; i++) stack[i] = undefined;
   }
 
-  #number(node: Node, at: number): void {
-    node.mark = this.#mark;
-    node.index = at;
-    this.nodes[at] = node;
-    if (at >= this.#edges.length) {
-      const bigger = new Int32Array(this.#edges.length * 2);
-      bigger.set(this.#edges);
-      this.#edges = bigger;
-    }
-    this.#edges[at] = 0;
-  }
-
-  #writeComputed(node: Node, options: ConeOptions): void {
+  /** Numbers a node whose sources are numbered, and writes it to the key: into its list directly, as there are so many. */
+  #takeComputed(node: Node, options: ConeOptions): void {
     const { key } = this;
-    const { op, src, shape, attr } = node;
+    const { op, src, shape, attr, kind, dtype } = node;
     const sources = src.length;
-    key.reserve(shape.length * intsPerAxis + sources + 64);
-    if (node.dtype !== this.#dtype) {
-      if (!options.dtypes.has(node.dtype)) this.#elsewhere = true;
-      this.#dtype = node.dtype;
-      this.#dtypeId = dtypeInfo[node.dtype].id;
+    if (node.handles !== 0 || node.pins !== 0) this.#needed++;
+    if (dtype !== this.#dtype) {
+      if (!options.dtypes.has(dtype)) this.#elsewhere = true;
+      this.#dtype = dtype;
+      this.#dtypeId = dtypeInfo[dtype].id;
     }
-    const { encode } = definitionAt(node.kind);
-    key.push(node.kind | (this.#dtypeId << 8) | (sources << 12));
+    const most = shape.length * intsPerAxis + sources + 64;
+    if (key.length + most > key.data.length) key.reserve(most);
+    const { encode } = definitions[kind]!;
+    key.data[key.length++] = kind | (this.#dtypeId << 8) | (sources << 12);
     if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
@@ -180,18 +165,42 @@ export class Cone {
         );
       }
       key.list(shape);
-      return;
+    } else {
+      const edges = this.#edges;
+      const { data } = key;
+      let end = key.length;
+      for (let i = 0; i < sources; i++) {
+        const { index } = src[i]!;
+        edges[index] = edges[index]! + 1;
+        data[end++] = index;
+      }
+      key.length = end;
     }
-    const edges = this.#edges;
-    for (let i = 0; i < sources; i++) {
-      const { index } = src[i]!;
-      edges[index] = edges[index]! + 1;
-      key.push(index);
-    }
+    const at = this.count++;
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) this.#moreEdges();
+    this.#edges[at] = 0;
   }
 
-  #writeLeaf(node: Node, at: number, options: ConeOptions): void {
-    let storage = node.storage!;
+  #moreEdges(): void {
+    const bigger = new Int32Array(this.#edges.length * 2);
+    bigger.set(this.#edges);
+    this.#edges = bigger;
+  }
+
+  /** The same of a node in memory. */
+  #takeLeaf(node: Node, own: NodeStorage, options: ConeOptions): void {
+    const at = this.count++;
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) this.#moreEdges();
+    this.#edges[at] = 0;
+    this.leaves.reserve(1);
+    this.leaves.push(at);
+    let storage = own;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
       const here = storageIn(node, options.pool);
       if (here === null) {
@@ -209,18 +218,21 @@ export class Cone {
     const { shape } = node;
     const { strides, offset } = storage.view;
     key.reserve(shape.length * 2 + 8);
+    const { data } = key;
     const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
-    key.push(leafKind | typeId);
-    key.list(shape);
+    let end = key.length;
+    data[end++] = leafKind | typeId;
+    data[end++] = shape.length;
+    for (let axis = 0; axis < shape.length; axis++) data[end++] = shape[axis]!;
     // The stride of an axis of one element does not matter.
-    for (let axis = 0; axis < shape.length; axis++) key.push(shape[axis] === 1 ? 0 : strides[axis]!);
+    for (let axis = 0; axis < shape.length; axis++) data[end++] = shape[axis] === 1 ? 0 : strides[axis]!;
     if (buffer.mark !== this.#mark) {
       buffer.mark = this.#mark;
       buffer.index = this.#bufferCount++;
     }
-    key.push(buffer.index);
-    const base = viewBase(shape, strides, offset) * options.elementBytes[typeId]!;
-    key.push(base % options.bindAlign);
+    data[end++] = buffer.index;
+    data[end++] = (viewBase(shape, strides, offset) * options.elementBytes[typeId]!) % options.bindAlign;
+    key.length = end;
   }
 
   /** Adds nodes worth keeping to the outputs. True if others that a caller may still read are left unrealised. */
