@@ -19,7 +19,7 @@ import {
 import { checkNumber, checkOptions } from '../errors.ts';
 import { AdamBase } from './adam.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { type Correction, type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -106,7 +106,7 @@ export class Adamax extends Optimizer<AdamaxNames> {
   protected override scalarsAt(
     _step: Tensor,
     rate: Tensor,
-    correction: (beta: number) => Tensor,
+    correction: Correction,
   ): StepScalars<AdamaxNames> {
     return { rate: rate.div(correction(this.#settings.betas[0])) };
   }
@@ -178,7 +178,7 @@ export class NAdam extends Optimizer<NAdamNames> {
   protected override scalarsAt(
     step: Tensor,
     rate: Tensor,
-    correction: (beta: number) => Tensor,
+    correction: Correction,
   ): StepScalars<NAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const momentum = (at: Tensor): Tensor =>
@@ -255,7 +255,7 @@ export class RAdam extends Optimizer<RAdamNames> {
   protected override scalarsAt(
     step: Tensor,
     rate: Tensor,
-    correction: (beta: number) => Tensor,
+    correction: Correction,
   ): StepScalars<RAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const longest = 2 / (1 - beta2) - 1;

@@ -3,6 +3,8 @@ import { clip, sign, sqrt, square, type Tensor, where, equal, greater, less } fr
 import { checkFits, checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { checkMomentum, momentumAt } from './betas.ts';
+import type { Schedule } from './schedule.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -10,7 +12,8 @@ export interface RMSPropOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the running mean of squares (default 0.99). */
   readonly alpha?: number;
   readonly eps?: number;
-  readonly momentum?: number;
+  /** Share of the last step that is kept, or a schedule of it (default 0). */
+  readonly momentum?: number | Schedule;
   /** Subtract the square of the mean, so that the variance is what scales (default false). */
   readonly centered?: boolean;
   /** Weight of the squared parameters in the loss (default 0). */
@@ -35,10 +38,10 @@ export class RMSProp extends Optimizer<RMSPropNames> {
     checkOptions('RMSProp', options, 'lr alpha eps momentum centered? weightDecay maximize?');
     const { lr = 1e-2, alpha = 0.99, eps = 1e-8, momentum = 0, centered = false, weightDecay = 0 } = options;
     checkFraction('RMSProp', 'alpha', alpha);
-    checkFraction('RMSProp', 'momentum', momentum);
+    checkMomentum('RMSProp', 'momentum', momentum);
     checkNumber('RMSProp', 'eps', eps, 0);
     checkNumber('RMSProp', 'weightDecay', weightDecay, 0);
-    const slots = ['square', ...(centered ? ['mean'] : []), ...(momentum > 0 ? ['momentum'] : [])];
+    const slots = ['square', ...(centered ? ['mean'] : []), ...(momentum === 0 ? [] : ['momentum'])];
     super('RMSProp', parameters, lr, slots);
     this.#options = { alpha, eps, momentum, centered, weightDecay };
     this.maximize = options.maximize;
@@ -46,7 +49,8 @@ export class RMSProp extends Optimizer<RMSPropNames> {
 
   protected scalars(_step: number, rate: number): Record<RMSPropNames, number> {
     const { alpha, eps, momentum, weightDecay } = this.#options;
-    return { rate, alpha, rest: 1 - alpha, eps, momentum, decay: weightDecay };
+    const kept = momentumAt('RMSProp', 'momentum', momentum, this.steps);
+    return { rate, alpha, rest: 1 - alpha, eps, momentum: kept, decay: weightDecay };
   }
 
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<RMSPropNames>): Next {
@@ -61,7 +65,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
       spread = v.sub(square(mean));
     }
     let step = g.div(sqrt(spread).add(s.eps));
-    if (momentum > 0) {
+    if (momentum !== 0) {
       step = state[centered ? 2 : 1]!.mul(s.momentum).add(step);
       next.push(step);
     }

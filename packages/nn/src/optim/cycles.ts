@@ -95,6 +95,27 @@ export function cyclicRate(low: number, high: number, options: CyclicOptions = {
   };
 }
 
+/**
+ * The momentum that goes with `cyclicRate` of the same options: `high` where the rate is lowest, `low` where it is highest. Source: PyTorch `CyclicLR`, whose
+ * `cycle_momentum` it is, with 0.8 and 0.9 by default.
+ *
+ * @param low the least momentum
+ * @param high the greatest
+ * @example
+ * const optimizer = new SGD([parameter(tensor([1]))], {
+ *   lr: cyclicRate(0.01, 0.1, { up: 4 }),
+ *   momentum: cyclicMomentum(0.8, 0.9, { up: 4 }),
+ * });
+ * cyclicMomentum(0.8, 0.9, { up: 4 })(6); // about 0.85
+ */
+export function cyclicMomentum(low: number = 0.8, high: number = 0.9, options: CyclicOptions = {}): Schedule {
+  checkFraction('cyclicMomentum', 'high', high);
+  checkNumber('cyclicMomentum', 'low', low, 0);
+  const height = cyclicRate(0, 1, options);
+  checkNumber('cyclicMomentum', 'high', high, low);
+  return (step) => high - (high - low) * height(step);
+}
+
 export interface RestartOptions {
   /** Length of the first cycle. */
   readonly steps: number;

@@ -36,7 +36,7 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import { checkedState, type Gradients, type LoadedState, type OptimizerState } from './optimizer.ts';
+import { checkedState, type Closure, type ClosureOptimizer, type LoadedState, type OptimizerState } from './optimizer.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
@@ -55,9 +55,6 @@ export interface LBFGSOptions {
   /** Search for a length that meets the strong Wolfe conditions (default 'none'). */
   readonly lineSearch?: 'none' | 'strongWolfe';
 }
-
-/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
-export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
 /** A move and the change of the gradient on it. */
 interface Pair {
@@ -90,9 +87,12 @@ async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
  * });
  * x; // about [0, 0]
  */
-export class LBFGS {
+export class LBFGS implements ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly options: Required<LBFGSOptions>;
+  readonly takesClosure = true as const;
+  /** The rate of the next step. May be changed between steps, as by `ReduceOnPlateau`. */
+  learningRate: number;
+  readonly options: Required<Omit<LBFGSOptions, 'lr'>>;
   readonly #dtype: DType;
   #iterations = 0;
   #pairs: Pair[] = [];
@@ -130,7 +130,13 @@ export class LBFGS {
     checkNumber('LBFGS', 'changeTolerance', changeTolerance, 0);
     const known = lineSearch === 'none' || lineSearch === 'strongWolfe';
     checkFits('LBFGS', 'lineSearch', lineSearch, known, "'none' or 'strongWolfe'");
-    this.options = { lr, iterations, evaluations, gradientTolerance, changeTolerance, history, lineSearch };
+    this.learningRate = lr;
+    this.options = { iterations, evaluations, gradientTolerance, changeTolerance, history, lineSearch };
+  }
+
+  /** The learning rate of the next step. */
+  get currentRate(): number {
+    return this.learningRate;
   }
 
   /** Iterations made. */
@@ -147,7 +153,9 @@ export class LBFGS {
    */
   async step(closure: Closure): Promise<number> {
     checkFunction('step', 'closure', closure);
-    const { lr, iterations, evaluations, gradientTolerance, changeTolerance, lineSearch } = this.options;
+    const { iterations, evaluations, gradientTolerance, changeTolerance, lineSearch } = this.options;
+    const lr = this.learningRate;
+    checkNumber('step', 'learningRate', lr, 0);
     const start = await this.#evaluate(closure);
     let { loss, gradient } = start;
     let count = 1;
@@ -399,4 +407,9 @@ export class LBFGS {
   }
 }
 
-showAs(LBFGS.prototype, ({ steps, options, parameters }) => ({ steps, options, parameters: parameters.length }));
+showAs(LBFGS.prototype, ({ steps, learningRate, options, parameters }) => ({
+  steps,
+  learningRate,
+  options,
+  parameters: parameters.length,
+}));
