@@ -77,6 +77,7 @@ case('RAdam', lambda p: o.RAdam(p, weight_decay=0.1))
 case('RAdam with all options', lambda p: o.RAdam(p, 0.05, betas=(0.8, 0.9), eps=1e-5))
 case('Rprop', lambda p: o.Rprop(p))
 case('Rprop with all options', lambda p: o.Rprop(p, 0.05, etas=(0.6, 1.5), step_sizes=(1e-3, 0.2)))
+case('Rprop climbing', lambda p: o.Rprop(p, 0.05, maximize=True))
 case('groups', lambda p: o.Adam([{'params': p[:1], 'lr': 0.1}, {'params': p[1:], 'weight_decay': 0.1}], 0.05))
 
 

@@ -232,7 +232,7 @@ it('modules that hold lists without an end are walked, or refused', () => {
   expect(() => lists(branching).parameters()).toThrow(
     '[Module] too many parts in a module: more than 1048576 lists, objects and values',
   );
-  expect(() => new nn.LSTM(1, 1, { layers: 2 ** 31 })).toThrow(
+  expect(() => new nn.LSTM(1, 1, { numLayers: 2 ** 31 })).toThrow(
     '[LSTM] layers is 2147483648; it must be an integer from 1 to 1024',
   );
 });

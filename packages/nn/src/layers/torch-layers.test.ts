@@ -58,7 +58,7 @@ function attention(
   return [layer, inputs, (x, y, z) => call(layer, x!, y!, z!)];
 }
 
-const block = { hidden: 6, dropout: 0, dtype } as const;
+const block = { dimFeedforward: 6, dropout: 0, dtype } as const;
 const both = ({ output, weights }: nn.AttentionWeights): readonly Tensor[] => [output, weights];
 
 /** A table in two rows of indices, which the call may change: it is a result too. */
@@ -112,7 +112,7 @@ const activations: Readonly<Record<string, () => nn.AnyModule>> = {
   Softplus: () => new nn.Softplus(3),
   Softsign: () => new nn.Softsign(),
   PReLU: () => new nn.PReLU({ dtype }),
-  'PReLU of channels': () => new nn.PReLU({ count: 4, dtype }),
+  'PReLU of channels': () => new nn.PReLU({ numParameters: 4, dtype }),
   'RReLU in evaluation': () => inEvaluation(new nn.RReLU(0.1, 0.5)),
   HardShrink: () => new nn.HardShrink(0.3),
   SoftShrink: () => new nn.SoftShrink(0.3),
@@ -271,7 +271,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     return [layer, [int([0, 2, 2, 4])], (i) => layer.forward(i!, { offsets: [0, 1] })];
   },
   'Embedding of short rows': shortened({ maxNorm: 0.6 }, [0, 2, 2, 4, 1, 0]),
-  'Embedding of short rows by another norm': shortened({ maxNorm: 0.7, normType: 1, paddingIndex: 2 }, [2, 2, 4, 1]),
+  'Embedding of short rows by another norm': shortened({ maxNorm: 0.7, normType: 1, paddingIdx: 2 }, [2, 2, 4, 1]),
   'Embedding by frequency': shortened({ scaleGradByFreq: true }, [0, 2, 2, 4, 2, 0]),
   'EmbeddingBag of short rows': shortened({ maxNorm: 0.6, mode: 'max' }, [0, 2, 2, 4, 1, 0]),
   'EmbeddingBag by frequency': shortened({ maxNorm: 0.6, scaleGradByFreq: true, mode: 'sum' }, [0, 2, 4, 2, 0, 4]),
@@ -282,7 +282,7 @@ const cases: Readonly<Record<string, () => Case>> = {
       [4, 2],
     ],
   ],
-  'RNNCell with relu': () => [new nn.RNNCell(3, 2, { bias: false, activation: 'relu', dtype }), [[4, 3]]],
+  'RNNCell with relu': () => [new nn.RNNCell(3, 2, { bias: false, nonlinearity: 'relu', dtype }), [[4, 3]]],
   LSTMCell: () => {
     const layer = new nn.LSTMCell(3, 2, { dtype });
     const call = (x: Tensor, hidden: Tensor, cell: Tensor): readonly Tensor[] => {
@@ -307,7 +307,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     ],
   ],
   LSTM: () => {
-    const layer = new nn.LSTM(3, 2, { layers: 2, dtype });
+    const layer = new nn.LSTM(3, 2, { numLayers: 2, dtype });
     const call = (x: Tensor): readonly Tensor[] => {
       const { output, hidden, cell } = layer.forward(x);
       return [output, hidden, cell];
@@ -323,7 +323,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     return [layer, [[2, 4, 3]], (x) => Object.values(layer.forward(x!)) as Tensor[]];
   },
   'LSTM with a projection': () => {
-    const layer = new nn.LSTM(2, 4, { layers: 2, bidirectional: true, projection: 3, dtype });
+    const layer = new nn.LSTM(2, 4, { numLayers: 2, bidirectional: true, projSize: 3, dtype });
     const call = (x: Tensor): readonly Tensor[] => {
       const { output, hidden, cell } = layer.forward(x);
       return [output, hidden, cell];
@@ -331,7 +331,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     return [layer, [[2, 3, 2]], call as Call];
   },
   'LSTM with a projection from a state': () => {
-    const layer = new nn.LSTM(2, 4, { bias: false, projection: 2, dtype });
+    const layer = new nn.LSTM(2, 4, { bias: false, projSize: 2, dtype });
     const call = (x: Tensor, hidden: Tensor, cell: Tensor): Tensor => layer.forward(x, { hidden, cell }).output;
     return [
       layer,
@@ -351,13 +351,13 @@ const cases: Readonly<Record<string, () => Case>> = {
         [2, 3, 4],
         [2, 5, 4],
       ],
-      (layer, x, key) => both(layer.forwardWithWeights(x, key, key, { average: false })),
+      (layer, x, key) => both(layer.forwardWithWeights(x, key, key, { averageAttnWeights: false })),
     ),
   'weights of causal attention': () =>
     attention({ causal: true }, [[2, 3, 4]], (layer, x) => both(layer.forwardWithWeights(x))),
   'attention to other widths': () =>
     attention(
-      { keyWidth: 3, valueWidth: 5 },
+      { kdim: 3, vdim: 5 },
       [
         [2, 3, 4],
         [2, 2, 3],
@@ -378,7 +378,7 @@ const cases: Readonly<Record<string, () => Case>> = {
         [2, 3, 4],
         [2, 5, 4],
       ],
-      (layer, x, key) => both(layer.forwardWithWeights(x, key, key, { average: false })),
+      (layer, x, key) => both(layer.forwardWithWeights(x, key, key, { averageAttnWeights: false })),
     ),
   'causal attention with added keys': () =>
     attention({ addBiasKv: true, addZeroAttn: true, causal: true }, [[2, 3, 4]], (layer, x) => [
@@ -387,7 +387,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     ]),
   'attention of other widths with a learned key': () =>
     attention(
-      { keyWidth: 3, valueWidth: 5, addBiasKv: true },
+      { kdim: 3, vdim: 5, addBiasKv: true },
       [
         [2, 3, 4],
         [2, 2, 3],
@@ -431,7 +431,7 @@ const cases: Readonly<Record<string, () => Case>> = {
     ],
   ],
   Transformer: () => [
-    new nn.Transformer({ ...block, width: 4, heads: 2, encoderLayers: 1, decoderLayers: 1 }),
+    new nn.Transformer({ ...block, dModel: 4, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1 }),
     [
       [2, 3, 4],
       [2, 2, 4],

@@ -70,11 +70,7 @@ export abstract class AdamBase extends Optimizer<AdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    rate: Tensor,
-    correction: Correction,
-  ): StepScalars<AdamNames> {
+  protected override scalarsAt(_step: Tensor, rate: Tensor, correction: Correction): StepScalars<AdamNames> {
     const [beta1, beta2] = this.#betas;
     const first = correction(typeof beta1 === 'number' ? beta1 : () => this.#beta1());
     return { rate: rate.div(first), rootCorrection: div(1, sqrt(correction(beta2))) };

@@ -74,10 +74,10 @@ export class RMSProp extends Optimizer<RMSPropNames> {
 }
 
 export interface AdagradOptions extends OptimizerOptions, MaximizeOptions {
-  /** Step t has the rate `lr / (1 + (t - 1) rateDecay)` (default 0). */
-  readonly rateDecay?: number;
+  /** Step t has the rate `lr / (1 + (t - 1) lrDecay)` (default 0). */
+  readonly lrDecay?: number;
   /** What the sum of squares begins with (default 0). */
-  readonly initialAccumulator?: number;
+  readonly initialAccumulatorValue?: number;
   readonly eps?: number;
   /** Weight of the squared parameters in the loss (default 0). */
   readonly weightDecay?: number;
@@ -95,27 +95,27 @@ type AdagradNames = 'rate' | 'eps' | 'decay';
  * p; // [0.9]
  */
 export class Adagrad extends Optimizer<AdagradNames> {
-  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize' | 'initialAccumulator'>>;
+  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize' | 'initialAccumulatorValue'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdagradOptions = {}) {
-    checkOptions('Adagrad', options, 'lr rateDecay initialAccumulator eps weightDecay maximize?');
-    const { lr = 1e-2, rateDecay = 0, initialAccumulator = 0, eps = 1e-10, weightDecay = 0 } = options;
-    checkNumber('Adagrad', 'rateDecay', rateDecay, 0);
-    checkNumber('Adagrad', 'initialAccumulator', initialAccumulator, 0);
+    checkOptions('Adagrad', options, 'lr lrDecay initialAccumulatorValue eps weightDecay maximize?');
+    const { lr = 1e-2, lrDecay = 0, initialAccumulatorValue = 0, eps = 1e-10, weightDecay = 0 } = options;
+    checkNumber('Adagrad', 'lrDecay', lrDecay, 0);
+    checkNumber('Adagrad', 'initialAccumulatorValue', initialAccumulatorValue, 0);
     checkNumber('Adagrad', 'eps', eps, 0);
     checkNumber('Adagrad', 'weightDecay', weightDecay, 0);
-    super('Adagrad', parameters, lr, ['sum'], (_, { shape, dtype }) => filled(shape, initialAccumulator, dtype));
-    this.#options = { rateDecay, eps, weightDecay };
+    super('Adagrad', parameters, lr, ['sum'], (_, { shape, dtype }) => filled(shape, initialAccumulatorValue, dtype));
+    this.#options = { lrDecay, eps, weightDecay };
     this.maximize = options.maximize;
   }
 
   protected scalars(step: number, rate: number): Record<AdagradNames, number> {
-    const { rateDecay, eps, weightDecay } = this.#options;
-    return { rate: rate / (1 + (step - 1) * rateDecay), eps, decay: weightDecay };
+    const { lrDecay, eps, weightDecay } = this.#options;
+    return { rate: rate / (1 + (step - 1) * lrDecay), eps, decay: weightDecay };
   }
 
   protected override scalarsAt(step: Tensor, rate: Tensor): StepScalars<AdagradNames> {
-    return { rate: rate.div(step.sub(1).mul(this.#options.rateDecay).add(1)) };
+    return { rate: rate.div(step.sub(1).mul(this.#options.lrDecay).add(1)) };
   }
 
   protected update(p: Tensor, gradient: Tensor, [sum]: readonly Tensor[], s: Scalars<AdagradNames>): Next {
@@ -175,7 +175,7 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
   }
 }
 
-export interface RpropOptions extends OptimizerOptions {
+export interface RpropOptions extends OptimizerOptions, MaximizeOptions {
   /** What a step's size is multiplied by where the gradient's sign changes and where it stays (default 0.5 and 1.2). */
   readonly etas?: readonly [number, number];
   /** Least and largest size of a step (default 1e-6 and 50). */
@@ -198,7 +198,7 @@ export class Rprop extends Optimizer<RpropNames> {
   readonly #stepSizes: readonly [number, number];
 
   constructor(parameters: Iterable<Tensor>, options: RpropOptions = {}) {
-    checkOptions('Rprop', options, 'lr etas stepSizes');
+    checkOptions('Rprop', options, 'lr etas stepSizes maximize?');
     const { lr = 1e-2, etas = [0.5, 1.2], stepSizes = [1e-6, 50] } = options;
     const isPair = (pair: unknown): boolean =>
       Array.isArray(pair) && pair.length === 2 && pair.every((n) => Number.isFinite(n));
@@ -211,6 +211,7 @@ export class Rprop extends Optimizer<RpropNames> {
     );
     this.#etas = [...etas];
     this.#stepSizes = [...stepSizes];
+    this.maximize = options.maximize;
   }
 
   protected scalars(): Record<RpropNames, number> {

@@ -77,11 +77,7 @@ export class LAMB extends Optimizer<LAMBNames> {
     };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    _rate: Tensor,
-    correction: Correction,
-  ): StepScalars<LAMBNames> {
+  protected override scalarsAt(_step: Tensor, _rate: Tensor, correction: Correction): StepScalars<LAMBNames> {
     const [beta1, beta2] = this.#options.betas;
     return { correction1: div(1, correction(beta1)), correction2: div(1, correction(beta2)) };
   }

@@ -36,24 +36,30 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import { checkedState, type Closure, type ClosureOptimizer, type LoadedState, type OptimizerState } from './optimizer.ts';
+import {
+  checkedState,
+  type Closure,
+  type ClosureOptimizer,
+  type LoadedState,
+  type OptimizerState,
+} from './optimizer.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
   /** Length of a step, of Newton's one (default 1); with a line search that of its first try. */
   readonly lr?: number;
   /** Most iterations per call (default 20). */
-  readonly iterations?: number;
+  readonly maxIter?: number;
   /** Most evaluations per call (default 5/4 of the iterations). */
-  readonly evaluations?: number;
+  readonly maxEval?: number;
   /** Stop where no number of the gradient is larger (default 1e-7). */
-  readonly gradientTolerance?: number;
+  readonly toleranceGrad?: number;
   /** Stop where steps or losses change less (default 1e-9). */
-  readonly changeTolerance?: number;
+  readonly toleranceChange?: number;
   /** How many gradients the second derivatives are estimated from (default 100). */
-  readonly history?: number;
-  /** Search for a length that meets the strong Wolfe conditions (default 'none'). */
-  readonly lineSearch?: 'none' | 'strongWolfe';
+  readonly historySize?: number;
+  /** Search for a length that meets the strong Wolfe conditions (default null: none). */
+  readonly lineSearchFn?: 'strongWolfe' | null;
 }
 
 /** A move and the change of the gradient on it. */
@@ -80,7 +86,7 @@ async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
  *
  * @example
  * const x = parameter(tensor([3, -4]));
- * const optimizer = new LBFGS([x], { lineSearch: 'strongWolfe' });
+ * const optimizer = new LBFGS([x], { lineSearchFn: 'strongWolfe' });
  * await optimizer.step(() => {
  *   const [value, grad] = valueAndGrad((t: Tensor) => t.mul(t).sum())(x);
  *   return { value, grads: [grad] };
@@ -103,12 +109,12 @@ export class LBFGS implements ClosureOptimizer {
 
   /** @param parameters the tensors to optimise, all of one dtype */
   constructor(parameters: Iterable<Tensor>, options: LBFGSOptions = {}) {
-    const names = 'lr iterations evaluations gradientTolerance changeTolerance history lineSearch';
+    const names = 'lr maxIter maxEval toleranceGrad toleranceChange historySize lineSearchFn';
     checkOptions('LBFGS', options, names);
-    const { lr = 1, iterations = 20, history = 100 } = options;
-    checkInteger('LBFGS', 'iterations', iterations, 1);
-    const { evaluations = Math.floor((iterations * 5) / 4) } = options;
-    const { gradientTolerance = 1e-7, changeTolerance = 1e-9, lineSearch = 'none' } = options;
+    const { lr = 1, maxIter = 20, historySize = 100 } = options;
+    checkInteger('LBFGS', 'maxIter', maxIter, 1);
+    const { maxEval = Math.floor((maxIter * 5) / 4) } = options;
+    const { toleranceGrad = 1e-7, toleranceChange = 1e-9, lineSearchFn = null } = options;
     const isList =
       typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
     checkFits('LBFGS', 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
@@ -124,14 +130,14 @@ export class LBFGS implements ClosureOptimizer {
           'parameters',
         ]);
     checkNumber('LBFGS', 'lr', lr, 0);
-    checkInteger('LBFGS', 'evaluations', evaluations, 1);
-    checkInteger('LBFGS', 'history', history, 1);
-    checkNumber('LBFGS', 'gradientTolerance', gradientTolerance, 0);
-    checkNumber('LBFGS', 'changeTolerance', changeTolerance, 0);
-    const known = lineSearch === 'none' || lineSearch === 'strongWolfe';
-    checkFits('LBFGS', 'lineSearch', lineSearch, known, "'none' or 'strongWolfe'");
+    checkInteger('LBFGS', 'maxEval', maxEval, 1);
+    checkInteger('LBFGS', 'historySize', historySize, 1);
+    checkNumber('LBFGS', 'toleranceGrad', toleranceGrad, 0);
+    checkNumber('LBFGS', 'toleranceChange', toleranceChange, 0);
+    const known = lineSearchFn === null || lineSearchFn === 'strongWolfe';
+    checkFits('LBFGS', 'lineSearchFn', lineSearchFn, known, "'strongWolfe', or null");
     this.learningRate = lr;
-    this.options = { iterations, evaluations, gradientTolerance, changeTolerance, history, lineSearch };
+    this.options = { maxIter, maxEval, toleranceGrad, toleranceChange, historySize, lineSearchFn };
   }
 
   /** The learning rate of the next step. */
@@ -145,7 +151,7 @@ export class LBFGS implements ClosureOptimizer {
   }
 
   /**
-   * Takes up to `iterations` steps.
+   * Takes up to `maxIter` steps.
    *
    * @param closure computes the loss and its gradients at the parameters as they are then; it is called several times
    * @returns the loss before
@@ -153,14 +159,14 @@ export class LBFGS implements ClosureOptimizer {
    */
   async step(closure: Closure): Promise<number> {
     checkFunction('step', 'closure', closure);
-    const { iterations, evaluations, gradientTolerance, changeTolerance, lineSearch } = this.options;
+    const { maxIter, maxEval, toleranceGrad, toleranceChange, lineSearchFn } = this.options;
     const lr = this.learningRate;
     checkNumber('step', 'learningRate', lr, 0);
     const start = await this.#evaluate(closure);
     let { loss, gradient } = start;
     let count = 1;
     let [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
-    for (let i = 1; i <= iterations && largest > gradientTolerance; i++) {
+    for (let i = 1; i <= maxIter && largest > toleranceGrad; i++) {
       this.#iterations++;
       if (this.#iterations === 1) this.#direct(quietly(() => gradient.mul(-1)));
       else await this.#newton(gradient);
@@ -169,8 +175,8 @@ export class LBFGS implements ClosureOptimizer {
       this.#length = this.#iterations === 1 ? Math.min(1, 1 / total) * lr : lr;
       const direction = this.#direction!;
       const [slope, reach] = (await read(() => [dot(gradient, direction), max(abs(direction))])) as [number, number];
-      if (slope > -changeTolerance) break;
-      if (lineSearch === 'strongWolfe') {
+      if (slope > -toleranceChange) break;
+      if (lineSearchFn === 'strongWolfe') {
         const from = this.#flat();
         const found = await strongWolfe(
           async (length) => {
@@ -182,7 +188,7 @@ export class LBFGS implements ClosureOptimizer {
           this.#length,
           { loss, gradient, slope },
           reach,
-          changeTolerance,
+          toleranceChange,
         );
         this.#length = found.length;
         ({ loss, gradient } = found);
@@ -194,12 +200,12 @@ export class LBFGS implements ClosureOptimizer {
         this.#move(from, this.#length);
         from.dispose();
         // The last one is not looked at: the next call begins there.
-        if (i === iterations) break;
+        if (i === maxIter) break;
         ({ loss, gradient } = await this.#evaluate(closure));
         count++;
       }
       [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
-      if (count >= evaluations || reach * this.#length <= changeTolerance || Math.abs(loss - before) < changeTolerance)
+      if (count >= maxEval || reach * this.#length <= toleranceChange || Math.abs(loss - before) < toleranceChange)
         break;
     }
     if (gradient !== this.#gradient) gradient.dispose();
@@ -280,7 +286,7 @@ export class LBFGS implements ClosureOptimizer {
     ]) as [Tensor, Tensor];
     const [product, square] = (await read(() => [dot(change, move), dot(change, change)])) as [number, number];
     if (product > 1e-10) {
-      if (this.#pairs.length === this.options.history) {
+      if (this.#pairs.length === this.options.historySize) {
         const [oldest] = this.#pairs.splice(0, 1);
         oldest!.move.dispose();
         oldest!.change.dispose();

@@ -35,7 +35,7 @@ function valley(p: Tensor): { value: Tensor; grads: Tensor[] } {
 }
 
 it('L-BFGS goes on from a file as if it had not stopped', async () => {
-  const options = { iterations: 4, history: 3, lineSearch: 'strongWolfe' } as const;
+  const options = { maxIter: 4, historySize: 3, lineSearchFn: 'strongWolfe' } as const;
   const whole = at(-1.2, 1);
   const optimizer = new LBFGS([whole], options);
   const step = (o: LBFGS, p: Tensor): Promise<unknown> => o.step(() => valley(p));
@@ -51,7 +51,7 @@ it('L-BFGS goes on from a file as if it had not stopped', async () => {
 
 it('L-BFGS refuses states of others, and keeps its own', async () => {
   const p = at(-1.2, 1);
-  const optimizer = new LBFGS([p], { iterations: 3 });
+  const optimizer = new LBFGS([p], { maxIter: 3 });
   await optimizer.step(() => valley(p));
   const state = await optimizer.state();
   const { numbers: counts, ...vectors } = state.slots;

@@ -76,7 +76,7 @@ const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer
     new nn.RMSProp(p, { lr: 0.05, alpha: 0.9, eps: 1e-5, weightDecay: 0.1, momentum: 0.5, centered: true }),
   Adagrad: (p) => new nn.Adagrad(p),
   'Adagrad with all options': (p) =>
-    new nn.Adagrad(p, { lr: 0.1, rateDecay: 0.2, weightDecay: 0.1, initialAccumulator: 0.3, eps: 1e-5 }),
+    new nn.Adagrad(p, { lr: 0.1, lrDecay: 0.2, weightDecay: 0.1, initialAccumulatorValue: 0.3, eps: 1e-5 }),
   Adadelta: (p) => new nn.Adadelta(p),
   'Adadelta with all options': (p) => new nn.Adadelta(p, { lr: 0.5, rho: 0.8, eps: 1e-5, weightDecay: 0.1 }),
   'SGD with dampening': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, dampening: 0.3, weightDecay: 0.1 }),
@@ -105,6 +105,7 @@ const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer
     new nn.RMSProp(p, { lr: nn.cyclicRate(0.01, 0.1, { up: 4 }), momentum: nn.cyclicMomentum(0.5, 0.9, { up: 4 }) }),
   Rprop: (p) => new nn.Rprop(p),
   'Rprop with all options': (p) => new nn.Rprop(p, { lr: 0.05, etas: [0.6, 1.5], stepSizes: [1e-3, 0.2] }),
+  'Rprop climbing': (p) => new nn.Rprop(p, { lr: 0.05, maximize: true }),
   groups: ([a, b]) =>
     new nn.ParameterGroups(
       nn.Adam,
@@ -123,13 +124,13 @@ describe('as in PyTorch', () => {
     it(name, async () => close(await trajectory(make), stored(name)));
 
   const searches = {
-    LBFGS: { lr: 0.05, history: 4 },
-    'LBFGS with a line search': { lineSearch: 'strongWolfe' },
+    LBFGS: { lr: 0.05, historySize: 4 },
+    'LBFGS with a line search': { lineSearchFn: 'strongWolfe' },
   } as const;
   for (const [name, options] of Object.entries(searches))
     it(name, async () => {
       const ps = parameters();
-      const optimizer = new nn.LBFGS(ps, { ...options, iterations: 8 });
+      const optimizer = new nn.LBFGS(ps, { ...options, maxIter: 8 });
       const rosenbrock = (a: Tensor, b: Tensor): Tensor => {
         const x = concat([flatten(a), flatten(b)], 0);
         const [now, next] = [x, x].map((t, i) => narrow(t, 0, i, 8)) as [Tensor, Tensor];
@@ -182,7 +183,7 @@ describe('as in PyTorch', () => {
     ReduceOnPlateau: [1, { patience: 2, factor: 0.5 }],
     'ReduceOnPlateau upwards': [
       -1,
-      { mode: 'max', patience: 1, factor: 0.3, threshold: 0.05, thresholdMode: 'absolute', cooldown: 2, floor: 0.002 },
+      { mode: 'max', patience: 1, factor: 0.3, threshold: 0.05, thresholdMode: 'absolute', cooldown: 2, minLr: 0.002 },
     ],
   };
   for (const [name, [sign, options]] of Object.entries(plateaus))

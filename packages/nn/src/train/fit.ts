@@ -226,8 +226,15 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
   const { optimizer, compile, callbacks: given = [] } = options;
-  const asking = (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true ? (optimizer as ClosureOptimizer) : null;
-  checkFits('fit', 'optimizer', optimizer, asking !== null || optimizer instanceof Optimizer, 'an Optimizer, such as new Adam(model.parameters())');
+  const asking =
+    (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true ? (optimizer as ClosureOptimizer) : null;
+  checkFits(
+    'fit',
+    'optimizer',
+    optimizer,
+    asking !== null || optimizer instanceof Optimizer,
+    'an Optimizer, such as new Adam(model.parameters())',
+  );
   if (asking !== null) {
     const refused = (['compile', 'clipNorm', 'scaler'] as const).find((name) => options[name] !== undefined);
     const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
