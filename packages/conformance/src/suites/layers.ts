@@ -347,6 +347,41 @@ async function steps(
   return found;
 }
 
+/** Optimizers that ask for losses: three calls on a sum of squares with weights, from 1 to 3, about given numbers. */
+const searches: Readonly<Record<string, nn.LBFGSOptions>> = {
+  LBFGS: { lr: 0.3, maxIter: 3, historySize: 4 },
+  'LBFGS with a line search': { maxIter: 6, lineSearchFn: 'strongWolfe' },
+};
+
+/** Losses of the calls, and parameters after them. */
+async function searched(options: nn.LBFGSOptions, dtype: Wide): Promise<Map<string, number[]>> {
+  const ps = [nn.parameter(filled([3, 4], 1, dtype)), nn.parameter(filled([4, 2], 2, dtype))];
+  const lossOf = (all: readonly Tensor[]): Tensor =>
+    all
+      .map((p, i) => {
+        const away = p.sub(filled(p.shape, 9 + i, dtype));
+        const weight = filled(p.shape, 5 + i, dtype).abs().add(1);
+        return pg.sum(away.mul(away).mul(weight));
+      })
+      .reduce((a, b) => a.add(b));
+  const optimizer = new nn.LBFGS(ps, options);
+  const losses: number[] = [];
+  for (let call = 0; call < 3; call++)
+    losses.push(
+      await optimizer.step(() =>
+        pg.scope(() => {
+          const [value, grads] = pg.valueAndGrad(lossOf)(ps);
+          return { value, grads };
+        }),
+      ),
+    );
+  const found = new Map<string, number[]>([['losses', losses]]);
+  for (const [i, p] of ps.entries()) found.set(`parameter ${i}`, await numbersOf(p));
+  optimizer.dispose();
+  pg.dispose(ps);
+  return found;
+}
+
 let reference: ReturnType<typeof createReferenceEngine> | null = null;
 
 /** The same in float64 by the interpreter. */
@@ -385,6 +420,7 @@ export function layerCases(): ConformanceCase[] {
   return [
     ...Object.entries(layers).map(([name, given]) => one(`layers / ${name}`, (dtype) => measure(given, dtype))),
     ...Object.entries(optimizers).map(([name, make]) => one(`optimizers / ${name}`, (dtype) => steps(make, dtype))),
+    ...Object.entries(searches).map(([name, given]) => one(`optimizers / ${name}`, (dtype) => searched(given, dtype))),
   ];
 }
 

@@ -157,9 +157,16 @@ describe('fit', () => {
   it('stops early when nothing improves', async () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters(), { lr: 0 });
+    expect(() => earlyStopping({ watch: 'loss' as never })).toThrow(/bad watch: 'loss'; must be a function of the report/);
     const callbacks = [earlyStopping({ patience: 2 })];
     const history = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 50, validation: LINE, callbacks });
     expect(history.epochs.length).toBe(3);
+    // A number that grows and grows is better every time, or never.
+    const grown = async (best: 'min' | 'max'): Promise<number> => {
+      const stopping = earlyStopping({ watch: ({ epoch }) => epoch, best, patience: 2 });
+      return (await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 6, callbacks: [stopping] })).epochs.length;
+    };
+    expect([await grown('max'), await grown('min')]).toEqual([6, 3]);
   });
 
   it('asks a source for the pass by its number', async () => {
