@@ -70,6 +70,11 @@ interface Pair {
   readonly inverse: number;
 }
 
+/**
+ * Pairs of the history that one flush goes through. Every number of pairs has plans of its own; so those of long histories, too, are made of few.
+ */
+const pairsAtOnce = 8;
+
 const dot = (a: Tensor, b: Tensor): Tensor => sum(a.mul(b));
 const quietly = <Result>(body: () => Result): Result => scope(() => noGrad(body));
 
@@ -297,21 +302,47 @@ export class LBFGS implements ClosureOptimizer {
       move.dispose();
       change.dispose();
     }
+    this.#direct(this.#turned(gradient));
+  }
+
+  /** The gradient times the estimate of the second derivatives' inverse, downhill: the recursion in two loops. */
+  #turned(gradient: Tensor): Tensor {
     const number = (value: number): Tensor => full([], value, { dtype: this.#dtype });
-    const direction = quietly(() => {
-      let q = gradient.mul(-1);
-      const shares: Tensor[] = [];
-      for (const pair of [...this.#pairs].reverse()) {
-        const share = dot(pair.move, q).mul(number(pair.inverse));
-        shares.unshift(share);
-        q = q.sub(pair.change.mul(share));
-      }
-      q = q.mul(number(this.#scale));
-      for (const [i, pair] of this.#pairs.entries())
-        q = q.add(pair.move.mul(shares[i]!.sub(dot(pair.change, q).mul(number(pair.inverse)))));
-      return keep(q);
-    });
-    this.#direct(direction);
+    const parts = Array.from({ length: Math.ceil(this.#pairs.length / pairsAtOnce) }, (_, i) =>
+      this.#pairs.slice(i * pairsAtOnce, (i + 1) * pairsAtOnce),
+    );
+    let q = quietly(() => keep(gradient.mul(-1)));
+    const replace = (next: Tensor): void => {
+      q.dispose();
+      q = next;
+    };
+    const shares: Tensor[][] = [];
+    for (const part of [...parts].reverse()) {
+      const own: Tensor[] = [];
+      const next = quietly(() => {
+        let rest = q;
+        for (const pair of [...part].reverse()) {
+          const share = dot(pair.move, rest).mul(number(pair.inverse));
+          own.unshift(keep(share));
+          rest = rest.sub(pair.change.mul(share));
+        }
+        return keep(rest);
+      });
+      replace(next);
+      shares.unshift(own);
+    }
+    replace(quietly(() => keep(q.mul(number(this.#scale)))));
+    for (const [at, part] of parts.entries()) {
+      const next = quietly(() => {
+        let sum = q;
+        for (const [i, pair] of part.entries())
+          sum = sum.add(pair.move.mul(shares[at]![i]!.sub(dot(pair.change, sum).mul(number(pair.inverse)))));
+        return keep(sum);
+      });
+      replace(next);
+      dispose(shares[at]!);
+    }
+    return q;
   }
 
   /** The state in host memory, to go on from. */
