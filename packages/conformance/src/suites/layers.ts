@@ -360,7 +360,9 @@ async function searched(options: nn.LBFGSOptions, dtype: Wide): Promise<Map<stri
     all
       .map((p, i) => {
         const away = p.sub(filled(p.shape, 9 + i, dtype));
-        const weight = filled(p.shape, 5 + i, dtype).abs().add(1);
+        const weight = filled(p.shape, 5 + i, dtype)
+          .abs()
+          .add(1);
         return pg.sum(away.mul(away).mul(weight));
       })
       .reduce((a, b) => a.add(b));

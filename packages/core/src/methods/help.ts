@@ -59,7 +59,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'add_ sub_ mul_ div_ fill_ copy_ clamp_ relu_ addScalar mulScalar subScalar divScalar':
     'an operation that gives a new tensor, such as add(t, 1); assign() puts it into a parameter',
   'clamp clipByValue': 'clip(t, least, most)',
-  'var': 'variance(t)',
+  var: 'variance(t)',
   'dot_ mm bmm': 'matmul(a, b)',
   'cat concatenate': 'concat([a, b], 0)',
   'type_as typeAs': 'cast(t, other.dtype)',
@@ -84,7 +84,11 @@ export function putHelp(prototype: object): void {
   ] as [string, string][];
   for (const [other, instead] of helps)
     if (!(other in prototype))
-      Object.defineProperty(prototype, other, { configurable: true, get: refuse(`no '${other}'`, instead), set: own(other) });
+      Object.defineProperty(prototype, other, {
+        configurable: true,
+        get: refuse(`no '${other}'`, instead),
+        set: own(other),
+      });
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });

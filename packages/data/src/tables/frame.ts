@@ -166,7 +166,8 @@ export class DataFrame {
       (i) => this.rows <= most || i < most / 2 || i >= this.rows - most / 2,
     );
     const cell = (value: Row[string]): string => {
-      const text = value === null ? 'null' : typeof value === 'number' ? String(Number(value.toPrecision(6))) : String(value);
+      const text =
+        value === null ? 'null' : typeof value === 'number' ? String(Number(value.toPrecision(6))) : String(value);
       return text.length > 24 ? `${text.slice(0, 21)}...` : text;
     };
     const columns = [...this.#columns].map(([name, { type, values }]) => {
@@ -174,7 +175,12 @@ export class DataFrame {
       const width = Math.max(...texts.map((text) => text.length));
       return texts.map((text) => (type === 'number' ? text.padStart(width) : text.padEnd(width)));
     });
-    const lines = [0, ...shownRows.map((_, i) => i + 1)].map((at) => columns.map((texts) => texts[at]).join('  ').trimEnd());
+    const lines = [0, ...shownRows.map((_, i) => i + 1)].map((at) =>
+      columns
+        .map((texts) => texts[at])
+        .join('  ')
+        .trimEnd(),
+    );
     if (this.rows > most) lines.splice(1 + most / 2, 0, '...');
     return [...lines, `${this.rows} rows, ${this.#columns.size} columns`].join('\n');
   }

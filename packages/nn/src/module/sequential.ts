@@ -24,7 +24,9 @@ export class Sequential extends Module {
       const isClass = typeof layer === 'function' && isModule(layer.prototype);
       if (isClass || (!isModule(layer) && typeof layer !== 'function')) {
         const found = isClass ? `the class ${layer.name}` : shown(layer);
-        const remedy = isClass ? `make it with new ${layer.name}(...)` : 'pass modules or functions of one tensor, one by one';
+        const remedy = isClass
+          ? `make it with new ${layer.name}(...)`
+          : 'pass modules or functions of one tensor, one by one';
         throw new NnError('Sequential', `layer ${index} is ${found}; ${remedy}`);
       }
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });

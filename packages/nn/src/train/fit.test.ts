@@ -157,7 +157,9 @@ describe('fit', () => {
   it('stops early when nothing improves', async () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters(), { lr: 0 });
-    expect(() => earlyStopping({ watch: 'loss' as never })).toThrow(/bad watch: 'loss'; must be a function of the report/);
+    expect(() => earlyStopping({ watch: 'loss' as never })).toThrow(
+      /bad watch: 'loss'; must be a function of the report/,
+    );
     const callbacks = [earlyStopping({ patience: 2 })];
     const history = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 50, validation: LINE, callbacks });
     expect(history.epochs.length).toBe(3);

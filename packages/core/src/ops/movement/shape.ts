@@ -49,10 +49,7 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
  * flatten(zeros([2, 3, 4]), { start: 1 }).shape; // [2, 12]
  * flatten(zeros([2, 3, 4]), 1).shape; // [2, 12]
  */
-export function flatten(
-  x: Tensor,
-  options: number | { readonly start?: number; readonly end?: number } = {},
-): Tensor {
+export function flatten(x: Tensor, options: number | { readonly start?: number; readonly end?: number } = {}): Tensor {
   const ends = typeof options === 'number' ? { start: options } : options;
   checkNames<{ readonly start?: number; readonly end?: number }, 'start# end#'>('flatten', ends, 'start# end#');
   beginOp('flatten');
