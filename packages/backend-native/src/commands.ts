@@ -1,11 +1,11 @@
-/** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. The first says how many follow. */
+/** Batches of commands as cells of 8 bytes, which the addon reads: dispatches, copies, fills. The first cell says how many follow. */
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CodeTable, HeapBuffers } from '@polygrad/core/engine/shaping';
 import type { Code, NativeKernel } from './kernel.ts';
 
 const kinds = { dispatch: 0, copy: 1, fill: 2 } as const;
 
-/** Cells that stay where they are. */
+/** Cells whose memory cannot be detached. */
 function cellsOf(count: number): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(8 * count));
 }
