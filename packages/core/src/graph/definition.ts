@@ -245,14 +245,10 @@ export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definit
 const known = new Map<PrimitiveName, unknown>();
 const numbered: AnyDefinition[] = [];
 
-<<<<<<< HEAD
-/** Definitions by their numbers, for what asks for many. */
+/** Definitions by number (`Node.kind`), for code that looks up one for each node. */
 export const definitions: readonly AnyDefinition[] = numbered;
 
-/** From now on nodes of this primitive may exist. */
-=======
 /** Registers a definition, before the first node of its primitive. */
->>>>>>> main
 export function bring(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;
   known.set(definition.op, definition);

@@ -164,11 +164,7 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
   watchSoon();
 }
 
-<<<<<<< HEAD
-/** A watched handle has been disposed or points to another node now. */
-=======
-/** Stops watching a handle that was disposed or names another node now. */
->>>>>>> main
+/** Stops watching a watched handle that was disposed or names another node now. */
 export function unwatch(handle: TrackedHandle): void {
   handle.watched = false;
   graph.backstop.unregister(handle);
