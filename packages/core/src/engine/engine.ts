@@ -188,4 +188,10 @@ export interface Lowering extends NestLowering {
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** Called when the engine is used for the first time; call `forget` when kernels should be lowered again. */
   start?(engine: IEngine, forget: () => void): void;
+  /** Makes plans. It comes with engines, so that pages that load these later have it with them. */
+  readonly planner: Planner;
 }
+
+/** What makes plans: planner/plan.ts says what it has. */
+// biome-ignore lint/suspicious/noEmptyInterface: it is filled in by declaration merging
+export interface Planner {}

@@ -2,7 +2,7 @@
  * Plans: everything about a flush that depends only on its structure - compiled kernels, and the bindings of their
  * slots - and how a plan is made from a cone.
  */
-import type { CompiledKernel, Groups, IEngine } from '../engine/engine.ts';
+import type { CompiledKernel, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
@@ -11,7 +11,7 @@ import type { Cone } from './capture/cone.ts';
 import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
-import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
+import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
@@ -263,3 +263,14 @@ function placeTemporaries(
     scratch: (unit, temp) => bind(scratch[unit]![temp]!),
   };
 }
+
+declare module '../engine/engine.ts' {
+  interface Planner {
+    readonly makePlan: MakePlan;
+    /** Kernels that plans of an engine share; none yet. */
+    kernelsOf(engine: IEngine): KernelCache;
+  }
+}
+
+/** What engines bring (`caps.lowering.planner`): with it comes all that makes plans. */
+export const planner: Planner = { makePlan, kernelsOf: (engine) => new KernelCache(engine) };

@@ -12,15 +12,7 @@ import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import {
-  type BindingPlan,
-  type MakePlan,
-  makePlan,
-  type OutputPlan,
-  type Plan,
-  type PlanOptions,
-} from '../planner/plan.ts';
+import type { BindingPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -47,6 +39,10 @@ export function download(engine: IEngine, from: Binding, into: Uint8Array): Prom
 export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
   return engine.downloadSync!(from, into);
 }
+
+/** Makes a plan with the planner that the engine brought. */
+export const planByEngine: MakePlan = (cone, options, sized) =>
+  options.engine.caps.lowering.planner.makePlan(cone, options, sized);
 
 /** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
 export class RunState {
@@ -77,7 +73,7 @@ export class RunState {
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
   /** Makes plans, or finds those of earlier processes (stored/). */
-  makePlan: MakePlan = makePlan;
+  makePlan: MakePlan = planByEngine;
   /** Receives hints. */
   logger: Logger | null = usualLogger;
 }
@@ -101,7 +97,7 @@ export function stateOf(engine: IEngine): EngineState {
     for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
     const { bindAlign, dtypes } = engine.caps;
     const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
-    const kernelCache = new KernelCache(engine);
+    const kernelCache = engine.caps.lowering.planner.kernelsOf(engine);
     const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
     state = {
       engine,

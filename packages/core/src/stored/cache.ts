@@ -8,8 +8,8 @@ import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { SizedCone } from '../planner/capture/plan-graph.ts';
-import { type MakePlan, makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
-import { runs, stateOf } from '../runtime/run.ts';
+import type { MakePlan, Plan, PlanOptions } from '../planner/plan.ts';
+import { planByEngine, runs, stateOf } from '../runtime/run.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteWriter } from './bytes.ts';
@@ -175,7 +175,7 @@ class StoredPlans implements PlanCache {
     const signature = signatureOf(cone, sized);
     const found = this.#find(cone, options, sized, signature);
     if (found === null) {
-      const made = makePlan(cone, options, sized);
+      const made = planByEngine(cone, options, sized);
       this.#made(options.engine, cone, signature, made);
       return made;
     }
@@ -231,7 +231,7 @@ class StoredPlans implements PlanCache {
     this.#known.clear();
     this.#names.clear();
     this.plans = 0;
-    if (runs.makePlan === this.plan) runs.makePlan = makePlan;
+    if (runs.makePlan === this.plan) runs.makePlan = planByEngine;
   }
 
   #work(): Promise<void> {
@@ -320,7 +320,7 @@ const rules: OptionRules<PlanCacheOptions> = {
  * isPlanCacheUsed(); // false
  */
 export function isPlanCacheUsed(): boolean {
-  return runs.makePlan !== makePlan;
+  return runs.makePlan !== planByEngine;
 }
 
 /**

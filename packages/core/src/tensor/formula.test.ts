@@ -35,8 +35,8 @@ function moved([p, g, m]: readonly Tensor[], [rate, beta]: readonly Tensor[]): T
 const numbers = (): Tensor[] => [tensor(0.25), tensor(0.75)];
 const set = (...shape: number[]): Tensor[] => [rand(shape), rand(shape), rand(shape)];
 
-/** A graph as text, without the numbers of its buffers. */
-const told = (results: readonly Tensor[]): string => printGraph(results).replace(/buffer \d+/g, 'buffer');
+/** A graph as text, without what holds its nodes: what lies between has names only where a formula was called. */
+const told = (results: readonly Tensor[]): string => printGraph(results).replace(/ {2}#.*/g, '');
 
 describe('a formula', () => {
   it('is called once, and records for other sets what calls record', async () => {
@@ -48,7 +48,7 @@ describe('a formula', () => {
       const found = made.formula.of(tensors, by);
       const wanted = moved(tensors, by);
       verifyGraph(found);
-      expect(told(found).replace(/%\d+/g, '')).toBe(told(wanted).replace(/%\d+/g, ''));
+      expect(told(found)).toBe(told(wanted));
       expect(found.map(({ shape: own }) => own)).toEqual([shape, shape]);
       for (const [i, result] of found.entries()) expect(await result.data()).toEqual(await wanted[i]!.data());
     }
@@ -80,7 +80,7 @@ describe('a formula', () => {
     const kinds: ((x: Tensor) => Tensor)[] = [
       (x) => x.sub(x.mean()),
       (x) => x.add(other),
-      (x) => x.reshape([2]),
+      (x) => x.reshape([1, 2]),
       (x) => x.mul(tensor(2)),
     ];
     for (const kind of kinds) {

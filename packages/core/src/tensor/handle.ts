@@ -260,6 +260,8 @@ export class TensorHandle implements TrackedHandle {
 }
 
 Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
+// What messages call it.
+Object.defineProperty(TensorHandle, 'name', { value: 'Tensor' });
 
 /** A new Tensor for a node. It lives until its scope ends, it is disposed, or it is garbage collected. */
 export function wrap(node: Node): Tensor {

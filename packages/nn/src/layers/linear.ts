@@ -1,6 +1,6 @@
 /** Linear and Bilinear: products with learned matrices and a bias. */
 import { bilinear, cast, type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
-import { checkOptions, checkInteger } from '../errors.ts';
+import { checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -47,7 +47,16 @@ export class Linear extends Module {
 
   /** @param x shape [..., inputs] */
   forward(x: Tensor): Tensor {
-    const product = matmul(x, transpose(this.weight));
+    checkTensor('Linear', 'x', x);
+    const { weight } = this;
+    const [outputs, inputs] = weight.shape as readonly [number, number];
+    if (x.shape.at(-1) !== inputs)
+      throw new NnError(
+        'Linear',
+        `x has shape [${x.shape.join(', ')}] and the layer is ${inputs} to ${outputs}; the last axis must have ${inputs}`,
+        ['x'],
+      );
+    const product = matmul(x, transpose(weight));
     // In mixed precision the product has 16 bits, and so has the sum.
     return this.bias === null ? product : product.add(cast(this.bias, product.dtype));
   }

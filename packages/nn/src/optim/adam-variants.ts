@@ -19,7 +19,14 @@ import {
 import { checkNumber, checkOptions } from '../errors.ts';
 import { AdamBase } from './adam.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import {
+  type Correction,
+  type MaximizeOptions,
+  Optimizer,
+  type OptimizerOptions,
+  type Scalars,
+  type StepScalars,
+} from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -103,11 +110,7 @@ export class Adamax extends Optimizer<AdamaxNames> {
     return { beta1, rest1: 1 - beta1, beta2, rate: rate / (1 - beta1 ** step), eps, decay: weightDecay };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<AdamaxNames> {
+  protected override scalarsAt(_step: Tensor, rate: Tensor, correction: Correction): StepScalars<AdamaxNames> {
     return { rate: rate.div(correction(this.#settings.betas[0])) };
   }
 
@@ -179,11 +182,7 @@ export class NAdam extends Optimizer<NAdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<NAdamNames> {
+  protected override scalarsAt(step: Tensor, rate: Tensor, correction: Correction): StepScalars<NAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const momentum = (at: Tensor): Tensor =>
       exp(at.mul(this.#momentumDecay * Math.log(0.96)))
@@ -260,11 +259,7 @@ export class RAdam extends Optimizer<RAdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<RAdamNames> {
+  protected override scalarsAt(step: Tensor, rate: Tensor, correction: Correction): StepScalars<RAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const longest = 2 / (1 - beta2) - 1;
     const [plain, spread] = [rate.div(correction(beta1)), correction(beta2)];

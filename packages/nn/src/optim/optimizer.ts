@@ -38,11 +38,24 @@ import type { Schedule } from './schedule.ts';
 /** Gradients in the order of the parameters; null where there is none. */
 export type Gradients = readonly (Tensor | null)[];
 
+/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
+export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
+
+/** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
+export interface ClosureOptimizer {
+  readonly parameters: readonly Tensor[];
+  readonly takesClosure: true;
+  step(closure: Closure): Promise<number>;
+}
+
 /** Numbers of one step as scalars on the device, by name. */
 export type Scalars<Names extends string> = { readonly [Name in Names]: Tensor };
 
 /** Scalars that depend on the number of the step. */
 export type StepScalars<Names extends string> = { readonly [Name in Names]?: Tensor };
+
+/** 1 - beta ** step, of a step whose number only the device knows. A function gives the beta of each step. */
+export type Correction = (beta: number | (() => number)) => Tensor;
 
 /** Options that all optimizers share. */
 export interface OptimizerOptions {
@@ -214,7 +227,7 @@ export abstract class Optimizer<Names extends string = string> {
    * Those of `scalars` that depend on the number of the step, for a step whose number only the device knows. `correction` gives 1 - beta ** step. Optimizers
    * without such scalars leave the method out.
    */
-  protected scalarsAt?(step: Tensor, rate: Tensor, correction: (beta: number) => Tensor): StepScalars<Names>;
+  protected scalarsAt?(step: Tensor, rate: Tensor, correction: Correction): StepScalars<Names>;
 
   /** The new parameter and its new state. */
   protected abstract update(
@@ -290,7 +303,10 @@ export abstract class Optimizer<Names extends string = string> {
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
       const step = hostNumber(() => steps[leader]!, { dtype });
       const counted = guard.maximum(step.sub(cast(this.#skipped!, dtype)), 1);
-      const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
+      const correction: Correction = (beta) => {
+        const log = typeof beta === 'number' ? Math.log(beta) : hostNumber(() => Math.log(beta()), { dtype });
+        return guard.expm1(counted.mul(log)).mul(-1);
+      };
       return {
         ...scalars,
         ...this.scalarsAt(

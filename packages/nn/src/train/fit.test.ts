@@ -20,6 +20,7 @@ import { fit } from './fit.ts';
 import { accuracy } from './meter.ts';
 import { epochLine } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
+import { rateMonitor } from './rate-monitor.ts';
 
 beforeAll(async () => {
   await setEngine(createReferenceEngine());
@@ -156,9 +157,18 @@ describe('fit', () => {
   it('stops early when nothing improves', async () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters(), { lr: 0 });
+    expect(() => earlyStopping({ watch: 'loss' as never })).toThrow(
+      /bad watch: 'loss'; must be a function of the report/,
+    );
     const callbacks = [earlyStopping({ patience: 2 })];
     const history = await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 50, validation: LINE, callbacks });
     expect(history.epochs.length).toBe(3);
+    // A number that grows and grows is better every time, or never.
+    const grown = async (best: 'min' | 'max'): Promise<number> => {
+      const stopping = earlyStopping({ watch: ({ epoch }) => epoch, best, patience: 2 });
+      return (await fit(model, LINE, { optimizer, loss: mseLoss, epochs: 6, callbacks: [stopping] })).epochs.length;
+    };
+    expect([await grown('max'), await grown('min')]).toEqual([6, 3]);
   });
 
   it('asks a source for the pass by its number', async () => {
@@ -195,14 +205,58 @@ describe('fit', () => {
     const options = { optimizer, loss: mseLoss, epochs: 3 };
     await expect(fit(model, LINE, options)).rejects.toThrow(/the loss became (NaN|Infinity) \(epoch 1/);
     await expect(fit(model, [], options)).rejects.toThrow(/there are no batches/);
-    const closure = new LBFGS(model.parameters()) as never;
-    await expect(fit(model, LINE, { ...options, optimizer: closure })).rejects.toThrow(
-      /bad optimizer: a LBFGS;.*those that evaluate a closure, as LBFGS, need a loop/s,
-    );
+    const wrong = { step: () => 0 } as never;
+    await expect(fit(model, LINE, { ...options, optimizer: wrong })).rejects.toThrow(/bad optimizer.*must be an Opt/);
     await expect(fit(model, LINE, { ...options, epochs: -1 })).rejects.toThrow(NnError);
     await expect(fit(model, LINE, { ...options, metrics: { loss: accuracy } })).rejects.toThrow(/the name 'loss'/);
     const uneven = [{ x: LINE[0]!.x, y: LINE[2]!.y }];
     await expect(fit(model, uneven, options)).rejects.toThrow(/x \(4, 2\) and y \(2, 1\)/);
+  });
+
+  it('takes optimizers that ask for losses themselves', async () => {
+    seed(1);
+    using model = new Linear(2, 1);
+    const optimizer = new LBFGS(model.parameters(), { maxIter: 4, lineSearchFn: 'strongWolfe' });
+    const rows = {
+      x: tensor([
+        [0, 1],
+        [1, 0],
+        [1, 1],
+        [2, 1],
+      ]),
+      y: tensor([[-2], [3], [0], [2]]),
+    }; // prettier-ignore
+    const before = await mseLoss(model.forward(rows.x), rows.y).item();
+    const held = memory().numTensors;
+    const rates = rateMonitor(optimizer);
+    const metrics = { far: (p: Tensor, t: Tensor) => p.sub(t).abs() };
+    const { epochs } = await fit(model, [rows, rows], {
+      optimizer,
+      loss: mseLoss,
+      epochs: 4,
+      metrics,
+      callbacks: [rates],
+    });
+    // The loss of an epoch is that before the iterations of its steps.
+    expect(epochs[0]!.loss).toBeGreaterThan(before / 2);
+    expect(epochs.at(-1)!.loss).toBeLessThan(1e-9);
+    expect(epochs.map(({ steps }) => steps)).toEqual([2, 2, 2, 2]);
+    expect(rates.points.map(({ rates: [rate] }) => rate)).toEqual(new Array(8).fill(1));
+    expect([epochs.at(-1)!.metrics.far! < 1e-4, rows.x.disposed]).toEqual([true, false]);
+    const [w, b] = [await model.weight.array(), await model.bias!.array()] as [number[][], number[]];
+    for (const [found, wanted] of [
+      [w[0]![0]!, 2],
+      [w[0]![1]!, -3],
+      [b[0]!, 1],
+    ] as const)
+      expect(found).toBeCloseTo(wanted, 4); // prettier-ignore
+    optimizer.dispose();
+    expect(memory().numTensors).toBeLessThanOrEqual(held);
+    const options = { optimizer, loss: mseLoss, epochs: 1 };
+    await expect(fit(model, LINE, { ...options, clipNorm: 1 })).rejects.toThrow(
+      /clipNorm is given.*leave clipNorm out/,
+    );
+    await expect(fit(model, LINE, { ...options, precision: 'float16' })).rejects.toThrow(/precision is given/);
   });
 
   it('lets timers have their turn', async () => {

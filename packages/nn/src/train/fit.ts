@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { Optimizer } from '../optim/optimizer.ts';
+import { type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -29,8 +29,8 @@ import { type ProgressStyle, progress } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
 
 export interface FitOptions {
-  /** Made over the model's parameters. */
-  readonly optimizer: Optimizer;
+  /** Made over the model's parameters. One that takes a closure, as `LBFGS`, takes its iterations on each batch; it reads losses meanwhile. */
+  readonly optimizer: Optimizer | ClosureOptimizer;
   /** Loss of a batch: the mean over its rows. */
   readonly loss: LossFunction;
   /** Changes of each training batch before its step, in this order; metrics see the targets as they were. */
@@ -106,28 +106,43 @@ function transformed(transforms: readonly BatchTransform[], x: Tensor, y: Tensor
 /** What a step computes from a batch after its transforms. `y` are the targets before them. */
 type Step = (x: Tensor, target: Tensor, y: Tensor) => void;
 
-/** One optimizer step, and its loss and metrics into the meter. */
-function stepOf(
+/** Loss and gradients of a batch; loss and metrics go into the meter, where there is one. */
+type Evaluate = (...batch: [...Parameters<Step>, meter: Meter | null]) => { value: Tensor; grads: Gradients };
+
+function evaluationOf(
   model: Module,
   options: FitOptions,
   names: readonly string[],
-  meter: Meter,
   run: Runner,
   scaler: GradScaler | null,
-): Step {
-  return (x, target, y) => {
+): Evaluate {
+  return (x, target, y, meter) => {
     const rows = y.shape[0]!;
-    const found = lossAndGrad(model, () => {
+    const { value, grads, aux } = lossAndGrad(model, () => {
       const [prediction, loss] = run(() => {
         const made = model.forward(x);
         return [made, options.loss(made, target)] as const;
       });
       return [scaler === null ? loss : scaler.scale(loss), { prediction, loss }] as const;
     });
-    const { prediction, loss } = found.aux;
-    const scores = names.map((name) => scoresOf(options.metrics![name]!, prediction, y));
-    meter.add([loss.mul(rows), ...scores], rows);
-    const { optimizer, clipNorm } = options;
+    if (meter !== null) {
+      const scores = names.map((name) => scoresOf(options.metrics![name]!, aux.prediction, y));
+      meter.add([aux.loss.mul(rows), ...scores], rows);
+    }
+    return { value, grads };
+  };
+}
+
+/** One optimizer step, and its loss and metrics into the meter. */
+function stepOf(
+  optimizer: Optimizer,
+  evaluate: Evaluate,
+  meter: Meter,
+  scaler: GradScaler | null,
+  clipNorm: number | undefined,
+): Step {
+  return (x, target, y) => {
+    const found = evaluate(x, target, y, meter);
     const grads = scaler === null ? found.grads : scaler.unscale(optimizer, found.grads);
     if (clipNorm !== undefined) clipGradNorm(grads, clipNorm);
     if (scaler === null) optimizer.step(grads);
@@ -138,13 +153,39 @@ function stepOf(
   };
 }
 
+/** A batch on the device, after its transforms, and its targets before them. */
+function readyBatch(batch: TrainBatch, transforms: readonly BatchTransform[]): Parameters<Step> {
+  const { x: given, y } = toDevice('fit', batch);
+  return [...noGrad(() => transformed(transforms, given, y)), y];
+}
+
 /** A step on a batch of the data. */
 function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], step: Step): void {
-  scope(() => {
-    const { x: given, y } = toDevice('fit', batch);
-    const [x, target] = noGrad(() => transformed(transforms, given, y));
-    step(x, target, y);
-  });
+  scope(() => step(...readyBatch(batch, transforms)));
+}
+
+/** Iterations on a batch by an optimizer that takes a closure. Loss and metrics are those before the first. */
+async function closureStep(
+  batch: TrainBatch,
+  transforms: readonly BatchTransform[],
+  optimizer: ClosureOptimizer,
+  evaluate: Evaluate,
+  meter: Meter,
+): Promise<void> {
+  // Kept over the reads of the step. Tensors of the batch itself are the caller's.
+  const ready = scope(() => readyBatch(batch, transforms));
+  let asked: Meter | null = meter;
+  try {
+    await optimizer.step(() =>
+      scope(() => {
+        const found = evaluate(...ready, asked);
+        asked = null;
+        return found;
+      }),
+    );
+  } finally {
+    for (const t of new Set(ready)) if (t !== batch.x && t !== batch.y) t.dispose();
+  }
 }
 
 /**
@@ -185,14 +226,25 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
   const { optimizer, compile, callbacks: given = [] } = options;
-  const isOptimizer = optimizer instanceof Optimizer;
+  const asking =
+    (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true ? (optimizer as ClosureOptimizer) : null;
   checkFits(
     'fit',
     'optimizer',
     optimizer,
-    isOptimizer,
-    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
+    asking !== null || optimizer instanceof Optimizer,
+    'an Optimizer, such as new Adam(model.parameters())',
   );
+  if (asking !== null) {
+    const refused = (['compile', 'clipNorm', 'scaler'] as const).find((name) => options[name] !== undefined);
+    const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
+    if (name !== undefined)
+      throw new NnError(
+        'fit',
+        `${name} is given, and the optimizer decides by the losses it asks for; leave ${name} out, or take one that is given gradients, such as Adam`,
+        [name],
+      );
+  }
   checkFunction('fit', 'loss', options.loss);
   if (compile !== undefined) checkFunction('fit', 'compile', compile);
   checkMetrics('fit', metrics);
@@ -234,7 +286,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const run = mixedRunner(precision);
   const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
-  const plain = stepOf(model, options, names, meter, run, scaler);
+  const evaluation = evaluationOf(model, options, names, run, scaler);
+  const plain = stepOf(optimizer as Optimizer, evaluation, meter, scaler, options.clipNorm);
   const replayed = compile?.(plain);
   if (compile !== undefined) {
     const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
@@ -275,9 +328,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         continue;
       }
       const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared) await prepare(step);
+      if (!prepared && asking === null) await prepare(step);
       const { plansMade } = stats();
-      step();
+      if (asking === null) step();
+      else await closureStep(batch, transforms, asking, evaluation, meter);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {

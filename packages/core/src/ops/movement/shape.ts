@@ -43,19 +43,21 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
 /**
  * Axes from `start` to `end` as one. Source: PyTorch `flatten`.
  *
- * @param options start 0, end -1
+ * @param options start 0, end -1; a number is the start
  *
  * @example
  * flatten(zeros([2, 3, 4]), { start: 1 }).shape; // [2, 12]
+ * flatten(zeros([2, 3, 4]), 1).shape; // [2, 12]
  */
-export function flatten(x: Tensor, options: { readonly start?: number; readonly end?: number } = {}): Tensor {
-  checkNames('flatten', options, 'start# end#');
+export function flatten(x: Tensor, options: number | { readonly start?: number; readonly end?: number } = {}): Tensor {
+  const ends = typeof options === 'number' ? { start: options } : options;
+  checkNames<{ readonly start?: number; readonly end?: number }, 'start# end#'>('flatten', ends, 'start# end#');
   beginOp('flatten');
   const node = nodeOf(x);
   const { shape } = node;
   if (shape.length === 0) return wrap(p.reshape(node, [1]));
-  const start = normalizeAxis('flatten', options.start ?? 0, shape.length);
-  const end = normalizeAxis('flatten', options.end ?? -1, shape.length);
+  const start = normalizeAxis('flatten', ends.start ?? 0, shape.length);
+  const end = normalizeAxis('flatten', ends.end ?? -1, shape.length);
   if (end < start) throw new ArgumentError('flatten', say`start comes after end: ${start} and ${end}; swap them`);
   return wrap(
     p.reshape(node, [...shape.slice(0, start), sizeOf(shape.slice(start, end + 1)), ...shape.slice(end + 1)]),
