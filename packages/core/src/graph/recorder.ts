@@ -164,7 +164,7 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
   watchSoon();
 }
 
-/** Stops watching a handle that was disposed or names another node now. */
+/** Stops watching a watched handle that was disposed or names another node now. */
 export function unwatch(handle: TrackedHandle): void {
   handle.watched = false;
   graph.backstop.unregister(handle);
