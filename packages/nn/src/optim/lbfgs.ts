@@ -43,6 +43,7 @@ import {
   type LoadedState,
   type OptimizerState,
 } from './optimizer.ts';
+import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
@@ -219,9 +220,10 @@ export class LBFGS implements ClosureOptimizer {
 
   /** The loss and the gradient as one vector, which the caller disposes. */
   async #evaluate(closure: Closure): Promise<{ readonly loss: number; readonly gradient: Tensor }> {
-    const { value, grads } = closure();
+    const { value, grads: found } = closure();
     checkTensor('step', 'value', value);
-    checkList('step', 'grads', grads);
+    checkList('step', 'grads', found);
+    const grads = inOrder(this.parameters, found);
     if (grads.length !== this.parameters.length)
       throw new NnError(
         'step',
@@ -245,7 +247,7 @@ export class LBFGS implements ClosureOptimizer {
     );
     const loss = Number(await value.item());
     dispose(value);
-    for (const grad of grads) grad?.dispose();
+    for (const grad of found) grad?.dispose();
     return { loss, gradient };
   }
 

@@ -245,6 +245,13 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         [name],
       );
   }
+  const learned = new Set(model.parameters());
+  if (!optimizer.parameters.some((parameter) => learned.has(parameter)))
+    throw new NnError(
+      'fit',
+      `the optimizer has ${optimizer.parameters.length} parameters, and none is of the model's ${learned.size}; make it over model.parameters() of this model`,
+      ['optimizer'],
+    );
   checkFunction('fit', 'loss', options.loss);
   if (compile !== undefined) checkFunction('fit', 'compile', compile);
   checkMetrics('fit', metrics);

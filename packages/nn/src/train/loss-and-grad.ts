@@ -4,6 +4,7 @@ import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
 import type { Gradients } from '../optim/optimizer.ts';
+import { owned } from '../optim/owners.ts';
 
 /** A value with its gradients. */
 export interface ModelGradients<Aux = undefined> {
@@ -66,6 +67,6 @@ export function lossAndGrad(
       return valueAndGrad(run, { hasAux: true })(trained);
     }),
   );
-  const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
+  const byParameter = new Map(trained.map((parameter, index) => [parameter, owned(gradients[index]!, parameter)]));
   return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
 }
