@@ -57,6 +57,12 @@ function entriesOf(value: object): Iterable<readonly [string, unknown]> | undefi
   return undefined;
 }
 
+/** The same without names. */
+function itemsOf(value: object): readonly unknown[] {
+  if (Array.isArray(value) || isModule(value) || isPlain(value)) return Object.values(value);
+  return value instanceof Map ? [...value.values()] : [];
+}
+
 /** A place in the tree of members, with the way back to the root. */
 interface Place {
   readonly name: string;
@@ -99,6 +105,25 @@ function walk(
     }
     for (const child of children.reverse()) pending.push(child);
   }
+}
+
+/** Parameters below a module, each once: every step of a training asks for them, and for no names. */
+function parametersIn(module: object): Tensor[] {
+  const found: Tensor[] = [];
+  const seen = new Set<object>();
+  const pending: unknown[] = [module];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (isTensor(value)) {
+      if (roleOf(value) === 'parameter') found.push(value);
+      continue;
+    }
+    const items = itemsOf(value);
+    for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
+  }
+  return found;
 }
 
 /** A module whatever it takes and gives. */
@@ -171,7 +196,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Every parameter once, in order. */
   parameters(): Tensor[] {
-    return [...new Set(this.namedParameters().map(([, tensor]) => tensor))];
+    return parametersIn(this);
   }
 
   /** This module (under the name '') and every module inside it. */

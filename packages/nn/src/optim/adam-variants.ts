@@ -114,6 +114,10 @@ export class Adamax extends Optimizer<AdamaxNames> {
     return { rate: rate.div(correction(this.#settings.betas[0])) };
   }
 
+  protected override get formula(): unknown {
+    return Adamax.prototype.update;
+  }
+
   protected update(p: Tensor, gradient: Tensor, [mean, largest]: readonly Tensor[], s: Scalars<AdamaxNames>): Next {
     const g = decayed(gradient, p, this.#settings, s.decay);
     const m = mean!.mul(s.beta1).add(g.mul(s.rest1));
@@ -197,6 +201,10 @@ export class NAdam extends Optimizer<NAdamNames> {
     };
   }
 
+  protected override get formula(): unknown {
+    return NAdam.prototype.update;
+  }
+
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<NAdamNames>): Next {
     const g = decayed(gradient, p, this.#settings, s.decay);
     const m = mean!.mul(s.beta1).add(g.mul(s.rest1));
@@ -260,6 +268,10 @@ export class RAdam extends Optimizer<RAdamNames> {
     const rectified = sqrt(square.mul(longest / ((longest - 4) * (longest - 2))));
     const isKnown = less(5, length);
     return { plain: where(isKnown, 0, plain), adaptive: where(isKnown, plain.mul(rectified).mul(sqrt(spread)), 0) };
+  }
+
+  protected override get formula(): unknown {
+    return RAdam.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<RAdamNames>): Next {

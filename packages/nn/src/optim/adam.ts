@@ -76,6 +76,10 @@ export abstract class AdamBase extends Optimizer<AdamNames> {
     return { rate: rate.div(first), rootCorrection: div(1, sqrt(correction(beta2))) };
   }
 
+  protected override get formula(): unknown {
+    return AdamBase.prototype.update;
+  }
+
   protected update(
     p: Tensor,
     gradient: Tensor,

@@ -53,6 +53,10 @@ export class RMSProp extends Optimizer<RMSPropNames> {
     return { rate, alpha, rest: 1 - alpha, eps, momentum: kept, decay: weightDecay };
   }
 
+  protected override get formula(): unknown {
+    return RMSProp.prototype.update;
+  }
+
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<RMSPropNames>): Next {
     const { centered, momentum, weightDecay } = this.#options;
     const g = weightDecay === 0 ? gradient : gradient.add(p.mul(s.decay));
@@ -118,6 +122,10 @@ export class Adagrad extends Optimizer<AdagradNames> {
     return { rate: rate.div(step.sub(1).mul(this.#options.lrDecay).add(1)) };
   }
 
+  protected override get formula(): unknown {
+    return Adagrad.prototype.update;
+  }
+
   protected update(p: Tensor, gradient: Tensor, [sum]: readonly Tensor[], s: Scalars<AdagradNames>): Next {
     const g = this.#options.weightDecay === 0 ? gradient : gradient.add(p.mul(s.decay));
     const v = sum!.add(square(g));
@@ -161,6 +169,10 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
   protected scalars(_step: number, rate: number): Record<AdadeltaNames, number> {
     const { rho, eps, weightDecay } = this.#options;
     return { rate, rho, rest: 1 - rho, eps, decay: weightDecay };
+  }
+
+  protected override get formula(): unknown {
+    return Adadelta.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<AdadeltaNames>): Next {
@@ -217,6 +229,10 @@ export class Rprop extends Optimizer<RpropNames> {
   protected scalars(): Record<RpropNames, number> {
     const [shrink, grow] = this.#etas;
     return { shrink, grow };
+  }
+
+  protected override get formula(): unknown {
+    return Rprop.prototype.update;
   }
 
   protected update(p: Tensor, g: Tensor, [before, size]: readonly Tensor[], s: Scalars<RpropNames>): Next {

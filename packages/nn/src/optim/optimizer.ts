@@ -10,6 +10,7 @@ import {
   type DType,
   equal,
   flush,
+  Formula,
   hostEffect,
   hostNumber,
   hostValue,
@@ -41,11 +42,20 @@ export type Gradients = readonly (Tensor | null)[];
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
 export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
+/** What `fit` knows of a batch: it on the device, loss and gradients of it, and what sums losses and metrics of those it is given with. */
+export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
+  ready: () => Batch,
+  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
+  sums: Sums,
+  given: object,
+) => Promise<void>;
+
 /** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
 export interface ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly takesClosure: true;
   step(closure: Closure): Promise<number>;
+  /** How `fit` takes its steps. @throws NnError for options of `fit` that do not go with it */
+  fitted(options: object): ClosureFit;
 }
 
 /** Numbers of one step as scalars on the device, by name. */
@@ -161,6 +171,12 @@ export abstract class Optimizer<Names extends string = string> {
   readonly #slots: readonly (readonly string[])[];
   /** Steps of each parameter without a gradient. Those that a guard skipped are among them, so that a corrected count may come out too small: it is kept at 1. */
   #missed: readonly number[];
+  /** For each parameter the first one that has missed as many. */
+  #leaders: readonly number[];
+  /** Of `#next`, where that is one. */
+  #formula: Formula | null = null;
+  /** Of the scalars. */
+  #names: readonly string[] = [];
   /** int32, shape []: steps that guards kept from counting. Null before the first guard. */
   #skipped: Tensor | null = null;
 
@@ -192,6 +208,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
     this.#missed = this.parameters.map(() => 0);
+    this.#leaders = this.#missed;
     this.#slots = this.parameters.map((parameter) => (isSmall(parameter) ? [master, ...slots] : slots));
     this.#state = this.parameters.map((parameter) => {
       const own = (value: Tensor): Tensor => registerState(keep(value));
@@ -229,6 +246,11 @@ export abstract class Optimizer<Names extends string = string> {
     state: readonly Tensor[],
     scalars: Scalars<Names>,
   ): { readonly parameter: Tensor; readonly state: readonly Tensor[] };
+
+  /** `update`, where it is one elementwise formula for all parameters that never changes: a `Formula` then, which is called once. */
+  protected get formula(): unknown {
+    return undefined;
+  }
 
   /**
    * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has
@@ -276,19 +298,21 @@ export abstract class Optimizer<Names extends string = string> {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
     // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
-    const leaders = hostValue(() => this.#missed.map((count, _, all) => all.indexOf(count)).join()).split(',');
-    const steps: Record<string, number> = {};
-    const numbers: Record<string, Record<Names, number>> = {};
+    hostValue(() => this.#leaders.join());
+    const leaders = this.#leaders;
+    const steps: number[] = [];
+    const numbers: Record<Names, number>[] = [];
     let rate = 0;
     // At every call of a compiled step, too.
     hostEffect(() => {
       rate = this.#rate();
-      for (const leader of new Set(leaders)) {
-        steps[leader] = this.#steps + 1 - this.#missed[Number(leader)]!;
-        numbers[leader] = this.#numbers(steps[leader], rate);
+      for (let leader = 0; leader < leaders.length; leader++) {
+        if (leaders[leader] !== leader) continue;
+        steps[leader] = this.#steps + 1 - this.#missed[leader]!;
+        numbers[leader] = this.#numbers(steps[leader]!, rate);
       }
     });
-    const scalarsIn = (dtype: DType, leader: string): Scalars<Names> => {
+    const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
       const scalars = scalarsOf(() => numbers[leader]!, dtype);
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
       const step = hostNumber(() => steps[leader]!, { dtype });
@@ -306,26 +330,32 @@ export abstract class Optimizer<Names extends string = string> {
         ),
       };
     };
-    // The gradients may be gone when this is counted.
-    const isAbsent = given.map((gradient) => gradient === null);
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
-    const known = new Map<string, Scalars<Names>>();
-    for (const [index, gradient] of given.entries()) {
+    const known: { readonly dtype: DType; readonly leader: number; readonly scalars: readonly Tensor[] }[] = [];
+    if (this.formula === this.update && !this.maximize)
+      this.#formula ??= new Formula((set, numbers) => this.#next(set, numbers));
+    for (let index = 0; index < given.length; index++) {
+      const gradient = given[index]!;
       if (gradient === null) continue;
       const parameter = this.parameters[index]!;
       const state = this.#state[index]!;
-      const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
+      const leader = leaders[index]!;
+      const copy = isSmall(parameter) ? state[0]! : null;
+      const own = copy === null ? state : state.slice(1);
       const dtype = copy === null ? parameter.dtype : 'float32';
-      const key = dtype + leaders[index];
-      let scalars = known.get(key);
-      if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
+      let numbered = known.find((other) => other.dtype === dtype && other.leader === leader);
+      if (numbered === undefined) {
+        const scalars = scalarsIn(dtype, leader);
+        this.#names = Object.keys(scalars);
+        known.push((numbered = { dtype, leader, scalars: Object.values(scalars) }));
+      }
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
-      // Nobody needs what lies between afterwards: no flush has to store it.
-      const next = scope(() => this.update(p, this.maximize ? g.mul(-1) : g, own, scalars));
-      if (copy === null) changes.push([parameter, next.parameter]);
-      else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
-      changes.push(...next.state.map((value, slot) => [own[slot]!, value] as const));
+      const set = [p, g, ...own];
+      const next = this.#formula?.of(set, numbered.scalars) ?? this.#next(set, numbered.scalars);
+      if (copy === null) changes.push([parameter, next[0]!]);
+      else changes.push([copy, next[0]!], [parameter, cast(next[0]!, parameter.dtype)]);
+      for (let i = 1; i < next.length; i++) changes.push([own[i - 1]!, next[i]!]);
     }
     for (const [target, value] of changes) {
       if (target.dtype === value.dtype) continue;
@@ -339,17 +369,36 @@ export abstract class Optimizer<Names extends string = string> {
       for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
       changes.push([this.#skipped!, this.#skipped!.add(cast(skip, 'int32'))]);
     }
+    // The gradients may be gone when this is counted.
+    const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
     return () => {
       for (const [target, value] of changes) target.assign(value);
       const count = (by: 1 | -1): void => {
         this.#steps += by;
-        this.#missed = this.#missed.map((missed, index) => (isAbsent[index] ? missed + by : missed));
+        if (absent.length > 0)
+          this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
       };
       hostEffect(
         () => count(1),
         () => count(-1),
       );
     };
+  }
+
+  /** The new value of a parameter and its new state, from the old ones. Nobody needs what lies between afterwards: no flush has to store it. */
+  #next(set: readonly Tensor[], numbers: readonly Tensor[]): readonly Tensor[] {
+    return scope(() => {
+      const [p, g, ...own] = set as readonly [Tensor, Tensor, ...Tensor[]];
+      const scalars = Object.fromEntries(this.#names.map((name, i) => [name, numbers[i]]));
+      const { parameter, state } = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars as Scalars<Names>);
+      return [parameter, ...state];
+    });
+  }
+
+  /** Steps of each parameter without a gradient, from now on. */
+  #miss(missed: readonly number[]): void {
+    this.#missed = missed;
+    this.#leaders = missed.map((count) => missed.indexOf(count));
   }
 
   /** The learning rate of a step, before anything is recorded: one NaN would be in every parameter after it. */
@@ -378,13 +427,13 @@ export abstract class Optimizer<Names extends string = string> {
   #check(index: number, gradient: Tensor): void {
     checkFits('step', `gradient ${index}`, gradient, isTensor(gradient), 'a tensor, or null where there is none');
     const { shape, dtype } = this.parameters[index]!;
-    if (gradient.shape.join() !== shape.join()) {
+    if (gradient.ndim !== shape.length || shape.some((n, axis) => gradient.shape[axis] !== n)) {
       throw new NnError(
         'step',
         `gradient ${index} has shape [${gradient.shape.join(', ')}] and its parameter [${shape.join(', ')}]; pass gradients in the order of the parameters`,
       );
     }
-    if (/^(u?int|bool)/.test(gradient.dtype)) {
+    if (!gradient.dtype.includes('float')) {
       throw new NnError(
         'step',
         `gradient ${index} is ${gradient.dtype} and its parameter ${dtype}; gradients are floating-point, convert with cast()`,
@@ -444,7 +493,7 @@ export abstract class Optimizer<Names extends string = string> {
       this.#skipped?.dispose();
       this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
       this.#steps = steps;
-      this.#missed = missed;
+      this.#miss(missed);
     };
   }
 

@@ -59,6 +59,10 @@ export class SGD extends Optimizer<SGDNames> {
     return { fresh: cast(less(1, step), step.dtype).mul(-this.#options.dampening).add(1) };
   }
 
+  protected override get formula(): unknown {
+    return SGD.prototype.update;
+  }
+
   protected update(
     p: Tensor,
     gradient: Tensor,
@@ -108,6 +112,10 @@ export class Lion extends Optimizer<LionNames> {
   protected scalars(_step: number, rate: number): Record<LionNames, number> {
     const [beta1, beta2] = this.#betas;
     return { rate, beta1, rest1: 1 - beta1, beta2, rest2: 1 - beta2, keep: 1 - rate * this.#weightDecay };
+  }
+
+  protected override get formula(): unknown {
+    return Lion.prototype.update;
   }
 
   protected update(

@@ -346,7 +346,7 @@ describe('fit', () => {
       const { model } = alike();
       const optimizer = plain(alike().model);
       await expect(fit(model, [rows], { optimizer, loss: mseLoss, epochs: 1 })).rejects.toThrow(
-        /the optimizer has 4 parameters, and none is of the model's 4/,
+        /the optimizer has 4 parameters, none of the model's 4/,
       );
       optimizer.step(lossAndGrad(model, () => mseLoss(model.forward(rows.x), rows.y)).grads);
       expect(optimizer.steps).toBe(1);

@@ -164,30 +164,6 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
   scope(() => step(...readyBatch(batch, transforms)));
 }
 
-/** Iterations on a batch by an optimizer that takes a closure. Loss and metrics are those before the first. */
-async function closureStep(
-  batch: TrainBatch,
-  transforms: readonly BatchTransform[],
-  optimizer: ClosureOptimizer,
-  evaluate: Evaluate,
-  meter: Meter,
-): Promise<void> {
-  // Kept over the reads of the step. Tensors of the batch itself are the caller's.
-  const ready = scope(() => readyBatch(batch, transforms));
-  let asked: Meter | null = meter;
-  try {
-    await optimizer.step(() =>
-      scope(() => {
-        const found = evaluate(...ready, asked);
-        asked = null;
-        return found;
-      }),
-    );
-  } finally {
-    for (const t of new Set(ready)) if (t !== batch.x && t !== batch.y) t.dispose();
-  }
-}
-
 /**
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
  *
@@ -226,30 +202,14 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
   const { optimizer, compile, callbacks: given = [] } = options;
-  const asking =
-    (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true ? (optimizer as ClosureOptimizer) : null;
-  checkFits(
-    'fit',
-    'optimizer',
-    optimizer,
-    asking !== null || optimizer instanceof Optimizer,
-    'an Optimizer, such as new Adam(model.parameters())',
-  );
-  if (asking !== null) {
-    const refused = (['compile', 'clipNorm', 'scaler'] as const).find((name) => options[name] !== undefined);
-    const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
-    if (name !== undefined)
-      throw new NnError(
-        'fit',
-        `${name} is given, and the optimizer decides by the losses it asks for; leave ${name} out, or take one that is given gradients, such as Adam`,
-        [name],
-      );
-  }
+  const asking = (optimizer as Partial<ClosureOptimizer> | null)?.fitted?.(options);
+  const isOptimizer = asking !== undefined || optimizer instanceof Optimizer;
+  checkFits('fit', 'optimizer', optimizer, isOptimizer, 'an Optimizer, such as new Adam(model.parameters())');
   const learned = new Set(model.parameters());
   if (!optimizer.parameters.some((parameter) => learned.has(parameter)))
     throw new NnError(
       'fit',
-      `the optimizer has ${optimizer.parameters.length} parameters, and none is of the model's ${learned.size}; make it over model.parameters() of this model`,
+      `the optimizer has ${optimizer.parameters.length} parameters, none of the model's ${learned.size}; make it over model.parameters()`,
       ['optimizer'],
     );
   checkFunction('fit', 'loss', options.loss);
@@ -335,10 +295,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         continue;
       }
       const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared && asking === null) await prepare(step);
+      if (!prepared && asking === undefined) await prepare(step);
       const { plansMade } = stats();
-      if (asking === null) step();
-      else await closureStep(batch, transforms, asking, evaluation, meter);
+      if (asking === undefined) step();
+      else await asking(() => readyBatch(batch, transforms), evaluation, meter, batch);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {
