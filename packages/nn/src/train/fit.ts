@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
+import { type ClosureFit, type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -164,30 +164,6 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
   scope(() => step(...readyBatch(batch, transforms)));
 }
 
-/** Iterations on a batch by an optimizer that takes a closure. Loss and metrics are those before the first. */
-async function closureStep(
-  batch: TrainBatch,
-  transforms: readonly BatchTransform[],
-  optimizer: ClosureOptimizer,
-  evaluate: Evaluate,
-  meter: Meter,
-): Promise<void> {
-  // Kept over the reads of the step. Tensors of the batch itself are the caller's.
-  const ready = scope(() => readyBatch(batch, transforms));
-  let asked: Meter | null = meter;
-  try {
-    await optimizer.step(() =>
-      scope(() => {
-        const found = evaluate(...ready, asked);
-        asked = null;
-        return found;
-      }),
-    );
-  } finally {
-    for (const t of new Set(ready)) if (t !== batch.x && t !== batch.y) t.dispose();
-  }
-}
-
 /** The step as `compile` of the options makes it. Throws NnError if that is no compiled function. */
 function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): ReturnType<typeof compile> {
   const made = compile(plain);
@@ -202,24 +178,8 @@ function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): Ret
   return made;
 }
 
-/** The optimizer if it takes a closure, else null. */
-function closureOptimizer(optimizer: FitOptions['optimizer'] | null): ClosureOptimizer | null {
-  return (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true
-    ? (optimizer as ClosureOptimizer)
-    : null;
-}
-
-/** Throws NnError for options that an optimizer with a closure cannot have. */
-function checkClosureOptions(options: FitOptions): void {
-  const refused = (['compile', 'clipNorm', 'scaler'] as const).find((name) => options[name] !== undefined);
-  const name = refused ?? (options.precision === 'float16' ? 'precision' : undefined);
-  if (name === undefined) return;
-  const why = `${name} is given, and the optimizer decides by the losses it asks for; leave ${name} out, or take one that is given gradients, such as Adam`;
-  throw new NnError('fit', why, [name]);
-}
-
-/** Throws NnError for arguments of `fit` that do not fit. */
-function checkFit(model: Module, data: BatchSource, options: FitOptions): void {
+/** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
+function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
   checkModule('fit', model);
   checkSource('fit', 'data', data);
   checkRequired(
@@ -232,15 +192,16 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): void {
   checkInteger('fit', 'readEvery', readEvery, 1);
   checkInteger('fit', 'firstEpoch', firstEpoch, 0);
   checkInteger('fit', 'firstStep', firstStep, 0);
-  const takesClosure = closureOptimizer(optimizer) !== null;
-  checkFits(
-    'fit',
-    'optimizer',
-    optimizer,
-    takesClosure || optimizer instanceof Optimizer,
-    'an Optimizer, such as new Adam(model.parameters())',
-  );
-  if (takesClosure) checkClosureOptions(options);
+  const asking = (optimizer as Partial<ClosureOptimizer> | null)?.fitted?.(options);
+  const isOptimizer = asking !== undefined || optimizer instanceof Optimizer;
+  checkFits('fit', 'optimizer', optimizer, isOptimizer, 'an Optimizer, such as new Adam(model.parameters())');
+  const learned = new Set(model.parameters());
+  if (!optimizer.parameters.some((parameter) => learned.has(parameter)))
+    throw new NnError(
+      'fit',
+      `the optimizer has ${optimizer.parameters.length} parameters, none of the model's ${learned.size}; make it over model.parameters()`,
+      ['optimizer'],
+    );
   checkFunction('fit', 'loss', options.loss);
   const { compile, metrics = {}, validation } = options;
   if (compile !== undefined) checkFunction('fit', 'compile', compile);
@@ -258,6 +219,7 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): void {
     checkFits('fit', 'scaler', scaler, precision !== undefined, "left out without precision: 'float16'");
   if (Object.keys(metrics).includes('loss'))
     throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
+  return asking;
 }
 
 /**
@@ -284,10 +246,9 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): void {
  * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  checkFit(model, data, options);
+  const asking = checkFit(model, data, options);
   const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
   const { optimizer, transforms = [], compile, precision, signal } = options;
-  const asking = closureOptimizer(optimizer);
   const names = Object.keys(metrics);
   const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
@@ -346,10 +307,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         continue;
       }
       const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared && asking === null) await prepare(step);
+      if (!prepared && asking === undefined) await prepare(step);
       const { plansMade } = stats();
-      if (asking === null) step();
-      else await closureStep(batch, transforms, asking, evaluation, meter);
+      if (asking === undefined) step();
+      else await asking(() => readyBatch(batch, transforms), evaluation, meter, batch);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {
