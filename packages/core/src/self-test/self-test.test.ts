@@ -143,7 +143,9 @@ describe('the self-test', () => {
   it('at once is the same, and says where an engine cannot', async () => {
     const engine = createCpuEngine({ threads: 1 });
     expect(selfTestSync(engine).wrong).toBeNull();
-    expect(selfTestSync(createWrongEngine(engine, 2)).wrong).toMatch(/^element 0 of sums and largest elements is 7, expected/);
+    expect(selfTestSync(createWrongEngine(engine, 2)).wrong).toMatch(
+      /^element 0 of sums and largest elements is 7, expected/,
+    );
     engine.dispose();
     const { downloadSync: _, ...waiting } = createReferenceEngine();
     expect(selfTestSync(waiting).wrong).toBe('it cannot be read at once');
