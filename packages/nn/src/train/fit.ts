@@ -88,6 +88,15 @@ async function tell<H extends Hook>(
   }
 }
 
+/** A step as `compile` made it. */
+function replayOf(compile: NonNullable<FitOptions['compile']>, plain: Step): Step & { dispose(): void } {
+  const replayed = compile(plain);
+  const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
+  const wanted = 'a function to call and dispose of; pass compile of @polygrad/core';
+  checkFits('fit', 'what compile made', replayed, isReplay, wanted);
+  return replayed;
+}
+
 /** A batch after all transforms. */
 function transformed(transforms: readonly BatchTransform[], x: Tensor, y: Tensor): readonly [Tensor, Tensor] {
   let batch: readonly [Tensor, Tensor] = [x, y];
@@ -235,16 +244,13 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
   const plain = stepOf(model, options, names, meter, run, scaler);
-  const replayed = compile?.(plain);
-  if (compile !== undefined) {
-    const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
-    checkFits(
-      'fit',
-      'what compile made',
-      replayed,
-      isReplay,
-      'a function to call and dispose of; pass compile of @polygrad/core',
-    );
+  let replayed: (Step & { dispose(): void }) | undefined;
+  try {
+    replayed = compile === undefined ? undefined : replayOf(compile, plain);
+  } catch (error) {
+    meter.dispose();
+    own?.dispose();
+    throw error;
   }
   const onBatch = replayed ?? plain;
   let prepared = false;
