@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { openingComment } from './usage.ts';
 
 const here = new URL('.', import.meta.url);
 const built = new URL('../../dist/commands/', import.meta.url);
 const commands = readdirSync(here)
-  .filter((name) => name.endsWith('.ts') && readFileSync(new URL(name, here), 'utf8').includes('= optionsOf('))
+  .filter((name) => !name.endsWith('.test.ts') && readFileSync(new URL(name, here), 'utf8').includes('= optionsOf('))
   .map((name) => name.replace('.ts', ''));
 
 const run = (command: string, option: string): Promise<{ code: number; out: string }> =>
@@ -18,12 +18,13 @@ const run = (command: string, option: string): Promise<{ code: number; out: stri
     );
   });
 
-describe('a command', () => {
-  it.each(commands)('%s', async (command) => {
-    const comment = openingComment(new URL(`${command}.ts`, here).href);
-    expect(comment).toContain(`commands/${command}.js`);
-    expect(await run(command, '--help')).toEqual({ code: 0, out: `${comment}\n` });
-    const { code, out } = await run(command, '--none');
-    expect([code, out.includes(`'--none'`), out.endsWith(`${comment}\n`)]).toEqual([2, true, true]);
-  });
+it.each(commands)('%s says how it is called', (command) => {
+  expect(openingComment(new URL(`${command}.ts`, here).href)).toContain(`commands/${command}.js`);
+});
+
+it('a command tells it, and measures nothing', async () => {
+  const comment = openingComment(new URL('new-shapes.ts', here).href);
+  expect(await run('new-shapes', '--help')).toEqual({ code: 0, out: `${comment}\n` });
+  const { code, out } = await run('new-shapes', '--none');
+  expect([code, out.includes(`'--none'`), out.endsWith(`${comment}\n`)]).toEqual([2, true, true]);
 });
