@@ -277,7 +277,14 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const scaler = options.scaler ?? own;
   const evaluation = evaluationOf(model, options, names, run, scaler);
   const plain = stepOf(optimizer as Optimizer, evaluation, meter, scaler, options.clipNorm);
-  const replayed = compile === undefined ? undefined : compiled(compile, plain);
+  let replayed: ReturnType<typeof compiled> | undefined;
+  try {
+    replayed = compile === undefined ? undefined : compiled(compile, plain);
+  } catch (error) {
+    meter.dispose();
+    own?.dispose();
+    throw error;
+  }
   const onBatch = replayed ?? plain;
   let prepared = false;
   /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
