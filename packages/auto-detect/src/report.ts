@@ -68,7 +68,7 @@ function memoryText(bytes: number | null): string {
 
 /**
  * The report as a table: a line for each backend, the chosen one marked by a star, with its device, memory, dtypes, score, and why it was
- * chosen or was not; then what to install to get more.
+ * chosen or was not; then what to install to get more. Node's console shows a report of `autoDetectAndConfigureGpu` so.
  *
  * @example
  * ```ts

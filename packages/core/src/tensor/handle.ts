@@ -64,6 +64,8 @@ let withOrigins = false;
  * traceOrigins(false);
  */
 export function traceOrigins(on: boolean): void {
+  if (typeof on !== 'boolean')
+    throw new ArgumentError('traceOrigins', say`bad on: ${shown(on)}; must be true or false`);
   withOrigins = on;
 }
 

@@ -33,6 +33,7 @@ import {
   type StateOwner,
   type StateValues,
 } from '../module/state.ts';
+import { inOrder } from './owners.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
@@ -41,11 +42,20 @@ export type Gradients = readonly (Tensor | null)[];
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
 export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
+/** What `fit` knows of a batch: it on the device, loss and gradients of it, and what sums losses and metrics of those it is given with. */
+export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
+  ready: () => Batch,
+  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
+  sums: Sums,
+  given: object,
+) => Promise<void>;
+
 /** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
 export interface ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly takesClosure: true;
   step(closure: Closure): Promise<number>;
+  /** How `fit` takes its steps. @throws NnError for options of `fit` that do not go with it */
+  fitted(options: object): ClosureFit;
 }
 
 /** Numbers of one step as scalars on the device, by name. */
@@ -248,7 +258,8 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
-   * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
+   * @param gradients those of `lossAndGrad`, of which each goes to its parameter, and those of other parameters stay; others one per parameter, or null. They are
+   *   consumed: disposed, and not to be used afterwards
    * @param guard of `GradScaler`: whether the step is skipped
    * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
    *   where the schedule gives no learning rate: NaN, infinity, a negative number
@@ -260,8 +271,11 @@ export abstract class Optimizer<Names extends string = string> {
    * optimizer.steps; // 1
    */
   step(gradients?: Gradients, guard?: StepGuard): void {
-    const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
-    checkList('step', 'gradients', given);
+    if (gradients !== undefined) checkList('step', 'gradients', gradients);
+    const given =
+      gradients === undefined
+        ? this.parameters.map((parameter) => parameter.grad)
+        : inOrder(this.parameters, gradients);
     if (given.length !== this.parameters.length) {
       throw new NnError(
         'step',
@@ -275,7 +289,7 @@ export abstract class Optimizer<Names extends string = string> {
       // Only when all of it is known to be right: nothing is changed by a step that throws.
       noGrad(() => this.prepare(given, guard)());
       if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of gradients) gradient?.dispose();
+      else for (const gradient of given) gradient?.dispose();
     });
   }
 

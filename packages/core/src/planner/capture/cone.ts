@@ -125,7 +125,7 @@ export class Cone {
         const source = src[at]!;
         if (source.mark === mark) continue;
         if (source.storage !== null) {
-          // Leaves need no place on the stack.
+          // Leaves need no entry on the stack.
           this.#takeLeaf(source, source.storage, options);
           continue;
         }
