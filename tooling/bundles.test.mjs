@@ -1,5 +1,5 @@
 /**
- * What pages carry: bytes of gzip by bundler, and that operations which nobody calls are left out.
+ * What pages carry: bytes of gzip by bundler, and that unused operations are left out.
  *
  * `node tooling/browser/sizes.mjs` says what a bundle is made of.
  */

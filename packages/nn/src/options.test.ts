@@ -1,4 +1,4 @@
-/** Options of layers, optimizers, schedules and training: names that nobody reads are refused with the one that was meant. */
+/** Options of layers, optimizers, schedules and training: unknown names are refused, with the one that was meant. */
 import { concat, flatten, gather, ones, sum, type Tensor } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
