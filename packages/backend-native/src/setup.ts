@@ -119,7 +119,7 @@ export function setUp(options: NativeEngineOptions): Setup {
     caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps,
-      castsHalf: true,
+      castsFloat16: true,
       simt: false,
       // Vectors of 16 bytes are for the results of WebAssembly, so loops are shaped as for WebAssembly.
       lowering: options.vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
@@ -130,7 +130,7 @@ export function setUp(options: NativeEngineOptions): Setup {
       maxBindings: 512,
       maxBufferBytes: limit - pageBytes,
       memoryBytes: limit,
-      joinsFreed: true,
+      mergesFreed: true,
       bindAlign: 4,
       arena: true,
       parallelism: threads,

@@ -286,6 +286,7 @@ export {
 export { LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
 export {
   type Closure,
+  type ClosureFit,
   type ClosureOptimizer,
   type Correction,
   type Gradients,

@@ -44,7 +44,7 @@ export class TwinEngine implements IEngine {
     this.name = `${first.name}-twin`;
     this.device = first.device;
     // Programs that both can run: the CPU engine has no casts of float16.
-    this.caps = { ...first.caps, castsHalf: false };
+    this.caps = { ...first.caps, castsFloat16: false };
     this.lost = first.lost;
   }
 

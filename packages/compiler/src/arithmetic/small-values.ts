@@ -16,7 +16,7 @@ export function wideDtype(dtype: DType): 'float32' | 'int32' {
 /** What is needed to make such values. */
 export interface SmallContext {
   readonly e: Exprs;
-  readonly caps: Pick<TargetCaps, 'storageBytes' | 'castsHalf'>;
+  readonly caps: Pick<TargetCaps, 'storageBytes' | 'castsFloat16'>;
   /** True if float32 arithmetic follows IEEE 754 exactly, denormal numbers included. */
   readonly ieee: boolean;
 }
@@ -141,7 +141,7 @@ export class SmallValue {
 
 /** True if the engine itself casts between this value and float32. Casts of constants are folded. */
 function isCastable({ caps }: SmallContext, dtype: DType, x: KNode): boolean {
-  return caps.castsHalf === true && dtype === 'float16' && x.op !== 'CONST';
+  return caps.castsFloat16 === true && dtype === 'float16' && x.op !== 'CONST';
 }
 
 /** The float32 that the bits of a 16-bit float represent. */

@@ -1,4 +1,4 @@
-/** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
+/** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';

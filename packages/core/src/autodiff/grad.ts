@@ -62,7 +62,7 @@ function parted(result: unknown, hasAux: boolean, op: string): readonly [unknown
   return result as [unknown, unknown];
 }
 
-/** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
+/** Runs f on followed arguments; returns its value if wanted (otherwise it is disposed), its other results and the gradients. */
 export function differentiate(
   op: string,
   f: (...args: never[]) => unknown,

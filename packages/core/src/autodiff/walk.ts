@@ -211,7 +211,7 @@ export class Trace {
   }
 }
 
-/** Runs `body` as a gradient function: a scope of its own, without flushes on the way, whose recording ends with it. */
+/** Runs `body` as a gradient function: in a scope, without flushes, whose recording ends with it. */
 export function tracing<T>(op: string, options: GradientOptions, body: (trace: Trace) => T): T {
   return traceScope(() => {
     const state = options.createGraph ? null : suspendTracking('recordings');
@@ -235,7 +235,7 @@ export function gradientsOf(op: string, gradients: Gradients, followed: unknown)
   return mapTree(op, followed, (t) => gradientOf(gradients, t.node));
 }
 
-// Nested arrays and plain objects of tensors: the form in which functions take parameters and give back gradients.
+// Nested arrays and plain objects of tensors: the form in which functions take parameters and return gradients.
 
 /** A tensor, or arrays and plain objects of such. */
 export type TensorTree = Tensor | readonly TensorTree[] | { readonly [key: string]: TensorTree };

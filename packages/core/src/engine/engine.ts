@@ -23,7 +23,7 @@ export interface EngineCaps extends TargetCaps {
   /** Bytes that all buffers together may take, if known: when pending results reach a fraction of it, a flush starts. */
   readonly memoryBytes?: number;
   /** True if freed memory merges with free neighbours and allocating again costs only a call. Large blocks are then not kept for requests of their own size only. */
-  readonly joinsFreed?: boolean;
+  readonly mergesFreed?: boolean;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
   /** True if one dispatch may bind several parts of one buffer, one of them written (arenas work). */

@@ -167,7 +167,7 @@ export class BufferPool {
   #fresh(index: number): EngineBuffer {
     const bytes = classBytes(index);
     // Memory that was used before: the first touch of a new page costs more than the computation there.
-    if (bytes >= leastJoined && this.engine.caps.joinsFreed === true)
+    if (bytes >= leastJoined && this.engine.caps.mergesFreed === true)
       this.trim(this.#unused(this.#bytes + bytes), leastJoined);
     try {
       return this.#asked(bytes);

@@ -4,7 +4,7 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). For all others the caller passes
  * the definition to `makeNode`, so that bundlers leave out unused ones.
  */
-import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import { type DType, dtypeInfo, type DTypeKind } from '@polygrad/compiler/shape/dtype';
 import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
@@ -249,11 +249,11 @@ const numbered: AnyDefinition[] = [];
 export const definitions: readonly AnyDefinition[] = numbered;
 
 /** Registers a definition, before the first node of its primitive. */
-export function bring(definition: AnyDefinition): void {
+export function registerDefinition(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;
   known.set(definition.op, definition);
   numbered[definition.id] = definition;
-  if (definition.functions !== undefined) bringFunctions(definition.functions);
+  if (definition.functions !== undefined) registerFunctions(definition.functions);
 }
 
 /** The definition by number (`Node.kind`), which is faster than by name. */

@@ -33,7 +33,7 @@ import {
 import {
   type AnyDefinition,
   type BinaryOperation,
-  bring,
+  registerDefinition,
   type CommonPrimitive,
   type DefinedPrimitive,
   type Definition,
@@ -61,7 +61,7 @@ export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: rea
 export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
 export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
   if (typeof op === 'string') return checked(definitionOf<PrimitiveName>(op), src, attr);
-  bring(op);
+  registerDefinition(op);
   return checked(op as Definition<PrimitiveName>, src, attr);
 }
 

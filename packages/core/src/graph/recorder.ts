@@ -4,7 +4,9 @@
  * Nothing here runs kernels; runtime/runtime.ts does. node.ts does the counting.
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
-import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { GradientSlot, Handle, Node } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
@@ -51,6 +53,7 @@ export function setPendingLimits(limits: { readonly nodes?: number; readonly byt
  * setEager(false);
  */
 export function setEager(on: boolean): void {
+  if (typeof on !== 'boolean') throw new ArgumentError('setEager', say`bad on: ${shown(on)}; must be true or false`);
   const { nodes, bytes } = graph.limits;
   graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }

@@ -18,7 +18,7 @@ import type { BackendProvider, Engines } from '../engine/registry.ts';
 import type { EngineState } from './per-engine.ts';
 
 /** The parts of engine/ that this file needs. */
-export interface House {
+export interface EngineAccess {
   readonly current: () => IEngine;
   readonly cpu: () => IEngine | Promise<IEngine> | null;
   readonly backend: (name: string) => BackendProvider | undefined;
@@ -41,28 +41,28 @@ const failures = new WeakMap<IEngine, Error>();
  * @returns null if the current engine works; else a promise that resolves when a successor does
  * @throws DeviceLostError if there is no successor, or the policy allows none
  */
-export function succeed(house: House, state: Engines): Promise<void> | null {
-  const engine = house.current();
-  const { lost } = house.pool(engine);
+export function succeed(engineAccess: EngineAccess, state: Engines): Promise<void> | null {
+  const engine = engineAccess.current();
+  const { lost } = engineAccess.pool(engine);
   if (lost === null) return null;
   if (state.underway?.engine === engine) return state.underway.done;
   const failure = failures.get(engine);
   if (failure !== undefined) throw failure;
   let next: IEngine | Promise<IEngine>;
   try {
-    next = successor(house, state, engine, lost);
+    next = successor(engineAccess, state, engine, lost);
   } catch (error) {
     failures.set(engine, error as Error);
     throw error;
   }
   if (!('then' in next)) {
-    install(house, engine, next);
+    install(engineAccess, engine, next);
     return null;
   }
   const done = next.then(
     (made) => {
       state.underway = null;
-      install(house, engine, made);
+      install(engineAccess, engine, made);
     },
     (error: Error) => {
       state.underway = null;
@@ -75,25 +75,30 @@ export function succeed(house: House, state: Engines): Promise<void> | null {
   return done;
 }
 
-function install(house: House, lost: IEngine, next: IEngine): void {
+function install(engineAccess: EngineAccess, lost: IEngine, next: IEngine): void {
   // The program may have set another engine meanwhile.
-  if (house.current() === lost) {
-    house.replace(next, next.name === lost.name ? house.options(lost) : undefined);
+  if (engineAccess.current() === lost) {
+    engineAccess.replace(next, next.name === lost.name ? engineAccess.options(lost) : undefined);
     if (next.name === lost.name) revived.set(next, Date.now());
-  } else if (next !== house.cpu()) next.dispose();
+  } else if (next !== engineAccess.cpu()) next.dispose();
 }
 
 /** The successor of a lost engine: another of its kind, or what the policy says. Throws if there is none. */
-function successor(house: House, state: Engines, engine: IEngine, lost: DeviceLostError): IEngine | Promise<IEngine> {
+function successor(
+  engineAccess: EngineAccess,
+  state: Engines,
+  engine: IEngine,
+  lost: DeviceLostError,
+): IEngine | Promise<IEngine> {
   const { policy } = state;
-  const provider = house.backend(engine.name);
+  const provider = engineAccess.backend(engine.name);
   const born = revived.get(engine);
   const trusted = born === undefined || Date.now() - born > probation;
   const attempt = (left: number): IEngine | Promise<IEngine> => {
-    if (left <= 0 || provider === undefined) return last(house, state, lost);
+    if (left <= 0 || provider === undefined) return last(engineAccess, state, lost);
     let made: IEngine | Promise<IEngine>;
     try {
-      made = provider.create(house.options(engine));
+      made = provider.create(engineAccess.options(engine));
     } catch {
       return attempt(left - 1);
     }
@@ -102,11 +107,11 @@ function successor(house: House, state: Engines, engine: IEngine, lost: DeviceLo
   return attempt(trusted ? policy.retry : 0);
 }
 
-function last(house: House, state: Engines, lost: DeviceLostError): IEngine | Promise<IEngine> {
+function last(engineAccess: EngineAccess, state: Engines, lost: DeviceLostError): IEngine | Promise<IEngine> {
   if (state.policy.fallback === 'error') throw lost;
-  const cpu = house.cpu();
-  if (cpu === null || (!('then' in cpu) && house.pool(cpu).lost !== null)) {
-    throw new house.Lost(
+  const cpu = engineAccess.cpu();
+  if (cpu === null || (!('then' in cpu) && engineAccess.pool(cpu).lost !== null)) {
+    throw new engineAccess.Lost(
       lost.engine,
       lost.device,
       `${lost.reason}; no cpu engine is there to take over (import '@polygrad/backend-cpu', or call setEngine())`,

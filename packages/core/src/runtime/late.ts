@@ -15,7 +15,7 @@ import {
   optionsOf,
   replaceEngine,
 } from '../engine/registry.ts';
-import type { House } from './devices.ts';
+import type { EngineAccess } from './devices.ts';
 import type { EngineState } from './per-engine.ts';
 
 /** The code for several engines, once it is loaded. */
@@ -32,7 +32,7 @@ const loadDevices = async (): Promise<typeof import('./devices.ts')> => (devices
 beforeOthers((alone) => Promise.all([loadDevices(), alone || load()]));
 
 /** What devices.ts needs. */
-const house: House = {
+const engineAccess: EngineAccess = {
   current: getEngine,
   cpu: cpuEngine,
   backend: getBackend,
@@ -59,8 +59,8 @@ export function recover(): Promise<void> | null {
   if (poolOf(getEngine()).lost === null) return null;
   const state = engines;
   return devices === null
-    ? quiet(loadDevices().then(({ succeed }) => succeed(house, state)))
-    : devices.succeed(house, state);
+    ? quiet(loadDevices().then(({ succeed }) => succeed(engineAccess, state)))
+    : devices.succeed(engineAccess, state);
 }
 
 /** The limit that applies unless `setRecovery` sets one, in milliseconds per batch. */

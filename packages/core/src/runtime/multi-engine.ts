@@ -15,7 +15,7 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { storageIn } from '../planner/capture/cone.ts';
 import { stateOf, runs, run } from './run.ts';
 import type { EngineState } from './per-engine.ts';
-import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
+import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { quiet } from './late.ts';
 import { type Attempt, open } from './queue.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
@@ -88,7 +88,7 @@ function fallback(node: Node, { engine: first }: EngineState): EngineState | Err
   if (engine === null) return noCpu('flush', lacks(first) ?? node.dtype, first);
   if ('then' in engine) throw new Waiting(engine);
   const missing = lacks(engine);
-  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, first, engine);
+  return missing === undefined ? stateOf(engine) : heldByNone('flush', missing, first, engine);
 }
 
 /** The engine for a node meant for another, which may be unable to compute it. */

@@ -35,7 +35,7 @@ export function engineFor(where: string, dtype: DType): IEngine {
     );
   }
   if (cpu === null) throw noCpu(where, dtype, current);
-  if (!cpu.caps.dtypes.has(dtype)) throw heldByNobody(where, dtype, current, cpu);
+  if (!cpu.caps.dtypes.has(dtype)) throw heldByNone(where, dtype, current, cpu);
   return cpu;
 }
 
@@ -47,7 +47,7 @@ export function noCpu(where: string, dtype: DType, current: IEngine): EngineMiss
   );
 }
 
-export function heldByNobody(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
+export function heldByNone(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
   const names = [...new Set([current.name, cpu.name])].map((name) => `'${name}'`).join(' nor ');
   return new UnsupportedError(where, `no engine here holds ${dtype}: neither ${names}; cast to another dtype`);
 }

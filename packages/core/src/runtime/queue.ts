@@ -117,6 +117,8 @@ export class FlushQueue {
   readonly #log: TransactionLog;
   /** Entries that wait for data first, then the others; each in the order of their flushes. */
   readonly #entries: Entry[] = [];
+  /** All nodes of a flush that failed, by each of them. */
+  readonly #left = new WeakMap<Node, readonly Node[]>();
   #late: Failure | null = null;
 
   constructor(log: TransactionLog) {
@@ -222,6 +224,31 @@ export class FlushQueue {
     entry.state = state;
     if (outcome === 'memory' || outcome === 'data') this.#listen(entry);
     else entry.arrival = null;
+    if (state === 'failed') this.#leave(entry);
+  }
+
+  /** It failed: its nodes are recipes from now on. */
+  #leave({ nodes }: Entry): void {
+    if (nodes.length > 1) for (const node of nodes) this.#left.set(node, nodes);
+  }
+
+  /**
+   * `realise` for a reader of a node. What was flushed with it and failed is computed with it, in the kernels that it would have had: alone it might be
+   * added up in another order.
+   */
+  realiseFor(node: Node, patience: Patience): Promise<void> | null {
+    const asked = { told: true, patience, transaction: this.#log.current };
+    const left = needed(this.#left.get(node) ?? []);
+    if (left.includes(node)) {
+      try {
+        return realise(left, asked);
+      } catch (error) {
+        if (error instanceof DeviceLostError) throw error;
+        // It may be the fault of the others.
+        this.#left.delete(node);
+      }
+    }
+    return realise([node], asked);
   }
 
   #listen(entry: Entry): void {
@@ -234,6 +261,7 @@ export class FlushQueue {
       const waiting = isWaiting(entry);
       if (failed && waiting) {
         entry.state = next(entry, 'error');
+        this.#leave(entry);
         this.#remove(entry);
       }
       this.#advance(waiting, 'memory');

@@ -12,14 +12,13 @@ import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
-import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { isRowMajor, sizeOf, type Shape, type View } from '@polygrad/compiler/shape/view';
 import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host';
 import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
-import { queue, realise, untilSaid } from './queue.ts';
+import { queue, untilSaid } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
 
 /**
@@ -167,7 +166,7 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
   }
   queue.advance(patience === 'none' ? patience : 'memory');
   if (queue.isPutOff) return queue.settlePutOff();
-  return node.storage === null ? realise([node], { told: true, patience, transaction: transactions.current }) : null;
+  return node.storage === null ? queue.realiseFor(node, patience) : null;
 }
 
 /**

@@ -199,7 +199,7 @@ type RunLoops = (
 let loops: RunLoops | null = null;
 
 /** Registers the code of loops: pages without loops do not carry it. */
-export function bringLoops(runLoops: RunLoops): void {
+export function registerLoops(runLoops: RunLoops): void {
   loops = runLoops;
 }
 

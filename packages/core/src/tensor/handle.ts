@@ -11,7 +11,7 @@ import { releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
-import { bringCommon } from '../primitives/common.ts';
+import { registerCommon } from '../primitives/common.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '@polygrad/compiler/shape/dtype';
@@ -23,7 +23,7 @@ import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { NestedValues, Tensor } from './types.ts';
 
 // Tensors hold nodes, so nodes need their common primitives now.
-bringCommon();
+registerCommon();
 
 /**
  * A tensor was used after `dispose()` or after its scope ended.
@@ -64,6 +64,8 @@ let withOrigins = false;
  * traceOrigins(false);
  */
 export function traceOrigins(on: boolean): void {
+  if (typeof on !== 'boolean')
+    throw new ArgumentError('traceOrigins', say`bad on: ${shown(on)}; must be true or false`);
   withOrigins = on;
 }
 

@@ -6,7 +6,7 @@ import { foldsOf, partsOf } from '../pipeline/parts.ts';
 /** What a column holds. */
 export type ColumnType = 'number' | 'text' | 'bool';
 
-/** Values of one column; NaN and null stand for what is missing. */
+/** Values of one column; NaN and null mark missing ones. */
 export type FrameColumn =
   | { readonly type: 'number'; readonly values: Float64Array }
   | { readonly type: 'text'; readonly values: readonly (string | null)[] }
@@ -40,7 +40,7 @@ export function typeOf(texts: readonly string[], missing: ReadonlySet<string>): 
   return there.every((text) => boolOf(text) !== undefined) ? 'bool' : 'text';
 }
 
-/** A text as a value of a type. @throws DataError `format` where it is none; `place` begins the message */
+/** A text as a value of a type. @throws DataError `format` if it is none; `place` begins the message */
 export function typedValue(
   text: string,
   type: ColumnType,
@@ -237,7 +237,7 @@ export class DataFrame {
     }));
   }
 
-  /** How rows are dealt out: a name stands for the values of its column. */
+  /** How rows are assigned to folds: by the value of a column, given by name. */
   #dealt(op: string, options: SplitOptions): SplitOptions {
     checkOptions(op, options, { seed: 'number', stratify: 'any' });
     const { stratify } = options;

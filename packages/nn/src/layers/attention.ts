@@ -108,7 +108,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   readonly addZeroAttn: boolean;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
@@ -356,7 +356,7 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
   readonly dropout: number;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {

@@ -12,7 +12,7 @@ export interface CellOptions {
   readonly dtype?: DType;
 }
 
-/** Parameters under PyTorch's names, and the checks of what comes in. */
+/** Parameters under PyTorch's names, and the checks of inputs. */
 abstract class Cell<State, Result> extends Module<[x: Tensor, state?: State], Result> {
   /** Shape [gates * hidden, inputs]. */
   readonly weight_ih: Tensor;
@@ -89,7 +89,7 @@ export class RNNCell extends Cell<Tensor, Tensor> {
   readonly nonlinearity: 'tanh' | 'relu';
 
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: RNNCellOptions = {}) {
@@ -129,7 +129,7 @@ export interface LSTMCellState {
  */
 export class LSTMCell extends Cell<LSTMCellState, LSTMCellState> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: CellOptions = {}) {
@@ -159,7 +159,7 @@ export class LSTMCell extends Cell<LSTMCellState, LSTMCellState> {
  */
 export class GRUCell extends Cell<Tensor, Tensor> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: CellOptions = {}) {

@@ -31,8 +31,8 @@ export class Linear extends Module {
   readonly bias: Tensor | null;
 
   /**
-   * @param inputs size of the last axis of what comes in
-   * @param outputs size of the last axis of what goes out
+   * @param inputs size of the last axis of the input
+   * @param outputs size of the last axis of the output
    */
   constructor(inputs: number, outputs: number, options: WeightOptions = {}) {
     super();
@@ -78,7 +78,7 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor]> {
   /**
    * @param inputs1 size of the last axis of the first operand
    * @param inputs2 size of the last axis of the second
-   * @param outputs size of the last axis of what goes out
+   * @param outputs size of the last axis of the output
    */
   constructor(inputs1: number, inputs2: number, outputs: number, options: WeightOptions = {}) {
     super();

@@ -290,7 +290,7 @@ export interface LSTMResult extends LSTMState {
  */
 export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    * @throws NnError for a projection that is not smaller than the state
    */
@@ -351,7 +351,7 @@ export interface GRUResult extends GRUState {
  */
 export class GRU extends Recurrent<GRUState, GRUResult> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
@@ -409,7 +409,7 @@ export class RNN extends Recurrent<RNNState, RNNResult> {
   readonly nonlinearity: 'tanh' | 'relu';
 
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    * @throws NnError for another activation
    */

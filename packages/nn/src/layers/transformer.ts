@@ -36,7 +36,7 @@ const defaults = { dimFeedforward: 2048, dropout: 0.1, activation: 'relu', normF
  */
 export class TransformerEncoderLayer extends TransformerBlock {
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerLayerOptions = {}) {
@@ -76,7 +76,7 @@ export class TransformerDecoderLayer extends Module<[x: Tensor, memory: Tensor, 
   readonly dropout: number;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerLayerOptions = {}) {
@@ -153,7 +153,7 @@ export class TransformerEncoder extends Module<[x: Tensor, call?: AttentionCall]
   readonly norm: LayerNorm | null;
 
   /**
-   * @param make makes one layer, with first values of its own
+   * @param make makes one layer, with its initial values
    * @param count how many
    * @param norm of the result (default none)
    */
@@ -185,7 +185,7 @@ export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?
   readonly norm: LayerNorm | null;
 
   /**
-   * @param make makes one layer, with first values of its own
+   * @param make makes one layer, with its initial values
    * @param count how many
    * @param norm of the result (default none)
    */

@@ -58,7 +58,7 @@ const decayed = (g: Tensor, p: Tensor, { weightDecay }: Settings, decay: Tensor)
   weightDecay === 0 ? g : g.add(p.mul(decay));
 
 export interface AMSGradOptions extends VariantOptions, MaximizeOptions {
-  /** Weight decay of its own, as in AdamW (default false: added to the gradient, as in Adam). */
+  /** Decoupled weight decay, as in AdamW (default false: added to the gradient, as in Adam). */
   readonly decoupled?: boolean;
 }
 

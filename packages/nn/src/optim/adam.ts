@@ -116,7 +116,7 @@ export class Adam extends AdamBase {
 }
 
 /**
- * Adam with weight decay of its own: every step first takes `lr weightDecay p` away from the parameter. Source:
+ * Adam with decoupled weight decay: every step first subtracts `lr weightDecay p` from the parameter. Source:
  * Loshchilov and Hutter, "Decoupled weight decay regularization", 2019; PyTorch `AdamW`.
  *
  * @example

@@ -188,7 +188,7 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
 }
 
 export interface RpropOptions extends OptimizerOptions, MaximizeOptions {
-  /** What a step's size is multiplied by where the gradient's sign changes and where it stays (default 0.5 and 1.2). */
+  /** Factors of a step's size: where the gradient's sign changes, and where it stays (default 0.5 and 1.2). */
   readonly etas?: readonly [number, number];
   /** Least and largest size of a step (default 1e-6 and 50). */
   readonly stepSizes?: readonly [number, number];
@@ -197,7 +197,7 @@ export interface RpropOptions extends OptimizerOptions, MaximizeOptions {
 type RpropNames = 'shrink' | 'grow';
 
 /**
- * Rprop: each number has a step of its own, which grows while the gradient keeps its sign. For whole batches; `lr` is the size of the first step only.
+ * Rprop: each number has a separate step size, which grows while the gradient keeps its sign. For whole batches; `lr` is the size of the first step only.
  * Source: Riedmiller and Braun (1993), without backtracking; PyTorch `Rprop`.
  *
  * @example

@@ -39,10 +39,12 @@ import { hostState, type StateArray } from '../module/state.ts';
 import {
   checkedState,
   type Closure,
+  type ClosureFit,
   type ClosureOptimizer,
   type LoadedState,
   type OptimizerState,
 } from './optimizer.ts';
+import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
@@ -100,7 +102,6 @@ async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
  */
 export class LBFGS implements ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly takesClosure = true as const;
   /** The rate of the next step. May be changed between steps, as by `ReduceOnPlateau`. */
   learningRate: number;
   readonly options: Required<Omit<LBFGSOptions, 'lr'>>;
@@ -218,10 +219,41 @@ export class LBFGS implements ClosureOptimizer {
   }
 
   /** The loss and the gradient as one vector, which the caller disposes. */
+  /** How `fit` takes its steps: iterations on each batch; loss and metrics are those before the first. */
+  fitted(options: object): ClosureFit {
+    const { precision, ...given } = options as Readonly<Record<string, unknown>>;
+    const refused = ['compile', 'clipNorm', 'scaler'].find((name) => given[name] !== undefined);
+    const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
+    if (name !== undefined)
+      throw new NnError(
+        'fit',
+        `${name} is given, and LBFGS decides by the losses it asks for; leave ${name} out, or take an optimizer that is given gradients, such as Adam`,
+        [name],
+      );
+    return async (ready, evaluate, sums, batch) => {
+      // Kept over the reads of the step. Tensors of the batch itself are the caller's.
+      const own = scope(ready);
+      let first: typeof sums | null = sums;
+      try {
+        await this.step(() =>
+          scope(() => {
+            const found = evaluate(...own, first);
+            first = null;
+            return found;
+          }),
+        );
+      } finally {
+        const theirs = new Set<unknown>(Object.values(batch));
+        for (const t of new Set(own)) if (!theirs.has(t)) t.dispose();
+      }
+    };
+  }
+
   async #evaluate(closure: Closure): Promise<{ readonly loss: number; readonly gradient: Tensor }> {
-    const { value, grads } = closure();
+    const { value, grads: found } = closure();
     checkTensor('step', 'value', value);
-    checkList('step', 'grads', grads);
+    checkList('step', 'grads', found);
+    const grads = inOrder(this.parameters, found);
     if (grads.length !== this.parameters.length)
       throw new NnError(
         'step',
@@ -245,7 +277,7 @@ export class LBFGS implements ClosureOptimizer {
     );
     const loss = Number(await value.item());
     dispose(value);
-    for (const grad of grads) grad?.dispose();
+    for (const grad of found) grad?.dispose();
     return { loss, gradient };
   }
 

@@ -34,6 +34,7 @@ import {
   type StateOwner,
   type StateValues,
 } from '../module/state.ts';
+import { inOrder } from './owners.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
@@ -42,11 +43,20 @@ export type Gradients = readonly (Tensor | null)[];
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
 export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
+/** What `fit` knows of a batch: it on the device, loss and gradients of it, and what sums losses and metrics of those it is given with. */
+export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
+  ready: () => Batch,
+  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
+  sums: Sums,
+  given: object,
+) => Promise<void>;
+
 /** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
 export interface ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly takesClosure: true;
   step(closure: Closure): Promise<number>;
+  /** How `fit` takes its steps. @throws NnError for options of `fit` that do not go with it */
+  fitted(options: object): ClosureFit;
 }
 
 /** Numbers of one step as scalars on the device, by name. */
@@ -82,7 +92,7 @@ export interface StepGuard {
 /** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
 export interface OptimizerState {
   readonly steps: number;
-  /** How many of them were skipped; left out where none can have been. */
+  /** How many of them were skipped; absent if none can have been. */
   readonly skipped?: number;
   /** Steps that each parameter had no gradient in; left out where there were none. */
   readonly missed?: readonly number[];
@@ -93,7 +103,7 @@ export interface OptimizerState {
 /** A state to go on from, whose slots may come from a file. */
 export type LoadedState = Omit<OptimizerState, 'slots'> & { readonly slots: StateValues };
 
-/** What a state says of so many parameters, whole. Throws where that cannot be. */
+/** Checks a state of all parameters completely. Throws if it cannot be loaded. */
 export function checkedState(
   state: LoadedState,
   count: number,
@@ -207,7 +217,7 @@ export abstract class Optimizer<Names extends string = string> {
       const copy = own(noGrad(() => cast(parameter, 'float32')));
       return [copy, ...slots.map((slot) => own(first(slot, copy)))];
     });
-    // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
+    // Initial values of parameters are still pending; a separate step keeps them out of the first step's plan.
     flush();
   }
 
@@ -249,7 +259,8 @@ export abstract class Optimizer<Names extends string = string> {
    *
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
-   * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
+   * @param gradients those of `lossAndGrad`, of which each goes to its parameter, and those of other parameters stay; others one per parameter, or null. They are
+   *   consumed: disposed, and not to be used afterwards
    * @param guard of `GradScaler`: whether the step is skipped
    * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
    *   where the schedule gives no learning rate: NaN, infinity, a negative number
@@ -261,8 +272,11 @@ export abstract class Optimizer<Names extends string = string> {
    * optimizer.steps; // 1
    */
   step(gradients?: Gradients, guard?: StepGuard): void {
-    const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
-    checkList('step', 'gradients', given);
+    if (gradients !== undefined) checkList('step', 'gradients', gradients);
+    const given =
+      gradients === undefined
+        ? this.parameters.map((parameter) => parameter.grad)
+        : inOrder(this.parameters, gradients);
     if (given.length !== this.parameters.length) {
       throw new NnError(
         'step',
@@ -276,7 +290,7 @@ export abstract class Optimizer<Names extends string = string> {
       // Only when all of it is known to be right: nothing is changed by a step that throws.
       noGrad(() => this.prepare(given, guard)());
       if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of gradients) gradient?.dispose();
+      else for (const gradient of given) gradient?.dispose();
     });
   }
 
@@ -372,7 +386,7 @@ export abstract class Optimizer<Names extends string = string> {
     };
   }
 
-  /** The new value of a parameter and its new state, from the old ones. Nobody needs what lies between afterwards: no flush has to store it. */
+  /** The new value of a parameter and its new state, from the old ones. The values in between are dead afterwards, so no flush stores them. */
   #next(set: readonly Tensor[], numbers: readonly Tensor[]): readonly Tensor[] {
     return scope(() => {
       const [p, g, ...own] = set as readonly [Tensor, Tensor, ...Tensor[]];
@@ -495,12 +509,12 @@ export abstract class Optimizer<Names extends string = string> {
   }
 }
 
-/** The float32 copy of a parameter; its own value where that is another. */
+/** The float32 copy of a parameter, or the parameter itself if it has none. */
 function following(copy: Tensor, parameter: Tensor): Tensor {
   return where(equal(cast(copy, parameter.dtype), parameter), copy, cast(parameter, 'float32'));
 }
 
-/** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */
+/** Numbers as scalars of a dtype: bound when a plan runs, so that a new value makes no new plan. */
 function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, dtype: DType): Scalars<Names> {
   const found: Partial<Record<Names, Tensor>> = {};
   for (const name of Object.keys(numbers()) as Names[]) found[name] = hostNumber(() => numbers()[name], { dtype });

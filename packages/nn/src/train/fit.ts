@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
+import { type ClosureFit, type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -57,7 +57,7 @@ export interface FitOptions {
    * out.
    */
   readonly precision?: SmallFloat;
-  /** Scales the loss, with `precision`: to keep its state (default: one of its own for float16, none for bfloat16). */
+  /** Scales the loss, with `precision`: pass one to keep its state (default: a new one for float16, none for bfloat16). */
   readonly scaler?: GradScaler;
   /**
    * `compile` of core: steps are recorded at first and replayed from then on (default: each is recorded). What model, loss and metrics read of JavaScript counts
@@ -164,28 +164,62 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
   scope(() => step(...readyBatch(batch, transforms)));
 }
 
-/** Iterations on a batch by an optimizer that takes a closure. Loss and metrics are those before the first. */
-async function closureStep(
-  batch: TrainBatch,
-  transforms: readonly BatchTransform[],
-  optimizer: ClosureOptimizer,
-  evaluate: Evaluate,
-  meter: Meter,
-): Promise<void> {
-  // Kept over the reads of the step. Tensors of the batch itself are the caller's.
-  const ready = scope(() => readyBatch(batch, transforms));
-  let asked: Meter | null = meter;
-  try {
-    await optimizer.step(() =>
-      scope(() => {
-        const found = evaluate(...ready, asked);
-        asked = null;
-        return found;
-      }),
+/** The step as `compile` of the options makes it. Throws NnError if that is no compiled function. */
+function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): ReturnType<typeof compile> {
+  const made = compile(plain);
+  const isReplay = typeof made === 'function' && typeof made.dispose === 'function';
+  checkFits(
+    'fit',
+    'what compile made',
+    made,
+    isReplay,
+    'a function to call and dispose of; pass compile of @polygrad/core',
+  );
+  return made;
+}
+
+/** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
+function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
+  checkModule('fit', model);
+  checkSource('fit', 'data', data);
+  checkRequired(
+    'fit',
+    options,
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
+  );
+  const { optimizer, epochs, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  checkInteger('fit', 'epochs', epochs, 0);
+  checkInteger('fit', 'readEvery', readEvery, 1);
+  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  checkInteger('fit', 'firstStep', firstStep, 0);
+  const asking = (optimizer as Partial<ClosureOptimizer> | null)?.fitted?.(options);
+  const isOptimizer = asking !== undefined || optimizer instanceof Optimizer;
+  checkFits('fit', 'optimizer', optimizer, isOptimizer, 'an Optimizer, such as new Adam(model.parameters())');
+  const learned = new Set(model.parameters());
+  if (!optimizer.parameters.some((parameter) => learned.has(parameter)))
+    throw new NnError(
+      'fit',
+      `the optimizer has ${optimizer.parameters.length} parameters, none of the model's ${learned.size}; make it over model.parameters()`,
+      ['optimizer'],
     );
-  } finally {
-    for (const t of new Set(ready)) if (t !== batch.x && t !== batch.y) t.dispose();
-  }
+  checkFunction('fit', 'loss', options.loss);
+  const { compile, metrics = {}, validation } = options;
+  if (compile !== undefined) checkFunction('fit', 'compile', compile);
+  checkMetrics('fit', metrics);
+  if (validation !== undefined) checkSource('fit', 'validation', validation);
+  const { transforms = [], callbacks = [], signal, scaler, precision } = options;
+  checkList('fit', 'transforms', transforms);
+  for (const transform of transforms) checkFunction('fit', 'transform', transform);
+  checkList('fit', 'callbacks', callbacks);
+  for (const callback of callbacks)
+    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
+  if (signal !== undefined)
+    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
+  if (scaler !== undefined)
+    checkFits('fit', 'scaler', scaler, precision !== undefined, "left out without precision: 'float16'");
+  if (Object.keys(metrics).includes('loss'))
+    throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
+  return asking;
 }
 
 /**
@@ -212,56 +246,11 @@ async function closureStep(
  * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  checkModule('fit', model);
-  checkSource('fit', 'data', data);
-  checkRequired(
-    'fit',
-    options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
-  );
-  const { epochs, validation, metrics = {}, readEvery = 50, precision, signal } = options;
-  const { firstEpoch = 0, firstStep = 0 } = options;
-  checkInteger('fit', 'epochs', epochs, 0);
-  checkInteger('fit', 'readEvery', readEvery, 1);
-  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
-  checkInteger('fit', 'firstStep', firstStep, 0);
-  const { optimizer, compile, callbacks: given = [] } = options;
-  const asking =
-    (optimizer as Partial<ClosureOptimizer> | null)?.takesClosure === true ? (optimizer as ClosureOptimizer) : null;
-  checkFits(
-    'fit',
-    'optimizer',
-    optimizer,
-    asking !== null || optimizer instanceof Optimizer,
-    'an Optimizer, such as new Adam(model.parameters())',
-  );
-  if (asking !== null) {
-    const refused = (['compile', 'clipNorm', 'scaler'] as const).find((name) => options[name] !== undefined);
-    const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
-    if (name !== undefined)
-      throw new NnError(
-        'fit',
-        `${name} is given, and the optimizer decides by the losses it asks for; leave ${name} out, or take one that is given gradients, such as Adam`,
-        [name],
-      );
-  }
-  checkFunction('fit', 'loss', options.loss);
-  if (compile !== undefined) checkFunction('fit', 'compile', compile);
-  checkMetrics('fit', metrics);
-  if (validation !== undefined) checkSource('fit', 'validation', validation);
-  const { transforms = [] } = options;
-  checkList('fit', 'transforms', transforms);
-  for (const transform of transforms) checkFunction('fit', 'transform', transform);
-  checkList('fit', 'callbacks', given);
-  for (const callback of given)
-    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
-  if (signal !== undefined)
-    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
-  if (options.scaler !== undefined)
-    checkFits('fit', 'scaler', options.scaler, precision !== undefined, "left out without precision: 'float16'");
+  const asking = checkFit(model, data, options);
+  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  const { optimizer, transforms = [], compile, precision, signal } = options;
   const names = Object.keys(metrics);
-  if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
-  const callbacks = [...given, progress(options.progress ?? 'none')];
+  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names], metrics);
@@ -288,16 +277,13 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const scaler = options.scaler ?? own;
   const evaluation = evaluationOf(model, options, names, run, scaler);
   const plain = stepOf(optimizer as Optimizer, evaluation, meter, scaler, options.clipNorm);
-  const replayed = compile?.(plain);
-  if (compile !== undefined) {
-    const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
-    checkFits(
-      'fit',
-      'what compile made',
-      replayed,
-      isReplay,
-      'a function to call and dispose of; pass compile of @polygrad/core',
-    );
+  let replayed: ReturnType<typeof compiled> | undefined;
+  try {
+    replayed = compile === undefined ? undefined : compiled(compile, plain);
+  } catch (error) {
+    meter.dispose();
+    own?.dispose();
+    throw error;
   }
   const onBatch = replayed ?? plain;
   let prepared = false;
@@ -328,10 +314,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         continue;
       }
       const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared && asking === null) await prepare(step);
+      if (!prepared && asking === undefined) await prepare(step);
       const { plansMade } = stats();
-      if (asking === null) step();
-      else await closureStep(batch, transforms, asking, evaluation, meter);
+      if (asking === undefined) step();
+      else await asking(() => readyBatch(batch, transforms), evaluation, meter, batch);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {

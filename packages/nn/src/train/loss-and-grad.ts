@@ -4,6 +4,7 @@ import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
 import type { Gradients } from '../optim/optimizer.ts';
+import { owned } from '../optim/owners.ts';
 
 /** A value with its gradients. */
 export interface ModelGradients<Aux = undefined> {
@@ -51,5 +52,7 @@ export function lossAndGrad(
     }),
   );
   let at = 0;
-  return { value, aux, grads: parameters.map(({ requiresGrad }) => (requiresGrad ? gradients[at++]! : null)) };
+  const gradientOf = (parameter: Tensor): Tensor | null =>
+    parameter.requiresGrad ? owned(gradients[at++]!, parameter) : null;
+  return { value, aux, grads: parameters.map(gradientOf) };
 }

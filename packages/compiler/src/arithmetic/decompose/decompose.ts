@@ -32,7 +32,7 @@ const functionsKnown: Partial<Record<ValueOp, FloatFunction>> = {
 };
 
 /** Registers the arithmetic of operations. */
-export function bringFunctions(functions: FloatFunctions): void {
+export function registerFunctions(functions: FloatFunctions): void {
   Object.assign(functionsKnown, functions);
 }
 

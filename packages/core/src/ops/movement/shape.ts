@@ -215,7 +215,7 @@ export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
 }
 
 /**
- * The same values in memory of their own, in row-major order. For data that is read often through an awkward view. Source: PyTorch
+ * A copy of the values in row-major order. For data that is read often through an awkward view. Source: PyTorch
  * `contiguous`.
  *
  * @example
@@ -226,7 +226,7 @@ export function contiguous(x: Tensor): Tensor {
   return wrap(p.contiguous(nodeOf(x)));
 }
 
-// Elements repeated: broadcasting to a shape, tiling, repeating in place. Stretched axes take no memory of their own.
+// Elements repeated: broadcasting to a shape, tiling, repeating in place. Stretched axes take no memory.
 
 /**
  * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.
