@@ -105,7 +105,7 @@ export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
 export { hostEffect, hostValue } from './graph/observer.ts';
 export { hostNumber } from './tensor/operand.ts';
-export { Formula } from './tensor/formula.ts';
+export { Formula, type FormulaSet } from './tensor/formula.ts';
 export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';

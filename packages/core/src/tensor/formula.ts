@@ -17,6 +17,9 @@ import { sameShape, type Shape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor } from './types.ts';
 
+/** Tensors of one shape that a formula is recorded for. */
+export type FormulaSet = readonly [Tensor, ...Tensor[]];
+
 /** A node of a formula. */
 interface Line {
   readonly kind: number;
@@ -110,19 +113,18 @@ function recorded({ lines, results }: Lines, operands: readonly Node[], shape: S
  * It is called for each set where it is not elementwise or reads other tensors, where tensors of a set differ in shape, and in `autocast`.
  *
  * @example
- * const moved = new Formula(([p, g], [rate]) => [p!.sub(g!.mul(rate!))]);
- * const rate = tensor(0.5);
- * moved.of([tensor([1, 2]), tensor([2, 2])], [rate]); // [[0, 1]]
- * moved.of([tensor([3]), tensor([4])], [rate]); // [[1]]
+ * const formula = new Formula(([x]) => [x.mul(x).add(1)]);
+ * formula.of([tensor([1, 2])]); // [[2, 5]]
+ * formula.of([tensor([3])]); // [[10]]
  */
 export class Formula {
-  readonly #f: (set: readonly Tensor[], shared: readonly Tensor[]) => readonly Tensor[];
+  readonly #f: (set: FormulaSet, shared: readonly Tensor[]) => readonly Tensor[];
   /** By dtypes; those of which there are none are not looked for again. */
   readonly #known: Lines[] = [];
   #fails = false;
 
   /** @param f records the same operations with the same numbers at every call */
-  constructor(f: (set: readonly Tensor[], shared: readonly Tensor[]) => readonly Tensor[]) {
+  constructor(f: (set: FormulaSet, shared: readonly Tensor[]) => readonly Tensor[]) {
     checkFunction('Formula', f);
     this.#f = f;
   }
@@ -133,7 +135,7 @@ export class Formula {
    * @param set tensors of one shape
    * @param shared what it reads besides, the same for many sets: tensors of shape []
    */
-  of(set: readonly Tensor[], shared: readonly Tensor[] = []): readonly Tensor[] {
+  of(set: FormulaSet, shared: readonly Tensor[] = []): readonly Tensor[] {
     const operands: Node[] = [];
     for (const t of shared) operands.push(nodeOf(t, 'Formula'));
     for (const t of set) operands.push(nodeOf(t, 'Formula'));

@@ -11,6 +11,7 @@ import {
   equal,
   flush,
   Formula,
+  type FormulaSet,
   hostEffect,
   hostNumber,
   hostValue,
@@ -351,7 +352,7 @@ export abstract class Optimizer<Names extends string = string> {
       }
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
-      const set = [p, g, ...own];
+      const set: FormulaSet = [p, g, ...own];
       const next = this.#formula?.of(set, numbered.scalars) ?? this.#next(set, numbered.scalars);
       if (copy === null) changes.push([parameter, next[0]!]);
       else changes.push([copy, next[0]!], [parameter, cast(next[0]!, parameter.dtype)]);
