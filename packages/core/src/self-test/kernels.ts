@@ -5,7 +5,7 @@
  * Programs and not loop nests: to find the ways of loops takes 25 ms where nothing is compiled yet, more than all else together, and says nothing of a
  * driver. Engines print them as they print any other.
  */
-import { bringFunctions, decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions, decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
 import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
 import type { KNode, Program, UnaryOp } from '@polygrad/compiler/ir/ir';
@@ -140,7 +140,7 @@ export function groupReductions(caps: EngineCaps, rows: number, length: number):
 
 /** exp of the first half of the elements and log1p of the others: one kernel for the driver to compile. */
 export function exponentials(caps: EngineCaps, length: number): Program {
-  bringFunctions({ LOG1P: log1p });
+  registerFunctions({ LOG1P: log1p });
   const b = new ProgramBuilder();
   const { e } = b;
   const half = length / 2;

@@ -18,7 +18,7 @@ import {
 /** float32 as it is; 16-bit floats by their bits. */
 export type Numbers = Float32Array<ArrayBuffer> | Uint16Array<ArrayBuffer>;
 
-/** One kernel: what it reads, what it must write, and how many units in the last place may differ. */
+/** One kernel: its inputs, the expected results, and how many units in the last place they may differ. */
 export interface Question {
   readonly name: string;
   readonly program: Program;
