@@ -169,7 +169,12 @@ function handOn(flush: (() => void) | null): void {
   }
 }
 
-/** Runs `body` with flushes held back: it makes nodes that no handle holds yet. */
+/**
+ * Runs `body` with flushes held back: it makes nodes that no handle holds yet, or what should be computed as one piece.
+ *
+ * @example
+ * holdFlushes(() => ones([4]).add(1)); // computed later, whatever the limits are
+ */
 export function holdFlushes<T>(body: () => T): T {
   const g = graph;
   g.holding++;
