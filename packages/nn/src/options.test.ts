@@ -60,9 +60,7 @@ it('calls that come from PyTorch by habit say what to do', () => {
   expect(() => new nn.Sequential(new nn.LSTM(3, 2) as never).forward(ones([1, 2, 3]))).toThrow(
     'bad result of layer 0: an object; must be one tensor',
   );
-  expect(() => new nn.Linear(4, 2).forward(x)).toThrow(
-    '[Linear] x has shape [2, 3]; its last axis must have 4',
-  );
+  expect(() => new nn.Linear(4, 2).forward(x)).toThrow('[Linear] x has shape [2, 3]; its last axis must have 4');
   expect(() => gather(x, 1 as never, ones([1, 1]) as never)).toThrow(
     '[gather] bad axis: a Tensor; indices come first and the axis last',
   );

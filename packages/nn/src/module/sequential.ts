@@ -22,7 +22,13 @@ export class Sequential extends Module {
     for (const [index, layer] of layers.entries()) {
       const isClass = typeof layer === 'function' && isModule(layer.prototype);
       const fits = !isClass && (isModule(layer) || typeof layer === 'function');
-      checkFits('Sequential', `layer ${index}`, layer, fits, isClass ? `made with new ${layer.name}()` : 'a module or a function');
+      checkFits(
+        'Sequential',
+        `layer ${index}`,
+        layer,
+        fits,
+        isClass ? `made with new ${layer.name}()` : 'a module or a function',
+      );
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });
     }
     this.layers = layers;
@@ -34,7 +40,13 @@ export class Sequential extends Module {
     let value = x;
     for (const [index, layer] of this.layers.entries()) {
       value = typeof layer === 'function' ? layer(value) : layer.forward(value);
-      checkFits('Sequential', `result of layer ${index}`, value, isTensor(value), 'one tensor: write a Module for others');
+      checkFits(
+        'Sequential',
+        `result of layer ${index}`,
+        value,
+        isTensor(value),
+        'one tensor: write a Module for others',
+      );
     }
     return value;
   }
