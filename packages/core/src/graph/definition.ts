@@ -4,7 +4,7 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). All others are handed to
  * `makeNode` by whoever records them, so that bundlers leave out what nobody records.
  */
-import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
 import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';

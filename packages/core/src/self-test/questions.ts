@@ -5,7 +5,7 @@
  * group memory are programs already: to find and lower a tile takes longer than all the rest, and says nothing of a driver.
  * Answers are stored, or follow from whole numbers that every order of sums gives exactly.
  */
-import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
 import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
 import { Exprs } from '@polygrad/compiler/ir/expr';
