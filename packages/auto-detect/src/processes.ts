@@ -147,7 +147,7 @@ class AskedProcess implements Apart {
       const id = this.#next++;
       this.#hold(true);
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      // Where the process has just ended, its end is what is told.
+      // If the process has just ended, that is the error.
       this.#child.send({ id, ...question } as Question, () => undefined);
     });
   }

@@ -2,7 +2,7 @@
  * Runs commands in order: addresses and scalars into the args block, groups to this thread or to all. This thread copies and fills alone: it does so
  * as fast as memory allows.
  *
- * The last command may still be running in workers when `run` returns; whoever touches memory calls `finish` first.
+ * The last command may still be running in workers when `run` returns; code that touches memory calls `finish` first.
  */
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CpuKernel } from './kernel.ts';

@@ -1,5 +1,5 @@
 /**
- * What engines bring along that may be of either kind, or have a library. The two kinds have files of their own: a page with engines of one
+ * Lowering for engines that may be of either kind, or have a library. Each kind has a separate file: a page with engines of one
  * kind carries nothing of the other.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
