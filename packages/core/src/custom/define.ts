@@ -4,7 +4,7 @@
  * A call finds or makes the form of the kernel for the shapes and dtypes of its inputs (forms.ts). Then it records one node per dtype of the outputs.
  * Forms whose outputs are several of one dtype write them behind each other, and each output is a slice.
  */
-import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
 import * as elementary from '../primitives/elementary.ts';

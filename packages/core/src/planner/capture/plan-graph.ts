@@ -10,8 +10,7 @@ import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
-import { encodeAttr, IntWriter } from './cache.ts';
-import { textOf } from '../lowering/kernel-cache.ts';
+import { encodeAttr, IntWriter, textOf } from './cache.ts';
 
 /** Where a leaf's elements are, apart from the offset that is bound at each run. */
 export interface LeafInfo {

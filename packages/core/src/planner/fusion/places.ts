@@ -8,9 +8,11 @@
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import { idOf } from '@polygrad/compiler/ir/node';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
-import { flatten, injectiveRanges } from '../lowering/index-map.ts';
+import { flatten } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
 
@@ -136,4 +138,25 @@ function regrouped(loops: readonly number[], shape: Shape): number[][] {
     axes.push(axis);
   }
   return axes;
+}
+
+/**
+ * The ranges that a row-major position runs through without meeting any position twice, or null if that cannot be seen:
+ * the position must be a mixed-radix number whose digits are ranges.
+ */
+function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {
+  const { terms, coefs } = linearOf(flat);
+  const digits: { range: KNode & { op: 'RANGE' }; step: number }[] = [];
+  for (let i = 0; i < terms.length; i++) {
+    const range = terms[i]!;
+    if (range.op !== 'RANGE') return null;
+    digits.push({ range, step: Math.abs(coefs[i]!) });
+  }
+  digits.sort((a, b) => a.step - b.step);
+  let reach = 0;
+  for (const { range, step } of digits) {
+    if (step <= reach) return null;
+    reach += step * (range.arg.extent - 1);
+  }
+  return digits.map((d) => d.range);
 }

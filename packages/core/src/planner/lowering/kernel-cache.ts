@@ -8,7 +8,7 @@ import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '@
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { type Known, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
-import { IntWriter } from '../capture/cache.ts';
+import { IntWriter, textOf } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 
 // Loop nests as integers: equal for nests that are lowered to the same programs. Names do not count.
@@ -61,13 +61,6 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
     pushNodes(store.src);
   }
   return textOf(out);
-}
-
-/** Integers as a key of a Map. */
-export function textOf({ data, length }: IntWriter): string {
-  let text = '';
-  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
-  return text;
 }
 
 /** A kernel lowered for an engine: its dispatches and, after `compile`, the compiled kernels. */
