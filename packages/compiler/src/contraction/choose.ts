@@ -91,6 +91,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
+  const sized = ![...order, ...c.k].every(isFixed);
+  const resultScale = productOf(order, leastOf) / sizeOf(order);
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side]!];
     const rowRanges = c.factors[1 - side]!.own;
@@ -105,6 +107,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         const roles = { columns, column, rows, row, outer };
         const height = row?.arg.extent ?? 1;
         const least = row === null ? 1 : leastOf(row);
+        const rowScale = leastSize(rows) / rows.size;
+        const columnScale = leastSize(columns) / columns.size;
         const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
@@ -118,8 +122,15 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         ): void => {
           const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
-          const compute = computeCost(c, shape, row, column, narrower, costs) * slower * (1 + streams + misses);
-          const cost = compute + rowWay.copy * costs.copies + columnWay.copy * costs.copies + rest;
+          const tiles = slower * (1 + streams + misses);
+          const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
+          const most = computeCost(c, shape, row, column, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + rest;
+          let cost = most;
+          if (sized) {
+            // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
+            const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * tiles;
+            cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale;
+          }
           if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };
         };
         if (shared) {
@@ -133,7 +144,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           continue;
         }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(least, column.arg.extent, costs);
+          const shape = dotShape(least, column.arg.extent, costs, height);
           for (const rowWay of consecutiveWays(rows, row, k)) {
             for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
@@ -149,7 +160,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           }
         }
         if (column.arg.extent < lanes) continue;
-        const shape = tileShape(least, column.arg.extent, lanes, costs);
+        const shape = tileShape(least, column.arg.extent, lanes, costs, height);
         const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
@@ -198,6 +209,17 @@ function sharedCost({ rows }: TileShape): number {
   return sharedSlowdown + sharedSlowdown / rows;
 }
 
+const extentOf = (r: Range): number => r.arg.extent;
+
+function productOf(ranges: readonly Range[], extent: (r: Range) => number): number {
+  return ranges.reduce((product, r) => product * extent(r), 1);
+}
+
+/** Elements of a factor's domain at the least sizes. */
+function leastSize({ axes }: Operand): number {
+  return axes.reduce((n, { extent, end, members }) => n * (end === undefined ? extent : leastOf(members[0]!.range)), 1);
+}
+
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
@@ -209,18 +231,20 @@ function computeCost(
   column: Range,
   narrower: number,
   { flopsPerNs, formula }: ProductCosts,
+  extent: (r: Range) => number,
 ): number {
-  const all = sizeOf(c.k) * resultsOf(c);
+  const all = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
+  const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];
     const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const slower = formula.slower(row?.arg.extent ?? 1, vectors, [shape.rows, shape.vectors]);
+    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors]);
     const padding = (vectors * shape.lanes) / column.arg.extent;
     return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste =
-    padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
+    padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
   return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }

@@ -106,8 +106,11 @@ export interface ProductCosts {
 
 /** Tiles from what a processor has (costs/processors.ts). */
 export interface TileFormula {
-  /** Rows, and vectors of each, of a tile for so many rows and vectors of results. */
-  tile(rows: number, vectors: number): readonly [rows: number, vectors: number];
+  /**
+   * Rows, and vectors of each, of a tile for so many rows and vectors of results. `widest`: vectors of a tile at most; `most`: rows where a size
+   * given at dispatch is greatest, `rows` being the least.
+   */
+  tile(rows: number, vectors: number, widest?: number, most?: number): readonly [rows: number, vectors: number];
   /** Time for so many rows and vectors of results with such tiles, beside that of their multiply-adds alone. */
   slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
 }
