@@ -291,9 +291,8 @@ export class Accesses {
     const { access } = machine;
     const kind = kindOf(mem.dtype);
     const v = this.#ctx.get(value);
-    const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
     if (mem.op === 'PARAM' && mem.arg.access === 'read') refuse(`PARAM ${mem.arg.slot} is read-only but stored to`);
-    if (condition !== null) b.openIf(condition);
+    if (gate !== undefined) this.#ctx.open(gate);
     const at = this.#at(mem, index, value.lanes, null);
     const bits = smallBits(mem.dtype as DType);
     if (value.lanes === 1) access.storeElement(b, mem.dtype as DType, at, v.parts[0]!);
@@ -317,7 +316,7 @@ export class Accesses {
         this.streamed = true;
       }
     }
-    if (condition !== null) b.closeIf();
+    if (gate !== undefined) b.closeIf();
   }
 
   #storeParts(store: Access['storePart'], parts: readonly Reg[], bytes: number, at: Place): void {

@@ -178,7 +178,7 @@ class Lowering implements Context {
           i = this.#ends[i]!;
           break;
         case 'IF':
-          this.#open(n.src[0]);
+          this.open(n.src[0]);
           this.#walk(i + 1, this.#ends[i]!);
           this.b.closeIf();
           i = this.#ends[i]!;
@@ -212,8 +212,7 @@ class Lowering implements Context {
     return this.machine.operations.compare(this, n.op as 'LT', kindOf(x.dtype), this.get(x).parts[0]!, right, n);
   }
 
-  /** What follows runs where a bool is true. */
-  #open(bool: KNode): void {
+  open(bool: KNode): void {
     if (this.#values.has(bool) || !isComparison(bool) || !this.#isComparedLater(bool))
       this.b.openIf(this.get(bool).parts[0]!);
     else this.b.openUnless(unless[this.#compare(bool)]!);
@@ -431,7 +430,7 @@ class Lowering implements Context {
         ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
         : given.parts;
     if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
-    if (gate !== undefined) b.openIf(this.get(gate).parts[0]!);
+    if (gate !== undefined) this.open(gate);
     for (const [i, part] of parts.entries()) b.move(cells[i]!, part, partBytes(this, value.lanes, widthOf(kind)));
     if (gate !== undefined) b.closeIf();
   }
