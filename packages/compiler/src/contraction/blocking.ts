@@ -42,7 +42,8 @@ function about(extent: number, parts: number): number {
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
  * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through again and again. `sized`: some of those end at a size given at dispatch. Few of their capacities divide
- * evenly, and one group too few would have rows cut as well.
+ * evenly, and one group too few would have rows cut as well. `leastTiles`: of rows, where they end at such a size, at least: columns are cut so that those are
+ * groups enough, and what these read of the columns' factor stays near.
  */
 export function planGroups(
   extents: readonly number[],
@@ -53,12 +54,20 @@ export function planGroups(
   cacheBytes: number,
   sized = false,
   mostWanted: number = mostGroups,
+  leastTiles: number = rowTiles,
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
-  const few = Math.min(fewGroups, mostWanted, Math.floor(total / leastWork));
-  const wanted = Math.max(1, few, Math.min(mostWanted, Math.floor(total / tileGroupWork)));
+  const groupsFor = (work: number): number => {
+    const few = Math.min(fewGroups, mostWanted, Math.floor(work / leastWork));
+    return Math.max(1, few, Math.min(mostWanted, Math.floor(work / tileGroupWork)));
+  };
+  const leastWanted = groupsFor((total / rowTiles) * leastTiles);
+  // Groups that the least size leaves without work are not free either.
+  const wanted = Math.round(Math.sqrt(groupsFor(total) * leastWanted));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
+  if (leastTiles < rowTiles)
+    columns = Math.min(columns, even(columnTiles, Math.ceil(leastWanted / leastTiles)));
   let groups = Math.ceil(columnTiles / columns);
   const outer = extents.map((extent) => {
     if (groups >= wanted) return extent;
@@ -87,11 +96,13 @@ export function planTogether(
   bytes: number,
   cacheBytes: number,
   sized = false,
+  leastTiles?: number,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
   if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
-  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes, cacheBytes, sized);
+  const [work, read] = [2 * depth * rows.width * width, width * depth * bytes];
+  return planGroups(extents, rows.count, 1, work, read, cacheBytes, sized, mostGroups, leastTiles);
 }
 
 /** A loop of the sum taken in parts, each by groups of its own. */

@@ -15,7 +15,7 @@ import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed } from './access.ts';
+import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
@@ -107,14 +107,17 @@ export function lowerTiled(
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
-  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized);
+  const leastTiles = (width: number): number => (row === null ? 1 : Math.ceil(leastOf(row) / width));
+  const least = leastTiles(first.rows.width);
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized, least);
   const target = memory === null ? c.kernel.stores : [memory.store];
   const again = formula !== undefined && !readsWhatItWrites(target);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
     const most = i === 0 || edgeTiles === undefined ? undefined : Math.ceil(r.count / edgeTiles);
-    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most);
+    const fewest = leastTiles(r.width);
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most, fewest);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: target,

@@ -24,8 +24,6 @@ export interface Context {
   get(node: KNode): Lowered;
   /** How many live nodes use this one. */
   uses(node: KNode): number;
-  /** What follows runs where a bool is true, up to `closeIf` of the builder. */
-  open(bool: KNode): void;
 }
 
 /** Parts that hold so many lanes. */
