@@ -107,7 +107,8 @@ export function lowerTiled(
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
-  const leastTiles = (width: number): number => (row === null ? 1 : Math.ceil(leastOf(row) / width));
+  const leastTiles = (width: number): number | undefined =>
+    row === null || isFixed(row) ? undefined : Math.ceil(leastOf(row) / width);
   const least = leastTiles(first.rows.width);
   const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized, least);
   const target = memory === null ? c.kernel.stores : [memory.store];
