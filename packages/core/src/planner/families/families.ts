@@ -30,6 +30,8 @@ const mostAlike = 8;
 
 /** A form that was met. */
 export interface Form {
+  /** Its structure (`formOf`). */
+  readonly hash: number;
   readonly met: Sample;
   /** Found by the first flush of the form and a later one, or by one that was guessed (always.ts). */
   sizes: Sizes | null;
@@ -61,6 +63,8 @@ export class PlanFamilies {
   binds = 0;
   readonly #hints = new PlanHints();
   readonly #guesses: Guesses | undefined;
+  /** The form whose plan was bound last: a step of another size mostly is of the same. */
+  #last: Form | null = null;
   /** Shapes of the data of forms in which an axis has one element, those met last. An axis of one element broadcasts: with two it is another form. */
   #single: (readonly Shape[])[] = [];
 
@@ -85,19 +89,32 @@ export class PlanFamilies {
    * often a plan was known; `log` hears of forms that get many plans.
    */
   findOrHint(cone: Cone, options: PlanOptions, always: boolean, hits: number, log: Logger | null): Plan | null {
-    const hash = formOf(cone);
-    const plan = options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null;
+    const again = this.#again(cone, options);
+    const hash = again === null ? formOf(cone) : this.#last!.hash;
+    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null);
     if (log === null) return plan;
     if (plan !== null) this.#hints.shared(hash);
     else this.#hints.made(hash, cone, hits, log);
     return plan;
   }
 
-  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
-    const forms = this.#forms.get(hash) ?? [];
-    // Used last.
+  /** A plan of the form whose plan was bound last, if the cone is of it and its sizes are of a class that has one. */
+  #again(cone: Cone, options: PlanOptions): Plan | null {
+    const form = this.#last;
+    const n = form === null || form.sizes === null ? null : matches(form.sizes, cone);
+    if (n === null || form!.plans.get(nameOf(n, form!.classes)) == null) return null;
+    this.#used(form!.hash, this.#forms.get(form!.hash)!);
+    return this.#bound(form!, n, cone, options);
+  }
+
+  #used(hash: number, forms: Form[]): void {
     this.#forms.delete(hash);
     this.#forms.set(hash, forms);
+  }
+
+  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
+    const forms = this.#forms.get(hash) ?? [];
+    this.#used(hash, forms);
     let [last, of]: [Form | null, readonly number[]] = [null, []];
     for (const form of forms) {
       const n = form.sizes === null ? null : matches(form.sizes, cone);
@@ -119,7 +136,7 @@ export class PlanFamilies {
       return this.#take(form, found, cone, options);
     }
     const more = moreSizes(forms, now, cone);
-    const form: Form = { met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
+    const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
@@ -156,6 +173,7 @@ export class PlanFamilies {
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
+    this.#last = form;
     this.binds++;
     options.kernels.take(plan.kernels);
     return sized(plan, n, options.engine.caps.simt);
@@ -187,7 +205,9 @@ export class PlanFamilies {
 
   /** The oldest of some forms goes. */
   #forget(forms: Form[], options: PlanOptions): void {
-    this.#dropPlans(forms.shift()!, options);
+    const form = forms.shift()!;
+    this.#dropPlans(form, options);
+    if (form === this.#last) this.#last = null;
     this.#count--;
   }
 
@@ -200,6 +220,7 @@ export class PlanFamilies {
   clear(options: PlanOptions): void {
     for (const form of this.#all()) this.#dropPlans(form, options);
     this.#forms.clear();
+    this.#last = null;
     this.#count = 0;
   }
 }
