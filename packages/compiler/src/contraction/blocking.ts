@@ -66,8 +66,7 @@ export function planGroups(
   const wanted = Math.round(Math.sqrt(groupsFor(total) * leastWanted));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
-  if (leastTiles < rowTiles)
-    columns = Math.min(columns, even(columnTiles, Math.ceil(leastWanted / leastTiles)));
+  if (leastTiles < rowTiles) columns = Math.min(columns, even(columnTiles, Math.ceil(leastWanted / leastTiles)));
   let groups = Math.ceil(columnTiles / columns);
   const outer = extents.map((extent) => {
     if (groups >= wanted) return extent;

@@ -12,6 +12,7 @@ import {
   accessVectors,
   copyComputed,
   copyComputedOther,
+  copyDispatch,
   copyFar,
   copyOther,
   copySame,
@@ -46,12 +47,15 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
+import { type Axis, isFixed, leastOf, type LinearAccess, Operand, productOf } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, innermostLoop, lookUps, planDepth } from './depth.ts';
 import { collide, type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
+
+/** True for a copy that a dispatch of its own makes. */
+const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
 
 /** One choice of roles. */
 export interface Choice {
@@ -124,12 +128,14 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
           const tiles = slower * (1 + streams + misses);
           const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
-          const most = computeCost(c, shape, row, column, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + rest;
+          const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
+          const most =
+            computeCost(c, shape, row, column, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
           let cost = most;
           if (sized) {
             // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
             const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * tiles;
-            cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale;
+            cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale + (before - rest);
           }
           if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };
         };
@@ -211,10 +217,6 @@ function sharedCost({ rows }: TileShape): number {
 
 const extentOf = (r: Range): number => r.arg.extent;
 
-function productOf(ranges: readonly Range[], extent: (r: Range) => number): number {
-  return ranges.reduce((product, r) => product * extent(r), 1);
-}
-
 /** Elements of a factor's domain at the least sizes. */
 function leastSize({ axes }: Operand): number {
   return axes.reduce((n, { extent, end, members }) => n * (end === undefined ? extent : leastOf(members[0]!.range)), 1);
@@ -243,8 +245,7 @@ function computeCost(
     return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
-  const waste =
-    padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
+  const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
   return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }

@@ -15,7 +15,7 @@ import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed, leastOf } from './access.ts';
+import { isFixed, leastOf, productOf, typicalOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
@@ -87,12 +87,14 @@ export function lowerTiled(
   const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const results = sizeOf(order);
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
   const split = planSplit(e, parts, layouts, {
-    tiles,
-    results,
-    work: 2 * depth * results,
-    tileBytes: depth * (first.rows.width + first.columns.width) * bytes,
-    bytes: rows.bytes + columns.bytes,
+    tiles: Math.ceil(tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
   });
 
   const part = split?.part ?? null;

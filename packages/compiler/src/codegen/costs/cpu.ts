@@ -174,6 +174,8 @@ export const copyComputed = 0.6;
 export const copyComputedOther = 1.4;
 export const copyFar = 0.5;
 export const farBytes: number = 2 ** 20;
+/** What the host takes for a dispatch more, which a copy made before is. */
+export const copyDispatch = 250;
 /** Copying an element by the group that needs it. */
 export const groupCopy = 0.35;
 /**

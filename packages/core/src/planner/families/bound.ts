@@ -40,6 +40,15 @@ export function factorOf(capacities: readonly number[], n: number): number {
   return left === n ? 0 : left;
 }
 
+/** `PlanSize.typical`: as much above the least size as below the greatest, as parts of these. */
+export function typical({ capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'>, n: number): number {
+  return atSizes(
+    n,
+    capacities,
+    low.map((least, i) => Math.round(Math.sqrt(least * high[i]!))),
+  );
+}
+
 /** `PlanSize.bound`: sizes are the first scalars of every kernel. */
 export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
   let left = n;

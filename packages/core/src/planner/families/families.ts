@@ -18,7 +18,7 @@ import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
-import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes } from './bound.ts';
+import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
 import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
@@ -363,6 +363,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     high: classes.map(({ high }) => high),
     stretches,
     factorOf: (n) => factorOf(capacities, n),
+    typical: (n) => typical(size, n),
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),

@@ -9,7 +9,7 @@ import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import { idOf } from '@polygrad/compiler/ir/node';
 import type { Shape } from '@polygrad/compiler/shape/view';
-import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 import { flatten, injectiveRanges } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
@@ -36,7 +36,7 @@ export function evaluations(context: DraftContext, demand: Demand): number {
     product *= range.arg.extent;
     if (free.has(range)) last = product;
   }
-  return last;
+  return typicalOf(context.size, last);
 }
 
 /** Loops in which a reduction runs: those of the store that it depends on, or, inside another one, up to the last of them. */
@@ -65,8 +65,9 @@ export function placeOf(context: DraftContext, demand: Demand, depth: number): s
 export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
   const inside = new Set(ranges);
   if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
-  const rows = sizeOf(ranges);
-  const size = sizeOf(kernel.axes);
+  const sizes = kernel.context.size;
+  const rows = typicalOf(sizes, sizeOf(ranges));
+  const size = typicalOf(sizes, sizeOf(kernel.axes));
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1]!;
   // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.
