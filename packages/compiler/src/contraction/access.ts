@@ -22,16 +22,6 @@ export function leastOf(r: Range): number {
   return limit === undefined ? r.arg.extent : Math.min(r.arg.extent, lowOf(limit));
 }
 
-/** Turns of a loop by which is reckoned what pays: of one that ends at a size, as much above the least as below the most, as parts of these. */
-export function typicalOf(r: Range): number {
-  return isFixed(r) ? r.arg.extent : Math.round(Math.sqrt(leastOf(r) * r.arg.extent));
-}
-
-/** How many elements loops go through, by turns that `turns` says. */
-export function productOf(ranges: readonly Range[], turns: (r: Range) => number): number {
-  return ranges.reduce((product, r) => product * turns(r), 1);
-}
-
 /** Position `offset + sum of strides * ranges` of `memory`. */
 export interface LinearAccess {
   readonly memory: KNode;

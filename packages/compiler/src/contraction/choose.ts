@@ -44,10 +44,10 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { type Axis, isFixed, leastOf, type LinearAccess, Operand, productOf } from './access.ts';
+import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, innermostLoop, lookUps, planDepth } from './depth.ts';

@@ -7,11 +7,11 @@
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, isSized, ownRanges, type Range, sizeLimit } from '../ir/free-ranges.ts';
+import { FreeRanges, isSized, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, MatrixProduct } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
-import { isFixed, productOf, typicalOf } from './access.ts';
+import { isFixed } from './access.ts';
 import type { LibraryPrograms } from './library.ts';
 
 /** One factor of the product with the loops that only it has. */

@@ -10,12 +10,12 @@ import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed, leastOf, productOf, typicalOf } from './access.ts';
+import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
