@@ -21,21 +21,27 @@ const leastOfOne = [2, 8, 32, 128] as const;
 /** Of sizes among several: what is kept is as many times larger. */
 export const leastAmong = [2, 8, 32] as const;
 /** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
-const leastOfLittle = [2, 8, 32, 512] as const;
-/** Where so little is kept that kernels take less than a step takes to record, one more plan is dearer still. */
-const leastOfLeast = [2, 8, 512] as const;
+const leastOfLittle = [2, 8, 512] as const;
 /** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
 const littleBytes: number = 2 ** 28;
-const leastBytes: number = 2 ** 25;
 
 /** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
 export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
   if (sizes.n.length > 1) return leastAmong;
+  if (simt || hasLargeFactor(sizes, cone)) return leastOfOne;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
-  const bytes = simt ? Number.POSITIVE_INFINITY : bytesWith(greatest, sizes, cone);
   // What has no room at the greatest size may have it at that of a narrower class.
-  if (bytes <= Math.min(leastBytes, maxBufferBytes)) return leastOfLeast;
-  return bytes > littleBytes ? leastOfOne : leastOfLittle;
+  return bytesWith(greatest, sizes, cone) > Math.min(littleBytes, maxBufferBytes) ? leastOfOne : leastOfLittle;
+}
+
+/** Bytes of a factor of fixed size that stays in no cache near the processor. How it is read is chosen by how many rows there are. */
+const largeFactor: number = 2 ** 21;
+
+/** True for a product with such a factor: it takes so long that narrow classes pay. */
+function hasLargeFactor({ axes }: Sizes, { count, nodes }: Cone): boolean {
+  const isLarge = ({ index, shape, dtype }: Node): boolean =>
+    axes[index] === null && sizeOf(shape) * dtypeInfo[dtype].bytes >= largeFactor;
+  return (nodes.slice(0, count) as Node[]).some((n) => !n.storage && n.op === 'dotGeneral' && n.src.some(isLarge));
 }
 
 /** Bytes of all nodes that have a size, with a number in its place. */
