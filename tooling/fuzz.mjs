@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
+ * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
@@ -15,7 +15,6 @@
  * the exit code 1 if something failed.
  */
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { checkGradients } from '../packages/conformance/dist/fuzz/gradients.js';
 import { check } from '../packages/conformance/dist/fuzz/check.js';
@@ -27,22 +26,21 @@ import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setDynamicSizes, setEngine, setLogger } from '@polygrad/core';
 import { createReferenceEngine, uncalled } from '@polygrad/testing';
+import { optionsOf } from '../apps/bench/dist/commands/usage.js';
 import { checkFaults } from './fuzz/faults.mjs';
 import { checkTraining, checkTrainingAtSizes } from './fuzz/trainings.mjs';
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: 'cpu' },
-    threads: { type: 'string', default: '1' },
-    seed: { type: 'string', default: '1' },
-    programs: { type: 'string', default: '1000' },
-    seconds: { type: 'string', default: '0' },
-    path: { type: 'string' },
-    trace: { type: 'string' },
-    all: { type: 'boolean', default: false },
-    kind: { type: 'string', default: 'programs' },
-    sizes: { type: 'string', default: 'automatic' },
-  },
+const values = optionsOf(import.meta.url, {
+  engine: { type: 'string', default: 'cpu' },
+  threads: { type: 'string', default: '1' },
+  seed: { type: 'string', default: '1' },
+  programs: { type: 'string', default: '1000' },
+  seconds: { type: 'string', default: '0' },
+  path: { type: 'string' },
+  trace: { type: 'string' },
+  all: { type: 'boolean', default: false },
+  kind: { type: 'string', default: 'programs' },
+  sizes: { type: 'string', default: 'automatic' },
 });
 
 const made = await makeEngine(values.engine, { threads: Number(values.threads) });

@@ -136,13 +136,13 @@ function sequenceNet(c, size) {
   const both = c.pick('bidirectional', [false, true]);
   const body =
     kind in recurrent
-      ? new recurrent[kind](width, 3, { dtype, bidirectional: both, layers: c.pick('layers', [1, 2]) })
+      ? new recurrent[kind](width, 3, { dtype, bidirectional: both, numLayers: c.pick('layers', [1, 2]) })
       : kind === 'attention'
         ? new nn.MultiHeadAttention(width, 2, { dtype, causal: both })
         : new nn.TransformerBlock(width, 2, {
             dtype,
             causal: both,
-            hidden: 5,
+            dimFeedforward: 5,
             eps: 0.1,
             normFirst: c.pick('norm first', [true, false]),
           });

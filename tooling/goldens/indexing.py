@@ -71,7 +71,7 @@ CALLS = {
     'indexCopy': long(lambda x, i, u, axis=0: x.index_copy(axis, i, u)),
     'indexFill': long(lambda x, i, value, axis=0: x.index_fill(axis, i, value)),
     'gatherNd': long(gather_nd),
-    'embedding': long(lambda i, w, paddingIndex=None: F.embedding(i, w, paddingIndex)),
+    'embedding': long(lambda i, w, paddingIdx=None: F.embedding(i, w, paddingIdx)),
     'sort': sort,
     'argSort': arg_sort,
     'topK': top_k,
@@ -111,7 +111,7 @@ def indexing():
             add('indexSelect', [T(s), ix(i, s[axis]), axis])
     add('embedding', [ix([5], 4), T([4, 3])])
     add('embedding', [ix([2, 3], 4), T([4, 3])])
-    add('embedding', [ix([2, 3], 4), T([4, 3])], {'paddingIndex': 1})
+    add('embedding', [ix([2, 3], 4), T([4, 3])], {'paddingIdx': 1})
     for s in ([4], [2, 3], [2, 1, 3]):
         add('maskedFill', [T(s), T(s, I(0, 1), dtype='bool'), 7.5])
     add('maskedFill', [T([2, 3]), T([3], I(0, 1), dtype='bool'), float('-inf')], special=True)

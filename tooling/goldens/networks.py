@@ -49,9 +49,9 @@ def attention(q, k, v, mask=None, causal=False, scale=None):
     return scores.softmax(-1) @ v
 
 
-def bag(indices, weight, mode='mean', offsets=None, perSampleWeights=None, paddingIndex=None):
+def bag(indices, weight, mode='mean', offsets=None, perSampleWeights=None, paddingIdx=None):
     offsets = None if offsets is None else long(offsets)
-    return F.embedding_bag(long(indices), weight, offsets, mode=mode, per_sample_weights=perSampleWeights, padding_idx=paddingIndex)
+    return F.embedding_bag(long(indices), weight, offsets, mode=mode, per_sample_weights=perSampleWeights, padding_idx=paddingIdx)
 
 
 def triplet(anchor, positive, negative, **o):
@@ -144,7 +144,7 @@ def cases():
     for mode in ('sum', 'mean', 'max'):
         add('embeddingBag', [T([3, 4], I(0, 5), dtype='int32'), T([6, 2], expand=False)], {'mode': mode}, second=False)
         add('embeddingBag', [T([7], I(0, 5), dtype='int32'), T([6, 2], expand=False)], {'mode': mode, 'offsets': T([3], LIT(0, 2, 6), dtype='int32')}, second=False)
-        add('embeddingBag', [T([3, 4], I(0, 5), dtype='int32'), T([6, 2], expand=False)], {'mode': mode, 'paddingIndex': 2}, second=False)
+        add('embeddingBag', [T([3, 4], I(0, 5), dtype='int32'), T([6, 2], expand=False)], {'mode': mode, 'paddingIdx': 2}, second=False)
         add('embeddingBag', [T([2, 1], I(0, 5), dtype='int32'), T([6, 3], expand=False)], {'mode': mode}, second=False)
 
     add('embeddingBag', [T([3, 4], I(0, 5), dtype='int32'), T([6, 2], expand=False)], {'mode': 'sum', 'perSampleWeights': T([3, 4])}, second=False)

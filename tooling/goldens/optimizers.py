@@ -32,13 +32,16 @@ def flat(ps):
     return torch.cat([p.detach().flatten() for p in ps])
 
 
-def case(name, make):
+def case(name, make, schedule=None):
     ps = parameters()
     optimizer, kept = make(ps), []
+    scheduler = schedule and schedule(optimizer)
     for t in range(25):
         for i, p in enumerate(ps):
             p.grad = value(3 + 2 * t + i, *p.shape) + 0.3 * p.detach()
         optimizer.step()
+        if scheduler:
+            scheduler.step()
         if t in (0, 4, 24):
             kept.append(flat(ps).clone())
     found[name] = torch.cat(kept)
@@ -74,7 +77,15 @@ case('RAdam', lambda p: o.RAdam(p, weight_decay=0.1))
 case('RAdam with all options', lambda p: o.RAdam(p, 0.05, betas=(0.8, 0.9), eps=1e-5))
 case('Rprop', lambda p: o.Rprop(p))
 case('Rprop with all options', lambda p: o.Rprop(p, 0.05, etas=(0.6, 1.5), step_sizes=(1e-3, 0.2)))
+case('Rprop climbing', lambda p: o.Rprop(p, 0.05, maximize=True))
 case('groups', lambda p: o.Adam([{'params': p[:1], 'lr': 0.1}, {'params': p[1:], 'weight_decay': 0.1}], 0.05))
+
+
+one_cycle = lambda p: schedules.OneCycleLR(p, 0.1, 25)
+case('SGD in one cycle', lambda p: o.SGD(p, 0.1, momentum=0.9, nesterov=True), one_cycle)
+case('Adam in one cycle', lambda p: o.Adam(p, 0.1), one_cycle)
+case('SGD in cycles', lambda p: o.SGD(p, 0.1, momentum=0.9), lambda p: schedules.CyclicLR(p, 0.01, 0.1, 4, 3, 'triangular2'))
+case('RMSProp in cycles', lambda p: o.RMSprop(p, 0.1, momentum=0.9), lambda p: schedules.CyclicLR(p, 0.01, 0.1, 4, base_momentum=0.5))
 
 
 def lbfgs(name, **options):
@@ -98,11 +109,11 @@ lbfgs('LBFGS', lr=0.05, history_size=4)
 lbfgs('LBFGS with a line search', line_search_fn='strong_wolfe')
 
 
-def rates(name, lr, make, count=40):
-    optimizer = o.SGD(parameters(), lr)
+def rates(name, lr, make, count=40, kind='lr'):
+    optimizer = o.SGD(parameters(), lr, momentum=0.5)
     schedule, kept = make(optimizer), []
     for _ in range(count):
-        kept.append(optimizer.param_groups[0]['lr'])
+        kept.append(optimizer.param_groups[0][kind])
         optimizer.step()
         schedule.step()
     found[name] = torch.tensor(kept)
@@ -116,6 +127,9 @@ for mode in ('triangular', 'triangular2', 'exp_range'):
 rates('cosineRestarts', 0.1, lambda p: s.CosineAnnealingWarmRestarts(p, 5, 2, 0.01))
 rates('oneCycle of three phases', 0.1, lambda p: s.OneCycleLR(p, 0.1, 30, three_phase=True, cycle_momentum=False), 30)
 rates('oneCycle in lines', 0.1, lambda p: s.OneCycleLR(p, 0.1, 30, pct_start=0.4, anneal_strategy='linear', cycle_momentum=False), 30)
+rates('cyclicMomentum', 0.1, lambda p: s.CyclicLR(p, 0.01, 0.1, 4, 3, 'exp_range', 0.95), 40, 'momentum')
+rates('oneCycleMomentum', 0.1, lambda p: s.OneCycleLR(p, 0.1, 30), 30, 'momentum')
+rates('oneCycleMomentum of three phases', 0.1, lambda p: s.OneCycleLR(p, 0.1, 30, three_phase=True, anneal_strategy='linear'), 30, 'momentum')
 rates('sequentialRates', 0.1, lambda p: s.SequentialLR(p, [s.LinearLR(p, 0.1, 1, 5), s.ExponentialLR(p, 0.9)], [8]))
 rates('chainedRates', 0.1, lambda p: s.ChainedScheduler([s.ConstantLR(p, 0.1, 5), s.ExponentialLR(p, 0.9)]))
 

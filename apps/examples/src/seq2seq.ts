@@ -33,10 +33,10 @@ function sums(count: number, stream: number): { source: Int32Array; target: Int3
 }
 
 class Adder extends Module<[source: Tensor, target: Tensor]> {
-  readonly signs: Embedding = new Embedding(signs.length, width, { paddingIndex: padding });
+  readonly signs: Embedding = new Embedding(signs.length, width, { paddingIdx: padding });
   readonly places: Embedding = new Embedding(longest, width);
   readonly transformer: Transformer = new Transformer({
-    ...{ width, heads: 4, encoderLayers: 2, decoderLayers: 2, hidden: 128 },
+    ...{ dModel: width, nhead: 4, numEncoderLayers: 2, numDecoderLayers: 2, dimFeedforward: 128 },
     ...{ dropout: 0, normFirst: true, causal: true },
   });
   readonly head: Linear = new Linear(width, signs.length);

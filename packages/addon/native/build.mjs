@@ -39,7 +39,7 @@ function flags(platform, sanitize) {
   list.push('-isystem', folderOf('node-addon-api'), '-isystem', join(folderOf('node-api-headers'), 'include'));
   if (sanitize) list.push('-g', '-O1', '-fsanitize=address', '-fno-omit-frame-pointer');
   else list.push('-O2');
-  // Hardening: smashed stacks and overlong copies end the process, and nobody writes to the tables of functions.
+  // Hardening: smashed stacks and overlong copies end the process, and tables of functions are read-only.
   if (!platform.startsWith('win32')) list.push('-fstack-protector-strong', '-U_FORTIFY_SOURCE');
   if (!platform.startsWith('win32') && !sanitize) list.push('-D_FORTIFY_SOURCE=2');
   if (platform.startsWith('linux')) list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');

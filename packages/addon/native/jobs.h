@@ -36,14 +36,14 @@ class Job {
   std::vector<std::function<void()>> told_;
 };
 
-/** Something a thread keeps for its work, made when first needed and given back when the thread ends. */
+/** Something a thread keeps for its work, made when first needed and released when the thread ends. */
 using OfThread = std::shared_ptr<void>;
 
 class JobThreads {
  public:
   using Task = std::function<void(Job& job, OfThread& own)>;
 
-  /** `beside`: work may be done on threads; otherwise all is done where it is asked for. */
+  /** `beside`: work may be done on threads; otherwise all is done on the calling thread. */
   explicit JobThreads(bool beside);
   ~JobThreads() { Stop(); }
 

@@ -1,4 +1,4 @@
-/** A table of things that JavaScript knows by number. A number that was given back may come again. */
+/** A table of objects that JavaScript knows by number. A released number may be used again. */
 #pragma once
 #include <cstdint>
 #include <vector>

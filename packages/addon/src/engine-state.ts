@@ -9,7 +9,7 @@ export interface MemoryFigures {
   readonly limit: number;
 }
 
-/** The library's error for one of the addon's; anything else is given back as it is. */
+/** Converts an addon's error to the library's; anything else is returned unchanged. */
 export type Translate = (error: unknown, action: string, device: string, memory: MemoryFigures) => unknown;
 
 /**

@@ -51,7 +51,7 @@ export abstract class AddonKernel implements CompiledKernel {
 
 /** The kernels of an engine: compiled in the background, made when they are first run or somebody waits for them. */
 export interface KernelTable<K extends AddonKernel> {
-  /** Kernels of programs; what is not known begins to be compiled. Throws CompileError for what the language cannot say. */
+  /** Kernels of programs; starts compiling new ones. Throws CompileError for what the language cannot express. */
   start(programs: readonly Program[]): K[];
   /** The driver's number of a kernel, once it is compiled. Throws CompileError where the driver refuses it. */
   handleOf(kernel: K): number;

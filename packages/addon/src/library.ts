@@ -1,5 +1,5 @@
 /**
- * A library of others for products of matrices: opened where it is installed, used where it was measured faster than the engine's own
+ * A third-party library for products of matrices: opened if it is installed, used where it was measured faster than the engine's own
  * kernels (tuning/ of core), and left alone from the moment it fails.
  */
 import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
@@ -35,7 +35,7 @@ export class AddonLibrary implements ProductLibrary {
   readonly programs: LibraryPrograms = libraryPrograms;
   readonly #parts: LibraryParts;
   readonly #told: (() => void)[] = [];
-  /** Why it is not used, '' where it is, null before it is opened. */
+  /** Why it is not used, '' if it is, null before it is opened. */
   #missing: string | null = null;
 
   constructor(parts: LibraryParts) {

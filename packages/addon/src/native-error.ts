@@ -20,7 +20,7 @@ export function isNativeError(error: unknown): error is NativeError {
 }
 
 /**
- * The library's error for one of an addon's, which gets the driver's code as `driverCode`; anything else is given back as it is.
+ * Converts an addon's error to the library's, with the driver's code as `driverCode`; anything else is returned unchanged.
  *
  * @example
  * const error = withDriverCode(new EngineMissingError('mine', 'no device'), Object.assign(new Error('native'), { code: 100 }));

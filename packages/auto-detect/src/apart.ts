@@ -22,7 +22,7 @@ export interface Asked {
   readonly name: string;
 }
 
-/** A backend in a process of its own. Promises reject where the backend throws, or its process ends. */
+/** A backend in a separate process. Promises reject if the backend throws, or its process ends. */
 export interface Apart {
   probe(): Promise<Probe>;
   /** Makes an engine, and has it answer what is known. */
@@ -36,13 +36,13 @@ export interface Apart {
   close(): void;
 }
 
-/** What a process of its own needs of the machine it runs on. */
+/** What such a process needs of its host. */
 export interface Processes {
   /** True where a program can find the package. */
   has(specifier: string): boolean;
   /** Everything that a backend's answers depend on without asking it: versions, drivers, devices, environment. */
   fingerprint(asked: Asked): Promise<string>;
-  /** Starts a process, or null where that is not possible here. */
+  /** Starts a process; null if that is impossible here. */
   open(asked: Asked): Apart | null;
   /** Bytes of the machine's memory. */
   readonly memoryBytes: number;

@@ -1,5 +1,5 @@
 /**
- * A program, not a module: answers for one backend, in a process of its own. Arguments: the package and the name of the backend it registers.
+ * A program, not a module: answers for one backend, in a separate process. Arguments: the package and the name of the backend it registers.
  * Ends with the process that asks.
  */
 import { compareEngines, getBackend, type IEngine } from '@polygrad/core/engine';

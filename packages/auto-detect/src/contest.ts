@@ -1,7 +1,7 @@
 /**
  * What may be taken against the CPU engine: measured once, kept, and what follows from it.
  *
- * Both engines are made for the measurement, in a process of their own where there may be one, and go after it. The current engine is not touched.
+ * Both engines are made for the measurement, in a separate process where possible, and disposed after it. The current engine is not touched.
  */
 import { compareEngines, type EngineComparison, type IEngine, type TuningStore } from '@polygrad/core/engine';
 import type { Row } from './rows.ts';
@@ -18,7 +18,7 @@ export interface Side {
   readonly facts: string;
   /** Makes an engine here. */
   readonly create: () => Promise<IEngine>;
-  /** Measures in a process of its own. Left out where the backend is asked in this one. */
+  /** Measures in a separate process. Absent if the backend is asked in this one. */
   readonly apart?: (defender: Side) => Promise<EngineComparison>;
 }
 
@@ -44,7 +44,7 @@ const works = Object.keys(words) as (keyof typeof words)[];
 /** To be taken first, it must be so many times as fast over all, and nowhere fall below this part of the CPU engine's speed. */
 const margin = { overall: 1.25, each: 0.8 };
 
-/** True if the measured one is to be taken before the CPU engine. A device of its own needs no margin: it leaves the processor free. */
+/** True if the measured engine should come before the CPU engine. A separate device needs no margin: it leaves the processor free. */
 export function wins(found: EngineComparison, isProcessor: boolean): boolean {
   if (!isProcessor) return found.ratio > 1;
   return found.ratio >= margin.overall && works.every((work) => found.works[work] >= margin.each);

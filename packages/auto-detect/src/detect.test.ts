@@ -1,4 +1,5 @@
 /** Which backend is chosen and what the report says, with backends that score, hang, throw and are not there; then with real ones. */
+import { inspect } from 'node:util';
 import {
   EngineMissingError,
   getEngine,
@@ -14,7 +15,7 @@ import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
 import { ownRegistry } from './fixtures/registry.ts';
 import { during } from './fixtures/clock.ts';
-import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport } from './index.ts';
+import { AutoDetectAndConfigureGpu, autoDetectAndConfigureGpu, type DetectionReport, formatReport } from './index.ts';
 import type { BackendPackage } from './packages.ts';
 
 const registry = ownRegistry();
@@ -222,6 +223,12 @@ describe('detection', () => {
 });
 
 describe('what is really here', () => {
+  it('gives a report that consoles show as its table', async () => {
+    const { report } = await detect({}, [packaged(fake('cpu', { score: 10 }))]);
+    expect(inspect(report)).toBe(formatReport(report));
+    expect(JSON.parse(JSON.stringify(report))).toEqual([...report]);
+  });
+
   it('always has the CPU engine', async () => {
     registry.restore();
     const seen: DetectionReport[] = [];

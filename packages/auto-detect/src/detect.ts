@@ -4,7 +4,7 @@
  * Native code is asked in processes of its own (`#processes`), so that only the winner's is loaded here. What was found is kept
  * (kept.ts, contest.ts), so that later searches ask nobody.
  */
-import { processes as processesHere } from '#processes';
+import { processes as processesHere, showReport } from '#processes';
 import {
   defaultStore,
   EngineMissingError,
@@ -73,7 +73,7 @@ export async function detect(
       for (const r of rows)
         if (r !== chosen && r.verdict === 'slower' && !required.includes(r.name))
           [r.verdict, r.reason] = ['left out', `not among what is required; ${r.reason}`];
-    const report = conclude(rows, order(candidates, options), chosen);
+    const report = showReport(conclude(rows, order(candidates, options), chosen));
     for (const { name, verdict, reason } of report) log?.(`${name}: ${verdict}, ${reason}`);
     onReport?.(report);
     if (engine === null) throw await failure(rows, report, options, considered(fallback));

@@ -1,4 +1,4 @@
-/** Asks a backend what it found: one that is registered or loaded here, or native code in a process of its own. What that says is kept. */
+/** Asks a backend what it found: one that is registered or loaded here, or native code in a separate process. The answer is kept. */
 import { type BackendProvider, getBackend, type Probe } from '@polygrad/core/engine';
 import type { Apart, Processes } from './apart.ts';
 import { oneLine, whyNotLoaded, within } from './limit.ts';
@@ -6,7 +6,7 @@ import { type BackendPackage, inNode, isMissing } from './packages.ts';
 import { installText, type Row, rowOf } from './rows.ts';
 import { fallback, limit, refuse, type Search } from './search.ts';
 
-/** Loads a backend where it is not registered yet, and asks it what it found. */
+/** Loads a backend unless it is registered, and asks it what it found. */
 export async function inspect(search: Search, name: string, source: BackendPackage | undefined): Promise<Row> {
   const begun = performance.now();
   if (source?.apart === true && search.processes !== null && (await isOwn(name, source))) {
@@ -57,7 +57,7 @@ async function isOwn(name: string, { load }: BackendPackage): Promise<boolean> {
   return Object.values(names).includes(registered);
 }
 
-/** What a backend with native code said in an earlier run, or says in a process of its own. Null where there can be none. */
+/** What a backend with native code said in an earlier run, or says in a separate process. Null if there can be none. */
 async function inspectApart(
   search: Search,
   processes: Processes,

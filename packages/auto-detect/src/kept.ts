@@ -7,9 +7,9 @@ import type { Proof } from './apart.ts';
 
 /** What is known of one backend. */
 export interface Kept {
-  /** What it found; null where it never said. */
+  /** What it found; null if it never answered. */
   readonly probe: Probe | null;
-  /** How it failed to answer: by the end of its process, or in time; null where it did not. */
+  /** How it failed to answer: its process ended, or time ran out; null if it answered. */
   readonly failed: {
     readonly verdict: 'crashed' | 'timed out';
     readonly reason: string;
@@ -90,7 +90,7 @@ export async function loadKept(
   }
 }
 
-/** Keeps it; where that is not possible, the next run asks again. */
+/** Keeps it; if that fails, the next run asks again. */
 export async function saveKept(store: TuningStore, key: string, kept: Kept | null): Promise<void> {
   const text = kept === null ? 'null' : JSON.stringify({ key, at: Date.now(), ...kept });
   await store.save(key, text).catch(() => undefined);

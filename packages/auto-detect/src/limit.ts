@@ -48,7 +48,7 @@ export function oneLine(error: unknown): string {
   return text.replace(/\s*\n\s*/g, ' ').trim();
 }
 
-/** Why a package does not load, and what to do where it was made for another version of core. */
+/** Why a package does not load, and what to do if it was made for another version of core. */
 export function whyNotLoaded(error: unknown): string {
   const text = oneLine(error);
   const mismatch = /@polygrad[\\/]core/.test(text) && /does not provide an export|not defined by "exports"/.test(text);

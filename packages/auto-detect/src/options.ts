@@ -1,4 +1,4 @@
-/** Options of the search: what each may be, and names of backends that nobody knows. */
+/** Options of the search: their allowed values, and a check for unknown names of backends. */
 import {
   ArgumentError,
   checkFields,
@@ -41,7 +41,7 @@ export function namesOfList(given: string | readonly string[] = []): readonly st
   return typeof given === 'string' ? [given] : given;
 }
 
-/** Throws ArgumentError for options that nobody reads, values that do not fit, and names of no backend. */
+/** Throws ArgumentError for unknown options, values that do not fit, and unknown names of backends. */
 export function checkDetectOptions(options: AutoDetectOptions, packages: readonly BackendPackage[]): void {
   checkFields(op, options, rules);
   const known = namesOf(packages);

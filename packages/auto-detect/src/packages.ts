@@ -12,7 +12,7 @@ export interface BackendPackage {
   readonly name: string;
   readonly specifier: string;
   readonly load: () => Promise<unknown>;
-  /** True for native code: asked in a process of its own where there may be one. */
+  /** True for native code: asked in a separate process where possible. */
   readonly apart?: boolean;
 }
 

@@ -5,7 +5,9 @@
  * Parts of Node are got from `process`, which also older bundlers for Node take. Where a process cannot be started (a bundled program, a
  * Node without permission, Electron), there are none: backends are then asked in the program's own.
  */
+import { showAs } from '@polygrad/core/engine';
 import { type Answer, type Apart, type Asked, EndedError, type Processes, type Question } from './apart.ts';
+import { type DetectionReport, formatReport } from './report.ts';
 
 const host = globalThis.process as typeof process | undefined;
 const part = <T>(name: string): T =>
@@ -147,7 +149,7 @@ class AskedProcess implements Apart {
       const id = this.#next++;
       this.#hold(true);
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      // Where the process has just ended, its end is what is told.
+      // If the process has just ended, that is the error.
       this.#child.send({ id, ...question } as Question, () => undefined);
     });
   }
@@ -230,3 +232,7 @@ export function processesWith(other: string | null): Processes | null {
 }
 
 export const processes: Processes | null = processesWith(null);
+
+/** Node's console shows the report as its table. */
+export const showReport = (report: DetectionReport): DetectionReport =>
+  showAs(report, (rows) => [...rows], formatReport);

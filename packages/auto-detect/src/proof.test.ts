@@ -28,7 +28,7 @@ const lying = (at: number, probe: Partial<Probe> = {}) =>
   );
 
 describe('an engine that computes wrongly', () => {
-  it.each([1, 2, 3, 4, 5, 6])('in kernel %i is not used, and the log hears of it', async (at) => {
+  it.each([1, 2, 3, 4])('in kernel %i is not used, and the log hears of it', async (at) => {
     const said: string[] = [];
     const { engine, report } = await detect({ log: (text) => said.push(text) }, [packaged(lying(at)), cpu]);
     expect(engine.name).toBe('cpu');

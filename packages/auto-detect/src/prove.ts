@@ -1,4 +1,4 @@
-/** Has engines prove themselves before their first use with a device and driver, in a process of their own or here; what came of it is kept. */
+/** Has engines run the self-test before their first use with a device and driver, in a separate process or here; the result is kept. */
 import { ArgumentError, type IEngine } from '@polygrad/core/engine';
 import type { Proof } from './apart.ts';
 import { keepFailure } from './inspect.ts';
@@ -7,7 +7,7 @@ import { inNode } from './packages.ts';
 import type { Row } from './rows.ts';
 import { fallback, limit, op, type Options, optionsOf, refuse, type Search } from './search.ts';
 
-/** Has a backend with a process of its own prove itself there, once. False where it does not. */
+/** Has a backend run the self-test in its process, once. False if it fails. */
 export async function proveApart(search: Search, r: Row): Promise<boolean> {
   if (r.apart === null || r.kept === null || search.options.selfTest === false) return true;
   const { optionsKey, saveKept } = await import('./kept.ts');
@@ -34,7 +34,7 @@ export async function proveApart(search: Search, r: Row): Promise<boolean> {
   return judgeProof(search, r, proof);
 }
 
-/** True where an engine need not test itself: it did in a process of its own, or nobody asks it to. */
+/** True if an engine need not test itself: it did in a separate process, or the self-test is turned off. */
 export async function isProven(search: Search, { name, apart, kept }: Row): Promise<boolean> {
   if (search.options.selfTest === false) return true;
   if (apart === null || kept === null) return false;

@@ -19,7 +19,7 @@ export type Verdict =
 export interface BackendReport {
   /** Name it is registered under: 'cpu', 'webgpu' ... */
   readonly name: string;
-  /** What a person would call the device; null where nobody could be asked. */
+  /** Name of the device; null if it could not be asked. */
   readonly device: string | null;
   /** The driver and its version, where the backend tells. */
   readonly driver: string | null;
@@ -27,15 +27,15 @@ export interface BackendReport {
   readonly memoryBytes: number | null;
   /** Dtypes that its tensors may have; null where no engine was made. */
   readonly dtypes: readonly string[] | null;
-  /** The higher the better, 10 for the CPU engine; 0 where it is not usable. What was measured, else what the backend says of itself. */
+  /** Higher is better, 10 for the CPU engine; 0 if it is not usable. The measurement, else the backend's own score. */
   readonly score: number;
-  /** How many times as fast as the CPU engine it was, over all and by kind of work; null where it was not measured. */
+  /** Speed relative to the CPU engine, over all and by kind of work; null if it was not measured. */
   readonly measured: EngineComparison | null;
   readonly chosen: boolean;
   readonly verdict: Verdict;
   /** The verdict with its details, in words. */
   readonly reason: string;
-  /** What to type to have it, where it is not installed; else null. */
+  /** The command to install it, if it is not installed; else null. */
   readonly install: string | null;
 }
 
@@ -68,7 +68,7 @@ function memoryText(bytes: number | null): string {
 
 /**
  * The report as a table: a line for each backend, the chosen one marked by a star, with its device, memory, dtypes, score, and why it was
- * chosen or was not; then what to install to get more.
+ * chosen or was not; then what to install to get more. Node's console shows a report of `autoDetectAndConfigureGpu` so.
  *
  * @example
  * ```ts

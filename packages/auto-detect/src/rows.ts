@@ -13,9 +13,9 @@ export interface Row {
   readonly software: boolean;
   /** What its speed depends on, if it is the processor by another way. */
   readonly processor: string | null;
-  /** Makes an engine; null where it cannot be used. */
+  /** Makes an engine; null if it cannot be used. */
   create: ((...given: Parameters<BackendProvider['create']>) => Promise<IEngine>) | null;
-  /** Its process, the first time that one is needed; null where it is asked in this one. */
+  /** Its process, started when first needed; null if it is asked in this one. */
   readonly apart: (() => Apart | null) | null;
   /** Ends that process if there is one. */
   readonly close: () => void;

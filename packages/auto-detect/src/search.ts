@@ -35,14 +35,14 @@ export interface AutoDetectOptions {
    * engine in pages. One that computes wrongly is not used.
    */
   readonly selfTest?: boolean;
-  /** Told in a line what is found of each backend, and of engines that compute wrongly. Default: the console, of wrong engines alone; null: nobody. */
+  /** Called with a line about each backend, and about engines that compute wrongly. Default: the console, for wrong engines only; null: none. */
   readonly log?: ((text: string) => void) | null;
   /**
    * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
    * options may stand here. Default: true in Node, in the folder of caches of the user; false in pages.
    */
   readonly plans?: boolean | PlanCacheOptions;
-  /** Told the report, also when no engine starts. */
+  /** Called with the report, also if no engine starts. */
   readonly onReport?: (report: DetectionReport) => void;
 }
 export const op = 'autoDetectAndConfigureGpu';

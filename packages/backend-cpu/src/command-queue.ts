@@ -1,7 +1,7 @@
 /**
  * Runs commands in order: addresses and scalars into the args block, groups to this thread or to all.
  *
- * The last command may still be running in workers when `run` returns; whoever touches memory calls `finish` first.
+ * The last command may still be running in workers when `run` returns; code that touches memory calls `finish` first.
  */
 import type { Binding, Command } from '@polygrad/core/engine';
 import { blockBytes, type BuiltinCodes } from './builtins.ts';

@@ -79,7 +79,7 @@ export function setUp(options: CpuEngineOptions): Setup {
       maxBindings: 512,
       maxBufferBytes: limit - heapAt - threads * sharedBytes,
       memoryBytes: limit,
-      joinsFreed: true,
+      mergesFreed: true,
       bindAlign: 4,
       arena: true,
       parallelism: threads,

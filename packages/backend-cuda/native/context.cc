@@ -9,7 +9,7 @@ namespace {
 constexpr int kMostDevices = 64;
 /** The smallest block of pinned memory. */
 constexpr size_t kLeastPinned = 1 << 16;
-/** Most bytes of it that are kept though nobody uses them. */
+/** Most unused bytes of it that are kept. */
 constexpr size_t kMostKept = size_t{1} << 28;
 
 /** The fatal error of each device, 0 for none. */

@@ -33,7 +33,7 @@ class Context {
   CUcontext context_ = nullptr;
 };
 
-/** A point in a stream. The driver's event goes back to its pool when nobody needs it. */
+/** A point in a stream. The driver's event returns to its pool when it is no longer needed. */
 using Mark = std::shared_ptr<CUevent_st>;
 
 class Events : public std::enable_shared_from_this<Events> {
@@ -67,7 +67,7 @@ class PinnedPool : public std::enable_shared_from_this<PinnedPool> {
 
   /** At least so many bytes; goes back by itself. Throws where the system gives none. */
   std::shared_ptr<Pinned> Take(size_t bytes);
-  /** Gives back what nobody uses. */
+  /** Releases unused memory. */
   void Trim();
 
  private:

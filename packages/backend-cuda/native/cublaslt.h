@@ -51,7 +51,7 @@ constexpr int CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1;
 constexpr int CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK = 3;
 constexpr int CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES = 5;
 constexpr int CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8;
-/** Parts of a sum in an order of their own, never by atomic additions. */
+/** Parts of a sum in a fixed order, never by atomic additions. */
 constexpr uint32_t CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE = 2;
 constexpr uint32_t CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE = 4;
 

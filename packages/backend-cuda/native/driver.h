@@ -97,7 +97,7 @@ class Driver {
   static int WaitFor(const Context& context, const std::vector<Mark>& marks);
   const std::shared_ptr<const Context>& context() const { return context_; }
 
-  /** Starts compiling; whoever needs the module waits for it. */
+  /** Starts compiling; code that needs the module waits for it. */
   uint32_t Build(std::string ptx);
   std::shared_ptr<Job> JobOf(double module);
   /** Waits until it is compiled; throws what the driver's compiler said. */
@@ -150,7 +150,7 @@ class Driver {
   /** A mark behind all batches. */
   Mark Computed();
   void WaitIn(CUstream stream, const Mark& mark);
-  /** Unloads modules that nobody uses any more. */
+  /** Unloads unused modules. */
   void Unload();
   /** Forgets the oldest upload, which is over. */
   void Unstage();

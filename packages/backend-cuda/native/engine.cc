@@ -171,7 +171,7 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
   return cells_;
 }
 
-/** Resolves when cuBLASLt is ready for such a product; rejects where it cannot. */
+/** Resolves when cuBLASLt is ready for such a product; rejects if it cannot compute it. */
 Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::vector<double>& cells = CellsOf(info);

@@ -31,7 +31,7 @@ class Graphs {
   class Graph;
   /** The graph of a batch of these kernels, to be launched, or null where they are launched one by one. Counts how often it was asked. */
   Graph* Find(const std::vector<uint32_t>& kernels);
-  /** Launches the batch; false where that failed and nothing was launched. Throws a fault of the device. */
+  /** Launches the batch; false if that failed and nothing was launched. Throws a fault of the device. */
   bool Run(Graph* graph, const std::vector<Launch>& launches, CUstream stream);
   /** Forgets the graphs that hold a kernel, which goes. */
   void Forget(uint32_t kernel);

@@ -166,7 +166,7 @@ bool Driver::Replay(const double* cells, size_t count) {
   if (graphs_->off != 0) return false;
   batchKernels_.clear();
   for (size_t at = 0; at < count;) {
-    // What is wrong with a batch is said where it is enqueued.
+    // Errors in a batch are reported when it is enqueued.
     if (count - at < 6 || cells[at] != kDispatch) return false;
     if (!(cells[at + 1] >= 6 && cells[at + 1] <= static_cast<double>(count - at)) || kernels_.Find(cells[at + 2]) == nullptr) return false;
     batchKernels_.push_back(static_cast<uint32_t>(cells[at + 2]));
@@ -185,7 +185,7 @@ bool Driver::Replay(const double* cells, size_t count) {
   return graphs_->Run(graph, launches_, compute_);
 }
 
-/** Ranges of one buffer may overlap: those go through memory of their own. */
+/** Ranges of one buffer may overlap: those are copied through separate memory. */
 void Driver::Copy(const double* cells) {
   const size_t source = Whole(cells[3], "copy", "an offset");
   const size_t target = Whole(cells[5], "copy", "an offset");

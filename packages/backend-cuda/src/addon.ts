@@ -21,7 +21,7 @@ export interface DeviceRecord {
   readonly maxGridZ: number;
   readonly sharedBytes: number;
   readonly sharedOptInBytes: number;
-  /** 1 where it shares the processor's memory. */
+  /** 1 if it shares the processor's memory. */
   readonly integrated: number;
   /** 0: any number of processes, 2: none, 3: one. */
   readonly computeMode: number;

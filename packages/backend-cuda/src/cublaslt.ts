@@ -1,6 +1,6 @@
 /**
  * cuBLASLt, NVIDIA's library for products of matrices: part of a CUDA toolkit, and of Python packages that bring their own. It needs nothing
- * beside itself. Where it is not there, kernels do the work and nobody is told.
+ * beside itself. If it is missing, kernels do the work without a message.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * The CUDA engine: streams on one card.
  *
- * Uploads and reads have streams of their own beside the kernels'. All else is as for any engine with an addon (AddonEngine).
+ * Uploads and reads have separate streams beside the kernels'. Everything else is as for any engine with an addon (AddonEngine).
  */
 import { AddonEngine, type AddonLibrary } from '@polygrad/addon';
 import { DeviceFaultError, showEngine } from '@polygrad/core/engine';
@@ -78,7 +78,7 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
     return this.#graphFacts;
   }
 
-  /** Why cuBLASLt is not used, or null where it may be. */
+  /** Why cuBLASLt is not used, or null if it may be. */
   get cublasLtMissing(): string | null {
     return this.#cublasLt === null ? 'the option cublasLt is false' : this.#cublasLt.missing;
   }

@@ -32,7 +32,7 @@ const losses: ReadonlySet<number> = new Set([4, 46, 100, 101, 201, 214, 220, 226
 /** The compiler of the driver refuses a text. */
 export const refusals: ReadonlySet<number> = new Set([200, 209, 218, 221, 222, 223]);
 
-/** The library's error for one of the addon's; anything else is given back as it is. */
+/** Converts an error of the addon to the library's; anything else is returned unchanged. */
 export function translate(error: unknown, action: string, device: string, memory: MemoryFigures): unknown {
   if (!isNativeError(error)) return error;
   const { code, call, log } = error;

@@ -26,7 +26,7 @@ export class Kernels implements KernelTable<CudaKernel> {
     return { compiled, reused };
   }
 
-  /** True for programs that a library computes, which are compiled where it fails. */
+  /** True for programs that a library computes, which are compiled if it fails. */
   #isForLibrary({ product }: Program): boolean {
     return product !== undefined && this.#setup.library?.takes(product) === true;
   }

@@ -10,7 +10,7 @@ export interface Held {
   users: number;
   /** True while it is being compiled, as far as is known. */
   building: boolean;
-  /** What the compiler said, where it refuses the text. */
+  /** The compiler's message, if it refuses the text. */
   refused: NativeError | null;
 }
 
@@ -26,7 +26,7 @@ export class Modules {
     this.#driver = driver;
   }
 
-  /** The module of a text, which begins to be compiled where it is new. To be given back with `release`. */
+  /** The module of a text; a new one begins to be compiled. To be released with `release`. */
   take(text: string): Held {
     let held = this.#held.get(text);
     if (held === undefined) {
@@ -62,7 +62,7 @@ export class Modules {
         await this.#driver.built(held.handle);
         if (this.#building.has(held)) this.#finish(held);
       } catch (error) {
-        // Whoever needs it is told.
+        // The kernel's user gets the error.
         if (!isNativeError(error)) throw error;
       }
     }

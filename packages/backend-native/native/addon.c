@@ -31,10 +31,10 @@ struct engine {
   uint32_t count;
   uint32_t room;
   uint64_t args[2 * arg_slots];
-  /* The running batch: a copy, which nobody changes while it is checked. */
+  /* The running batch: a copy, so that nothing changes it after it was checked. */
   double *cells;
   size_t cell_room;
-  /* Where JavaScript writes batches: memory that stays. */
+  /* Where JavaScript writes batches: memory that cannot be detached. */
   const double *given;
   size_t given_room;
   napi_ref given_buffer;
@@ -58,19 +58,19 @@ static struct instance *instance_of(napi_env env) {
 /* True for a whole number from 0 to `most`, which is less than 2^63: numbers with a sign are converted by one instruction. */
 static int is_whole(double x, double most) { return x >= 0 && x <= most && x == (double)(int64_t)x; }
 
-/* The same of what JavaScript gives; -1 otherwise. */
+/* The same for a JavaScript value; -1 otherwise. */
 static double whole(napi_env env, napi_value value, double most) {
   double x;
   return napi_get_value_double(env, value, &x) == napi_ok && is_whole(x, most) ? x : -1;
 }
 
-/* A typed array of this type; its buffer too, where somebody asks (which takes time). */
+/* A typed array of this type; with its buffer if the caller wants it (which takes time). */
 static int typed(napi_env env, napi_value value, napi_typedarray_type want, void **data, size_t *length, napi_value *buffer) {
   napi_typedarray_type type;
   return napi_get_typedarray_info(env, value, &type, length, data, buffer, NULL) == napi_ok && type == want;
 }
 
-/* Memory that nobody can take away, as an ArrayBuffer can be detached: a SharedArrayBuffer. */
+/* Memory that JavaScript cannot take away, as it can detach an ArrayBuffer: a SharedArrayBuffer. */
 static int stays(napi_env env, napi_value buffer) {
   bool may_go = true;
   return napi_is_arraybuffer(env, buffer, &may_go) == napi_ok && !may_go;
@@ -94,7 +94,7 @@ static void free_engine(napi_env env, struct engine *e) {
   free(e);
 }
 
-/* The environment ends, as worker threads do: nothing runs any more. */
+/* Called when the environment ends, as worker threads do: nothing runs any more. */
 static void free_instance(napi_env env, void *data, void *hint) {
   (void)env;
   (void)hint;
@@ -204,14 +204,14 @@ static napi_value release(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-/* True where `bytes` from an offset on lie in the memory. */
+/* True if `bytes` bytes from an offset on are inside the memory. */
 static int inside(const struct engine *e, double offset, double bytes) {
   return is_whole(offset, 9e15) && is_whole(bytes, 9e15) && (int64_t)offset + (int64_t)bytes <= (int64_t)e->bytes;
 }
 
 enum { command_dispatch, command_copy, command_fill };
 
-/* What went wrong with a batch. */
+/* Errors of a batch. */
 enum { fine, bad_command, bad_code, bad_place, failed_check };
 
 static int run_commands(struct engine *e, const double *cells, size_t length, int32_t *fault) {
@@ -294,7 +294,7 @@ static napi_value submit(napi_env env, napi_callback_info info) {
 
 /*
  * (): runs what was written to the cells of an engine, the first of which says how many follow: arguments would take as long as a small kernel.
- * Its data is where the engine stands, which lasts as long as the functions of the addon.
+ * Its data is the engine's slot, which lives as long as the functions of the addon.
  */
 static napi_value submit_given(napi_env env, napi_callback_info info) {
   void *place;

@@ -1,9 +1,9 @@
 /**
- * Compiles the addon with whatever C compiler there is: one command, a second; nothing is downloaded. Does nothing where the sources and the command
- * are those of the last time. Where there is no compiler, or the platform is none it was written for, it says so and succeeds: the package then explains why it is unavailable.
+ * Compiles the addon with the C compiler of this machine, in one command that takes a second; nothing is downloaded. Does nothing if the sources and the
+ * command are those of the last time. Without a compiler, or on another platform, it says so and succeeds: the package then explains why it is unavailable.
  *
- * Where a cross compiler for another platform is installed, its binary is made too. Options: --force compiles again; --faults makes
- * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says so. CC names the compiler of this platform.
+ * If a cross compiler for another platform is installed, it makes that binary too. Options: --force compiles again; --faults makes
+ * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says. CC names the compiler of this platform.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -15,16 +15,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, 'build');
 const require = createRequire(import.meta.url);
-/** The platform this runs on. */
+/** This platform. */
 const own = `${process.platform}-${process.arch}`;
 const say = (text) => process.stderr.write(`native addon: ${text}\n`);
 
-/** The platforms it is written for, and what compiles for each on another one. */
+/** The supported platforms, and a cross compiler for each. */
 const platforms = { 'linux-x64': 'x86_64-linux-gnu-gcc', 'linux-arm64': 'aarch64-linux-gnu-gcc' };
 
 const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
 
-/** The first compiler that answers, or null. */
+/** The first compiler that runs, or null. */
 function findCompiler(platform) {
   if (platform !== own) return answers(platforms[platform]) ? platforms[platform] : null;
   return [process.env.CC, 'cc', 'gcc', 'clang', 'clang-19'].filter(Boolean).find(answers) ?? null;
@@ -37,16 +37,16 @@ export const binaryOf = (platform, faults = false) =>
 function flags(platform, faults) {
   const headers = join(dirname(require.resolve('node-api-headers/package.json')), 'include');
   const list = ['-std=c11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-s'];
-  // No library: every symbol comes from the process, so one binary serves every C library of Linux.
+  // No library: every symbol comes from the process, so one binary works with every C library of Linux.
   list.push('-nodefaultlibs', '-nostartfiles', '-fno-stack-protector', '-isystem', headers);
   list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
-  // Of arm64 the compiler's own, which is put in: clearing caches, and atomics of processors that have no instruction for them.
+  // On arm64 the compiler's runtime library is linked in: clearing caches, and atomics for processors without such instructions.
   if (platform === 'linux-arm64') list.push('-mno-outline-atomics', '-Wl,--push-state,--as-needed,-lgcc,--pop-state');
   if (faults) list.push('-DPOLYGRAD_FAULTS');
   return list;
 }
 
-/** Compiles what has changed, for this platform and for others whose compiler is there; returns an exit code. */
+/** Compiles what has changed, for this platform and for others with a compiler; returns an exit code. */
 export function buildAddon({ force = false, faults = false } = {}) {
   if (!(own in platforms)) say(`not compiled on ${own}: the engine writes code for Linux on x86-64 and arm64 so far`);
   const codes = Object.keys(platforms).map((platform) => {
@@ -71,7 +71,7 @@ function buildFor(platform, compiler, force, faults) {
   const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
   if (!fresh || force) {
     mkdirSync(output, { recursive: true });
-    // A running program keeps the old file: the new one takes its place only when it is whole.
+    // A running program keeps the old file: the new one replaces it when it is complete.
     const part = `${target}.${process.pid}`;
     const files = sources.filter((file) => file.endsWith('.c')).map((file) => join(here, file));
     const { status, error } = spawnSync(compiler, [...files, ...options, '-o', part], {

@@ -1,4 +1,4 @@
-/* Code in memory, scratch, and what the processor can do. */
+/* Memory for code, scratch memory, and features of the processor. */
 #define _GNU_SOURCE
 #include "native.h"
 
@@ -21,7 +21,7 @@ void *map_code(const uint8_t *bytes, size_t length) {
   void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) return NULL;
   memcpy(at, bytes, length);
-  /* Processors whose caches of data and of instructions are apart must be told. */
+  /* Processors with separate caches for data and instructions must be told. */
   __builtin___clear_cache((char *)at, (char *)at + size);
   if (wanted("executable") || mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
     munmap(at, size);
@@ -61,7 +61,7 @@ int32_t find_features(void) {
   if (!__get_cpuid(1, &a, &b, &c, &d)) return 0;
   const uint32_t first = bit_FMA | bit_F16C | bit_AVX | bit_OSXSAVE | bit_POPCNT | bit_MOVBE;
   if ((c & first) != first) return 0;
-  /* The system keeps the wide registers of threads: 6 for 32 bytes, E0 for 64 bytes and masks. */
+  /* The system must save the wide registers of threads: 6 for 32 bytes, E0 for 64 bytes and masks. */
   uint64_t states = saved_states();
   if ((states & 6) != 6) return 0;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
@@ -71,7 +71,7 @@ int32_t find_features(void) {
   return (b & third) == third && (states & 0xe0) == 0xe0 ? 3 : 1;
 }
 
-/* Exceptions masked, rounding to nearest; the lowest bits only tell what has happened. Writing the register takes longer than looking. */
+/* Exceptions masked, rounding to nearest; the lowest bits are sticky flags. Writing the register takes longer than reading it. */
 enum { plain_control = 0x1f80, happened = 0x3f };
 
 uint32_t plain_arithmetic(void) {

@@ -1,4 +1,4 @@
-/* Mishaps that tests ask for by POLYGRAD_NATIVE_FAULT, in a binary of their own (build.mjs --faults). Others have nothing of this file. */
+/* Failures that tests request by POLYGRAD_NATIVE_FAULT, in a separate binary (build.mjs --faults). The addon of users has nothing of this file. */
 #include "native.h"
 
 #ifdef POLYGRAD_FAULTS

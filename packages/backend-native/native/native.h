@@ -10,37 +10,37 @@ typedef int32_t (*kernel_function)(const uint64_t *args, int64_t from, int64_t t
 
 enum { scratch_bytes = 1 << 20, arg_slots = 1024, most_threads = 64 };
 
-/* Sets of instructions that the processor and the system have: 1 for x86-64-v3, 2 for x86-64-v4, 4 for arm64. */
+/* Instruction sets that processor and system support: 1 for x86-64-v3, 2 for x86-64-v4, 4 for arm64. */
 int32_t find_features(void);
 
-/* Memory that holds code: written first, executable afterwards, never both. NULL where the system refuses. */
+/* Memory for code: written first, executable afterwards, never both. NULL if the system refuses. */
 void *map_code(const uint8_t *bytes, size_t length);
 void unmap_code(void *code, size_t length);
 
-/* Zeroed memory at a multiple of 64 bytes; NULL where there is none. */
+/* Zeroed memory at a multiple of 64 bytes; NULL if there is none. */
 uint8_t *map_scratch(void);
 void unmap_scratch(uint8_t *scratch);
 
-/* Asks for pages of 2 MiB where the system has them for who asks; where it has none nothing changes. */
+/* Asks for pages of 2 MiB if the system gives them on request; otherwise nothing changes. */
 void use_large_pages(void *memory, size_t length);
 
 struct pool;
 
-/* Threads besides the calling one; NULL where none could be started. */
+/* Threads besides the calling one; NULL if none could be started. */
 struct pool *start_pool(int32_t workers);
 void stop_pool(struct pool *pool);
 
-/* Runs all groups, `chunk` at a time, on this thread and the pool's. Returns what the code gave, or the first that is not 0. */
+/* Runs all groups, `chunk` at a time, on this thread and the pool's. Returns the first nonzero result of the code, or 0. */
 int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args, int64_t groups, int64_t chunk, uint8_t *scratch);
 
-/* Rounding to nearest, denormal numbers kept; gives back what was set before. */
+/* Sets rounding to nearest with denormal numbers; returns the setting before. */
 uint32_t plain_arithmetic(void);
 void restore_arithmetic(uint32_t before);
 
-/* True where a test has asked for this mishap (faults.c). The addon of users has none of them. */
+/* True if a test has requested this failure (faults.c). The addon of users has none of them. */
 #ifdef POLYGRAD_FAULTS
 int wanted(const char *fault);
-/* Takes whole pages away, or gives them back: who touches them meanwhile ends the process. 0 where that was done. */
+/* Makes whole pages inaccessible, or accessible again: an access meanwhile ends the process. 0 on success. */
 int close_pages(void *at, size_t bytes, int closed);
 #else
 #define wanted(fault) 0

@@ -1,6 +1,6 @@
 /*
- * Threads that take groups. They spin for a while after a job, as the next one mostly follows at once, then sleep. Whoever calls takes groups too
- * and returns when the last one is done.
+ * Threads that take groups. They spin for a while after a job, because the next one mostly follows at once, then sleep. The calling thread takes
+ * groups too and returns when the last one is done.
  */
 #define _GNU_SOURCE
 #include "native.h"
@@ -22,7 +22,7 @@
 #define relax() ((void)0)
 #endif
 
-/* Looks before a thread sleeps: some tens of microseconds. */
+/* Spins before a thread sleeps: some tens of microseconds. */
 enum { worker_spins = 2000, caller_spins = 1000 };
 
 struct worker {
@@ -44,7 +44,7 @@ struct pool {
   _Alignas(64) atomic_uint job;
   /* The job that may be entered, or 0. */
   _Alignas(64) atomic_uint open;
-  /* Workers that look at the job. */
+  /* Number of workers that look at the job. */
   _Alignas(64) atomic_uint inside;
   atomic_uint sleepers;
   atomic_int fault;
@@ -82,7 +82,7 @@ static void *work(void *given) {
       continue;
     }
     last = job;
-    /* Whoever is counted before the job is closed is waited for. */
+    /* The caller waits for workers counted before the job was closed. */
     atomic_fetch_add(&pool->inside, 1);
     if (atomic_load(&pool->open) == job) take_groups(pool, self->scratch);
     if (atomic_fetch_sub(&pool->inside, 1) == 1) futex_wake(&pool->inside);
@@ -94,7 +94,7 @@ struct pool *start_pool(int32_t workers) {
   struct pool *pool = aligned_alloc(64, (sizeof(struct pool) + 63) / 64 * 64);
   if (pool == NULL) return NULL;
   __builtin_memset(pool, 0, sizeof *pool);
-  /* Signals are for the threads of the process, not for these. */
+  /* Signals go to the other threads of the process. */
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

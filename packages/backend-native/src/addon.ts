@@ -1,11 +1,11 @@
-/** The native addon: finding its binary for this platform, and its interface as types. What it does is in native/. */
+/** The native addon: finds the binary for this platform, and describes its interface as types. native/ has the implementation. */
 import { loadAddon as loadNamed } from '@polygrad/addon';
 
 /** Engines and code are numbers. Every number, offset and length is checked; machine code is trusted. */
 export interface Addon {
   /** Bits: 1 for x86-64-v3, 2 for x86-64-v4, 4 for arm64. */
   features(): number;
-  /** An engine on a memory that keeps its place, with so many threads, the calling one among them. */
+  /** An engine on memory that never moves, with this many threads, the calling one included. */
   create(memory: Uint8Array, threads: number): number;
   /** The memory has grown. */
   resize(engine: number, memory: Uint8Array): void;
@@ -14,19 +14,19 @@ export interface Addon {
   /** Runs a batch of commands (commands.ts); undefined, or the number of the check that failed in checked code. */
   submit(engine: number, cells: Float64Array, length: number): number | undefined;
   /**
-   * What runs batches written to these cells, on a SharedArrayBuffer, behind a first cell that says how many they are: the same in a third of the
-   * time. Cells given before are let go.
+   * Returns a function that runs batches written to these cells, on a SharedArrayBuffer, behind a first cell with their number: the same in a third of
+   * the time. It releases the cells given before.
    */
   submitter(engine: number, cells: Float64Array): () => number | undefined;
   dispose(engine: number): void;
 }
 
-/** There are binaries for these, each an optional dependency. */
+/** Platforms with a binary, each an optional dependency. */
 const platforms = ['linux-x64', 'linux-arm64'];
 
 let loaded: Addon | string | null = null;
 
-/** The addon, or the reason why it is not there. Never throws. */
+/** The addon, or the reason for its absence. Never throws. */
 export function loadAddon(): Addon | string {
   loaded ??= find();
   return loaded;

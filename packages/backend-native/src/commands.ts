@@ -1,11 +1,11 @@
-/** Batches of commands as cells of 8 bytes, which the addon walks: dispatches, copies, fills. The first says how many follow. */
+/** Batches of commands as cells of 8 bytes, which the addon reads: dispatches, copies, fills. The first cell says how many follow. */
 import type { Binding, Command } from '@polygrad/core/engine';
 import type { CodeTable, HeapBuffers } from '@polygrad/core/engine/shaping';
 import type { Code, NativeKernel } from './kernel.ts';
 
 const kinds = { dispatch: 0, copy: 1, fill: 2 } as const;
 
-/** Cells that stay where they are. */
+/** Cells whose memory cannot be detached. */
 function cellsOf(count: number): Float64Array<SharedArrayBuffer> {
   return new Float64Array(new SharedArrayBuffer(8 * count));
 }
@@ -101,7 +101,12 @@ export class CommandCells {
       cells[at++] = b.bytes;
     }
     this.#length = at;
-    for (let i = 0; i < scalars.length; i++) this.#scalar(head.scalars[i]!, scalars[i]!);
+    for (let i = 0; i < scalars.length; i++) {
+      const value = scalars[i]!;
+      // Nearly all are.
+      if (head.scalars[i] === 'float32' && typeof value === 'number') this.#f32[2 * this.#length++] = value;
+      else this.#scalar(head.scalars[i]!, value);
+    }
   }
 
   #scalar(dtype: string, value: number | bigint): void {

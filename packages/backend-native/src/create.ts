@@ -1,4 +1,4 @@
-/** Making an engine: only where native code was seen to be right. */
+/** Makes an engine, but only where native code has passed the self-test. */
 import { UnsupportedError } from '@polygrad/core/engine';
 import { NativeEngine } from './engine.ts';
 import type { NativeEngineOptions } from './options.ts';
@@ -8,7 +8,7 @@ import { setUp } from './setup.ts';
 /**
  * Makes a native engine.
  *
- * @throws UnsupportedError where there is none, or where it computes wrongly on this machine
+ * @throws UnsupportedError if there is no native engine here, or if it computes wrongly on this machine
  * @example
  * import { createNativeEngine } from '@polygrad/backend-native';
  * const engine = createNativeEngine({ threads: 1, vectorBytes: 16 });

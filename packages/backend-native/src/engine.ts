@@ -48,7 +48,7 @@ export class NativeEngine implements IEngine {
   readonly #cells: CommandCells;
   readonly #codes = new CodeTable<Code>();
   readonly #number: number;
-  /** The cells that the addon knows, and what runs them. */
+  /** The cells that the addon knows, and the function that runs them. */
   #submitted: Float64Array | null = null;
   #submitCells: ReturnType<Addon['submitter']> | null = null;
   #live = true;
@@ -105,7 +105,7 @@ export class NativeEngine implements IEngine {
     this.#check('compile');
     return programs.map((program) => {
       const packed = packProgram(program);
-      // Checked code knows the lengths of its memory, which equal code may differ in.
+      // Checked code contains the lengths of its memory, which may differ between equal programs.
       let code = this.#setup.target.checked === true ? undefined : this.#codes.find(packed);
       if (code === undefined) {
         code = this.#load(program, packed);

@@ -1,9 +1,9 @@
-/** Facts of processors by their instructions. */
+/** Facts of processors by their instruction sets. */
 import type { MachineTarget } from '@polygrad/emit-machine';
 import type { ProcessorFacts } from '@polygrad/core/engine/processors';
 
 /**
- * What processors with these instructions have at least. The same for all of them, so that results are: two multiply-adds at a time that take
+ * What all processors with these instructions have at least. They share one set of facts, so that results are equal: two multiply-adds at a time that take
  * four cycles, and with AVX-512 a second-level cache of 1 MiB.
  */
 export function processorFacts(isa: MachineTarget['isa'], vectorBytes: 16 | 32 | 64): ProcessorFacts {

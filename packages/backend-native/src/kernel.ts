@@ -21,13 +21,13 @@ export class Code {
 /** Rough speed of one thread: floating operations and bytes per nanosecond. */
 const flopsPerNs = 60;
 const bytesPerNs = 30;
-/** Work estimated below this stays on the calling thread. */
+/** Work estimated below this runs on the calling thread alone. */
 const aloneBelowNs = 5_000;
 /** Least estimated time of a chunk, and chunks per thread. */
 const chunkNs = 2_000;
 const chunksPerThread = 16;
 
-/** Groups that a thread takes at once; 0: the calling thread does all. */
+/** Groups that a thread takes at once; 0: the calling thread runs all. */
 export function chunkOf({ cost }: Pick<Program, 'cost'>, groups: number, threads: number): number {
   const estimate = groups * (cost.flops / flopsPerNs + cost.bytes / bytesPerNs);
   if (threads === 1 || groups < 2 || estimate < aloneBelowNs) return 0;
@@ -41,13 +41,13 @@ const bytesOf = (dtype: string): number => Number(/\d+$/.exec(dtype)?.[0] ?? 8) 
 /** Bytes that each memory of a program must have at least. */
 function leastBytes({ params }: Program): readonly number[] {
   const least: number[] = [];
-  // Where the size given at dispatch decides, fewer may be bound.
+  // If the size given at dispatch decides, fewer elements may be bound.
   for (const { dtype, arg } of params) least[arg.slot] = arg.fewer === 1 ? 0 : arg.length * bytesOf(dtype);
   return least;
 }
 
 export class NativeKernel implements CompiledKernel {
-  /** The code of the engine that compiled it. */
+  /** The code table of the engine that compiled it. */
   readonly codes: CodeTable<Code>;
   readonly packed: PackedProgram;
   readonly code: Code;
@@ -66,7 +66,7 @@ export class NativeKernel implements CompiledKernel {
     this.chunk = chunkOf(packed.head, grid[0] * grid[1] * grid[2], threads);
   }
 
-  /** The program, made again: for people. */
+  /** The program, unpacked again for readers. */
   get program(): Program {
     return unpackProgram(this.packed);
   }

@@ -4,7 +4,7 @@ import type { GrowingMemory } from '@polygrad/core/engine/shaping';
 
 const pageBytes = 65536;
 
-/** What current Node offers; its types do not say so yet. */
+/** A method of current Node that its types lack. */
 interface Growable {
   readonly byteLength: number;
   grow(bytes: number): void;

@@ -1,16 +1,16 @@
-/** What a caller may ask of the engine. */
+/** The options of the engine. */
 
 /** Options of `createNativeEngine`. */
 export interface NativeEngineOptions {
   /** Threads that compute, the calling one included. Default: POLYGRAD_THREADS, else the cores, at most 8. */
   readonly threads?: number;
-  /** Bytes of vectors. Sums are added in another order with each; 16 gives what the CPU engine gives, bit for bit. Default: the widest there are. */
+  /** Bytes of vectors. Each width adds sums in another order; 16 gives the CPU engine's results, bit for bit. Default: the widest available. */
   readonly vectorBytes?: 16 | 32 | 64;
-  /** Which instructions are used: AVX2 (`x64-v3`), AVX-512 (`x64-v4`), or NEON (`arm64`). Default: the best there are. */
+  /** Instruction set: AVX2 (`x64-v3`), AVX-512 (`x64-v4`), or NEON (`arm64`). Default: the best available. */
   readonly isa?: 'x64-v3' | 'x64-v4' | 'arm64';
-  /** Most bytes the engine may take from the system: 4 GiB less one page unless told. */
+  /** Most bytes the engine may take from the system. Default: 4 GiB less one page. */
   readonly memory?: number;
-  /** Code that checks every access, to find mistakes of programs; slow. */
+  /** Compile code that checks every access, to find bugs in programs; slow. */
   readonly checked?: boolean;
 }
 

@@ -7,7 +7,7 @@ import type { NativeEngineOptions } from './options.ts';
 import { selfTest } from './self-test.ts';
 import { factsOf, processorName, setUp, whyNot } from './setup.ts';
 
-/** Below the CPU engine: it comes first where it was measured faster (`Probe.processor`). */
+/** Below the CPU engine, so that it comes first only where it was measured faster (`Probe.processor`). */
 const score = 5;
 
 async function probe(): Promise<Probe> {

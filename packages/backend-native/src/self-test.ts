@@ -1,4 +1,4 @@
-/** What the first engine on a set of instructions must get right before it is used, on two threads. An engine that gets it wrong is not offered. */
+/** The self-test of the first engine on an instruction set, on two threads. An engine that fails it is not offered. */
 import { selfTestSync } from '@polygrad/core/engine/self-test';
 import { NativeEngine } from './engine.ts';
 import type { NativeEngineOptions } from './options.ts';
@@ -6,7 +6,7 @@ import type { NativeEngineOptions } from './options.ts';
 function run(options: NativeEngineOptions): string | null {
   let engine: NativeEngine | null = null;
   try {
-    // A second thread takes part where the groups of a kernel are many.
+    // A second thread takes part only in kernels with many groups.
     engine = new NativeEngine({ ...options, threads: 2 });
     return selfTestSync(engine).wrong;
   } catch (error) {
@@ -18,7 +18,7 @@ function run(options: NativeEngineOptions): string | null {
 
 const found = new Map<string, string | null>();
 
-/** What is wrong with native code on this machine, or null. Found once for each set of instructions and width of vectors. */
+/** What is wrong with native code on this machine, or null. Tested once for each instruction set and vector width. */
 export function selfTest({ isa, vectorBytes }: NativeEngineOptions = {}): string | null {
   const key = `${isa} ${vectorBytes}`;
   let result = found.get(key);

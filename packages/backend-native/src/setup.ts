@@ -1,4 +1,4 @@
-/** What a new engine is made of: its options, the target of the emitter and the capabilities it reports. */
+/** What a new engine needs: its options, the target of the emitter and the capabilities it reports. */
 import { cpus, availableParallelism } from 'node:os';
 import {
   ArgumentError,
@@ -31,10 +31,10 @@ const nativeOps: ReadonlySet<KOp> = new Set<KOp>(['ABS', 'CEIL', 'TRUNC', 'ROUND
 const sharedBytes = 1 << 20;
 /** Most tensors and most scalars of a kernel. */
 export const argSlots = 1024;
-/** Outputs that no cache holds together with what they are made of: most have 32 MiB or less for all cores. */
+/** Outputs of this size do not stay in any cache together with their inputs: most processors have 32 MiB or less for all cores. */
 const streamBytes = 2 ** 25;
 const pageBytes = 65536;
-/** As far as JavaScript lets one buffer grow everywhere. */
+/** The largest size to which JavaScript grows one buffer everywhere. */
 const defaultLimit = 2 ** 32 - pageBytes;
 
 const threadRule = numberFrom(1, maxThreads, true);
@@ -46,7 +46,7 @@ const rules: OptionRules<NativeEngineOptions> = {
   checked: [(x) => typeof x === 'boolean', 'true or false'],
 };
 
-/** Sets of instructions: the addon's bit for each, its widest vectors, and a name for people. */
+/** Instruction sets: the addon's bit for each, its widest vectors, and a name for reports. */
 const isaFacts: Readonly<
   Record<
     MachineTarget['isa'],
@@ -77,9 +77,9 @@ export function whyNot(): string | null {
 }
 
 /**
- * Decides everything that stays as it is.
+ * Decides everything that never changes.
  *
- * @throws UnsupportedError where there is no native engine
+ * @throws UnsupportedError if there is no native engine
  */
 export function setUp(options: NativeEngineOptions): Setup {
   checkFields('native', options, rules);
@@ -119,9 +119,9 @@ export function setUp(options: NativeEngineOptions): Setup {
     caps: showCaps({
       dtypes: new Set(everyDType),
       nativeOps,
-      castsHalf: true,
+      castsFloat16: true,
       simt: false,
-      // Who asks for vectors of 16 bytes wants the results of WebAssembly, so loops are those of WebAssembly.
+      // Vectors of 16 bytes are for the results of WebAssembly, so loops are shaped as for WebAssembly.
       lowering: options.vectorBytes === 16 ? vectorLowering : processorLowering(processorFacts(isa, vectorBytes)),
       vectorBytes,
       ...(vectorBytes > 16 && { fittingBytes: fittingBytes(vectorBytes) }),
@@ -130,11 +130,11 @@ export function setUp(options: NativeEngineOptions): Setup {
       maxBindings: 512,
       maxBufferBytes: limit - pageBytes,
       memoryBytes: limit,
-      joinsFreed: true,
+      mergesFreed: true,
       bindAlign: 4,
       arena: true,
       parallelism: threads,
-      // As on the CPU engine: results do not depend on threads.
+      // As on the CPU engine: results must not depend on threads.
       atomics: new Set(),
     }),
   };

@@ -88,7 +88,7 @@ void Builder::Make(BuildJob& job, const std::string& source, const std::string& 
       if (!job.binary.empty())
         job.program = ::BuildBinary(context_, choice_.device, job.binary.data(), job.binary.size(), options);
     } catch (const ClError&) {
-      // Not every program can be had as a binary: then it is compiled where it will run.
+      // Not every program can be read back as a binary: then it is compiled on the device where it will run.
       job.binary.clear();
     }
     cl.ReleaseProgram(program);

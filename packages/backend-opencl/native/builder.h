@@ -17,7 +17,7 @@ class BuildJob : public Job {
 
   /** Belongs to the job until somebody takes it and puts null here. */
   cl_program program = nullptr;
-  /** What the driver made of it, empty if nobody wanted it. */
+  /** The driver's binary, empty if it was not requested. */
   std::vector<uint8_t> binary;
 };
 
@@ -26,7 +26,7 @@ class Builder {
   /**
    * Programs for `context`. `reload`: the driver compiles for good only when asked for the binary, and runs what it was made from only if
    * it is loaded from there. Such a driver compiles in contexts of the threads, because it locks a context meanwhile. `beside`: it may
-   * compile on threads; otherwise all is compiled where it is asked for.
+   * compile on threads; otherwise all is compiled on the calling thread.
    */
   Builder(DeviceChoice choice, cl_context context, bool beside) : choice_(choice), context_(context), threads_(beside) {}
 

@@ -1,5 +1,5 @@
 /**
- * CLBlast, a library of others for products of matrices, opened at run time where it is installed. Names and values are those of
+ * CLBlast, a third-party library for products of matrices, opened at run time if it is installed. Names and values are those of
  * its interface for C.
  */
 #pragma once

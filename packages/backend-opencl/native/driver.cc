@@ -9,7 +9,7 @@
 
 namespace {
 
-/** Uploads from this size on go straight to the device where it is idle; smaller ones are not worth waiting for. */
+/** Uploads of at least this size go straight to an idle device; smaller ones are not worth waiting for. */
 constexpr size_t kDirectBytes = 1 << 18;
 /** Most bytes that wait in copies before an upload waits for the device. */
 constexpr size_t kMostStaged = size_t{1} << 28;

@@ -74,7 +74,7 @@ class Driver {
   /** Completes when everything submitted before has. The caller releases the event. */
   cl_event Marker();
 
-  /** Starts compiling; whoever needs the program waits for it. `reload`, `lock`: see Builder. */
+  /** Starts compiling; code that needs the program waits for it. `reload`, `lock`: see Builder. */
   uint32_t Build(std::string source, std::string options, bool reload, std::string lock);
   /** Waits for the FileLock on `lock`. */
   uint32_t Load(const uint8_t* data, size_t bytes, const std::string& options, const std::string& lock);
@@ -93,7 +93,7 @@ class Driver {
 
   /** Enqueues a batch and flushes. On failure the commands before `ClError::command` have been enqueued. */
   void Submit(const double* cells, size_t count);
-  /** Runs a batch and waits for it; nanoseconds of each command on the device, negative where it has no clock. */
+  /** Runs a batch and waits for it; nanoseconds of each command on the device, negative without a clock. */
   std::vector<double> SubmitTimed(const double* cells, size_t count);
   /** Gives up programs that are not being compiled yet, and waits for those that are. */
   void StopBuilding();
@@ -155,6 +155,6 @@ class Driver {
   Slots<Program> programs_;
   std::unique_ptr<Builder> builder_;
   Slots<Kernel> kernels_;
-  /** Bytes of uploads that wait in copies of their own. */
+  /** Bytes of uploads that wait in separate copies. */
   std::shared_ptr<std::atomic<size_t>> staged_ = std::make_shared<std::atomic<size_t>>(0);
 };

@@ -5,7 +5,7 @@
 
 namespace {
 
-/** A process that was stopped (Ctrl-Z) keeps its locks: nobody waits for ever. */
+/** A stopped process (Ctrl-Z) keeps its locks, so waiting has a limit. */
 constexpr std::chrono::minutes kLongestWait{2};
 constexpr std::chrono::milliseconds kBetweenLooks{3};
 
@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds kBetweenLooks{3};
 
 namespace {
 
-/** One byte stands for the file. */
+/** One byte represents the file. */
 constexpr DWORD kLockedBytes = 1;
 
 HANDLE OpenOwn(const std::string& path) {

@@ -176,7 +176,7 @@ void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
         "clEnqueueNDRangeKernel");
 }
 
-/** Ranges of one buffer may overlap: those go through memory of their own. */
+/** Ranges of one buffer may overlap: those are copied through separate memory. */
 void Driver::Copy(const double* cells, cl_event* event) {
   const size_t source = Whole(cells[3], "copy", "an offset");
   const size_t target = Whole(cells[5], "copy", "an offset");

@@ -36,7 +36,7 @@ export class OpenClEngine extends AddonEngine<OpenClKernel> {
     return this.#kernels.builds;
   }
 
-  /** Why CLBlast is not used, or null where it may be. */
+  /** Why CLBlast is not used, or null if it may be. */
   get clblastMissing(): string | null {
     return this.#clblast === null ? 'the option clblast is false' : this.#clblast.missing;
   }

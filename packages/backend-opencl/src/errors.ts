@@ -24,7 +24,7 @@ const shortages: ReadonlySet<number> = new Set([-4, -5, -6, -61]);
 /** -9999 is NVIDIA's for a kernel that ended in a fault. */
 const losses: ReadonlySet<number> = new Set([-2, -14, -33, -34, -36, -9999]);
 
-/** The library's error for one of the addon's; anything else is given back as it is. */
+/** Converts an error of the addon to the library's; anything else is returned unchanged. */
 export function translate(error: unknown, action: string, device: string, memory: MemoryFigures): unknown {
   if (!isNativeError(error)) return error;
   const { code, call } = error;

@@ -23,7 +23,7 @@ export class Kernels implements KernelTable<OpenClKernel> {
     return { compiled, fromDisk };
   }
 
-  /** True for programs that a library computes, which are compiled where it fails. */
+  /** True for programs that a library computes, which are compiled if it fails. */
   #isForLibrary({ product }: Program): boolean {
     return product !== undefined && this.#setup.library?.takes(product) === true;
   }

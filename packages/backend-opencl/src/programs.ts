@@ -33,7 +33,7 @@ interface Part {
   readonly source: string;
 }
 
-/** A kernel's place in a program, to be given back with `release`. */
+/** A kernel's place in a program, to be released with `release`. */
 export interface Held {
   readonly key: string;
   /** Name of the kernel in the program. */
@@ -130,7 +130,7 @@ export class ProgramStore {
     return handle;
   }
 
-  /** Resolves when nothing is being compiled any more, or not these; what was refused is told to those who need it. */
+  /** Resolves when no compiling is in progress, or not of these; errors go to the kernels' users. */
   async whenBuilt(wanted?: readonly Held[]): Promise<void> {
     const next = (): Module | undefined => {
       if (wanted === undefined) return this.#building.values().next().value;

@@ -2,7 +2,7 @@
  * Several printed kernels as one source. Each begins with pragmas and helper functions; equal ones are written once.
  */
 
-/** The kernels in their order, after the union of what comes before them. */
+/** The kernels in order, after the union of their declarations. */
 export function combineSources(sources: readonly string[]): string {
   if (sources.length === 1) return sources[0] as string;
   const before = new Set<string>();

@@ -7,7 +7,7 @@ import type { WebGpuEngine } from './public.ts';
 /**
  * Makes an engine on a WebGPU adapter.
  *
- * @param options which adapter, limits, and who is told of compilation
+ * @param options which adapter, limits, and a callback for compilation
  * @throws EngineMissingError where there is no WebGPU or no adapter
  *
  * @example

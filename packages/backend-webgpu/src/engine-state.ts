@@ -1,5 +1,5 @@
 /**
- * Whether the engine is live, disposed or lost, and what goes wrong where nobody is called: errors that the driver reports on the side.
+ * Whether the engine is live, disposed or lost, and errors that the driver reports asynchronously, outside of any call.
  * Everything the engine has promised ends with the loss, and the next read tells of the rest.
  */
 import { DeviceLostError, EngineDisposedError, type EngineLostInfo, PolygradError } from '@polygrad/core/engine';
@@ -63,7 +63,7 @@ export class EngineState {
     );
   }
 
-  /** An error for whoever reads next. Only the first of several is kept: it explains the others. */
+  /** An error for the next reader. Only the first of several is kept: it explains the others. */
   report(error: Error): void {
     if (this.#end === null) this.#reported ??= error;
   }
@@ -73,7 +73,7 @@ export class EngineState {
     if (this.#reported !== null) this.#reported = error;
   }
 
-  /** The reported error, which is told once. */
+  /** The reported error, which is thrown once. */
   takeReported(): Error | null {
     const error = this.#reported;
     this.#reported = null;

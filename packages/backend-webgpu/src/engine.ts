@@ -89,7 +89,7 @@ export class WebGpuEngine implements Public {
     this.software = software;
     const tuning = tuningOf(options, software);
     if (tuning !== undefined) this.tuning = tuning;
-    // Group memory of a software adapter is ordinary memory: what goes through it only costs, and takes long to compile.
+    // Group memory of a software adapter is ordinary memory: using it only costs time, and takes long to compile.
     const own = options.subgroups === false ? undefined : subgroups;
     this.caps = showCaps({
       ...capsOf(gpu, options.maxBindings),

@@ -10,7 +10,7 @@ import { usage } from './constants.ts';
 
 let nextId = 1;
 
-/** A buffer of its own on the device. */
+/** A separate buffer on the device. */
 export class WebGpuBuffer implements EngineBuffer {
   /** Never given twice, so that a key with it in never means another buffer. */
   readonly id: number = nextId++;
@@ -52,7 +52,7 @@ export class Memory {
   /** Bytes that all buffers together would have had when the driver had no memory, and until when that counts. */
   #full: { readonly bytes: number; readonly until: number } | null = null;
 
-  /** `onRefused` is told of buffers that the driver had no memory for, some time after they were made. */
+  /** `onRefused` is called for buffers that the driver had no memory for, some time after they were made. */
   constructor(
     device: GPUDevice,
     maxBuffer: number,

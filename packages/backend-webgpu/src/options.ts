@@ -37,7 +37,7 @@ export interface WebGpuEngineOptions {
    * whether it regroups. For comparisons.
    */
   readonly reassociates?: boolean;
-  /** Told when pipelines are asked for and when each is ready: the first step of a network compiles for a while. */
+  /** Called when pipelines are requested and when each is ready: the first step of a network compiles for a while. */
   readonly onCompile?: (progress: CompileProgress) => void;
 }
 

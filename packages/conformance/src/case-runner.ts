@@ -29,7 +29,7 @@ async function settle(): Promise<void> {
 
 export class CaseRunner {
   readonly #skip: readonly Skip[];
-  /** Buffers of failed cases that nobody has given back yet. */
+  /** Buffers of failed cases that were not released yet. */
   #strays = 0;
 
   constructor(skip: readonly Skip[]) {

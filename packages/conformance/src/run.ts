@@ -128,7 +128,7 @@ function inSample(position: number, size: number): boolean {
   return position % size === Math.floor((hash / 2 ** 32) * size);
 }
 
-/** The CPU engine, where dtypes live that the engine does not hold; undefined if nobody has set one up. */
+/** The CPU engine, for dtypes that the engine does not hold; undefined if there is none. */
 function cpuCaps(): EngineCaps | undefined {
   const cpu = cpuEngine();
   return cpu === null || 'then' in cpu ? undefined : cpu.caps;

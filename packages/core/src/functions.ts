@@ -93,6 +93,7 @@ export {
   grad,
   grads,
   valueAndGrad,
+  valueAndGradBy,
 } from './autodiff/grad.ts';
 export { hessian, jacobian, type JacobianOf } from './autodiff/derivatives.ts';
 export { detach, noGrad } from './autodiff/custom-gradient.ts';
@@ -104,6 +105,7 @@ export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
 export { hostEffect, hostValue } from './graph/observer.ts';
 export { hostNumber } from './tensor/operand.ts';
+export { Formula } from './tensor/formula.ts';
 export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
 export { printGraph } from './graph/print.ts';
 export { GraphInvariantError, verifyGraph } from './graph/print.ts';

@@ -75,15 +75,15 @@ export interface Checkpoint {
   readonly model: ReadonlyMap<string, HostArray>;
   /** Null where no optimizer was saved. */
   readonly optimizer: SavedSlots | null;
-  /** Where the random generator stood; null where that was not saved. */
+  /** Position of the random generator; null if it was not saved. */
   readonly random: unknown;
-  /** The state of the scaler; null where that was not saved. */
+  /** The state of the scaler; null if it was not saved. */
   readonly scaler: unknown;
   /** The states of others, by their names. */
   readonly others: Readonly<Record<string, SavedSlots>>;
   readonly config: unknown;
   readonly epoch: number | null;
-  /** Steps of the epoch after these that are taken, too; null where that was not saved. */
+  /** Further steps of the epoch after these that are taken; null if that was not saved. */
   readonly step: number | null;
   readonly metadata: Readonly<Record<string, string>>;
 }

@@ -245,7 +245,7 @@ export function memoryDataset<Names extends string>(columns: Readonly<Record<Nam
 }
 
 /**
- * The rows `start` to `end - 1` of a data set as a data set of their own, without copying.
+ * The rows `start` to `end - 1` of a data set as a separate data set, without copying.
  *
  * @throws DataError `argument` if the range is not within the rows
  * @example

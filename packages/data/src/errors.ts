@@ -74,7 +74,7 @@ export function checkInteger(
   throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be an integer ${limit}`);
 }
 
-/** What an option may be; `any` is checked by whoever reads it. */
+/** Allowed values of an option; `any` is checked by its reader. */
 export type OptionType = 'number' | 'boolean' | 'string' | 'function' | 'object' | 'any';
 
 /** Throws DataError `argument` unless options are an object whose names are known, with values of the types given. */
@@ -123,7 +123,7 @@ export function isPlain(value: unknown): value is object {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A value as messages show it, without a call of anything of its own. */
+/** A value as messages show it, without calling any of its methods. */
 export function shown(value: unknown): string {
   if (typeof value === 'object' && value !== null) {
     const name = Object.prototype.toString.call(value).slice(8, -1);

@@ -8,15 +8,15 @@ import { writeCode } from './write.ts';
 /** A function as bytes, constants behind it. */
 export interface MachineCode {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Its instructions in the assembler's syntax, where asked for. */
+  /** Its instructions in the assembler's syntax, if requested. */
   readonly text: string;
 }
 
 /**
- * The function of one program; see lower/program.ts for its parameters. It follows the calling convention of System V, on arm64 that of its procedure call standard, and may be placed anywhere.
+ * The function of one program; lower/program.ts describes its parameters. It follows the calling convention of System V, on arm64 the procedure call standard, and is position-independent.
  *
- * @param listing also writes the instructions as text
- * @throws MachineCodeError for programs that are not compiled here: dtypes that are not legalized, groups of several threads, atomics
+ * @param listing true to write the instructions as text too
+ * @throws MachineCodeError for unsupported programs: dtypes that are not legalized, groups of several threads, atomics
  * @example
  * const { program } = randomProgram(1);
  * const legal = legalize(program, createReferenceEngine({ computes: ['float32', 'int32', 'uint32', 'bool'] }).caps);

@@ -1,4 +1,4 @@
-/** What this package must know of the machine that it writes for, and why it may refuse a program. */
+/** What this package must know of its target machine, and its error. */
 import { PolygradError, type Program } from '@polygrad/core/kernel';
 
 export type DType = Program['scalars'][number];
@@ -7,17 +7,17 @@ export type DType = Program['scalars'][number];
 export interface MachineTarget {
   /** `x64-v3`: AVX2, FMA, BMI2. `x64-v4`: AVX-512 F, BW, DQ and VL besides. `arm64`: ARMv8-A with NEON. */
   readonly isa: 'x64-v3' | 'x64-v4' | 'arm64';
-  /** The widest vectors used; 64 with v4 only, 16 with arm64. */
+  /** The widest vectors used; 64 only with v4, 16 with arm64. */
   readonly vectorBytes: 16 | 32 | 64;
   /** Scratch bytes a program may declare as SHARED. */
   readonly sharedBytes: number;
   /** Byte offset of the scalars in the args block. */
   readonly scalarOffset: number;
-  /** Code that compares every index with the length of its memory and gives up where it lies outside. */
+  /** Code that compares every index with the length of its memory, and ends with an error if it is outside. */
   readonly checked?: boolean;
-  /** Outputs of so many bytes and more are stored past the caches, which would not hold them until somebody reads them. Left out: none. */
+  /** Outputs of at least this size are stored past the caches, which would not keep them until they are read. Absent: none. */
   readonly streamBytes?: number | undefined;
-  /** Fewer registers than the machine has, to test what happens then; at least 5 general, 4 vector and 4 mask registers. */
+  /** Fewer registers than the machine has, to test spilling; at least 5 general, 4 vector and 4 mask registers. */
   readonly registers?: { readonly general?: number; readonly vector?: number; readonly mask?: number };
 }
 
@@ -32,7 +32,7 @@ const kinds: Readonly<Partial<Record<DType, Kind>>> = {
   int64: 'i64',
   uint64: 'u64',
   bool: 'bool',
-  // Small integers are loaded into 32 bits and stay there until they are stored; 16-bit floats arrive as uint16.
+  // Small integers are extended to 32 bits until they are stored; 16-bit floats come as uint16.
   int8: 'i32',
   int16: 'i32',
   uint8: 'u32',
@@ -48,7 +48,7 @@ const kinds: Readonly<Partial<Record<DType, Kind>>> = {
  */
 export class MachineCodeError extends PolygradError {
   override readonly name: string = 'MachineCodeError';
-  /** What it is about, without who says so. */
+  /** The reason without the prefix. */
   readonly what: string;
 
   constructor(what: string) {
@@ -57,7 +57,7 @@ export class MachineCodeError extends PolygradError {
   }
 }
 
-/** Gives up on the program. */
+/** Throws a MachineCodeError. */
 export function refuse(what: string): never {
   throw new MachineCodeError(what);
 }

@@ -1,4 +1,4 @@
-/** From assigned instructions to bytes: the order of entry, items, end and faults. */
+/** From assigned instructions to bytes: entry, items, end and faults, in this order. */
 import { assign } from './allocate/assign.ts';
 import type { Builder } from './form/builder.ts';
 import type { Assigned, Label } from './form/code.ts';

@@ -22,7 +22,7 @@ const largest = 2 ** 31 - 1;
 /** Offsets of an access in bytes, with room for the lanes behind it. */
 const mostBytes = 2 ** 30;
 
-/** The index of an access as one value plus a constant, where that sum does not wrap. */
+/** The index of an access as one value plus a constant, if that sum does not wrap. */
 export function splitIndex(mem: Addressed, index: KNode): SplitIndex {
   const bytes = bytesOf[mem.dtype];
   const fits = (by: number): boolean => Math.abs(by) * bytes < mostBytes;

@@ -37,7 +37,7 @@ const tiles: readonly (readonly [capability: number, form: MatrixForm])[] = [
   [80, { dtype: 'float16', tile: 'm16n8k16' }],
   [80, { dtype: 'bfloat16', tile: 'm16n8k16' }],
 ];
-/** Only where it is asked for: TF32 has ten binary digits behind the point. */
+/** Only on request: TF32 has ten binary digits after the point. */
 const inTf32: (typeof tiles)[number] = [80, { dtype: 'float32', tile: 'm16n8k8' }];
 
 /**

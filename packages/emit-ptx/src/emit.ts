@@ -31,7 +31,7 @@ type Value = readonly string[];
 /** A loop or branch that is open. */
 interface Block {
   readonly end: string;
-  /** Of a loop: what goes back to its start. */
+  /** The jump back of a loop. */
   readonly turn: (() => void) | null;
 }
 
@@ -53,7 +53,7 @@ function rootOf(mem: KNode, index: KNode | undefined): readonly KNode[] {
   return root === null ? [] : [root];
 }
 
-/** Operations that write a register of their own, whatever their operands are. */
+/** Operations that always write a new register. */
 const writing: ReadonlySet<KOp> = new Set<KOp>([
   'ADD',
   'SUB',

@@ -95,7 +95,7 @@ function singles(
   });
 }
 
-/** Copies 4, 8 or 16 bytes, or writes as many zeros where the gate is closed. Those of 16 pass by the first cache: nobody else reads them soon. */
+/** Copies 4, 8 or 16 bytes, or writes as many zeros if the gate is false. Copies of 16 bypass the first cache: no other code reads them soon. */
 export function copy(w: Writer, to: string, from: string, bytes: number, gate: string | null): void {
   if (w.capability < 80) w.refuse(`copies to shared memory take sm_80: this is sm_${w.capability}`);
   const given = gate === null ? '' : `, ${w.op('r', 'selp.b32', `${bytes}`, '0', gate)}`;

@@ -27,7 +27,7 @@ export interface Device<T> {
   gradients(loss: T, parameters: readonly T[]): T[];
   /** Moves a parameter one step down its gradient, in place. */
   update(parameter: T, gradient: T, rate: number): void;
-  /** Runs a step, and gives back what it made on the way, but for its result. */
+  /** Runs a step, and disposes its temporaries, except its result. */
   scope<R>(step: () => R): R;
 }
 

@@ -5,7 +5,7 @@
  * `backward` calls these functions from the result to the leaves. Nothing else is needed to train a network.
  */
 
-/** What operations take: a Value, or a number, which is a leaf that nobody trains. */
+/** What operations take: a Value, or a number, which is a constant leaf. */
 export type Operand = Value | number;
 
 const asValue = (x: Operand): Value => (x instanceof Value ? x : new Value(x));

@@ -255,6 +255,7 @@ export {
   chainedRates,
   cosineRestarts,
   type CyclicOptions,
+  cyclicMomentum,
   cyclicRate,
   type HasRate,
   heldRate,
@@ -282,8 +283,12 @@ export {
   Muon,
   type MuonOptions,
 } from './optim/layerwise.ts';
-export { type Closure, LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
+export { LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
 export {
+  type Closure,
+  type ClosureFit,
+  type ClosureOptimizer,
+  type Correction,
   type Gradients,
   type MaximizeOptions,
   Optimizer,
@@ -300,6 +305,9 @@ export {
   exponentialDecay,
   multiStepDecay,
   oneCycle,
+  type OneCycleMomentumOptions,
+  oneCycleMomentum,
+  type OneCycleOptions,
   polynomialDecay,
   type Schedule,
   stepDecay,

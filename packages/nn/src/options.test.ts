@@ -1,5 +1,5 @@
 /** Options of layers, optimizers, schedules and training: names that nobody reads are refused with the one that was meant. */
-import { ones, type Tensor } from '@polygrad/core/functions';
+import { concat, flatten, gather, ones, sum, type Tensor } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
 import { beforeAll, expect, it } from 'vitest';
@@ -12,9 +12,9 @@ const calls: Readonly<Record<string, [call: (options: never) => unknown, wrong: 
   Linear: [(o) => new nn.Linear(2, 2, o), 'biases', 'bias'],
   Conv2d: [(o) => new nn.Conv2d(1, 1, 3, o), 'pad', 'padding'],
   ConvTranspose2d: [(o) => new nn.ConvTranspose2d(1, 1, 3, o), 'output_padding', 'outputPadding'],
-  Embedding: [(o) => new nn.Embedding(2, 2, o), 'padding_idx', 'paddingIndex'],
+  Embedding: [(o) => new nn.Embedding(2, 2, o), 'padding_idx', 'paddingIdx'],
   BatchNorm2d: [(o) => new nn.BatchNorm2d(2, o), 'epsilon', 'eps'],
-  LayerNorm: [(o) => new nn.LayerNorm(2, o), 'affin', 'affine'],
+  LayerNorm: [(o) => new nn.LayerNorm(2, o), 'elementwise_affine', 'elementwiseAffine'],
   RMSNorm: [(o) => new nn.RMSNorm(2, o), 'epsilon', 'eps'],
   MaxPool2d: [(o) => new nn.MaxPool2d(2, o), 'strides', 'stride'],
   AvgPool2d: [(o) => new nn.AvgPool2d(2, o), 'ceilmode', 'ceilMode'],
@@ -47,6 +47,28 @@ it.each(Object.entries(calls))('%s', (name, [call, wrong, right]) => {
   );
   expect(() => call('text' as never)).toThrow(`[${name}] bad options: 'text'; must be an object`);
   expect(() => call(null as never)).toThrow(`[${name}] bad options: null; must be an object`);
+});
+
+it('calls that come from PyTorch by habit say what to do', () => {
+  const x = ones([2, 3]);
+  expect(() => new nn.Sequential([new nn.Linear(2, 2)] as never)).toThrow(
+    'layer 0 is a list; pass modules or functions of one tensor, one by one',
+  );
+  expect(() => new nn.Sequential(nn.ReLU as never)).toThrow(
+    '[Sequential] layer 0 is the class ReLU; make it with new ReLU(...)',
+  );
+  expect(() => new nn.Sequential(new nn.LSTM(3, 2) as never).forward(ones([1, 2, 3]))).toThrow(
+    'layer 0 gave an object; layers give one tensor',
+  );
+  expect(() => new nn.Linear(4, 2).forward(x)).toThrow(
+    '[Linear] x has shape [2, 3] and the layer is 4 to 2; the last axis must have 4',
+  );
+  expect(() => gather(x, 1 as never, ones([1, 1]) as never)).toThrow(
+    '[gather] bad axis: a Tensor; indices come first and the axis last',
+  );
+  expect(() => sum(x, { dim: 1 } as never)).toThrow("no option 'dim', did you mean 'axis'?");
+  expect(() => concat(x as never)).toThrow('bad tensors: a Tensor; must be an array');
+  expect(flatten(ones([2, 3, 4]), 1).shape).toEqual([2, 12]);
 });
 
 it('fit and evaluate refuse theirs, too', async () => {

@@ -31,7 +31,7 @@ export function grid<T>(shape: Shape, data: readonly T[]): Grid<T> {
   return { shape, view: { strides: rowMajorStrides(shape), offset: 0 }, data };
 }
 
-/** The elements in row-major order; the grid's own array where it lies so. */
+/** The elements in row-major order; the grid's own array if it has that order. */
 export function elements<T>({ shape, view, data }: Grid<T>): readonly T[] {
   const size = sizeOf(shape);
   if (view.offset === 0 && data.length === size && isRowMajor(shape, view)) return data;

@@ -1,5 +1,5 @@
 /**
- * Number types: what a NumberTensor needs to know of its elements, given as functions by whoever has such numbers.
+ * Number types: what a NumberTensor needs to know of its elements, as functions that the user provides.
  *
  * Elements are ordinary JavaScript values on the host: bigints, objects of a library, pairs. They are never changed in place.
  */
@@ -10,9 +10,9 @@ import { isList, say } from '@polygrad/core/internals';
 /** What can be given where an element is meant: the element, or something that `from` makes one of. */
 export type NumberLike<T> = T | number | bigint | string | boolean;
 
-/** The functions of a number type. Those with a question mark may be left out; what needs them then says so. */
+/** The functions of a number type. Those with a question mark may be left out; operations that need them then say so. */
 export interface NumberTypeOptions<T> {
-  /** For messages, and to tell types apart. */
+  /** For messages, and to distinguish types. */
   readonly name: string;
   /** Neutral element of add; the sum of no elements. */
   readonly zero: T;

@@ -1,4 +1,4 @@
-/** Asks one backend, or auto-detection, in a process of its own: a driver that crashes or hangs ends that process and no more. */
+/** Asks one backend, or auto-detection, in a separate process: a driver that crashes or hangs ends only that process. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -8,10 +8,10 @@ export interface BackendInfo {
   /** The package it comes from. */
   readonly package: string;
   readonly installed: boolean;
-  /** True where it computed rightly what is known. */
+  /** True if it passed the self-test. */
   readonly works: boolean;
   readonly device: string | null;
-  /** Its driver and the version of that, where it tells. */
+  /** Its driver and the driver's version, if it tells. */
   readonly driver: string | null;
   readonly memoryBytes: number | null;
   /** Files of drivers and addons that it loaded. */
@@ -44,7 +44,7 @@ export type Answer =
     }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Stands before the answer: drivers write lines of their own. */
+/** Marks the answer, because drivers print lines too. */
 export const mark = 'polygrad-answer ';
 
 /** Milliseconds that a backend has. */

@@ -11,11 +11,11 @@ export interface Report {
   readonly machine: Machine;
   readonly packages: readonly PackageInfo[];
   readonly backends: readonly BackendInfo[];
-  /** The engine that auto-detection takes; null where it is not installed or finds none. */
+  /** The engine that auto-detection takes; null if it is not installed or finds none. */
   readonly chosen: string | null;
   /** Why auto-detection, which is installed, takes none. */
   readonly trouble: string | null;
-  /** Its report: a row for each backend. Null where it is not installed, or took none. */
+  /** Its report: a row for each backend. Null if it is not installed, or took none. */
   readonly detection: readonly object[] | null;
   /** The same as a table of text. */
   readonly table: string | null;

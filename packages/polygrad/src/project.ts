@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 /** A package of Polygrad, or what one of them needs. */
 export interface PackageInfo {
   readonly name: string;
-  /** Null where it is not installed. */
+  /** Null if it is not installed. */
   readonly version: string | null;
   /** The folder it lies in. */
   readonly folder: string | null;

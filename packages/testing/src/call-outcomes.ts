@@ -22,7 +22,7 @@ import type { RightCall } from './right-calls.ts';
 /** A function of the library. */
 export type Called = (...args: never[]) => unknown;
 
-/** A tensor that was read; `data` is null where it has too many elements to be. */
+/** A tensor that was read; `data` is null if it has too many elements. */
 export interface ReadTensor {
   readonly dtype: DType;
   readonly shape: readonly number[];
@@ -32,7 +32,7 @@ export interface ReadTensor {
 /** What a call came to: the error that refused it, or what it gave. */
 export interface Outcome {
   readonly refused: Error | null;
-  /** True where it is the user's function that refused. */
+  /** True if the user's function refused. */
   readonly byUser: boolean;
   readonly tensors: readonly ReadTensor[];
   /** Numbers, texts and truths beside the tensors, in their order. */

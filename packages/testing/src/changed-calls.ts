@@ -77,7 +77,7 @@ const dtypes = Object.keys(dtypeInfo) as DType[];
 const words = ['none', 'sum', 'mean', 'same', 'valid', 'nhwc', 'tanh', 'linear', 'nearest', 'reflect', 'ij', 'max'];
 const options: readonly unknown[] = [0, 1, -1, 2, 0.5, true, false, [0], [0, 1], [1, 1], ...words, ...dtypes];
 
-/** Elements as a dtype holds them, as far as it can: 1 for what is not finite, no sign where there is none. */
+/** Elements as a dtype holds them, as far as it can: 1 for non-finite values, no sign for unsigned ones. */
 function asElements(dtype: DType, values: readonly Element[]): Element[] {
   const { kind, bytes } = dtypeInfo[dtype];
   return values.map((value) => {

@@ -6,7 +6,7 @@ export interface Example {
   readonly lines: readonly string[];
 }
 
-/** In a name of its own: bundlers take what is written as an address for a file to bring along. */
+/** In a variable: bundlers would bundle a file that is imported by a literal address. */
 const here = import.meta.url;
 
 /** The parts of Node's file system that this needs. Got from `process`, so that bundlers for browsers see no import. */

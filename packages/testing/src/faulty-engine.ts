@@ -8,7 +8,7 @@ import type { Command, CompiledKernel, EngineLostInfo } from '@polygrad/core/eng
 import { CompileError, DeviceLostError, type IEngine, OutOfMemoryError } from '@polygrad/core/functions';
 import type { Program } from '@polygrad/core/kernel';
 
-/** Members whose calls are counted; `download` stands for `downloadSync`, too. */
+/** Members whose calls are counted; `download` includes `downloadSync`. */
 export type FaultyMember = 'alloc' | 'upload' | 'compile' | 'submit' | 'download' | 'idle';
 
 /** What goes wrong. */
@@ -32,7 +32,7 @@ export interface Fault {
   readonly times?: number;
   /** Commands of a batch that were done before it failed: with 'lost' and 'launch' of `submit` (default 0). */
   readonly begun?: number;
-  /** Bytes too many, or too few where it is negative: with 'size' (default -4). An allocation is always half as large. */
+  /** Bytes too many, or if negative too few: with 'size' (default -4). An allocation is always half as large. */
   readonly excess?: number;
 }
 

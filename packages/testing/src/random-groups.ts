@@ -50,7 +50,7 @@ class Generator {
     else this.#b.ifThen(this.#some(this.#local, threads), write);
   }
 
-  /** Statements; `apart` where threads of one group may not all be. */
+  /** Statements; `apart` if threads of one group may diverge. */
   #block(depth: number, apart: boolean): void {
     const count = 1 + this.#random(3);
     for (let i = 0; i < count; i++) {

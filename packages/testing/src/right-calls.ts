@@ -1,4 +1,4 @@
-/** One right call of every public function: that of its own example. Node only. */
+/** One valid call of every public function: that of its example. Node only. */
 // Its types only, of the methods: programs without methods use this package too.
 import type {} from '@polygrad/core';
 import { dispose, exp, isTensor, keep, ones, tensor } from '@polygrad/core/functions';
@@ -6,13 +6,13 @@ import { examplesOf, runExample, sourcesIn, withoutTypes } from './doc-examples.
 
 type Call = (...args: unknown[]) => unknown;
 
-/** Public names and what they stand for. */
+/** Public names and their values. */
 export type Exported = Readonly<Record<string, unknown>>;
 
 /** A call that is right, and of a function that it returns another one. */
 export interface RightCall {
   readonly args: readonly unknown[];
-  /** Arguments for the function that is returned; null where none is, or nobody calls it. */
+  /** Arguments for the function that is returned; null if none is returned, or it is never called. */
   readonly next: readonly unknown[] | null;
 }
 

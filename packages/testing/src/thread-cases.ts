@@ -4,7 +4,7 @@ import type { DType, TypedArray } from '@polygrad/core/functions';
 import { hostArrays } from '@polygrad/core/internals';
 import type { ProgramCase } from './program-case.ts';
 
-/** Every thread of a grid writes where it is, all six numbers. */
+/** Every thread of a grid writes its position, all six numbers. */
 function places(): ProgramCase {
   const [grid, group] = [[3, 2, 4] as const, [4, 2, 3] as const];
   const b = new ProgramBuilder();

@@ -101,7 +101,7 @@ export function refusalComplaint(name: string, error: unknown): string | null {
   const { message } = error as Error;
   const ours = error instanceof PolygradError;
   const trouble = [CompileError, DeviceLostError, EngineDisposedError].some((kind) => error instanceof kind);
-  // A tensor where a number is asked for refuses to be one, whoever asks.
+  // A tensor in place of a number refuses to become one.
   const asNumber = /^\[tensor\] a Tensor .* is no number: /.test(message);
   // Errors of engines say where in the engine.
   const ofEngine = ours && !(error instanceof OperationError);

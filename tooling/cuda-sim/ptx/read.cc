@@ -1,18 +1,13 @@
 /** PTX text to instructions. What is not in the table of forms is refused, with its line. */
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "program.h"
+#include "scan.h"
 
 namespace ptx {
 namespace {
-
-struct Refused {
-  unsigned line;
-  std::string what;
-};
 
 const Forms &all_forms() {
   static const Forms forms = [] {
@@ -53,19 +48,17 @@ unsigned bytes_of(char letter) { return letter == 'h' ? 2 : letter == 'w' ? 4 : 
 /** Literal predicates: false and true. */
 constexpr uint32_t literal_predicates = 2;
 
-class Reader {
+class Reader : private Scanner {
  public:
-  Reader(const char *text, ptx_module &module) : at_(text), module_(module) {}
+  Reader(const char *text, ptx_module &module) : Scanner(text), module_(module) {}
 
   void read() {
     for (skip(); *at_ != 0; skip()) directive();
   }
 
-  unsigned line() const { return line_; }
+  using Scanner::line;
 
  private:
-  const char *at_;
-  unsigned line_ = 1;
   ptx_module &module_;
   std::string dynamic_name_;
 
@@ -81,60 +74,6 @@ class Reader {
     unsigned line;
   };
   std::vector<Jump> jumps_;
-
-  [[noreturn]] void refuse(const std::string &what) const { throw Refused{line_, what}; }
-
-  // --- characters
-
-  void skip() {
-    for (;; at_++) {
-      if (*at_ == '\n') line_++;
-      if (at_[0] == '/' && at_[1] == '/') {
-        while (*at_ != 0 && *at_ != '\n') at_++;
-        if (*at_ == '\n') line_++;
-        if (*at_ == 0) return;
-      } else if (at_[0] == '/' && at_[1] == '*') {
-        for (at_ += 2; *at_ != 0 && !(at_[0] == '*' && at_[1] == '/'); at_++)
-          if (*at_ == '\n') line_++;
-        if (*at_ == 0) return;
-        at_++;
-      } else if (!std::isspace(static_cast<unsigned char>(*at_))) {
-        return;
-      }
-    }
-  }
-
-  static bool in_word(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '%' || c == '$';
-  }
-
-  std::string word() {
-    skip();
-    const char *from = at_;
-    while (in_word(*at_)) at_++;
-    if (from == at_) refuse(*at_ == 0 ? "the text ends too early" : std::string("a word is expected at '") + *at_ + "'");
-    return {from, at_};
-  }
-
-  bool take(char c) {
-    skip();
-    if (*at_ != c) return false;
-    at_++;
-    return true;
-  }
-
-  void expect(char c) {
-    if (!take(c)) refuse(std::string("'") + c + "' is expected");
-  }
-
-  uint64_t number() {
-    const std::string text = word();
-    char *end = nullptr;
-    const uint64_t value = std::strtoull(text.c_str(), &end, 0);
-    if (*end == 'U') end++;
-    if (*end != 0) refuse("a number is expected: got " + text);
-    return value;
-  }
 
   // --- the module
 

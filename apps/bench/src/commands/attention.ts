@@ -5,7 +5,6 @@
  * The forms take turns in one process, with one thread. A figure is the least of a form's turns: whole time or processor time, whichever is less,
  * so that what else runs on the machine shows as little as it can.
  */
-import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createNativeEngine } from '@polygrad/backend-native';
 import {
@@ -23,6 +22,7 @@ import {
 } from '@polygrad/core';
 import { load } from '../reports/machine.ts';
 import { numbers } from './turns.ts';
+import { optionsOf } from './usage.ts';
 
 type Shape = readonly [batch: number, heads: number, rows: number, columns: number, width: number];
 
@@ -41,12 +41,10 @@ const cases: readonly (readonly [name: string, shape: Shape, causal: boolean])[]
 
 const forms = ['whole', 'blocks', 'kernel'] as const;
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: 'cpu' },
-    turns: { type: 'string', default: '15' },
-    only: { type: 'string', default: '' },
-  },
+const values = optionsOf(import.meta.url, {
+  engine: { type: 'string', default: 'cpu' },
+  turns: { type: 'string', default: '15' },
+  only: { type: 'string', default: '' },
 });
 
 /** Milliseconds of one computation. */

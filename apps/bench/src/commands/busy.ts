@@ -10,7 +10,6 @@ import { spawn } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import * as cpu from '@polygrad/backend-cpu';
 import {
   add,
@@ -29,6 +28,7 @@ import {
   tensor,
 } from '@polygrad/core';
 import { Adam, Linear, Module } from '@polygrad/nn';
+import { optionsOf } from './usage.ts';
 
 const models = ['mlp', 'vae'] as const;
 type Model = (typeof models)[number];
@@ -124,7 +124,7 @@ function quartiles(list: readonly number[]): readonly string[] {
 }
 
 const text = { type: 'string' } as const;
-const { values } = parseArgs({ options: { busy: text, rounds: text, ms: text, other: text } });
+const values = optionsOf(import.meta.url, { busy: text, rounds: text, ms: text, other: text });
 const [busy, rounds, ms] = [Number(values.busy ?? 2), Number(values.rounds ?? 25), Number(values.ms ?? 1000)];
 const builds: [string, typeof cpu][] = [['this', cpu]];
 if (values.other !== undefined)

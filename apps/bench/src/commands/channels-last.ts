@@ -4,7 +4,6 @@
  * Convolutions, poolings and batch norm, forward and both gradients, of the same numbers in both layouts, taking turns in one process.
  * The ratio is the time of channels last over that of channels first, each the best of its turns.
  */
-import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import {
   avgPool2d,
@@ -21,6 +20,7 @@ import {
   type Tensor,
 } from '@polygrad/core';
 import { numbers, repetitions, timed } from './turns.ts';
+import { optionsOf } from './usage.ts';
 
 type Run = (x: Tensor, kernel: Tensor, layout: Layout) => Tensor;
 
@@ -109,12 +109,10 @@ function prepare(family: Family, part: string, channels: number, side: number, l
   return { once: () => slope(x, kernel), tensors: [x, kernel, weights] };
 }
 
-const { values } = parseArgs({
-  options: {
-    filter: { type: 'string' },
-    threads: { type: 'string', default: '1' },
-    turns: { type: 'string', default: '40' },
-  },
+const values = optionsOf(import.meta.url, {
+  filter: { type: 'string' },
+  threads: { type: 'string', default: '1' },
+  turns: { type: 'string', default: '40' },
 });
 /** Slower than this is too far apart. */
 const limit = 1.25;

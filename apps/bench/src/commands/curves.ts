@@ -11,11 +11,7 @@ import { loadavg } from 'node:os';
 import '@polygrad/backend-cpu';
 import { calibrate, getBackend, type OperationFamily, setEngine } from '@polygrad/core';
 import * as echarts from 'echarts';
-
-function argument(name: string, usual: string): string {
-  const at = process.argv.indexOf(`--${name}`);
-  return at < 0 ? usual : (process.argv[at + 1] ?? usual);
-}
+import { optionsOf } from './usage.ts';
 
 const panels = [
   ['elementwise', 'one addition: elements of the result'],
@@ -24,15 +20,21 @@ const panels = [
   ['convolution', '3 × 3, 8 channels: products of two numbers'],
 ] as const satisfies readonly (readonly [OperationFamily, string])[];
 
-const name = argument('device', 'native');
-const threads = Number(argument('threads', '0'));
+const values = optionsOf(import.meta.url, {
+  device: { type: 'string', default: 'native' },
+  budget: { type: 'string', default: '15000' },
+  threads: { type: 'string', default: '0' },
+  out: { type: 'string' },
+});
+const name = values.device;
+const threads = Number(values.threads);
 const options = threads > 0 ? { threads } : {};
-const out = argument('out', `${name}.svg`);
+const out = values.out ?? `${name}.svg`;
 await import(`@polygrad/backend-${name}`);
 const cpu = await setEngine('cpu', options);
 const device = await getBackend(name)!.create(name === 'native' ? options : {});
 const load = loadavg()[0]!.toFixed(1);
-const thresholds = await calibrate({ device, budget: Number(argument('budget', '15000')), store: null });
+const thresholds = await calibrate({ device, budget: Number(values.budget), store: null });
 const { costs } = thresholds;
 
 const [width, height] = [920, 640];

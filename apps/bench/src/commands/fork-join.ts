@@ -5,12 +5,12 @@
  * threads, the other with one, in turns. The difference is the fork, the taking of groups and the join, less what the others have done.
  * `after a pause`: nothing was computed for a while before, so the others sleep.
  */
-import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createNativeEngine } from '@polygrad/backend-native';
 import type { Command, IEngine } from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel/ir';
 import { load } from '../reports/machine.ts';
+import { optionsOf } from './usage.ts';
 
 /** Each group stores its number; nobody would give so little to several threads. */
 function tiny(groups: number): Program {
@@ -53,8 +53,9 @@ const least = (list: readonly number[]): number => list.reduce((a, b) => Math.mi
 const middle = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[list.length >> 1]!;
 const shown = (list: readonly number[]): string => `${middle(list).toFixed(2)}/${least(list).toFixed(2)}`.padEnd(14);
 
-const { values } = parseArgs({
-  options: { turns: { type: 'string', default: '200' }, threads: { type: 'string', default: '2' } },
+const values = optionsOf(import.meta.url, {
+  turns: { type: 'string', default: '200' },
+  threads: { type: 'string', default: '2' },
 });
 const [turns, threads] = [Number(values.turns), Number(values.threads)];
 console.log(`median/least microseconds, ${threads} threads, ${turns} turns, load ${load().toFixed(1)}`);

@@ -5,12 +5,12 @@
  * Sizes of a group differ by less than one part in five, and each takes its turn in every round, so a processor that changes its speed
  * does so for all of them. A size is compared by time for an element, best of all turns, with the median of its group.
  */
-import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { cast, setEngine, type Tensor, tensor } from '@polygrad/core';
 import { type Family, families } from './neighbour-families.ts';
 import { uses } from './neighbour-uses.ts';
 import { numbers, repetitions, timed } from './turns.ts';
+import { optionsOf } from './usage.ts';
 
 /** Sizes about a power of two: neighbours, a prime among them. */
 function sizesAround(centre: number): number[] {
@@ -57,8 +57,10 @@ function median(values: readonly number[]): number {
   return sorted[sorted.length >> 1] as number;
 }
 
-const { values } = parseArgs({
-  options: { filter: { type: 'string' }, threads: { type: 'string' }, turns: { type: 'string' } },
+const values = optionsOf(import.meta.url, {
+  filter: { type: 'string' },
+  threads: { type: 'string' },
+  turns: { type: 'string' },
 });
 const turns = Number(values.turns ?? 30);
 await setEngine(createCpuEngine({ threads: Number(values.threads ?? 1) }));

@@ -9,10 +9,11 @@
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import type { Measured } from './new-shape-child.ts';
 import { uses } from './new-shape-uses.ts';
+import { optionsOf } from './usage.ts';
 
 const execute = promisify(execFile);
 const here = fileURLToPath(new URL('../../../..', import.meta.url));
@@ -33,8 +34,13 @@ function median(values: readonly number[]): number {
 
 const text = { type: 'string' } as const;
 const flag = { type: 'boolean', default: false } as const;
-const { values } = parseArgs({
-  options: { other: text, rounds: { ...text, default: '7' }, filter: text, rooms: flag, bytes: flag, own: flag },
+const values = optionsOf(import.meta.url, {
+  other: text,
+  rounds: { ...text, default: '7' },
+  filter: text,
+  rooms: flag,
+  bytes: flag,
+  own: flag,
 });
 const names = Object.keys(uses).filter((name) => values.filter === undefined || name.includes(values.filter));
 const sides = values.other === undefined ? [here] : [values.other, here];

@@ -22,6 +22,7 @@ import {
   type Tensor,
 } from '@polygrad/core';
 import { numbers } from './turns.ts';
+import { optionsOf } from './usage.ts';
 
 const works: Readonly<
   Record<string, (n: number) => readonly [inputs: readonly Tensor[], run: (x: readonly Tensor[]) => Tensor]>
@@ -41,11 +42,6 @@ const works: Readonly<
     return [[numbers([side, side], 1), numbers([side, side], 2)], ([x, y]) => x!.matmul(y!)];
   },
 };
-
-function argument(name: string, usual: string): string {
-  const at = process.argv.indexOf(`--${name}`);
-  return at < 0 ? usual : (process.argv[at + 1] ?? usual);
-}
 
 const least = (values: readonly number[]): number => Math.min(...values);
 
@@ -96,9 +92,17 @@ async function started(run: () => Tensor, most: number): Promise<{ where: string
   return { where, runs, time };
 }
 
-const name = argument('device', 'native');
-const most = Number(argument('most', '1000000'));
-const rounds = Number(argument('rounds', '40'));
+const text = { type: 'string' } as const;
+const values = optionsOf(import.meta.url, {
+  device: { ...text, default: 'native' },
+  most: { ...text, default: '1000000' },
+  rounds: { ...text, default: '40' },
+  budget: { ...text, default: '15000' },
+  threads: { ...text, default: '0' },
+  here: { type: 'boolean', default: false },
+});
+const { device: name, here: staysHere } = values;
+const [most, rounds, threads] = [Number(values.most), Number(values.rounds), Number(values.threads)];
 const families = [
   'elementwise',
   'reduction',
@@ -108,13 +112,11 @@ const families = [
   'sort',
   'scan',
 ] satisfies OperationFamily[];
-const staysHere = process.argv.includes('--here');
 await import(`@polygrad/backend-${name}`);
-const threads = Number(argument('threads', '0'));
 const options = threads > 0 ? { threads } : {};
 const cpu = await setEngine('cpu', options);
 const device: IEngine = await getBackend(name)!.create(name === 'native' ? options : {});
-const thresholds = await calibrate({ device, budget: Number(argument('budget', '15000')), store: null });
+const thresholds = await calibrate({ device, budget: Number(values.budget), store: null });
 if (staysHere) for (const family of families) thresholds.set(family, Number.POSITIVE_INFINITY);
 const shown = families.map((family) => `${family} ${thresholds.get(family).toPrecision(2)}`).join(', ');
 process.stdout.write(`${name} (${device.device}), load ${loadavg()[0]!.toFixed(1)}\nthresholds: ${shown}\n`);

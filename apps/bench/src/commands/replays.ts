@@ -4,7 +4,6 @@
  * Both take turns in one process, with networks of their own that began alike. On the engine that computes nothing the figure is time of
  * JavaScript alone, with the comparisons that `compile` makes in between; on the CPU engine, with one thread, it is that of whole steps.
  */
-import { parseArgs } from 'node:util';
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { compile, crossEntropy, getEngine, randint, scope, seed, setEngine, type Tensor } from '@polygrad/core';
 import { Adam, type AnyModule, Linear, lossAndGrad, ReLU, Sequential } from '@polygrad/nn';
@@ -12,6 +11,7 @@ import { createNullEngine } from '@polygrad/testing';
 import { cnn } from '../networks/images.ts';
 import { load } from '../reports/machine.ts';
 import { numbers } from './turns.ts';
+import { optionsOf } from './usage.ts';
 
 interface Case {
   readonly name: string;
@@ -55,8 +55,9 @@ async function turn(step: Step, x: Tensor, y: Tensor): Promise<number> {
   return ((performance.now() - start) / steps) * 1000;
 }
 
-const { values } = parseArgs({
-  options: { turns: { type: 'string', default: '30' }, batch: { type: 'string', default: '32' } },
+const values = optionsOf(import.meta.url, {
+  turns: { type: 'string', default: '30' },
+  batch: { type: 'string', default: '32' },
 });
 const [turns, batch] = [Number(values.turns), Number(values.batch)];
 process.stdout.write(

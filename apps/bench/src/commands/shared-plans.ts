@@ -6,7 +6,6 @@
  * last batch of an epoch is: the row's size then shares the plan of its class. They take turns, and the least time of each inside of `submit` is compared:
  * recording and planning are the same for both, or done before. Where another process had the processor, processor time counts. Rows that had a plan of their own nevertheless are counted apart.
  */
-import { parseArgs } from 'node:util';
 import { getEngine, setDynamicSizes, setEngine, stats } from '@polygrad/core';
 import type { IEngine } from '@polygrad/core/engine';
 import { geometricMean } from '../harness/stats.ts';
@@ -19,6 +18,7 @@ import { gemm } from '../suites/gemm.ts';
 import { networks } from '../suites/networks.ts';
 import type { Work } from '../work/cases.ts';
 import { tools } from '../work/tools.ts';
+import { optionsOf } from './usage.ts';
 
 /** Nanoseconds that a sample takes at least. */
 const sampleNs = 2e6;
@@ -89,14 +89,12 @@ async function sample(side: Side): Promise<number> {
   return Math.min(side.clock, side.processor || side.clock) / side.count;
 }
 
-const { values } = parseArgs({
-  options: {
-    engine: { type: 'string', default: 'native' },
-    suite: { type: 'string', default: 'elementwise,gemm,networks' },
-    filter: { type: 'string' },
-    rounds: { type: 'string', default: '12' },
-    quick: { type: 'boolean', default: false },
-  },
+const values = optionsOf(import.meta.url, {
+  engine: { type: 'string', default: 'native' },
+  suite: { type: 'string', default: 'elementwise,gemm,networks' },
+  filter: { type: 'string' },
+  rounds: { type: 'string', default: '12' },
+  quick: { type: 'boolean', default: false },
 });
 const rounds = Number(values.rounds);
 const wanted = values.suite.split(',');

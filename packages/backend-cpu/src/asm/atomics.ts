@@ -1,5 +1,5 @@
 /**
- * Codes of atomic instructions on 32-bit words: `0x800 | number` for what stands behind the prefix 0xfe.
+ * Codes of atomic instructions on 32-bit words: `0x800 | number` for the number after the prefix 0xfe.
  *
  * Constants of a module as in plain.ts. Source: the threads proposal.
  */

@@ -4,7 +4,7 @@
  * Written out, not made from those files: what prints kernels is loaded by few, and bundlers would keep a name for every number.
  */
 
-/** Codes in a row: the first, the type they begin with or '' where each brings its own, and the names; `-` is one that nobody prints. */
+/** Consecutive codes: the first, the type they begin with or '' if each has its own, and the names; `-` is one that is not used. */
 // biome-ignore format: a table reads better grouped
 const rows: readonly (readonly [first: number, type: string, names: string])[] = [
   [0x02, '', 'block loop if else'],

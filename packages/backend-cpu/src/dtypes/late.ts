@@ -1,6 +1,6 @@
 /**
  * What `#dtypes` is in bundles for browsers: the code is loaded by the first program that needs it, which waits for it as for data of
- * another engine. A load that fails is tried again by whoever asks next.
+ * another engine. After a failed load the next request tries again.
  */
 import { UnsupportedError } from '@polygrad/core/engine';
 import type { DtypeCode } from './code.ts';
@@ -19,7 +19,7 @@ export function dtypeCode(): DtypeCode {
   if (there !== null) return there;
   if (loading === null) {
     loading = load();
-    // Whoever reads is told.
+    // The reader gets the error.
     loading.catch(() => undefined);
   }
   throw new UnsupportedError(

@@ -13,7 +13,7 @@ import * as T from '../asm/types.ts';
 import type { Block, Val } from './lir.ts';
 import type { Context } from './context.ts';
 
-/** How the counter of a loop looks while its body is lowered: `val + shift`, or just `shift` where it is fully unrolled. */
+/** The counter of a loop while its body is lowered: `val + shift`, or just `shift` if it is fully unrolled. */
 export interface LoopVar {
   readonly block: Block | null;
   readonly val: Val | null;

@@ -188,7 +188,7 @@ class Lowering implements Context {
     return { parts: cells.map((cell) => fn.readNow(cell)), width };
   }
 
-  /** A VEC of neighbouring elements, from wide loads; null where that does not apply. */
+  /** A VEC of neighbouring elements, from wide loads; null for others. */
   #gather(n: KNodeOf<'VEC'>): Lowered | null {
     if (!isGather(n)) return null;
     this.#runs ??= findRuns(this.#program);

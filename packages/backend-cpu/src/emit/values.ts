@@ -106,7 +106,7 @@ function pickedExtremum(ctx: Context, n: KNode, { kind, width }: Reg): Lowered |
   return { parts: mapParts([ctx.get(no).parts, ctx.get(yes).parts], (v) => vop(ctx, code, ...v)), width };
 }
 
-/** `NE` for NOT(EQ(a, b)), which has instructions of its own. */
+/** `NE` for NOT(EQ(a, b)), for which there are instructions. */
 function isNotEqual(ctx: Context, op: string, n: KNode): boolean {
   const x = n.src[0];
   return op === 'NOT' && x.op === 'EQ' && x.src[0].dtype !== 'bool' && ctx.uses(x) === 1;
@@ -173,7 +173,7 @@ function scalar(ctx: Context, op: string, dtype: DType | 'void', reg: Reg, args:
   return refuse(`${op} on ${dtype} is not an instruction of this engine; decompose it first`);
 }
 
-/** A scalar goes through lane 0 of a vector where that makes it round once, so that scalars and vectors agree. */
+/** A scalar goes through lane 0 of a vector if that makes it round once, so that scalars and vectors agree. */
 function multiplyAddScalar(ctx: Context, op: string, reg: Reg, a: Val, b: Val, c: Val): Val {
   const { fn, target } = ctx;
   if ((reg.kind === 'f32' || reg.kind === 'f64') && target.fusedMadd) {
@@ -289,7 +289,7 @@ function selectVector(ctx: Context, reg: Reg, mask: Val, a: Val, b: Val): Val {
   return vop(ctx, reg.width === 8 ? S.i64RelaxedLaneselect : S.i32RelaxedLaneselect, a, b, mask);
 }
 
-/** Operations without a vector instruction: take the lanes apart, compute scalars, put them together. */
+/** Operations without a vector instruction: extract the lanes, compute scalars, combine them. */
 function laneByLane(ctx: Context, n: KNode, reg: Reg, operands: readonly Lowered[]): Lowered {
   const lane = (i: number): Val => {
     const args = operands.map((o, k) => extract(ctx, regOf(n.src[k]!.dtype), o, i));

@@ -22,10 +22,10 @@ export const ringAt: number = tableAt + tableSlots * 16;
 export const ringSlots = 1024;
 export const heapAt: number = ringAt + ringSlots * 4;
 
-/** Control words as indices into an Int32Array over the memory; those that threads spin on lie on cache lines of their own. */
+/** Control words as indices into an Int32Array over the memory; those that threads spin on are on separate cache lines. */
 export const control = {
   /**
-   * The chunks nobody has taken yet, from `low` to below `high`: number of the dispatch, `high`, `low` from the upper bits
+   * The chunks not taken yet, from `low` to below `high`: number of the dispatch, `high`, `low` from the upper bits
    * down, `chunkBits` bits each for the last two.
    */
   ticket: 16640,

@@ -24,7 +24,7 @@ const quickLooks = 4_000;
 const looks = 1_000;
 /** Milliseconds that the main thread waits awake. */
 const awakeMs = 0.5;
-/** Chunks left to each worker when the main thread goes on to what comes next; it comes back for them if it must wait. */
+/** Chunks left to each worker when the main thread returns early; it comes back for them if it must wait. */
 const leftPerWorker = 2;
 
 export class SharedDispatch {

@@ -56,7 +56,7 @@ export function environment(name: string): string | undefined {
   return here.process?.env?.[name];
 }
 
-/** Tells whoever runs the program. */
+/** Warns the user. */
 export function emitWarning(text: string): void {
   here.process?.emitWarning?.(text, 'PolygradWarning');
 }
@@ -72,7 +72,7 @@ export function processorName(): string {
   return nodeModule('node:os')?.cpus()[0]?.model.trim() ?? 'CPU';
 }
 
-/** Why memory cannot be shared with worker threads here; null where it can. */
+/** Why memory cannot be shared with worker threads here; null if it can. */
 export function whyAlone(): string | null {
   if (isNode) return nodeModule('node:worker_threads') === undefined ? 'threads need Node 20.16' : null;
   if (here.crossOriginIsolated !== true) return 'the page is not cross-origin isolated';

@@ -6,7 +6,7 @@ import type { ThreadCode } from './here.ts';
 
 let loading: Promise<ThreadCode> | null = null;
 
-/** Calls a function with the code once it is there, or with null where it cannot be loaded; the next engine tries again. */
+/** Calls a function with the code once it is loaded, or with null if loading fails; the next engine tries again. */
 export function withThreads(use: (code: ThreadCode | null) => void): void {
   loading ??= import('./pool.ts');
   loading.then(use, () => {

@@ -1,4 +1,4 @@
-/** What `#room` is in bundles for browsers: what threads may take there, nobody says. */
+/** What `#room` is in bundles for browsers: the memory that threads may take is unknown there. */
 
 export function noteStarted(_count: number): void {}
 

@@ -1,4 +1,4 @@
-/** What threads run, how it is cut, and what is thrown where it fails: known without any worker. */
+/** What threads run, how it is cut, and its error; known without any worker. */
 
 /** A kernel's code as exported by its module. */
 export type KernelFunction = (args: number, from: number, to: number, scratch: number) => void;

@@ -77,7 +77,7 @@ export class Workers {
     this.#waker?.before(work);
   }
 
-  /** Shares work with workers; false where none takes part. */
+  /** Shares work with workers; false if none takes part. */
   share(work: Work, shares: Shares): boolean {
     const pool = this.#pool;
     if (pool === null || pool.ready === 0 || pool.crew.size === 0) return false;

@@ -1,9 +1,9 @@
 /*
- * Runs pieces of machine code for tests, as a program of its own that an emulator of another processor runs: code and memory come from standard
- * input, what the memory holds afterwards goes to standard output, until the input ends. Regions end where pages end that nobody may touch.
+ * Runs pieces of machine code for tests, as a separate program in an emulator of another processor. Code and memory come from standard
+ * input, the memory afterwards goes to standard output, until the input ends. Each region ends at an inaccessible page.
  *
  * Input, as uint64: bytes of the code, number of regions and the bytes of each, number of parameters and of each its region and offset, number of
- * scalars and the bits of each, groups; then the code and the regions. Output: what the code gave, and the regions.
+ * scalars and the bits of each, groups; then the code and the regions. Output: the code's return value, and the regions.
  */
 #define _GNU_SOURCE
 #include "../native.h"
@@ -44,7 +44,7 @@ static uint64_t number(void) {
 
 static size_t whole_bytes(size_t bytes) { return (bytes + page_bytes - 1) / page_bytes * page_bytes + page_bytes; }
 
-/* Memory that ends before a page that may not be touched. */
+/* Memory that ends at an inaccessible page. */
 static uint8_t *open_region(size_t bytes) {
   size_t whole = whole_bytes(bytes);
   uint8_t *at = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
 /**
- * The addon on a processor of arm64 that is emulated: an engine on it is the engine of users, but dispatches run in a process of
- * `qemu-aarch64`, on memory that ends where closed pages begin (native/emulated/run.c). For tests on other processors.
+ * The addon for an emulated arm64 processor: the engine is that of users, but dispatches run in a process of
+ * `qemu-aarch64`, on memory that ends at inaccessible pages (native/emulated/run.c). For tests on other processors.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -26,7 +26,7 @@ const [compiler, emulator] = ['aarch64-linux-gnu-gcc', 'qemu-aarch64'];
 /** Kinds of commands, as in commands.ts. */
 const [dispatch, copy, fill] = [0, 1, 2];
 
-/** Why nothing can be emulated here, or null; where POLYGRAD_REQUIRE names arm64 that is an error. */
+/** Why nothing can be emulated here, or null; if POLYGRAD_REQUIRE names arm64, an error instead. */
 export function whyNotEmulated(): string | null {
   const missing = [compiler, emulator].filter(
     (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status !== 0,
@@ -39,7 +39,7 @@ export function whyNotEmulated(): string | null {
   return reason;
 }
 
-/** A program for arm64 and its arguments, as a command of this machine: Node that install.sh put there. Null where it is not. */
+/** A program for arm64 and its arguments, as a command of this machine: Node as installed by install.sh. Null without it. */
 export function emulatedNode(): readonly [command: string, ...args: string[]] | null {
   const devices = process.env.POLYGRAD_DEVICES ?? join(homedir(), '.cache/polygrad/devices');
   const node = join(devices, 'node-arm64/bin/node');
@@ -51,7 +51,7 @@ export function emulatedNode(): readonly [command: string, ...args: string[]] | 
   return null;
 }
 
-/** The program that runs code, compiled where its sources have changed. */
+/** The program that runs code, compiled if its sources have changed. */
 function runner(): string {
   const files = ['emulated/run.c', 'code.c', 'native.h'].map((name) => join(native, name));
   const hash = createHash('sha256');
@@ -78,7 +78,7 @@ interface Region {
   to: number;
 }
 
-/** Stretches of memory that parameters lie in: one for those that overlap. */
+/** Memory regions of the parameters; overlapping parameters share one. */
 function regionsOf(places: readonly (readonly [offset: number, bytes: number])[]): readonly Region[] {
   const regions: Region[] = [];
   for (const [offset, bytes] of [...places].sort((a, b) => a[0] - b[0])) {
@@ -89,7 +89,7 @@ function regionsOf(places: readonly (readonly [offset: number, bytes: number])[]
   return regions;
 }
 
-/** A process of the emulator that answers at once: what is asked goes through one named pipe, its answer through another. */
+/** A process of the emulator with synchronous calls: requests go through one named pipe, answers through another. */
 class Process {
   readonly #to: number;
   readonly #from: number;
@@ -98,7 +98,7 @@ class Process {
     const folder = mkdtempSync(join(tmpdir(), 'polygrad-arm64-'));
     const pipes = ['to', 'from'].map((name) => join(folder, name));
     if (spawnSync('mkfifo', pipes).status !== 0) throw new Error('mkfifo failed');
-    // Code that does not end is ended by `timeout`; whoever reads then finds the end of the pipe.
+    // `timeout` ends code that does not end; the reader then finds the end of the pipe.
     const script = 'exec timeout 7000 "$0" "$1" <"$2" >"$3"';
     spawn('sh', ['-c', script, emulator, program, ...pipes], { stdio: ['ignore', 'ignore', 'inherit'] }).unref();
     this.#to = openSync(pipes[0]!, 'w');
@@ -124,7 +124,7 @@ class Process {
   }
 }
 
-/** Makes such an addon. */
+/** Makes an addon that emulates. */
 export function emulatedAddon(): Addon {
   const program = runner();
   const memories: Uint8Array[] = [];

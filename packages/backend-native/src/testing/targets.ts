@@ -1,4 +1,4 @@
-/** What this machine lets the engine be tested with. */
+/** The targets that tests can run on this machine. */
 import { loadAddon } from '../addon.ts';
 import type { NativeEngineOptions } from '../options.ts';
 
@@ -14,10 +14,10 @@ const every: readonly (readonly [Isa, Bytes, bits: number])[] = [
   ['arm64', 16, 4],
 ];
 
-/** Those of processors like this one. */
+/** Targets for this kind of processor. */
 const all = every.filter(([isa]) => (isa === 'arm64') === (process.arch === 'arm64'));
 
-/** The sets of instructions and widths of vectors that there are; says so where some are not. */
+/** The available instruction sets and vector widths; prints which are missing. */
 export function targets(): readonly (readonly [Isa, Bytes])[] {
   const addon = loadAddon();
   const features = typeof addon === 'string' ? 0 : addon.features();

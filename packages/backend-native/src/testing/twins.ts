@@ -1,4 +1,4 @@
-/** Two engines as one: every command runs on both, and what is written must be the same bytes. */
+/** Two engines as one: every command runs on both, and both must write the same bytes. */
 import type { Binding, Command, CompiledKernel, EngineBuffer, EngineMemory, IEngine } from '@polygrad/core/engine';
 import type { Program } from '@polygrad/core/kernel/ir';
 
@@ -10,7 +10,7 @@ interface TwinKernel extends CompiledKernel {
   readonly both: readonly [CompiledKernel, CompiledKernel];
 }
 
-/** NaN of different digits are the same number. */
+/** All NaNs count as equal. */
 function sameBytes(a: Uint8Array, b: Uint8Array, dtype: string): boolean {
   const differs = a.findIndex((x, i) => x !== b[i]);
   if (differs < 0) return true;
@@ -44,14 +44,14 @@ export class TwinEngine implements IEngine {
     this.name = `${first.name}-twin`;
     this.device = first.device;
     // Programs that both can run: the CPU engine has no casts of float16.
-    this.caps = { ...first.caps, castsHalf: false };
+    this.caps = { ...first.caps, castsFloat16: false };
     this.lost = first.lost;
   }
 
   alloc(bytes: number): EngineBuffer {
     const [a, b] = this.#engines;
     const made: TwinBuffer = { bytes, both: [a.alloc(bytes), b.alloc(bytes)] };
-    // What nobody has written is the same, too.
+    // Unwritten memory must be equal too.
     const zeros = new Uint8Array(bytes);
     for (const [i, engine] of this.#engines.entries())
       engine.upload({ buffer: made.both[i]!, offset: 0, bytes }, zeros);

@@ -24,7 +24,7 @@ export class CommandQueue {
   #bytes = 0;
   #draining = false;
 
-  /** `onError` is told what work throws when its caller has gone. */
+  /** `onError` is called with errors of work whose caller has returned. */
   constructor(force: (code: Code) => void, onError: (error: Error) => void) {
     this.#force = force;
     this.#onError = onError;

@@ -8,11 +8,11 @@ import type { WebGpuEngineOptions } from '../options.ts';
 /** An adapter, and what a person wants to know of it. */
 export interface Found {
   readonly adapter: GPUAdapter;
-  /** Vendor, architecture and description, as far as they are told. */
+  /** Vendor, architecture and description, as far as the browser tells them. */
   readonly name: string;
   /** True where a processor pretends to be a GPU. */
   readonly software: boolean;
-  /** Sizes of its subgroups; undefined where it has none, or does not tell. */
+  /** Sizes of its subgroups; undefined if it has none, or does not tell. */
   readonly subgroups?: EngineCaps['subgroups'];
 }
 

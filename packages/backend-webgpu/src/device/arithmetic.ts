@@ -7,7 +7,7 @@
 import { host } from '#host';
 import { mapRead, usage } from '../constants.ts';
 
-/** What a device does; left out where it does not answer. */
+/** Results of the device; absent if it does not answer. */
 export interface DeviceArithmetic {
   /** Some value is not what single roundings give. */
   readonly regroups?: boolean;

@@ -10,6 +10,6 @@ export interface Host {
   readonly paced: <T>(start: () => T) => T;
   /** `paced` around the request for an adapter, with what keeps drivers from complaining of a machine without a display. */
   readonly asking: <T>(start: () => T) => T;
-  /** Bytes of memory of the machine where that is known. Software adapters compute there. */
+  /** Bytes of the machine's memory, if known. Software adapters compute there. */
   readonly memoryBytes: () => number | undefined;
 }

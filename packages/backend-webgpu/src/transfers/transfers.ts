@@ -5,7 +5,7 @@ import type { Memory, WebGpuBuffer } from '../memory.ts';
 import type { Staging } from './staging.ts';
 import type { UploadRing } from './upload-ring.ts';
 
-/** Uploads after which the queue is told to go on: their copies live until then. */
+/** Uploads after which the queue is submitted: their copies live until then. */
 const flushBytes = 1 << 26;
 
 export class Transfers {

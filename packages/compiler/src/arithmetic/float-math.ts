@@ -1,16 +1,16 @@
 /**
- * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. Numbers stand for constants.
+ * A notation for decompositions: arithmetic on kernel expressions in one floating-point dtype. JavaScript numbers become constants.
  *
- * What depends on the format (powers of two, signs, cutting numbers into parts) is in a class for each, so that
- * a function is written once and differs between dtypes in its coefficients only. Functions stay close to half a unit in the
- * last place by keeping what sums lose (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
- * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly what was lost.
+ * What depends on the format (powers of two, signs, splitting numbers) is in a class for each, so that
+ * a function is written once and differs between dtypes only in its coefficients. Functions stay close to half a unit in the
+ * last place by keeping rounding errors of sums (T. J. Dekker, "A floating-point technique for extending the available precision", Numerische
+ * Mathematik 18, 1971): for s = a + b with |a| >= |b|, (a - s) + b is exactly the error.
  */
 import type { TargetCaps } from '../ir/target.ts';
 import { Exprs, type Operand } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 
-/** What decompositions ask of an engine. */
+/** What decompositions need to know of an engine. */
 export type DecomposeCaps = Pick<TargetCaps, 'dtypes' | 'nativeOps' | 'simt' | 'keepRounding' | 'flushesDenormals'>;
 
 /** The dtypes functions are written for; others are computed in float32. */
@@ -49,7 +49,7 @@ export abstract class FloatMath extends Exprs {
   /** A nearest integer of a number of at most 2^11 (float32: 2^22) in size. */
   abstract whole(a: KNode): Whole;
   /**
-   * A nearest integer of a * factor, within the same bounds. `plus`: what its user adds to it, so that adding it may cost nothing: 127 for
+   * A nearest integer of a * factor, within the same bounds. `plus`: the number its user will add, so that adding it may cost nothing: 127 for
    * `power`, 254 for `scale`.
    */
   wholeProduct(a: KNode, factor: number, plus = 0): Whole {
@@ -62,7 +62,7 @@ export abstract class FloatMath extends Exprs {
   abstract inverseSquare(n: Whole): KNode;
   /** a * 2^n for a around one and any n in the range of the format and a little beyond: rounds once, denormals included. */
   abstract scale(a: KNode, n: Whole): KNode;
-  /** x = 2^n mantissa with the mantissa in [cut, 2 cut), for positive finite x, denormal ones if said so; n is a number of the dtype. */
+  /** x = 2^n mantissa with the mantissa in [cut, 2 cut), for positive finite x, with `denormals` also denormal ones; n is a number of the dtype. */
   abstract split(x: KNode, cut: number, denormals?: boolean): { readonly n: KNode; readonly mantissa: KNode };
   /** a cut or rounded to half the significant bits or less, so that products of two such numbers are exact. */
   abstract head(a: KNode): KNode;
@@ -88,11 +88,11 @@ export abstract class FloatMath extends Exprs {
   sqrt(a: KNode): KNode {
     return this.unary('SQRT', a);
   }
-  /** A nearest integer: which one of two equally near ones depends on the engine. */
+  /** A nearest integer; of two equally near ones the engine decides. */
   nearest(a: KNode): KNode {
     return this.caps.nativeOps.has('ROUND') ? this.unary('ROUND', a) : this.floor(this.add(a, 0.5));
   }
-  /** a, which is computed from as a rounded number: no product that is contracted into a sum. */
+  /** a as a rounded number: the engine must not contract a product into a sum. */
   rounded(a: KNode): KNode {
     return this.unary('ROUNDED', a);
   }
@@ -104,7 +104,7 @@ export abstract class FloatMath extends Exprs {
   get fuses(): boolean {
     return this.caps.nativeOps.has('FMA');
   }
-  /** a * b + c, fused or not as the target likes: only where its rounding does not matter. */
+  /** a * b + c, fused or not as the target prefers: only where its rounding does not matter. */
   muladd(a: KNode, b: Operand, c: Operand): KNode {
     return this.ternary('MULADD', a, b, c);
   }
@@ -114,7 +114,7 @@ export abstract class FloatMath extends Exprs {
     for (let i = coefs.length - 2; i >= 0; i--) sum = this.muladd(sum, x, coefs[i]!);
     return sum;
   }
-  /** What s = a + b lost, |a| >= |b| or a = 0. */
+  /** The rounding error of s = a + b, for |a| >= |b| or a = 0. */
   lost(a: KNode, b: KNode, s: KNode): KNode {
     return this.add(this.sub(a, s), b);
   }
@@ -131,7 +131,7 @@ export abstract class FloatMath extends Exprs {
   isNaN(a: KNode): KNode {
     return this.unary('ISNAN', a);
   }
-  /** True for negative numbers and for -0. The sign survives the way to float32. */
+  /** True for negative numbers and for -0. The sign survives the cast to float32. */
   isNegative(a: KNode): KNode {
     return this.lt(this.bitcast(this.cast(a, 'float32'), 'int32'), 0);
   }
@@ -223,7 +223,7 @@ export class Math32 extends FloatMath {
     return this.bitcast(a, 'float32');
   }
 
-  /** GPUs may reassociate sums, and convert to integers cheaply; elsewhere adding a large constant is the cheapest way. */
+  /** GPUs may reassociate sums, and convert to integers cheaply; on other engines adding a large constant is cheapest. */
   whole(a: KNode): Whole {
     if (this.caps.simt) return this.#converted(this.nearest(a));
     const shifted = this.add(a, SHIFTER);

@@ -3,8 +3,8 @@
  *
  * Small integers become int32 arithmetic whose results wrap, 16-bit floats float32 arithmetic whose results are rounded; only
  * loads and stores of small integers remain, 16-bit floats being read and written as uint16. Values are brought back into
- * their dtype where that can be seen: sums, products and bit operations of integers wrap once before they are compared,
- * divided or cast, and storing cuts by itself. What is only moved stays as it is in memory, bit for bit.
+ * their dtype only where the difference is visible: sums, products and bit operations of integers wrap once before they are compared,
+ * divided or cast, and storing truncates by itself. Values that are only moved keep their bits.
  */
 import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -36,7 +36,7 @@ export function legalize(program: Program, caps: TargetCaps): Program {
   return computesAll(caps, program) ? program : new Legalizer(program, caps).run();
 }
 
-/** What a node of the old program is in the new one. */
+/** A node of the new program, or a value of a small dtype. */
 type Lowered = KNode | SmallValue;
 
 class Legalizer {
@@ -54,7 +54,7 @@ class Legalizer {
     this.#program = program;
     this.#ends = endsOf(program);
     this.#caps = caps;
-    // Only engines with float64 promise more of float32 than WGSL does.
+    // Only engines with float64 guarantee more of float32 than WGSL does.
     this.#context = { e: this.#e, caps, ieee: caps.dtypes.has('float64') };
     let bytes = 0;
     for (const n of program.body)
@@ -124,7 +124,7 @@ class Legalizer {
     }
   }
 
-  /** The new form of a source. Pure leaves may not stand in the body. */
+  /** The new form of a source. Pure leaves may be missing from the body. */
   #of(n: KNode | undefined): Lowered {
     const known = this.#known.get(n!);
     if (known !== undefined) return known;
@@ -133,7 +133,7 @@ class Legalizer {
     return made;
   }
 
-  /** A source that is in a dtype of the engine. */
+  /** A source in a dtype that the engine computes in. */
   #plain(n: KNode | undefined): KNode {
     return this.#of(n) as KNode;
   }
@@ -142,7 +142,7 @@ class Legalizer {
     return this.#plain(mem);
   }
 
-  /** True for memory of a small dtype that holds its values in the wide one. */
+  /** True for memory of a small dtype that holds its values in the wide dtype. */
   #isWide(mem: KNode): boolean {
     return mem.op === 'REG' || (mem.op === 'SHARED' && this.#wideShared);
   }
@@ -180,13 +180,13 @@ class Legalizer {
     }
     const src = n.src.map((s) => this.#of(s));
     if (small || src.some((s) => s instanceof SmallValue)) return this.#small(n, src);
-    // What is known of an index may hold within a condition only (keepBounds), so the condition itself must not be simplified by it.
+    // Known bounds of an index may hold only within a condition (keepBounds), so they must not simplify the condition itself.
     if (isArithmetic(n.op) && (dtype === 'bool' || dtype === 'int32'))
       return e.intern(n.op, dtype, n.lanes, src as KNode[]);
     return remake(e, n, src as KNode[]);
   }
 
-  /** A node that is a value of a small dtype, or is made of some. */
+  /** A node with a small dtype, or with sources of one. */
   #small(n: KNode, src: readonly Lowered[]): Lowered {
     const e = this.#e;
     const dtype = n.dtype as DType;
@@ -219,14 +219,14 @@ class Legalizer {
     if (gate === undefined) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes));
     const open = this.#plain(gate);
     const other = this.#of(alt) as SmallValue;
-    // A literal alternative is loaded as memory would hold it; any other one is chosen afterwards.
+    // A literal alternative is loaded in its memory form; any other one is selected afterwards.
     const held = this.#isWide(mem) ? (other.fits ? other.exact : null) : other.raw;
     if (held !== null) return this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open, held));
     const value = this.#loaded(mem, dtype, this.#b.load(memory, at, n.lanes, open));
     return smallTernary(e, 'WHERE', e.splat(open, n.lanes), value, other);
   }
 
-  /** What was read from memory of a small dtype. */
+  /** A value read from memory of a small dtype. */
   #loaded(mem: KNode, dtype: DType, value: KNode): SmallValue {
     return this.#isWide(mem)
       ? new SmallValue(this.#context, dtype, value, true)
@@ -249,7 +249,7 @@ class Legalizer {
   }
 }
 
-/** What is known of an index holds in its new form, too. */
+/** Carries the known bounds of an index over to its new form. */
 function keepBounds(from: KNode, to: KNode): void {
   if (from.dtype === 'int32' && to.dtype === 'int32' && to.op !== 'CONST') assumeBounds(to, lowOf(from), highOf(from));
 }

@@ -1,17 +1,17 @@
 /**
  * Where values must be ROUNDED for engines whose compilers regroup float arithmetic as if it were exact (`caps.keepRounding`).
  *
- * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1, merge constants of sums and of products, take x - x for 0 and
- * a b + a c for a (b + c), and a float that was rounded to 16 bits and widened again for itself. None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
- * could join. The order in which a REDUCE brings its
- * values together is promised nowhere, and stays free.
+ * Such compilers (Mesa's and SPIRV-Tools' among them) cancel (x + 1) - 1, merge constants of sums and of products, replace x - x by 0 and
+ * a b + a c by a (b + c), and drop the rounding of a float that is cast to 16 bits and back. None of their rules looks through a ROUNDED value, so one goes between every two operations that such a rule
+ * could join. A REDUCE may combine
+ * its values in any order.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
 import type { KNode } from '../ir/ir.ts';
 import { remake } from '../ir/rewrite.ts';
 import type { KeepRounding } from '../ir/target.ts';
 
-/** What a chain of negations is of. */
+/** The operand below a chain of negations. */
 function size(n: KNode): KNode {
   let x = n;
   while (x.op === 'NEG') x = x.src[0];
@@ -20,7 +20,7 @@ function size(n: KNode): KNode {
 
 function isSum(n: KNode): boolean {
   const x = size(n);
-  // Compilers write short loops out, and see the last sum of a reduction.
+  // Compilers unroll short loops, and then see the last sum of a reduction.
   return x.op === 'REDUCE' ? x.arg.op === 'sum' : x.op === 'ADD' || x.op === 'SUB' || x.op === 'MULADD';
 }
 
@@ -29,30 +29,30 @@ function isProduct(n: KNode): boolean {
   return x.op === 'REDUCE' ? x.arg.op === 'prod' : x.op === 'MUL' || x.op === 'DIV' || x.op === 'RECIP';
 }
 
-/** Two lists of factors with one in common. */
+/** True if two lists of factors have one in common. */
 function share(a: readonly KNode[], b: readonly KNode[]): boolean {
   return a.some((x) => b.some((y) => size(x) === size(y)));
 }
 
-/** The factors of a product; of other values none. */
+/** The factors of a product; none for other values. */
 function factors(n: KNode): readonly KNode[] {
   const x = size(n);
   return x.op === 'MUL' ? x.src : [];
 }
 
-/** True for x - x and x + -x: NaN where x is NaN or infinite. */
+/** True for x - x and x + -x, which are NaN if x is NaN or infinite. */
 function cancels({ op }: KNode, a: KNode, b: KNode): boolean {
   return size(a) === size(b) && (op === 'SUB') === ((a.op === 'NEG') === (b.op === 'NEG'));
 }
 
-/** A 16-bit float that was rounded to in this kernel, or is moved on from where it was: not one of memory, whose rounding nobody sees. */
+/** True for a 16-bit float that was rounded, or moved, in this kernel. A value just loaded was rounded elsewhere. */
 const isNarrowed = (n: KNode): boolean =>
   (n.dtype === 'float16' || n.dtype === 'bfloat16') && n.op !== 'LOAD' && n.op !== 'CONST' && n.op !== 'ROUNDED';
 
 const isZero = (n: KNode): boolean => n.op === 'CONST' && n.arg.value === 0;
 
 /**
- * The node with ROUNDED around those of its sources that a regrouping compiler could join with it. `n` is one node of an expression whose
+ * The node with ROUNDED around each source that a regrouping compiler could join with it. `n` is one node of an expression whose
  * sources are done.
  *
  * @example
@@ -86,7 +86,7 @@ export const keepRounding: KeepRounding = (e, n) => {
     case 'CAST':
       return isNarrowed(a) ? e.cast(hold(a), n.dtype as DType) : n;
     case 'REDUCE':
-      // Added to the sum so far in one piece.
+      // The element is added to the running sum as one value.
       if (n.arg.op === 'sum') return remake(e, n, [sums(a), ...n.src.slice(1)]);
       return n.arg.op === 'prod' ? remake(e, n, [products(a), ...n.src.slice(1)]) : n;
     default:

@@ -9,7 +9,7 @@ const lax = { ...ieee, dtypes: new Set([...ieee.dtypes].filter((d) => d !== 'flo
 describe.each([
   ['float16', 'IEEE', ieee],
   ['float16', 'lax', lax],
-  ['float16', 'IEEE, which cast them', { ...ieee, castsHalf: true }],
+  ['float16', 'IEEE, which cast them', { ...ieee, castsFloat16: true }],
   ['bfloat16', 'IEEE', ieee],
 ] as const)('%s on engines with %s float32', (dtype, _, used) => {
   const run = (f: Formula, dtypes: readonly DType[], inputs: readonly TypedArray[], lanes = 1): TypedArray =>

@@ -1,5 +1,5 @@
 /**
- * Values of small dtypes held in wide ones, and what operations make of them: small integers in int32, 16-bit floats in float32.
+ * Values of small dtypes held in wide ones, and operations on them: small integers in int32, 16-bit floats in float32.
  */
 import type { Exprs } from '../ir/expr.ts';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir/ir.ts';
@@ -13,23 +13,23 @@ export function wideDtype(dtype: DType): 'float32' | 'int32' {
   return isFloat(dtype) ? 'float32' : 'int32';
 }
 
-/** What values are made with. */
+/** What is needed to make such values. */
 export interface SmallContext {
   readonly e: Exprs;
-  readonly caps: Pick<TargetCaps, 'storageBytes' | 'castsHalf'>;
-  /** float32 arithmetic is IEEE 754's to the letter, denormal numbers included. */
+  readonly caps: Pick<TargetCaps, 'storageBytes' | 'castsFloat16'>;
+  /** True if float32 arithmetic follows IEEE 754 exactly, denormal numbers included. */
   readonly ieee: boolean;
 }
 
-/** The dtype memory of a small dtype is declared with: 16-bit floats are their bits; engines without small words use 32-bit ones. */
+/** The dtype with which memory of a small dtype is declared: 16-bit floats as their bits; 32-bit words on engines without smaller ones. */
 export function storageDtype({ storageBytes }: Pick<TargetCaps, 'storageBytes'>, dtype: DType): DType {
   if ((storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes) === 4) return 'uint32';
   return isFloat(dtype) ? 'uint16' : dtype;
 }
 
 /**
- * A value of a small dtype. `loose`: equal to it once wrapped (integers: the low bits are right) or rounded (floats); `raw`: as
- * memory holds it, where it comes from memory.
+ * A value of a small dtype. `loose`: equal to it after wrapping (integers: the low bits are right) or rounding (floats); `raw`: in its memory
+ * form, if it comes from memory.
  */
 export class SmallValue {
   readonly context: SmallContext;
@@ -55,7 +55,7 @@ export class SmallValue {
     this.#origin = origin;
   }
 
-  /** What memory of the dtype held. */
+  /** A value loaded from memory of the dtype. */
   static stored(context: SmallContext, dtype: DType, raw: KNode): SmallValue {
     const float = isFloat(dtype);
     const wide = float ? decoded(context, dtype as SmallFloat, raw) : context.e.cast(raw, 'int32');
@@ -75,7 +75,7 @@ export class SmallValue {
     return new SmallValue(context, dtype, context.e.cast(bits, 'int32'), false);
   }
 
-  /** A value made by moving others: as loose, exact and raw as all of them. */
+  /** A value made by moving others: loose, exact and raw if all of them are. */
   static combine(values: readonly SmallValue[], make: (parts: readonly KNode[]) => KNode): SmallValue {
     const { context, dtype } = values[0]!;
     const fits = values.every((v) => v.fits);
@@ -90,7 +90,7 @@ export class SmallValue {
     return this.context.e;
   }
 
-  /** True if the wide value is the value itself. */
+  /** True if the wide value equals the value. */
   get fits(): boolean {
     return this.#fits;
   }
@@ -99,7 +99,7 @@ export class SmallValue {
     return this.#wide;
   }
 
-  /** The value itself. */
+  /** The value as an exact wide value. */
   get exact(): KNode {
     if (this.#fits) return this.#wide;
     const { e, dtype, context } = this;
@@ -121,7 +121,7 @@ export class SmallValue {
     return e.and(e.cast(this.#wide, 'uint32'), e.constant('uint32', 2 ** (8 * dtypeInfo[dtype].bytes) - 1));
   }
 
-  /** As memory of dtype `storage` holds it. */
+  /** In the form of memory of dtype `storage`. */
   held(storage: DType): KNode {
     const { e, dtype } = this;
     if (this.raw?.dtype === storage) return this.raw;
@@ -139,12 +139,12 @@ export class SmallValue {
   }
 }
 
-/** True where the engine itself casts between this value and float32. Casts of constants are folded. */
+/** True if the engine itself casts between this value and float32. Casts of constants are folded. */
 function isCastable({ caps }: SmallContext, dtype: DType, x: KNode): boolean {
-  return caps.castsHalf === true && dtype === 'float16' && x.op !== 'CONST';
+  return caps.castsFloat16 === true && dtype === 'float16' && x.op !== 'CONST';
 }
 
-/** The float32 that the bits of a 16-bit float stand for. */
+/** The float32 that the bits of a 16-bit float represent. */
 function decoded(context: SmallContext, dtype: SmallFloat, bits: KNode): KNode {
   const { e, ieee } = context;
   if (isCastable(context, dtype, bits)) return e.cast(e.bitcast(e.cast(bits, 'uint16'), 'float16'), 'float32');
@@ -169,7 +169,7 @@ export function fromWide(context: SmallContext, to: DType, x: KNode): SmallValue
     let wide = x;
     if (from === 'float64') wide = roundToOdd(e, x);
     else if (from === 'int64' || from === 'uint64') wide = roundToOdd(e, e.cast(gatherLowBits(e, x), 'float64'));
-    // float32 holds too few digits to round them a second time: float16 overflows long before that.
+    // float32 has too few digits for a second rounding to be right; float16 overflows long before that matters.
     else if ((from === 'int32' || from === 'uint32') && to === 'bfloat16' && !fitsFloat32(x))
       wide = gatherLowBits(e, x);
     return new SmallValue(context, to, e.cast(wide, 'float32'), from === 'bool');
@@ -184,7 +184,7 @@ function fitsFloat32(x: KNode): boolean {
   return lowOf(x) >= -(2 ** 24) && highOf(x) <= 2 ** 24;
 }
 
-/** A float32 made of values of the dtype of `x`, to be rounded to it. */
+/** A float32 computed from values of the dtype of `x`, still to be rounded to it. */
 function result(x: SmallValue, wide: KNode, origin: Origin = 'result'): SmallValue {
   return new SmallValue(x.context, x.dtype, wide, false, null, origin);
 }
@@ -258,9 +258,9 @@ export function smallTernary(e: Exprs, op: TernaryOp, x: KNode | SmallValue, y: 
 
 // 16-bit floats by bit operations on 32-bit numbers: decoding, encoding, and rounding a float32 to the values they have.
 //
-// All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Unless `ieee` is said, nothing
-// here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are looked at as bits at once. Where
-// it is, what is known of a number before it is rounded saves half of the work.
+// All results are exact or rounded once, to nearest, ties to even, with subnormals, infinities and NaN. Without `ieee`, nothing
+// here relies on an engine keeping denormal float32 numbers or the order of float additions: sums are reinterpreted as bits at once. With
+// it, knowing where a number comes from saves half of the work.
 
 const infinity = 0x7f800000;
 const quiet = 0x7fc00000;
@@ -269,7 +269,7 @@ const quiet = 0x7fc00000;
 const bitsOf = (e: Exprs, x: KNode): KNode => e.bitcast(x, 'uint32');
 const floatOf = (e: Exprs, bits: KNode): KNode => e.bitcast(bits, 'float32');
 
-/** x < limit for numbers below 2^31, which compare as signed ones everywhere in one instruction. */
+/** x < limit for numbers below 2^31, as a signed comparison, which is one instruction everywhere. */
 function below(e: Exprs, x: KNode, limit: number): KNode {
   return e.lt(e.bitcast(x, 'int32'), limit);
 }
@@ -278,16 +278,16 @@ function above(e: Exprs, x: KNode, limit: number): KNode {
   return e.lt(limit, e.bitcast(x, 'int32'));
 }
 
-/** x with its lowest `digits` bits rounded away by carries into the others: they are not cleared yet. */
+/** Adds half a unit of the lowest `digits` bits, ties to even; those bits are not cleared yet. */
 function carried(e: Exprs, x: KNode, digits: number): KNode {
   return e.add(e.add(x, 2 ** (digits - 1) - 1), e.and(e.shr(x, digits), 1));
 }
 
-/** The float32 that 16 bits (the low ones of a uint32, the others zero) stand for. `ieee`: float32 keeps denormal numbers. */
+/** The float32 that 16 bits (the low ones of a uint32, the others zero) represent. `ieee`: float32 keeps denormal numbers. */
 export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee: boolean): KNode {
   if (dtype === 'bfloat16') return floatOf(e, e.shl(bits, 16));
   if (ieee) {
-    // Sign, exponent and fraction in place; the product sets the exponent right, of subnormals too.
+    // Sign, exponent and fraction moved into place; the product corrects the exponent, also of subnormals.
     const high = e.bitcast(e.shl(bits, 16), 'int32');
     const placed = e.and(e.bitcast(e.shr(high, 3), 'uint32'), 0x8fffe000);
     const scaled = bitsOf(e, e.mul(floatOf(e, placed), 2 ** 112));
@@ -306,9 +306,9 @@ export function decodeSmallFloat(e: Exprs, dtype: SmallFloat, bits: KNode, ieee:
 }
 
 /**
- * Where a float32 that is to be rounded comes from. `sum`: a sum or difference of two values of the dtype, which has no more digits than
- * the dtype where it is subnormal. `result`: of values of the dtype by `* / sqrt fma`, so below 2^100 or infinite where the dtype is
- * float16. NaN of both is one of theirs or the machine's: it has no digits below those of the dtype. `any`: from anywhere.
+ * Origin of a float32 that is to be rounded. `sum`: a sum or difference of two values of the dtype, which has no more digits than
+ * the dtype where it is subnormal. `result`: of values of the dtype by `* / sqrt fma`, so below 2^100 or infinite if the dtype is
+ * float16. A NaN of either is an operand's or the machine's: it has no digits below those of the dtype. `any`: anything else.
  */
 export type Origin = 'sum' | 'result' | 'any';
 
@@ -325,7 +325,7 @@ export function encodeSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: 
     return ieee && origin !== 'any' ? rounded : e.where(notANumber(), 0x7fc0, rounded);
   }
   if (ieee) {
-    // As in decoding, the product with 2^-112 puts exponents right, of subnormals too.
+    // As in decoding, the product with 2^-112 corrects exponents, also of subnormals.
     const placed = bitsOf(e, e.mul(finite(e, halfSteps(e, x, origin)), 2 ** -112));
     return e.or(e.and(e.shr(placed, 13), 0x7fff), e.and(e.shr(bits, 16), 0x8000));
   }
@@ -341,7 +341,7 @@ function subnormalSteps(e: Exprs, size: KNode): KNode {
   return e.add(bitsOf(e, e.add(floatOf(e, size), 0.5)), -0x3f000000);
 }
 
-/** x rounded to steps of float16, as if that had numbers from 2^16 on; of zeros only sums keep the sign. */
+/** x rounded to steps of float16, as if float16 went beyond 2^16; only sums keep the sign of a zero. */
 function halfSteps(e: Exprs, x: KNode, origin: Origin): KNode {
   const bits = bitsOf(e, x);
   if (origin === 'sum') return floatOf(e, e.and(carried(e, bits, 13), 0xffffe000));
@@ -358,7 +358,7 @@ function finite(e: Exprs, rounded: KNode): KNode {
 }
 
 /**
- * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, but that NaN may keep its sign and digits of the
+ * The float32 of the value of the dtype nearest to a float32: `decode(encode(x))`, except that NaN may keep its sign and digits of the
  * dtype.
  */
 export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: Origin, ieee: boolean): KNode {
@@ -372,7 +372,7 @@ export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: O
   if (ieee) {
     const rounded = finite(e, halfSteps(e, x, origin));
     if (origin === 'sum') return rounded;
-    // NaN from elsewhere may have digits that a later carry would spill into the sign.
+    // A NaN from elsewhere may have digits whose carry would reach the sign.
     const digits = origin === 'any' ? e.and(bitsOf(e, rounded), 0xffffe000) : bitsOf(e, rounded);
     return floatOf(e, e.or(digits, e.and(bits, 0x80000000)));
   }
@@ -386,22 +386,22 @@ export function roundSmallFloat(e: Exprs, dtype: SmallFloat, x: KNode, origin: O
 }
 
 /**
- * A float64 cut to float32, with the last bit set where something was cut off ("round to odd"): rounding that to 16 bits gives what
- * rounding the float64 once would give.
+ * A float64 truncated to float32, with the last bit set if something was cut off ("round to odd"): rounding that to 16 bits equals
+ * rounding the float64 once.
  */
 export function roundToOdd(e: Exprs, x: KNode): KNode {
   const near = e.cast(x, 'float32');
   const back = e.cast(near, 'float64');
   const size = (y: KNode): KNode => e.where(e.lt(y, 0), e.neg(y), y);
-  // Cut off, not rounded up: one step back where rounding went away from zero.
+  // Truncated: one step back where the cast rounded away from zero.
   const cut = e.sub(bitsOf(e, near), e.cast(e.lt(size(x), size(back)), 'uint32'));
   const inexact = e.or(e.lt(x, back), e.lt(back, x));
   return floatOf(e, e.or(cut, e.cast(inexact, 'uint32')));
 }
 
 /**
- * A large integer with its lowest bits gathered into one, so that its conversion to float32 (from 64 bits: to float64) is exact: rounding
- * that to 16 bits gives what rounding the integer once would give.
+ * A large integer whose lowest bits are gathered into one, so that its conversion to float32 (from 64 bits: to float64) is exact: rounding
+ * that to 16 bits equals rounding the integer once.
  */
 export function gatherLowBits(e: Exprs, x: KNode): KNode {
   const dtype = x.dtype as 'int32' | 'uint32' | 'int64' | 'uint64';

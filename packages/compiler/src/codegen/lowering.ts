@@ -1,7 +1,7 @@
 /**
- * What lowering gives, what a kind of target brings to have loops shaped for it, and the way of a nest as it stands.
+ * The result of lowering, what a kind of target provides for shaping loops, and the default lowering of a nest.
  *
- * Work is always described as a plain loop nest (LoopKernel), which is complete and correct by itself.
+ * The input is always a plain loop nest (LoopKernel), which is complete and correct by itself.
  */
 import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
@@ -27,28 +27,28 @@ export interface Lowered {
   readonly temps: readonly number[];
 }
 
-/** What one kind of target needs to have loop nests shaped for it. */
+/** What one kind of target provides to shape loop nests. */
 export interface NestLowering {
   /** A kernel whose loops are merged, with their kinds, order and splits chosen. */
   shape(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel;
-  /** The parts that the threads of a group have of a reduction as one. Left out where no threads reduce together. */
+  /** Combines the parts of a reduction across the threads of a group. Absent if no threads reduce together. */
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
-  /** Reductions with a result for every column, in group memory. Left out where `shape` makes no columns. */
+  /** Reductions with a result per column, in group memory. Absent if `shape` makes no columns. */
   readonly columns?: typeof reduceColumns;
-  /** What is made of many results, in loops over them. Left out: written for each of them. */
+  /** Epilogues over many results, in loops over them. Absent: they are unrolled. */
   readonly copies?: typeof writeCopies;
-  /** What contractions are weighed by. Left out: as measured in WebAssembly. */
+  /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
-  /** A program in the dtypes that the target computes in. Left out for targets that compute in all they hold. */
+  /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */
   readonly legalize?: typeof legalize;
 }
 
-/** A target, and how loops are shaped for it. */
+/** A target, and its lowering. */
 export interface CodegenCaps extends TargetCaps {
   readonly lowering: NestLowering;
 }
 
-/** A loop nest as it stands, lowered with the default choices: one dispatch. */
+/** A loop nest lowered with the default choices: one dispatch. */
 export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
   const program = linearize(optimize(loop, caps), caps);
   return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };

@@ -1,8 +1,8 @@
 /**
  * How a factor of a contraction reads memory.
  *
- * `linearAccess`: the factor is one ungated load at a linear position, which tiles can read as it lies. `domainOf`: which
- * values a factor really has. Ranges that occur only as a sum (output position + kernel position) share an axis of the
+ * `linearAccess`: the factor is one ungated load at a linear position, which tiles can read in place. `domainOf`: the
+ * distinct values of a factor. Ranges that occur only as a sum (output position + kernel position) share an axis of the
  * domain: a factor stored over its domain is as large as a padded tensor, not as the product of its ranges.
  */
 import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
@@ -11,12 +11,12 @@ import { type Linear, lowOf, nodesOf } from '../ir/node.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 
-/** True if the loop always runs through its extent. */
+/** True if the loop always runs over its whole extent. */
 export function isFixed(r: Range): boolean {
   return r.src.length === 0;
 }
 
-/** Least number of turns of a loop: shapes of tiles are chosen by it, so that they suit every size that a loop may end at. */
+/** Fewest iterations of a loop. Tile shapes are chosen by it, so that they suit every size at which the loop may end. */
 export function leastOf(r: Range): number {
   const [limit] = r.src;
   return limit === undefined ? r.arg.extent : Math.min(r.arg.extent, lowOf(limit));
@@ -54,7 +54,7 @@ export interface Axis {
   readonly members: readonly { readonly range: Range; readonly step: number }[];
   readonly low: number;
   readonly extent: number;
-  /** Where the axis ends, if only dispatch says; it then has one member. */
+  /** Where the axis ends, if that is known only at dispatch; the axis then has one member. */
   readonly end?: KNode | undefined;
 }
 
@@ -82,12 +82,12 @@ export function domainOf(value: KNode, free: FreeRanges): Axis[] {
     .map((x) => x.axis);
 }
 
-/** What to put for an axis' member of step 1 or -1 so that the axis stands at `position`; the others are 0. */
+/** The axis' member of step 1 or -1, and the value to give it so that the axis is at `position`; the other members are 0. */
 export function representative(axis: Axis): { readonly range: Range; readonly step: number } {
   return axis.members.find((m) => Math.abs(m.step) === 1)!;
 }
 
-/** The load that depends on most ranges: the order of its axes in memory stands for the factor's. */
+/** The load that depends on most ranges; its memory order is taken as the factor's. */
 function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
   let best: KNodeOf<'LOAD'> | null = null;
   for (const n of nodesOf([value]))
@@ -95,7 +95,7 @@ function mainLoad(value: KNode, free: FreeRanges): KNodeOf<'LOAD'> | null {
   return best;
 }
 
-/** True if `r` occurs only together with the group's ranges, in fixed proportion, and both reach common positions. */
+/** True if `r` always occurs together with the group's ranges, in fixed proportion, and both reach common positions. */
 function overlap(group: readonly Range[], r: Range, forms: readonly Linear[]): boolean {
   const first = group[0]!;
   if (!isFixed(first) || !isFixed(r)) return false;
@@ -103,7 +103,7 @@ function overlap(group: readonly Range[], r: Range, forms: readonly Linear[]): b
   if (ratio === null) return false;
   return group.some((g) => {
     const [p, q] = reduced(ratioOf(g, r, forms)!);
-    // r moves q units where g moves p: the larger step must not jump over what the smaller one spans.
+    // When r moves q units, g moves p: the larger step must not skip past the span of the smaller one.
     const [big, small, span] = Math.abs(p) >= Math.abs(q) ? [p, q, r.arg.extent] : [q, p, g.arg.extent];
     return Math.abs(big) <= Math.abs(small) * (span - 1);
   });
@@ -158,14 +158,14 @@ function axisOf(group: readonly Range[], forms: readonly Linear[]): Axis[] {
 }
 
 /**
- * What is known about a factor of a contraction: how it reads memory, over which axes, how large it is.
+ * What is known about a factor of a contraction: how it reads memory, over which axes, and its size.
  */
 
 export class Operand {
   readonly value: KNode;
   /** Ranges of the sum. */
   readonly k: readonly Range[];
-  /** How it reads memory where it is a plain load, else null. */
+  /** How it reads memory, if it is a plain load; else null. */
   readonly access: LinearAccess | null;
   /** Its domain, outermost in memory first. */
   readonly axes: readonly Axis[];
@@ -194,17 +194,17 @@ export class Operand {
     return this.access === null ? null : (this.access.strides.get(r) ?? 0);
   }
 
-  /** True if the range has an axis for itself. */
+  /** True if no other range shares the range's axis. */
   isAlone(r: Range): boolean {
     return this.axisOf(r)?.members.length === 1;
   }
 
-  /** True if the axis holds no range but those of the sum. */
+  /** True if the axis has only ranges of the sum. */
   isDeep(axis: Axis): boolean {
     return axis.members.every((m) => this.k.includes(m.range));
   }
 
-  /** Some ranges share an axis: the domain is smaller than all ranges together. */
+  /** True if some ranges share an axis: the domain is then smaller than the product of all ranges. */
   get hasWindows(): boolean {
     return this.axes.some((a) => a.members.length > 1);
   }

@@ -1,8 +1,8 @@
 /**
  * Collects the dispatches of one lowered kernel and the temporaries between them.
  *
- * Expressions name temporaries as PARAMs with slots behind those of the kernel; each dispatch then gets slots of its own
- * for what it really binds.
+ * Expressions name temporaries as PARAMs whose slots follow those of the kernel; each dispatch then gets its own slots
+ * for what it binds.
  */
 import { type Inside, linearize } from '../codegen/linearize/linearize.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
@@ -40,8 +40,8 @@ export class Assembly {
   }
 
   /**
-   * Adds a dispatch. `shaped`: the kinds of all ranges are chosen, by these; null: the default choices are made. `product`: what it computes,
-   * with slots of the PARAMs that `stores` have. `inside`: what is written in place of the loops, with no other PARAMs than the stores.
+   * Adds a dispatch. `shaped`: the transforms that chose the kinds of all ranges; null: the default choices are made. `product`: what it computes,
+   * with the slots of the PARAMs in `stores`. `inside`: written in place of the loops, with the same PARAMs as the stores.
    */
   add(
     suffix: string,
@@ -79,7 +79,7 @@ export class Assembly {
   }
 }
 
-/** The product with the places of its PARAMs among those of a dispatch as their slots. */
+/** The product, its PARAMs renumbered to their slots in a dispatch. */
 function renumbered(product: MatrixProduct, used: readonly KNodeOf<'PARAM'>[]): MatrixProduct {
   const at = (operand: MatrixOperand): MatrixOperand => ({
     ...operand,

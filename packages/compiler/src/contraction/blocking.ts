@@ -1,5 +1,5 @@
 /**
- * What a group computes: cuts of the loops around the tiles, and of the sum where there are too few tiles.
+ * What a group computes: how the loops around the tiles are cut, and the sum too where there are too few tiles.
  *
  * Decided by shapes alone, so that results do not depend on the number of threads.
  */
@@ -25,7 +25,7 @@ export interface GroupPlan {
   readonly columns: number;
 }
 
-/** Tiles of columns that a group copies, of so many: whole cache lines, and groups enough. */
+/** How many tiles of columns a group copies, of this many: whole cache lines, and enough groups. */
 export function copiedTiles(tiles: number): number {
   return tiles < 64 ? 2 : mostCopiedTiles;
 }
@@ -34,16 +34,16 @@ function even(extent: number, parts: number): number {
   return Math.ceil(extent / Math.min(extent, Math.max(1, parts)));
 }
 
-/** The same for about that many parts: 33 iterations in 32 parts are 33 of one, not 17 of two that end far apart. */
+/** A chunk size for about that many parts: 33 iterations in 32 parts become 33 parts of one, not 17 of two in which the last is short. */
 function about(extent: number, parts: number): number {
   return Math.max(1, Math.round(extent / Math.max(1, parts)));
 }
 
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
- * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through again and again. `sized`: some of those end at a size given at dispatch. Few of their capacities divide
- * evenly, and one group too few would have rows cut as well. `leastTiles`: of rows, where they end at such a size, at least: columns are cut so that those are
- * groups enough, and what these read of the columns' factor stays near.
+ * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through repeatedly. `sized`: some loops end at a size given
+ * at dispatch. Their capacities are seldom divisible, and with one group too few the rows would be cut as well. `leastTiles`:
+ * the least number of row tiles, where rows end at such a size. Columns are cut so that these make enough groups.
  */
 export function planGroups(
   extents: readonly number[],
@@ -85,8 +85,8 @@ export function planGroups(
 }
 
 /**
- * The groups of blocks of columns that are computed together: each takes some rows of all of them, so that no two write elements of one
- * row, which share cache lines. Null where rows are not cut alike, or columns are better cut. `depth`: products of a sum.
+ * The groups for blocks of columns that are computed together: each takes some rows of all blocks, so that no two groups write elements of one
+ * row, which share cache lines. Null where the blocks cut rows differently, or where cutting columns is better. `depth`: products in a sum.
  */
 export function planTogether(
   extents: readonly number[],
@@ -104,15 +104,15 @@ export function planTogether(
   return planGroups(extents, rows.count, 1, work, read, cacheBytes, sized, mostGroups, leastTiles);
 }
 
-/** A loop of the sum taken in parts, each by groups of its own. */
+/** A loop of the sum cut into parts, each computed by separate groups. */
 export interface Split {
   readonly range: Range;
   readonly chunk: number;
-  /** Which part: 0 .. number of parts - 1. */
+  /** The number of the part, from 0. */
   readonly part: Range;
 }
 
-/** What a split is decided by. */
+/** What decides whether the sum is split. */
 export interface SplitFacts {
   /** Tiles of the whole contraction. */
   readonly tiles: number;
@@ -126,7 +126,7 @@ export interface SplitFacts {
 
 /**
  * Splits the sum where there are too few tiles for several threads, or where every tile would stream through more than
- * caches hold and the results are few. It is the loop with the largest steps in memory, so a part reads a part of memory.
+ * the caches hold and there are few results. It cuts the loop with the largest steps in memory, so a part reads one part of memory.
  */
 export function planSplit(
   e: Exprs,
@@ -140,7 +140,7 @@ export function planSplit(
   const { extent } = range.arg;
   const wanted = Math.min(enoughTiles, Math.floor(work / tileGroupWork));
   const forThreads = tiles * 2 > wanted ? 1 : Math.ceil(wanted / tiles);
-  // Each part stores its results and they are read again: at most a few hundredths of the time.
+  // Each part stores its results, and they are read again: that may take at most a few hundredths of the time.
   const most = Math.floor(work / (3000 * results));
   const forCaches = tileBytes < stripBytes ? 1 : Math.min(most, Math.ceil(bytes / partBytes));
   const chunk = even(extent, Math.max(forThreads, forCaches));
@@ -149,52 +149,52 @@ export function planSplit(
 }
 
 /**
- * Which blocks of tiles cover the results of a contraction: whole tiles, and what is left over at the edges.
+ * Which blocks of tiles cover the results of a contraction: whole tiles, and remainders at the edges.
  *
- * Where both factors can be read in place nothing fixes the tiles of an edge to those beside it: the last rows get tiles as wide as
- * registers allow, and one column left over is summed along the sum, in vectors.
+ * Where both factors can be read in place, the remainder may have other tiles than the rest: the last rows get tiles as wide as
+ * registers allow, and a single remaining column is computed with vectors along the sum.
  */
 
-/** Tiles of some rows and some columns. */
+/** A range of rows and a range of columns, and their tiles. */
 export interface Block {
   readonly rows: Segment;
   readonly columns: Segment;
   /** Lanes of columns. */
   readonly lanes: number;
-  /** Products of the sum side by side in a vector; else 1. */
+  /** Vector lanes along the sum; else 1. */
   readonly sumLanes: number;
 }
 
 /** Blocks that cover all results. */
 export interface Cover {
   readonly whole: readonly Block[];
-  /** What is left over beside them, a column of the same rows or none; its factor is read in place. */
+  /** A remaining column of the same rows, if any; its factor is read in place. */
   readonly beside: readonly Block[];
-  /** Rows that are left over, with all columns; likewise. */
+  /** The remaining rows, with all columns; likewise read in place. */
   readonly last: readonly Block[];
 }
 
 /** How the factors are read. */
 export interface CoverFacts {
-  /** Columns lie in panels and may be read past the end. */
+  /** The columns' factor is in panels, padded at the end. */
   readonly padded: boolean;
-  /** Rows are no panels and groups copy no columns: for some columns rows may be cut otherwise. */
+  /** The rows' factor is not in panels and groups copy no columns, so rows may be cut differently for some columns. */
   readonly recut: boolean;
-  /** Both factors can be read in place, only the columns as vectors. */
+  /** Both factors can be read in place, and only columns are vectors. */
   readonly inPlace: boolean;
-  /** The rows' factor is consecutive along the sum, which is one short loop. */
+  /** The rows' factor is contiguous along the sum, which is one short loop. */
   readonly dots: boolean;
   readonly lanes: number;
   /** The sum runs over vectors everywhere. */
   readonly sums: boolean;
 }
 
-/** Vectors of the last rows by their number; three of them are no faster than four. */
+/** Vectors per tile for the last rows, by their number; three vectors are no faster than four. */
 const lastVectors = [0, 6, 4];
-/** Rows for which that pays: of fewer the last are most of the work, of more they are nothing. */
+/** That pays for this many rows: with fewer, the last rows are most of the work; with more, hardly any. */
 const [fewRows, manyRows] = [32, 192];
 
-/** Covers `height` x `width` results. `end`: where rows end, if only dispatch says; then the last rows get no tiles of their own. */
+/** Covers `height` x `width` results. `end`: where rows end, if that is known only at dispatch; then the last rows get no tiles of another shape. */
 export function cover(height: number, width: number, shape: TileShape, facts: CoverFacts, end?: KNode): Cover {
   const { rows, vectors, lanes } = shape;
   const tile = vectors * lanes;

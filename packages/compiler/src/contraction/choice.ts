@@ -1,16 +1,16 @@
 /**
- * What may be chosen for a contraction by measurement, by name: a tile of threads (simt/problem.ts), the tiles of an engine without
- * threads, or a library. And the key under which such a choice is kept.
+ * What measurement may choose for a contraction, by name: a tile of threads (simt/problem.ts), the tiles of an engine without
+ * threads, or a library. And the key under which the choice is kept.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
 import type { LibraryProduct } from './library.ts';
 import { classOf, isStagedName, tileOf } from './simt/problem.ts';
 
-/** A contraction of which something is to be chosen. */
+/** A contraction with a choice to make. */
 export interface Question {
   readonly key: string;
-  /** What the library would compute; null where it cannot. */
+  /** The product as the library takes it; null where it cannot. */
   readonly product: LibraryProduct | null;
 }
 
@@ -24,7 +24,7 @@ function libraryProduct(c: Contraction, library: ProductLibrary | null | undefin
   return found !== null && library?.takes(found.product) ? found : null;
 }
 
-/** Null where there is only one way. */
+/** The question; null where there is only one way. */
 export function questionOf(
   c: Contraction,
   caps: CodegenCaps,

@@ -1,7 +1,7 @@
 /**
  * Roles of the ranges of a contraction: which become columns (vectors), which rows, and how both factors are read.
  *
- * Every possibility is weighed by a rough count of nanoseconds: copies, tiles with their waste, stores.
+ * Every candidate is rated by a rough estimate in nanoseconds: copies, tiles including their waste, stores.
  */
 import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import {
@@ -60,14 +60,14 @@ const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'pane
 /** One choice of roles. */
 export interface Choice {
   readonly columns: Operand;
-  /** A range of `columns` alone, or one that both factors have: then rows are vectors of columns too. */
+  /** A range that only `columns` has, or one that both factors have: then rows are vectors along columns too. */
   readonly column: Range;
   readonly rows: Operand;
   readonly row: Range | null;
   readonly shape: TileShape;
-  /** Lanes of its vectors, of columns or of the sum. */
+  /** Lanes of the vectors, which run along columns or along the sum. */
   readonly lanes: number;
-  /** The range of the sum that runs over vectors, columns being no vectors then; null: columns are. */
+  /** The range of the sum along which vectors run; null if they run along columns. */
   readonly along: Range | null;
   readonly columnWay: Way;
   readonly rowWay: Way;
@@ -75,7 +75,7 @@ export interface Choice {
   readonly cost: number;
 }
 
-/** All roles the ranges can take, the cheapest of them, with the widest vectors or, where those are as good but for their lanes, narrower ones. */
+/** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
 export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps): Choice | null {
   const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
   let best: Choice | null = null;
@@ -86,7 +86,7 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps):
   return best;
 }
 
-/** The cheapest roles with vectors of so many lanes. */
+/** The cheapest roles with vectors of `lanes` lanes. */
 function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
@@ -101,9 +101,9 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
     const [columns, rows] = [operands[side], operands[1 - side]!];
     const rowRanges = c.factors[1 - side]!.own;
     const depth = sizeOf(c.k);
-    // Where groups copy columns there are four rows or more, so tiles of two vectors.
+    // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
     const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-    // Vectors run along loops of fixed length only.
+    // Vectors run only along loops of fixed length.
     for (const column of [...c.factors[side].own, ...c.batch].filter(isFixed)) {
       const shared = c.batch.includes(column);
       for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
@@ -180,9 +180,9 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
 }
 
 /**
- * Whether groups may copy the columns they need. Where few rows share a column it saves the copy made before; `order`: what is lost by
- * going through the results column by column. Where all is near the processor it saves more: what one thread copies for all, others fetch from
- * its cache, and it takes it back the next time, which is dearer than the copy. Then nothing is copied before.
+ * Whether groups may copy the columns they need. Where few rows share a column, that saves the copy made beforehand; `order` is the cost of
+ * visiting the results column by column. Where everything fits in near caches it saves more: what one thread copies for all, the others fetch from
+ * its cache, and the next copy takes it back, which costs more than the copy itself. Then nothing is copied beforehand.
  */
 function ownCopies(
   c: Contraction,
@@ -195,7 +195,7 @@ function ownCopies(
   const results = resultsOf(c);
   const width = column.arg.extent;
   const near = rows.bytes + columns.bytes + results * columns.elementBytes <= nearBytes;
-  // Fewer columns make too few groups; short sums read them in place.
+  // With fewer columns there are too few groups; short sums read them in place.
   const isShort = sizeOf(c.k) <= ownShortSum;
   const suits = width >= ownColumns || (width >= ownShortColumns && isShort);
   if (near && height >= ownRows && suits && !columns.hasWindows)
@@ -204,13 +204,13 @@ function ownCopies(
   return { order: farOrder * results * c.indices.length, instead: false };
 }
 
-/** Reading both factors as vectors along the sum costs this much more than a broadcast tile, more where rows are not aligned. */
+/** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned. */
 function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
   return apart.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
-/** Tiles of elementwise products load a vector for each of them. */
+/** Tiles of elementwise products load a vector for every product. */
 function sharedCost({ rows }: TileShape): number {
   return sharedSlowdown + sharedSlowdown / rows;
 }
@@ -250,7 +250,7 @@ function computeCost(
   return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
-/** Nanoseconds of the epilogue's memory accesses for a result: vectors only along a range of unit stride. */
+/** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */
 function accessCost(c: Contraction, column: Range): number {
   let cost = 0;
   for (const index of c.indices) {
@@ -262,15 +262,15 @@ function accessCost(c: Contraction, column: Range): number {
   return cost;
 }
 
-/** The same where sums go through memory, and a dispatch of its own takes them from there along the results. */
+/** The same where sums go through memory, and a second dispatch reads them in the order of the results. */
 function turnedCost(c: Contraction): number {
   const index = c.kernel.stores[0]?.store.src[1];
   const form = index && linearOf(index);
   const unit = form?.terms.find((r, i) => form.coefs[i] === 1 && r.op === 'RANGE');
   return unit === undefined ? Number.POSITIVE_INFINITY : accessTurned + accessCost(c, unit as Range);
 }
-
-/** Whether results lie apart along the columns so that sums had better go through memory. */
+/** True if it pays to store sums in memory first, because results are not contiguous along the columns. */
+/** True if results are not contiguous along the columns and the loops that are contiguous make it pay to store sums in memory first. */
 export function isApart(c: Contraction, column: Range): boolean {
   return turnedCost(c) < accessCost(c, column);
 }
@@ -282,19 +282,19 @@ function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts):
 }
 
 /**
- * How much slower tiles get because their sum walks all over memory: an estimate of first-level cache misses.
+ * How much slower tiles get because their sum strides over memory: an estimate of first-level cache misses.
  */
 
 /** How one factor is walked. */
 export interface Walk {
   readonly strides: ReadonlyMap<Range, number>;
-  /** Streams side by side and their distance in elements. */
+  /** Concurrent streams and their distance in elements. */
   readonly streams: number;
   readonly apart: number;
   readonly elementBytes: number;
 }
 
-/** The part by which a tile's time grows. */
+/** The fraction by which a tile's time grows. */
 export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
   const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
   const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
@@ -316,7 +316,7 @@ function missPart(
     const step = Math.abs(d[which]) * elementBytes;
     const own = step >= lineBytes ? d.extent : Math.max(1, (d.extent * step) / lineBytes);
     lines *= own;
-    // Lines one after the other are fetched ahead, best where vectors that lie close use all of them.
+    // Consecutive lines are prefetched, best where neighbouring vectors use all of them.
     const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
     touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
     if (step >= lineBytes && stayingLines !== undefined) {
@@ -332,26 +332,26 @@ function missPart(
   return far + line.cost * (touches / products) * Math.min(1, Math.max(0, lines / line.near - 1));
 }
 
-// The ways a factor can get to the tiles: read in place, copied over its domain, copied into panels, copied by each group.
+// How a factor can get to the tiles: read in place, copied over its domain, copied into panels, or copied by each group.
 //
-// Here are the possibilities with what a choice between them needs to know; `choose` takes one for each factor.
+// Each candidate comes with what the choice needs to know of it; `choose` takes one for each factor.
 
-/** One way, and how the sum then walks memory. */
+/** One candidate, and how the sum then walks memory. */
 export interface Way {
   /**
-   * `domain` and `panels` are copies made before (staging.ts); `local`: each group copies what its tiles of columns need into
-   * its own memory, so that every element is copied by one group only.
+   * `domain` and `panels` are copies made beforehand (staging.ts); `local`: each group copies what its tiles of columns need into
+   * group memory, so that only one group copies each element.
    */
   readonly kind: 'inPlace' | 'domain' | 'panels' | 'local';
-  /** Axes of the copy in order; of panels those around them. */
+  /** Axes of the copy in order; for panels those outside. */
   readonly outside: readonly Axis[];
   /** Axes inside panels. */
   readonly inside: readonly Axis[];
-  /** Nanoseconds of one thread for the copy. */
+  /** Nanoseconds of the copy on one thread. */
   readonly copy: number;
   /** Strides of the ranges of the sum. */
   readonly strides: ReadonlyMap<Range, number>;
-  /** Streams that a tile reads side by side and their distance in elements; 0: one stream. */
+  /** Distance in elements of the streams that a tile reads concurrently; 0: one stream. */
   readonly apart: number;
 }
 
@@ -359,12 +359,12 @@ export interface Way {
 function copyCost(x: Operand, innermost: Range | null): number {
   const last = x.axes[x.axes.length - 1];
   const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
-  // What does not stay in caches is written to memory and read again.
+  // What does not fit in caches is written to memory and read again.
   const far = x.bytes > farBytes ? copyFar : 0;
   return x.size * (far + (x.access === null ? (same ? copyComputed : copyComputedOther) : same ? copySame : copyOther));
 }
 
-/** Strides of the ranges of some axes stored row-major, the last axis `step` apart. */
+/** Strides of the ranges of some axes stored row-major, where elements along the last axis are `step` apart. */
 function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
   const strides = new Map<Range, number>();
   let size = step;
@@ -392,8 +392,8 @@ function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
 }
 
 /**
- * Panels along a range that has an axis for itself: with all axes inside, or with those of the sum alone inside. `ordered`: those of the sum that
- * no innermost loop will be (depth.ts) stand outside the others, so that loops go through panels without jumps.
+ * Panels along a range with an axis of its own: with all axes inside, or only those of the sum. `ordered`: axes of the sum that cannot
+ * become an innermost loop (depth.ts) stand outside the others, so that loops read panels without jumps.
  */
 function panels(x: Operand, along: Range | null, width: number, ordered: boolean): Way[] {
   if (along !== null && !x.isAlone(along)) return [];
@@ -413,8 +413,8 @@ function panels(x: Operand, along: Range | null, width: number, ordered: boolean
 }
 
 /**
- * Ways for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and where it has windows
- * its domain with the longest loop of the sum last, so that steps of that go along lines of memory.
+ * Candidates for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and for a factor with
+ * windows its domain with the longest loop of the sum last, so that its steps stay within cache lines.
  */
 export function rowWays(x: Operand, along: Range | null, height: number, ordered: boolean): Way[] {
   const ways = [...inPlace(x, along), domain(x, along, null)];
@@ -429,13 +429,13 @@ export function rowWays(x: Operand, along: Range | null, height: number, ordered
 
 /** Copies that groups make for themselves. */
 export interface OwnCopies {
-  /** Nanoseconds besides the copying. */
+  /** Nanoseconds besides the copy itself. */
   readonly order: number;
   /** They replace panels copied before. */
   readonly instead: boolean;
 }
 
-/** Ways for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies of their own. */
+/** Candidates for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies. */
 export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, ordered: boolean): Way[] {
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
   const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, ordered);
@@ -458,7 +458,7 @@ export function columnWays(x: Operand, along: Range, width: number, local: OwnCo
   return ways;
 }
 
-/** Ways in which elements along a range lie one after another: a shared column, or a range of the sum. */
+/** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. */
 export function consecutiveWays(x: Operand, along: Range | null, range: Range): Way[] {
   if (x.strideOf(range) === 1) return inPlace(x, along);
   const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
@@ -468,11 +468,11 @@ export function consecutiveWays(x: Operand, along: Range | null, range: Range): 
 /** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
 export function streamsCollide(x: Operand, way: Way, streams: number, depth: number): boolean {
   const bytes = Math.abs(way.apart) * x.elementBytes;
-  // Rows that lie side by side share lines, not sets.
+  // Neighbouring rows share lines, not sets.
   return way.kind === 'inPlace' && depth >= 256 && bytes >= lineBytes && collide(bytes, streams);
 }
 
-/** Layouts of a factor for the segments of a side, made the chosen way; for `local` the value that groups copy. */
+/** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
 export function layoutsOf(
   assembly: Assembly,
   e: Exprs,

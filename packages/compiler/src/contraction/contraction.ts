@@ -1,8 +1,8 @@
 /**
- * A contraction as tiles see it: the two factors, and every loop with its role; and what lowering one is given.
+ * A contraction as tiles see it: the two factors and the role of every loop. Also the inputs of its lowering.
  *
- * Found in the loop nest itself after neighbouring loops were merged, so a product of two matrices has one range of each
- * role whatever the ranks of the tensors were.
+ * It is found in the loop nest after neighbouring loops were merged, so a product of two matrices has one range of each
+ * role, whatever the ranks of the tensors were.
  */
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
@@ -14,7 +14,7 @@ import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
 import type { LibraryPrograms } from './library.ts';
 
-/** One factor of the product with the loops that only it has. */
+/** One factor of the product, with the loops that only it has. */
 export interface Factor {
   readonly value: KNode;
   readonly own: readonly Range[];
@@ -27,24 +27,24 @@ export interface Contraction {
   /** Loops that both factors have. */
   readonly batch: readonly Range[];
   readonly k: readonly Range[];
-  /** Where the epilogue reads and writes memory. */
+  /** The indices at which the epilogue accesses memory. */
   readonly indices: readonly KNode[];
   readonly free: FreeRanges;
 }
 
-/** True for a loop of fixed length, or one that ends at a size given at dispatch, which is 1 at least. */
+/** True for a loop of fixed length, or one that ends at a size given at dispatch, which is at least 1. */
 function isWhole(r: Range): boolean {
   if (r.arg.extent === 0) return false;
   const limit = sizeLimit(r);
   return limit === null ? isFixed(r) : lowOf(limit) >= 1;
 }
 
-/** True if a loop ends at a size given at dispatch: nothing can be measured without one. */
+/** True if a loop ends at a size given at dispatch: without a size nothing can be measured. */
 export function hasSizes({ kernel, k }: Contraction): boolean {
   return [...k, ...(kernel.stores[0]?.ranges ?? [])].some(isSized);
 }
 
-/** The one sum of a product in a kernel whose stores all run over the same loops; null if the kernel is not of that form. */
+/** The only sum of products in a kernel whose stores all have the same loops; null if the kernel has another form. */
 export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | null {
   const merged = mergeRanges(kernel, e);
   const sum = onlySum(merged);
@@ -101,10 +101,10 @@ function hasReduce(root: KNode): boolean {
 
 /** The contractions that are worth tiles, on engines of either kind. */
 
-/** Sums of fewer products than this are left to the plain loop nest. */
+/** Sums with less work are left to the plain loop nest. */
 const smallest = 4096;
 
-/** Tiles of CPUs are for floats; groups of threads do integers of 32 bits as well. */
+/** CPU tiles are for floats; groups of threads handle 32-bit integers as well. */
 function computes(dtype: DType, { simt }: CodegenCaps): boolean {
   return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
 }
@@ -119,18 +119,18 @@ export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Con
 
 // What the lowering of contractions is given, and what may be measured of it.
 
-/** What was measured, for engines with groups of threads or a library for products (tuning/). */
+/** Measured choices, for engines with groups of threads or with a library for products (tuning/). */
 export interface TileChoices {
   /** The engine's library, if it has one. */
   readonly library?: ProductLibrary | null;
-  /** Name of what was chosen for a class of contractions (choice.ts); undefined if nothing was measured. */
+  /** Name of the choice for a class of contractions (choice.ts); undefined if nothing was measured. */
   find(key: string): string | undefined;
-  /** Told of every contraction that is lowered. */
+  /** Called for every contraction that is lowered. */
   note(key: string, kernel: LoopKernel, e: Exprs): void;
 }
 
 /**
- * Lowers a kernel around a contraction, or returns null: then the loop nest is lowered as it stands. `e` is the factory that made the
+ * Lowers a kernel around a contraction, or returns null: then the loop nest is lowered as it is. `e` is the factory that made the
  * kernel's nodes.
  */
 export type ContractionTemplate = (
@@ -143,26 +143,26 @@ export type ContractionTemplate = (
 /** A way to lower a contraction, by name. */
 export type Way = readonly [name: string, lower: () => Lowered];
 
-/** Names of the choices for a contraction that are no tile of threads. */
+/** Names of the choices that are not tiles of threads. */
 export const byTiles = 'tiles';
 export const byLibrary = 'library';
 
-/** What the library knows about programs of others that compute products of matrices on an engine's device (BLAS). */
+/** What is known of libraries that compute matrix products on an engine's device (BLAS). */
 
 /**
- * A program of others that may compute products in place of kernels. Nothing runs there that was not measured faster on the
- * device (tuning/). An engine that has one runs `Program.product` by it wherever it finds one it takes, and the program itself
- * where that fails.
+ * A third-party library that may compute products in place of kernels. It is used only where measurement on the device found it faster
+ * (tuning/). An engine that has one runs `Program.product` by it where the library takes the product, and the program itself
+ * where the library fails.
  */
 export interface ProductLibrary {
-  /** One word; measurements are kept under it. */
+  /** A single word; measurements are kept under it. */
   readonly name: string;
-  /** `libraryPrograms`: they come with the library, so that pages without one carry none. */
+  /** `libraryPrograms`. They come with the library, so that pages without one do not carry them. */
   readonly programs: LibraryPrograms;
   /** Whether it can compute this; false for everything once it has failed. */
   takes(product: MatrixProduct): boolean;
-  /** Resolves when nothing is left to be done before the first such product, true if it can be computed. */
+  /** Resolves when the first such product can run without further preparation: true if the library can compute it. */
   prepare(product: MatrixProduct): Promise<boolean>;
-  /** Calls `told` when it fails: what was lowered for it should be lowered anew. */
+  /** Calls `told` when the library fails: what was lowered for it should be lowered again. */
   onFailure(told: () => void): void;
 }

@@ -7,24 +7,24 @@ import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 
-/** One loop of the sum with the strides both factors walk at. */
+/** One loop of the sum, with its stride in both factors. */
 export interface Depth {
   readonly extent: number;
   readonly row: number;
   readonly column: number;
-  /** Steps of the last part where the loop is split in parts of unequal length; such a loop is not merged. */
+  /** Iterations in the last part, where the loop is split into parts of unequal length; such a loop is not merged. */
   readonly limit?: KNode;
-  /** Steps where only dispatch says how many: so many times this. Such a loop is merged with one of fixed length inside it. */
+  /** Number of iterations, if known only at dispatch: `times` the size. Such a loop is merged with one of fixed length inside it. */
   readonly end?: readonly [times: number, size: KNode] | undefined;
 }
 
-/** A loop of the sum as factors with these strides walk it. */
+/** A loop of the sum, for factors with these strides. */
 export function depthOf(r: Range, rows: ReadonlyMap<Range, number>, columns: ReadonlyMap<Range, number>): Depth {
   const [limit] = r.src;
   return { extent: r.arg.extent, row: rows.get(r) ?? 0, column: columns.get(r) ?? 0, end: limit && [1, limit] };
 }
 
-/** True if a loop always runs through its extent. */
+/** True if a loop always runs over its whole extent. */
 function isFull({ limit, end }: Depth): boolean {
   return limit === undefined && end === undefined;
 }
@@ -34,15 +34,15 @@ function rangeOf(e: Exprs, { extent, limit, end }: Depth): Range {
   return e.range(extent, 'reduce', end === undefined ? limit : e.mul(end[1], end[0]));
 }
 
-/** How the loops of the sum run: nested, or as one loop; factors that do not walk it as one look up positions in a table. */
+/** How the loops of the sum run: nested, or as one loop; factors that do not walk them as one look up positions in a table. */
 export type Depths =
   | { readonly kind: 'loops'; readonly loops: readonly Depth[] }
   | { readonly kind: 'table'; readonly loops: readonly Depth[] };
 
-/** Loops of so many steps are the innermost one if any are. */
+/** Loops with at least this many iterations are preferred as the innermost one. */
 export const innermostLoop = 8;
 
-/** Merges the loops of the sum where both factors walk two of them as one, and orders them, the best one last. */
+/** Merges loops of the sum where both factors walk two of them as one, and orders the rest, the best innermost loop last. */
 export function planDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops);
   if (wantsTable(all) && all.every(isFull)) {
@@ -59,7 +59,7 @@ export function planDepth(loops: readonly Depth[]): Depths {
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
-/** The same for a sum that runs over vectors: the last loop is one of fixed length that both factors walk element by element. */
+/** The same for a sum that runs over vectors: the last loop has a fixed length and unit stride in both factors. */
 export function planVectorDepth(loops: readonly Depth[]): Depths {
   const all = merged(loops, isFull);
   const reach = (d: Depth): number => Math.abs(d.row) + Math.abs(d.column);
@@ -68,7 +68,7 @@ export function planVectorDepth(loops: readonly Depth[]): Depths {
   return { kind: 'loops', loops: [...all.filter((d) => d !== inner), inner] };
 }
 
-/** The step with which a factor walks all loops as one, the last loop fastest; null if it does not. */
+/** The step with which a factor walks all loops as one, the last loop fastest; null if there is none. */
 function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null {
   const step = loops[loops.length - 1]?.[which] ?? 0;
   let expect = step;
@@ -79,20 +79,20 @@ function stepOf(loops: readonly Depth[], which: 'row' | 'column'): number | null
   return step;
 }
 
-/** How many factors look up positions. */
+/** How many factors look up positions in a table. */
 export function lookUps({ kind, loops }: Depths): number {
   if (kind === 'loops') return 0;
   return Number(stepOf(loops, 'row') === null) + Number(stepOf(loops, 'column') === null);
 }
 
-/** True if nested loops over these would be short, and a table of their positions small. */
+/** True if these loops would be short when nested, and a table of their positions small. */
 function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
   const long = loops.filter((d) => d.extent > 1);
   const size = long.reduce((n, d) => n * d.extent, 1);
   return long.length > 1 && size <= longestTable && long.every((d) => d.extent < shortLoop);
 }
 
-/** Neighbours as one; those outside others must be `suited` for it. */
+/** Merges neighbouring loops; the outer one of each pair must be `suited`. */
 function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit === undefined): Depth[] {
   const all = loops.filter((d) => d.extent > 1);
   if (all.length === 0) return loops.slice(0, 1);
@@ -113,7 +113,7 @@ function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit
   return all;
 }
 
-/** Ranges of a sum, or of a part of one, and where they are in both factors. */
+/** Ranges of a sum, or of a part of it, and the positions in both factors. */
 export interface SumLoops {
   readonly ranges: readonly Range[];
   readonly row: KNode;
@@ -143,7 +143,7 @@ export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
   return { ranges: [k], row: lookUp('row'), column: lookUp('column') };
 }
 
-/** Makes the loops of a sum whose innermost loop runs over vectors of both factors; what is left over is a sum of its own. */
+/** Makes the loops of a sum whose innermost loop runs over vectors of both factors; the remainder is a second sum. */
 export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
   const { loops } = depths;
   const outer = loops.slice(0, -1);

@@ -1,8 +1,8 @@
 /**
  * Contractions by register tiles: rows of one factor times vectors of the other, over any loops around them.
  *
- * Products of matrices in every transpose, batches of them, and convolutions of stride 1 are all of this form: which range
- * becomes rows, which columns, and how the factors are brought to them is chosen by cost (choose.ts). For engines without
+ * Products of matrices in every transpose, batches of them, and convolutions of stride 1 all have this form. Cost decides which range
+ * becomes rows, which columns, and how the factors are read (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
 import { longestDot, productCosts } from '../codegen/costs/cpu.ts';
@@ -35,10 +35,10 @@ import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoop
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
 
-/** How sums go through memory with columns side by side (turned.ts). */
+/** Stores sums in memory with columns contiguous (turned.ts). */
 export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
 
-/** Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: results that lie apart go through memory so. */
+/** Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
@@ -143,12 +143,12 @@ export function lowerTiled(
   return assembly.result();
 }
 
-/** The target if it had vectors of so many bytes only. */
+/** The target as if its vectors had this many bytes. */
 function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: number): CodegenCaps {
   return { ...caps, vectorBytes };
 }
 
-/** How engines whose groups are one thread lower contractions. */
+/** Lowering of contractions for engines whose groups are one thread. */
 
 /** Lowers a kernel around a contraction for one thread with vectors; null where the plain loop nest is as good. */
 export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
@@ -159,34 +159,34 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
 // Loop nests of register tiles: the stores of a contraction's kernel, with every range split, ordered and given its kind.
 //
 // A nest covers one segment of rows times one segment of columns. Its sum reads both factors through layouts; its
-// epilogue is the kernel's own stores with the sum put in. A tile that overlaps the one before stores only what is new; or
-// whole vectors, where one group computes both, nothing reads the results there, and vectors in part are slow. A
+// epilogue is the kernel's stores with the sum put in. A tile that overlaps its predecessor stores only new elements, or
+// whole vectors, if one group computes both, no store reads the results there, and partial vectors are slow. A
 // tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
 // tensors is touched.
 
 /** Rows or columns of one nest. */
 export interface NestSide {
-  /** The kernel's range that is tiled; null for a factor without ranges of its own. */
+  /** The kernel's range that is tiled; null for a factor that has no range of its own. */
   readonly range: Range | null;
   readonly segment: Segment;
   readonly layout: TileLayout;
 }
 
-/** Columns may be copied by the group itself. */
+/** Groups may copy the columns themselves. */
 export type ColumnSide = Omit<NestSide, 'layout'> & { readonly layout: TileLayout | GroupCopy };
 
 export interface NestSpec {
   readonly stores: readonly LoopStore[];
-  /** The last columns store whole vectors, over what the tile before stored: the group computes both, to the same bits. */
+  /** The last columns store whole vectors that overlap the previous tile: the same group computes both, to the same bits. */
   readonly again: boolean;
   readonly reduce: KNode;
   /** Ranges around the tiles, outermost first. */
   readonly outer: readonly Range[];
   readonly rows: NestSide;
   readonly columns: ColumnSide;
-  /** Lanes of columns: 1 where the sum itself runs over vectors. */
+  /** Lanes along columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
-  /** Products of the sum side by side in a vector, both factors being consecutive there; else 1. */
+  /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
   readonly sumLanes: number;
   readonly k: readonly Range[];
   /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
@@ -195,8 +195,8 @@ export interface NestSpec {
 }
 
 /**
- * The stores of some nests, and what was done to their loops. A group computes its part of each of the first `together` nests, which are cut into the same groups; the
- * others have groups of their own.
+ * The stores of some nests, and the transforms of their loops. A group computes a part of each of the first `together` nests, which are cut
+ * alike; the other nests have separate groups.
  */
 export function tileNests(
   e: Exprs,
@@ -215,19 +215,19 @@ class Nest {
   /** Serial loops around the tiles. */
   readonly #around: Range[] = [];
   readonly #outer = new Map<Range, KNode>();
-  /** First product of the part of the sum, along the loop that is split. */
+  /** First iteration of the split loop in this part of the sum. */
   readonly #first: KNode;
   /** All loops of which a group takes a part. */
   readonly #cuts: Cut[] = [];
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
   readonly #columnLayout: TileLayout;
-  /** What was done to the loops, in the words of codegen/loops/transforms.ts. */
+  /** The transforms of the loops, in the words of codegen/loops/transforms.ts. */
   readonly done: Transform[] = [];
-  /** First tile of columns in the group's own copy. */
+  /** First tile of columns in the group's copy. */
   #firstCopied: KNode;
 
-  /** `grid`: empty, or the ranges of another nest's grid, which this one shares. */
+  /** `grid`: empty, or the ranges of another nest's grid, which this nest shares. */
   constructor(e: Exprs, spec: NestSpec, grid: Range[]) {
     this.#e = e;
     this.#grid = grid;
@@ -279,7 +279,7 @@ class Nest {
     return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], 0);
   }
 
-  /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on and rows not done before. */
+  /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
   #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
     const e = this.#e;
     const { rows, columns } = this.#spec;
@@ -298,7 +298,7 @@ class Nest {
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
 
-  /** The group's own copy of what its tiles of columns read: their elements for one product after another. */
+  /** The group's copy of what its tiles of columns read: their elements for one product after another. */
   #groupPanel(value: KNode): TileLayout {
     const e = this.#e;
     const { k, lanes, columns } = this.#spec;
@@ -310,7 +310,7 @@ class Nest {
     for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
     const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
-    // A group beyond an end copies nothing.
+    // A group beyond the end copies nothing.
     const busy = this.#cuts.flatMap((c) => isBusy(e, c) ?? []);
     const isAny = busy.length === 0 ? null : busy.reduce((x, y) => e.and(x, y));
     const loops = k.map((r, i) => {
@@ -354,7 +354,7 @@ class Nest {
     return e.reduce('sum', e.mul(a, b), k.ranges);
   }
 
-  /** Where the rows' factor is read along a range of columns that it has too. */
+  /** Where the rows' factor is read along a range of columns that it shares. */
   #shared(spot: Spot): KNode {
     const e = this.#e;
     const { rows, columns } = this.#spec;
@@ -384,7 +384,7 @@ class Nest {
       const { chunk } = split;
       const { row, column, extent, end } = whole;
       if (end !== undefined) {
-        // Parts beyond the end are sums of nothing.
+        // Parts beyond the end are empty sums.
         return { extent: chunk, row, column, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
       }
       if (extent % chunk === 0) return { extent: chunk, row, column };
@@ -396,7 +396,7 @@ class Nest {
 }
 
 /**
- * Walks over tiles: the part of a loop that a group takes, and the ranges that run through it.
+ * Iteration over tiles: the part of a loop that a group takes, and the ranges that run over it.
  */
 
 /** A loop cut into groups of `chunk` iterations, the last of which may be shorter. */
@@ -404,11 +404,11 @@ export interface Cut {
   readonly extent: number;
   readonly chunk: number;
   readonly grid: Range | null;
-  /** Where the loop ends, if only dispatch says: groups beyond it have nothing to do. */
+  /** Where the loop ends, if known only at dispatch: groups beyond it have nothing to do. */
   readonly end?: KNode | undefined;
 }
 
-/** `grid`: a range that counts the same groups already. */
+/** `grid`: an existing range that counts the same groups. */
 export function cut(e: Exprs, extent: number, chunk: number, grid?: Range, end?: KNode): Cut {
   const groups = Math.ceil(extent / chunk);
   return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null, end };
@@ -419,9 +419,9 @@ function isBusy(e: Exprs, { chunk, grid, end }: Cut): KNode | null {
   return end === undefined || grid === null ? null : e.lt(e.mul(grid, chunk), end);
 }
 
-/** A fresh run through a group's part of a loop. */
+/** A new range over a group's part of a loop. */
 export interface Run {
-  /** Iteration of the whole loop. */
+  /** The iteration of the whole loop. */
   readonly value: KNode;
   readonly ranges: readonly Range[];
 }
@@ -432,7 +432,7 @@ export function run(e: Exprs, { extent, chunk, grid, end }: Cut): Run {
   return { value: change.value, ranges: change.ranges.filter((r) => r !== grid) };
 }
 
-/** Where a value of the tile stands: which tiles, which row and column in them. */
+/** Position of a value in the tiles: which tile, and which row and column in it. */
 export interface Spot {
   readonly rowTile: KNode;
   readonly columnTile: KNode;
@@ -447,7 +447,7 @@ export interface TileRanges {
   readonly column: KNode;
 }
 
-/** Fresh ranges of a tile of `rows` rows by `vectors` vectors of `lanes`. */
+/** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`. */
 export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number): TileRanges {
   const ranges: Range[] = [];
   const range = (extent: number, kind: RangeKind): KNode => {

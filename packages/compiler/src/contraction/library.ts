@@ -1,8 +1,8 @@
 /**
- * Products of matrices that a library of the device may compute: finding them among contractions, and their dispatches.
+ * Matrix products that a library of the device may compute: found among contractions, with their dispatches.
  *
- * Both factors must lie in memory as they are, with one loop each for rows, columns, sum and batch, and one stride of 1. Those of 16-bit
- * floats are summed in float32 and kept in either. Stores that do more than keep the sum are a dispatch of their own behind it.
+ * Both factors must be read in place, with one loop each for rows, columns, sum and batch, and one stride of 1. Products of 16-bit
+ * floats are summed in float32, and kept in either dtype. Stores that do more than keep the sum become a second dispatch.
  */
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -15,10 +15,10 @@ import { viaMemory } from './through-memory.ts';
 import type { Contraction } from './contraction.ts';
 import { flatProblem } from './simt/problem.ts';
 
-/** A contraction as a product. */
+/** A contraction as a matrix product. */
 export interface LibraryProduct {
   readonly product: MatrixProduct;
-  /** Results go where the kernel stores them; otherwise through memory, in this order. */
+  /** True if the library writes where the kernel stores; otherwise results go through memory, in this order. */
   readonly direct: boolean;
   readonly order: readonly Range[];
 }
@@ -51,7 +51,7 @@ function productOf(c: Contraction): LibraryProduct | null {
   return { product, direct: own !== null, order };
 }
 
-/** A factor as memory has it: sums of 16-bit floats are of their casts to float32. */
+/** A factor as memory holds it: sums of 16-bit floats read it through a cast to float32. */
 function stored(value: KNode): KNode {
   const isWidened = value.op === 'CAST' && value.dtype === 'float32' && isSmallFloat(value.src[0].dtype as DType);
   return isWidened ? value.src[0] : value;
@@ -75,7 +75,7 @@ function matrixOf(access: LinearAccess, batch: Range | undefined, down: Range, a
   return null;
 }
 
-/** The only store, if it keeps the sum as it is, or rounded to the factors' 16 bits, in rows. */
+/** The only store, if it keeps the sum unchanged, or rounded to the factors' 16 bits, in rows. */
 function ownStore(
   c: Contraction,
   factors: DType,
@@ -98,7 +98,7 @@ function ownStore(
   return overlaps ? null : { matrix, dtype: memory.dtype };
 }
 
-/** The dispatches: a plain program that says which product it is, and what the kernel does with the sums. */
+/** The dispatches: a plain program that says which product it is, and the kernel's epilogue. */
 function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
   if (found.direct) {

@@ -45,10 +45,7 @@ describe('sizes given at dispatch', () => {
       for (const [i, sizes] of classes.entries()) {
         const [n, k] = [roll(8, 40), roll(8, 60)];
         const epilogue = epilogues[(i + Number(transposeA) + 2 * Number(transposeB)) % 4];
-        check(
-          { sizes, m: -1, n, k: Math.max(k, enough(sizes, n)), transposeA, transposeB, epilogue },
-          roll,
-        );
+        check({ sizes, m: -1, n, k: Math.max(k, enough(sizes, n)), transposeA, transposeB, epilogue }, roll);
       }
     });
 

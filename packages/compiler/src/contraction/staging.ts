@@ -1,9 +1,9 @@
 /**
- * Copies of a factor in the layout tiles read best, made by a dispatch of their own.
+ * Copies of a factor in the layout that tiles read best, made by a separate dispatch.
  *
- * Panels: for every tile the elements of one step of the sum lie side by side. Domain copies: the factor over its domain
- * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. Of an axis that ends at a size given at
- * dispatch a copy has room for the greatest, and is filled up to that size: nothing beyond is read here, nor from the copy.
+ * Panels: for every tile the elements of one step of the sum are adjacent. Domain copies: the factor over its domain
+ * (access.ts), padding included, so that no gate remains and unit strides stay unit strides. If an axis ends at a size given at
+ * dispatch, the copy has room for the greatest size and is filled up to the given one: nothing beyond is read, here or from the copy.
  */
 import { type Axis, type LinearAccess, representative } from './access.ts';
 import type { Assembly } from './assembly.ts';
@@ -28,17 +28,17 @@ export interface TileLayout {
   readonly strides: ReadonlyMap<Range, number>;
 }
 
-/** Instead of a layout: a value that groups copy for each tile. */
+/** In place of a layout: a value that groups copy for each tile. */
 export interface GroupCopy {
   readonly copied: KNode;
 }
 
-/** The layout of a factor that is read where it lies; `along` null: the factor has no range of its own. */
+/** The layout of a factor that is read in place; `along` null: the factor has no range of its own. */
 export function layoutInPlace({ memory, offset, strides }: LinearAccess, along: Range | null): TileLayout {
   return { memory, offset, perTile: null, perElement: along === null ? 0 : (strides.get(along) ?? 0), strides };
 }
 
-/** An axis as a loop of a copy, with what it puts for the factor's ranges. */
+/** An axis as a loop of a copy, and how it replaces the factor's ranges. */
 interface CopyAxis {
   readonly loop: Range;
   readonly axis: Axis;
@@ -59,13 +59,13 @@ function replacements(e: Exprs, axes: readonly CopyAxis[]): Map<Range, Replaceme
   return map;
 }
 
-/** Adds what an axis with this stride contributes to a layout. */
+/** Adds the strides of an axis to a layout. */
 function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): number {
   for (const { range, step } of axis.members) strides.set(range, step * stride);
   return -axis.low * stride;
 }
 
-/** Copies a factor over its domain, axes in the order given; rows, planes and so on lie apart a little where that helps. */
+/** Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. */
 export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
@@ -88,7 +88,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
 }
 
 /**
- * Copies a factor into panels along its range `along`, an axis of its own: for each position of `outer` and each tile, the
+ * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outer` and each tile, the
  * tile's elements for every position of `inner`. Elements past the end repeat the last one.
  */
 export function stagePanels(
@@ -143,14 +143,14 @@ export function stagePanels(
 }
 
 /**
- * Distances in memory that make a first-level cache look smaller than it is.
+ * Distances in memory at which a first-level cache holds less than its size.
  *
  * Lines a multiple of 4096 bytes apart share a set on all common processors, and some predict the way by those bits too, so
- * that a handful of streams that far apart slow each other down.
+ * that a handful of such streams slow each other down.
  */
 const pageBytes = 4096;
 
-/** True if among `streams` streams this many bytes apart two fall into the same sets. */
+/** True if, of `streams` streams this many bytes apart, two fall into the same sets. */
 export function collide(bytes: number, streams: number): boolean {
   for (let i = 1; i < streams; i++) {
     const d = (Math.abs(bytes) * i) % pageBytes;
@@ -159,7 +159,7 @@ export function collide(bytes: number, streams: number): boolean {
   return false;
 }
 
-/** The least pitch of at least `size` elements whose multiples do not collide soon; small pitches stay as they are. */
+/** The least pitch of at least `size` elements whose first multiples do not collide; small pitches are unchanged. */
 export function spreadPitch(size: number, elementBytes: number): number {
   let pitch = size;
   while (pitch * elementBytes >= 512 && collide(pitch * elementBytes, 9)) pitch += lineBytes / elementBytes;

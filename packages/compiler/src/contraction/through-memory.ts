@@ -1,6 +1,6 @@
 /**
- * Contractions whose sums go through memory: an epilogue over numbers of another size, sums taken in parts, or (turned.ts) results that lie
- * apart where vectors run. Here is where sums are put, and the dispatch that runs the kernel's own stores over them.
+ * Contractions whose sums are stored in memory first: an epilogue over another number of elements, sums in parts, or (turned.ts) results that are
+ * not contiguous where vectors run. Here: where sums are stored, and the dispatch that runs the kernel's stores over them.
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -10,13 +10,13 @@ import type { Assembly, Temporary } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 
 export interface ViaMemory {
-  /** Where the tiles put their sums. */
+  /** The store by which tiles write their sums. */
   readonly store: LoopStore;
-  /** Adds the dispatch that combines the parts and runs the kernel's own stores. */
+  /** Adds the dispatch that combines the parts and runs the kernel's stores. */
   finish(): void;
 }
 
-/** Sums in memory, row-major over some ranges; as many such blocks as there are parts of the sum. */
+/** Sums in memory, row-major over some ranges; one such block for each part of the sum. */
 export class Sums {
   readonly #temp: Temporary;
   readonly #size: number;
@@ -39,7 +39,7 @@ export class Sums {
     return { store: e.store(this.#temp.write, at, c.reduce), ranges: this.#order };
   }
 
-  /** The sum at the place of the ranges. */
+  /** The sum at the position of the ranges. */
   read(e: Exprs, part: Range | null): KNode {
     if (part === null) return e.load(this.#temp.read, this.#index(e));
     const all = e.range(this.#parts);
@@ -47,12 +47,12 @@ export class Sums {
   }
 }
 
-/** What the dispatch is called that takes sums from memory. */
+/** Name suffix of the dispatch that reads sums from memory. */
 export function suffixOf(part: Range | null): string {
   return part === null ? '_epilogue' : '_combine';
 }
 
-/** Memory for sums, row-major over `order`; `part`: one such block for every part of the sum. */
+/** Memory for sums, row-major over `order`; `part`: one such block for each part of the sum. */
 export function viaMemory(
   c: Contraction,
   e: Exprs,

@@ -1,8 +1,8 @@
 /**
- * How an extent is cut into register tiles: whole tiles first, then one narrower or overlapping tile for the rest.
+ * How an extent is cut into register tiles: whole tiles first, then a narrower or overlapping tile for the remainder.
  *
- * A tile that overlaps its predecessor computes some elements twice (with the same bits) and keeps only the new ones, so no
- * code for single elements is needed. On V8 (x64, 15 vector registers, loads of a loop body come first) 4 rows x 2 vectors
+ * A tile that overlaps its predecessor computes some elements twice (to the same bits) and stores only the new ones, so no
+ * code for single elements is needed. On V8 (x64, 15 vector registers, the loads of a loop body come first) 4 rows x 2 vectors
  * is the largest tile that does not spill.
  */
 import type { ProductCosts } from '../codegen/costs/cpu.ts';
@@ -10,8 +10,8 @@ import type { Exprs } from '../ir/expr.ts';
 import type { KNode } from '../ir/ir.ts';
 
 /**
- * `count` tiles of `width` elements from `start`, `width` apart, but none further than `last`; of each, elements `from` to
- * `to` - 1 are kept, and no element that an earlier tile of the segment has.
+ * `count` tiles of `width` elements from `start` on, `width` apart, but none beyond `last`. Each keeps its elements `from` to
+ * `to` - 1, except those that an earlier tile of the segment keeps.
  */
 export interface Segment {
   readonly start: number;
@@ -20,7 +20,7 @@ export interface Segment {
   readonly count: number;
   readonly from: number;
   readonly to: number;
-  /** Where the segment ends, if only dispatch says: `count` is then the number of tiles at most, and the last that there is ends here. */
+  /** Where the segment ends, if known only at dispatch: `count` is then the most tiles, and the last one in use ends here. */
   readonly end?: KNode | undefined;
 }
 
@@ -32,8 +32,8 @@ export interface TileShape {
 }
 
 /**
- * Most vectors in each of `rows` rows of a tile: accumulators, and the loads of one step, which come first, leave one register. With 15 these
- * are 6, 4, 2 and 2.
+ * Most vectors in each of `rows` rows of a tile: accumulators, and the loads of one step, which come first, leave one register. With 15
+ * registers these are 6, 4, 2 and 2.
  */
 function vectorsFor(rows: number, registers: number): number {
   return Math.floor((registers - 1 - rows) / (rows + 1));
@@ -41,19 +41,19 @@ function vectorsFor(rows: number, registers: number): number {
 
 /**
  * The same for rows that are vectors themselves: an accumulator and a load for each result, and loads of the columns. More than four
- * side by side gain nothing: they hide the latency of a step.
+ * vectors gain nothing: four hide the latency of a step.
  */
 function sharedVectors(rows: number, registers: number): number {
   return Math.min(4, Math.floor(registers / (2 * rows + 1)));
 }
 
 /**
- * Rows of a tile one vector wider than 4 x 2: one that is narrower instead takes as long as a whole one, as its few accumulators
+ * Rows of a tile one vector wider than 4 x 2. A narrower extra tile takes as long as a whole one, because its few accumulators
  * wait for each other.
  */
 export const widenedRows = 3;
 
-/** True if it pays to make the last tiles of columns wider: 9 accumulators cost about 1.2 times as much as 8. */
+/** True if wider last tiles of columns pay: 9 accumulators cost about 1.2 times as much as 8. */
 export function widens({ rows, vectors }: TileShape, height: number): boolean {
   return rows === 4 && vectors === 2 && Math.ceil(height / widenedRows) * 1.2 < Math.ceil(height / rows) * 2;
 }
@@ -79,8 +79,8 @@ export function tileShape(
 }
 
 /**
- * The tile where both factors are vectors along the columns, so that each row brings vectors of its own: as many rows as registers
- * allow, or fewer where that leaves less to do twice.
+ * The tile where both factors are vectors along the columns, so that each row loads its own vectors: as many rows as registers
+ * allow, or fewer where that leaves less to compute twice.
  */
 export function sharedShape(
   rows: number,
@@ -100,20 +100,20 @@ export function dotShape(rows: number, columns: number, facts: TileFacts, height
   return tileShape(rows, columns, 1, facts, height);
 }
 
-/** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if only dispatch says. */
+/** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if known only at dispatch. */
 export function rowSegment(extent: number, rows: number, end?: KNode): Segment {
   return { ...whole(0, rows, Math.ceil(extent / rows)), last: extent - rows, end };
 }
 
-/** How many tiles a segment has, if only dispatch says. */
+/** Number of tiles of a segment, if known only at dispatch. */
 export function tilesUntil(e: Exprs, { end, width }: Segment): KNode | undefined {
   return end && e.idiv(e.add(end, width - 1), width);
 }
 
 /**
- * Columns, of which there are at least `lanes`: whole tiles, then a tile of as few vectors as cover the rest. `aligned`: tiles
+ * Columns, at least `lanes` of them: whole tiles, then a tile of as few vectors as cover the remainder. `aligned`: tiles
  * start at multiples and may reach past the end (the operand is padded); otherwise the last tile ends at the end. `widened`: a
- * rest of at most one vector makes the last whole tile wider instead.
+ * remainder of at most one vector makes the last whole tile wider instead.
  */
 export function columnSegments(
   extent: number,
@@ -137,12 +137,12 @@ export function columnSegments(
   return segments;
 }
 
-/** Whole tiles, none of which overlaps another. */
+/** Whole tiles without overlap. */
 export function whole(start: number, width: number, count: number): Segment {
   return { start, last: start + (count - 1) * width, width, count, from: 0, to: width };
 }
 
-/** True if the last tile may start before the end of the one before it. */
+/** True if the last tile may start before its predecessor ends. */
 export function overlaps(s: Segment): boolean {
   if (s.end !== undefined) return s.width > 1;
   return s.last < s.start + (s.count - 1) * s.width;

@@ -1,9 +1,9 @@
 /**
- * Products on processors whose facts are known: results that lie apart along the columns go through memory. Pages carry none of this.
+ * Products on processors with known facts: results that are not contiguous along the columns go through memory. Pages carry none of this.
  *
- * Tiles store vectors along one loop of the results, their columns. Where these lie apart in memory, as those of a convolution's kernel do, each
- * element is an access by itself, to every tensor that the epilogue reads and writes. So sums are put down with columns side by side, in the
- * order of the results otherwise, and taken from there in the order of the results, through group memory.
+ * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a convolution's
+ * kernel, each element is a separate access, in every tensor of the epilogue. So sums are first stored with columns contiguous and otherwise in
+ * the order of the results; a second dispatch reads them through group memory in the order of the results.
  */
 import { leastColumnsTurned, longestRun, longestTurn } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
@@ -18,7 +18,7 @@ import { type Contraction, type ContractionTemplate, worthwhile } from './contra
 import { lowerTiled } from './gemm.ts';
 import { Sums, suffixOf, type ViaMemory } from './through-memory.ts';
 
-/** Lowers a contraction by register tiles on a processor whose facts are known; null where no range can be read as vectors. */
+/** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
   return lowerTiled(c, e, caps, viaColumns);
 }
@@ -29,7 +29,7 @@ export const processorContraction: ContractionTemplate = (kernel, e, caps) => {
   return c === null ? null : lowerOnProcessor(c, e, caps);
 };
 
-/** The loops of the results in the order in which these lie in memory, by the first store; those that say nothing of that come first. */
+/** The loops of the results in memory order of the first store; those that do not appear in it come first. */
 function inMemory(c: Contraction): Range[] {
   const [first] = c.kernel.stores;
   if (first === undefined) return [];
@@ -41,20 +41,20 @@ function inMemory(c: Contraction): Range[] {
   );
 }
 
-/** A loop cut in blocks. */
+/** A loop cut into blocks. */
 interface Blocks {
   readonly block: Range;
   readonly within: Range;
 }
 
-/** At most so many iterations at a time, and all blocks alike. */
+/** Blocks of at most `most` iterations, all of about equal length. */
 function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
   let size = Math.min(extent, Math.max(1, most));
   while (extent % size !== 0) size--;
   return { block: e.range(extent / size), within: e.range(size) };
 }
 
-/** The same with columns side by side, and results in the order of memory, through group memory where columns lie apart. */
+/** Stores sums with columns contiguous; the second dispatch goes through group memory where the results are not contiguous along columns. */
 export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null): ViaMemory {
   const order = inMemory(c);
   const sums = new Sums(c, assembly, [...order.filter((r) => r !== column), column], part);
@@ -72,7 +72,7 @@ export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column:
 }
 
 /**
- * Sums from group memory, where some columns lie in the order of the results, and the loops around them. `changes`: what stands for loops that
+ * Sums from group memory, which holds some columns in the order of the results, and the loops around them. `changes`: replacements of loops that
  * were cut.
  */
 function turned(

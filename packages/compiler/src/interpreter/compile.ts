@@ -1,6 +1,6 @@
 /**
- * A program as a list of steps, one per node of its body, for the reference interpreter. Every value has its place in one array of
- * registers, lane after lane.
+ * A program as a list of steps, one per node of its body, for the reference interpreter. Every value has a place in one array of
+ * registers, lane by lane.
  */
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { MatrixPlaces } from './matrix.ts';
@@ -21,26 +21,26 @@ import { blocksOf } from '../ir/uses.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
-/** What a thread has to itself. */
+/** State of one thread. */
 export interface ThreadState {
   readonly values: Value[];
-  /** By number of the memory (`CompiledProgram.memories`). */
+  /** Memory by number (`CompiledProgram.memories`). */
   readonly cells: readonly Cells[];
   readonly scalars: readonly Value[];
   readonly group: readonly number[];
   readonly local: readonly number[];
-  /** As SPECIAL gives them, in one element each. */
+  /** Values of SPECIAL, one element each. */
   readonly subgroup: readonly number[];
   readonly subgroups: readonly number[];
   readonly leader: readonly number[];
   readonly by: Accessor;
-  /** Copies of the thread that are under way, in batches; the last batch is still open. */
+  /** Pending asynchronous copies of the thread, in batches; the last batch is still open. */
   copies: (() => void)[][];
 }
 
 type Step = (t: ThreadState) => void;
 
-/** Control is done by the runner (interpret.ts), everything else by a step. */
+/** The runner (interpret.ts) executes control flow; everything else is a step. */
 export type Instruction =
   | { readonly kind: 'step'; readonly step: Step }
   | {
@@ -248,7 +248,7 @@ class Compiler {
     };
   }
 
-  /** Number and elements per index: a REG holds whole vectors at each index, other memory counts elements. */
+  /** Number of the memory, and elements per index: a REG holds whole vectors at each index, other memory counts elements. */
   #memory(mem: KNode): { readonly number: number; readonly stride: number } {
     return { number: this.#memoryNumbers.get(mem)!, stride: mem.op === 'REG' ? mem.lanes : 1 };
   }

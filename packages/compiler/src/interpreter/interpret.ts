@@ -1,7 +1,7 @@
 /**
  * The reference interpreter: what a program means.
  *
- * Groups run one after another; the threads of a group run in turns, each up to the next barrier or exchange in subgroups. Every access is checked
+ * Groups run one after another; the threads of a group take turns, each up to the next barrier or exchange in subgroups. Every access is checked
  * (memory.ts) and every operation rounds by the contract (values.ts).
  */
 import type { TypedArray } from '../shape/dtype.ts';
@@ -22,7 +22,7 @@ export interface Subgroups {
  * Runs a program on host arrays, one per PARAM slot, and numbers, one per SCALAR slot.
  *
  * @throws RangeError for an access outside of a memory
- * @throws Error for races between threads or groups, reads of memory nobody wrote, barriers that not all threads reach
+ * @throws Error for races between threads or groups, reads of uninitialised memory, barriers that not all threads reach
  * @example
  * const p = new ProgramBuilder();
  * const y = p.e.param(0, 'int32', 'write', 3);
@@ -56,7 +56,7 @@ export function interpret(
   }
 }
 
-/** Runs all threads from barrier to barrier, and from one exchange in subgroups to the next; gives the last epoch used. */
+/** Runs all threads from barrier to barrier, and from one exchange in subgroups to the next; returns the last epoch used. */
 function runGroup(
   program: Program,
   { instructions }: CompiledProgram,
@@ -83,7 +83,7 @@ function runGroup(
   }
 }
 
-/** What the threads of a subgroup have becomes one value, which each of them gets. */
+/** Combines the values of a subgroup's threads; each of them gets the result. */
 function exchange(
   { from, to, combine }: Extract<CompiledProgram['instructions'][number], { kind: 'subgroup' }>,
   threads: readonly Thread[],
@@ -97,7 +97,7 @@ function exchange(
   for (const { values, subgroup } of threads) values[to] = whole.get(subgroup)!;
 }
 
-/** Where a thread is among subgroups. */
+/** Position of a thread in its subgroup. */
 interface Membership {
   readonly of: number;
   readonly count: number;
@@ -111,7 +111,7 @@ function memberOf(thread: number, threads: number, { size, dealt = false }: Subg
     : { of: Math.floor(thread / size), count, leads: thread % size === 0 };
 }
 
-/** Cells of the parameters by slot. Parameters whose memory overlaps share a record of who touches it. */
+/** Cells of the parameters by slot. Parameters whose memory overlaps share a record of accesses. */
 function tensorCells(program: Program, buffers: readonly TypedArray[]): ReadonlyMap<number, Cells> {
   const spans = program.params.map((p) => {
     const array = buffers[p.arg.slot];
@@ -227,7 +227,7 @@ class Thread {
     this.#at = 0;
   }
 
-  /** Runs to the next barrier and gives its position, or -1 at the end. */
+  /** Runs to the next barrier and returns its position, or -1 at the end. */
   run(epoch: number): number {
     const { instructions } = this.#program;
     const state = this.#state;

@@ -1,4 +1,4 @@
-/** What a MATRIX computes: the fragments of 32 threads put together, multiplied, and taken apart again. */
+/** The result of a MATRIX: the fragments of 32 threads are assembled, multiplied, and distributed again. */
 import { elementOf, fragmentLanes, matrixThreads, type MatrixTile, stepsOf } from '../ir/matrix.ts';
 import type { DType } from '../shape/dtype.ts';
 import type { Value } from './values.ts';
@@ -13,7 +13,7 @@ export function toTf32(x: number): number {
   return word.getFloat32(0);
 }
 
-/** Where the threads hold a, b, c and the result among their values. */
+/** Where a, b, c and the result are among the threads' values. */
 export interface MatrixPlaces {
   readonly tile: MatrixTile;
   readonly dtype: DType;

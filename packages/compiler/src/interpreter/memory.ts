@@ -1,14 +1,14 @@
 /**
  * Memory as the interpreter sees it: bounds, initialisation and races are checked on every access.
  *
- * Device tensors (PARAM) belong to all groups; SHARED belongs to one group; REG to one thread. Groups and stretches between barriers are
- * numbered through a whole run, so nothing need be cleared between groups.
+ * Device tensors (PARAM) belong to all groups; SHARED belongs to one group; REG to one thread. Groups and intervals between barriers are
+ * numbered over a whole run, so nothing must be cleared between groups.
  */
 import { type DType, isSmallFloat, type TypedArray } from '../shape/dtype.ts';
 import { fromBFloat16, fromFloat16, toBFloat16, toFloat16 } from '../shape/host.ts';
 import type { Value } from './values.ts';
 
-/** Who accesses: numbers count from 1. `epoch` is the group's stretch between two barriers. */
+/** The accessing thread and group, numbered from 1. `epoch` is the group's interval between two barriers. */
 export interface Accessor {
   group: number;
   thread: number;
@@ -18,9 +18,9 @@ export interface Accessor {
 export interface Cells {
   read(index: number, by: Accessor): Value;
   write(index: number, value: Value, by: Accessor): void;
-  /** Something is being written here: until it is there, nobody may read. */
+  /** A write is in progress: until it is complete, the element may not be read. */
   forget(index: number, by: Accessor): void;
-  /** Replaces the value by what `combine` makes of it, in one piece. */
+  /** Replaces the value atomically by the result of `combine`. */
   update(index: number, by: Accessor, combine: (old: Value) => Value): void;
 }
 
@@ -48,12 +48,12 @@ function setter(array: TypedArray, dtype: DType): (index: number, value: Value) 
   };
 }
 
-/** Several have done it. */
+/** Several threads or groups. */
 const MANY = -1;
 
 /**
- * Which groups have read and written which bytes of the memory behind some parameters. Parameters that overlap share one
- * record, so that a tensor updated in place is seen as one. Groups run in any order: what one writes no other may touch.
+ * Which groups have read and written which bytes behind some parameters. Overlapping parameters share one
+ * record, so that an in-place update is tracked once. Groups run in any order: no group may touch what another writes.
  */
 export class GroupRecord {
   readonly #unit: number;
@@ -115,7 +115,7 @@ function groupName(group: number): string {
   return group === MANY ? 'several groups' : `group ${group - 1}`;
 }
 
-/** A tensor parameter. `record` is null where the memory behind it is only read. */
+/** A tensor parameter. `record` is null if its memory is only read. */
 export class TensorCells implements Cells {
   readonly #name: string;
   readonly #length: number;
@@ -178,7 +178,7 @@ export class TensorCells implements Cells {
   }
 }
 
-/** What threads did to a cell in one epoch: the epoch, and the thread or MANY. */
+/** Accesses to a cell in one epoch: the epoch, and the thread or MANY. */
 class ThreadRecord {
   readonly #epochs: Int32Array;
   readonly #threads: Int32Array;
@@ -194,7 +194,7 @@ class ThreadRecord {
     this.#epochs[index] = by.epoch;
   }
 
-  /** Another thread than `by` in the same epoch, or 0. */
+  /** Another thread than `by` with an access in the same epoch, or 0. */
   other(index: number, by: Accessor): number {
     if (this.#epochs[index] !== by.epoch) return 0;
     const thread = this.#threads[index]!;
@@ -202,12 +202,12 @@ class ThreadRecord {
   }
 }
 
-/** Registers of one thread, or memory of a group of one: uninitialised at first in every group. */
+/** Registers of one thread, or memory of a group of one: uninitialised at the start of every group. */
 export class PrivateCells implements Cells {
   readonly name: string;
   readonly length: number;
   readonly #values: Value[];
-  /** The group that last wrote a cell. */
+  /** The group that last wrote each cell. */
   readonly #written: number[];
 
   constructor(name: string, length: number) {
@@ -241,7 +241,7 @@ export class PrivateCells implements Cells {
   }
 }
 
-/** Memory that the threads of a group share: races between them are found. */
+/** Memory shared by the threads of a group; it detects races between them. */
 export class SharedCells implements Cells {
   readonly #cells: PrivateCells;
   readonly #writes: ThreadRecord;

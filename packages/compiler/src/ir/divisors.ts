@@ -7,7 +7,7 @@ import type { KNode } from './ir.ts';
 const most = 1 << 16;
 
 /**
- * A power of two that divides an integer value for certain. `known` has those of its sources; what is not in it counts as 1.
+ * A power of two that certainly divides an integer value. `known` has those of its sources; missing ones count as 1.
  *
  * @example
  * const e = new Exprs();

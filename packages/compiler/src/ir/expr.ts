@@ -97,7 +97,7 @@ export class Exprs {
       : this.intern('PARAM', dtype, 1, [], `${key} fewer`, { ...arg, fewer });
   }
 
-  /** A number given at dispatch; an integer between `low` and `high`, where these are told. */
+  /** A number given at dispatch; an integer between `low` and `high`, if these are given. */
   scalar(slot: number, dtype: DType, low?: number, high?: number): KNodeOf<'SCALAR'> {
     if (low === undefined || high === undefined) return this.intern('SCALAR', dtype, 1, [], slot, { slot });
     const n = this.intern('SCALAR', dtype, 1, [], `${slot} ${low} ${high}`, { slot, low, high });

@@ -2,7 +2,7 @@
 import type { KNode, Program } from './ir.ts';
 import { nodesOf } from './node.ts';
 
-/** The groups of a program at sizes, along each axis of its grid; null where it is all of them. */
+/** The groups of a program at sizes, along each axis of its grid; null for all of them. */
 export function groupsAt({ grid, groups }: Program, sizes: readonly number[]): Program['grid'] | null {
   if (groups === undefined) return null;
   const count = valueAt(groups, sizes);

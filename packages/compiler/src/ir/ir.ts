@@ -20,7 +20,7 @@ import type { binaryOps, ternaryOps, unaryOps } from './node.ts';
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
 export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
 
-/** What a thread may ask of where it is. */
+/** What a thread may ask about its position. */
 export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
 
 /** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
@@ -64,7 +64,7 @@ export interface KArgs {
   // --- declarations
   /** A tensor in device memory. */
   PARAM: ParamArg;
-  /** A number given at dispatch; never baked into the kernel. `low` and `high` say between which integers it is, where that is known. */
+  /** A number given at dispatch; never a constant of the kernel. `low` and `high` bound an integer, if known. */
   SCALAR: { readonly slot: number; readonly low?: number; readonly high?: number };
   /** Memory private to one group: workgroup memory on GPUs, a scratch region of the thread on CPUs. Uninitialised. */
   SHARED: SharedArg;
@@ -128,7 +128,7 @@ export interface KArgs {
   FRAGMENT: { readonly tile: MatrixTile; readonly part: 'a' | 'b'; readonly across: number; readonly along: number };
   /**
    * src [SHARED, index, PARAM, index, gate?]: copies `lanes` elements, 4, 8 or 16 bytes, beside what the thread goes on to do; where the gate is
-   * closed, zeros. Both indices are multiples of `lanes`, and the PARAM is only read. What is there meanwhile is nobody's to read.
+   * closed, zeros. Both indices are multiples of `lanes`, and the PARAM is only read. Until the copy is complete, the target must not be read.
    */
   COPY: { readonly lanes: number };
   /** The copies that the thread has asked for since the last one are a batch. */
@@ -146,7 +146,7 @@ export interface KArgs {
   IOTA: null;
 }
 
-/** The sources that each operation has at least, where it has any; value operations have as many as operands (KSrcOf). */
+/** The least number of sources of each operation that has any; value operations have as many as operands (KSrcOf). */
 export interface KSrc {
   /** Value, ranges. */
   REDUCE: readonly [KValue, ...KNodeOf<'RANGE'>[]];
@@ -224,7 +224,7 @@ export interface LoopStore {
 /** One step of shaping loops (codegen/loops/transforms.ts): what was done, to which loops, how. `printTransforms` (print.ts) shows a list of them. */
 export interface Transform {
   readonly name: string;
-  /** Numbers of the loops, and of those that stand for them now. */
+  /** Ids of the loops, and of their present replacements. */
   readonly loops: readonly number[];
   readonly made: readonly number[];
   readonly args: readonly (string | number)[];
@@ -256,7 +256,7 @@ export interface Program {
   readonly scalars: readonly DType[];
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
-  /** How many groups of the grid are to run, an int32 expression of a size among the scalars; left out where that is all. */
+  /** How many groups of the grid run, an int32 expression of a size among the scalars; absent if all do. */
   readonly groups?: KNode | undefined;
   /** Execution order; every src of a node comes before it (in the same or an enclosing block). */
   readonly body: readonly ProgramNode[];
@@ -294,7 +294,7 @@ export interface MatrixOperand {
 export interface MatrixProduct {
   /** Of the factors. Sums of 16-bit floats are of float32. */
   readonly dtype: DType;
-  /** Of what is kept of the sums: `dtype`, or float32 where that has 16 bits. */
+  /** Dtype of the stored sums: `dtype`, or float32 if that has 16 bits. */
   readonly result: DType;
   readonly m: number;
   readonly n: number;

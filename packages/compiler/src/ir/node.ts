@@ -167,7 +167,7 @@ export class InternTable {
     key: ArgKey,
     arg: KArg<KOp>,
   ): NodeObject {
-    // Letters tell most operations and dtypes apart.
+    // First letters distinguish most operations and dtypes.
     const letters =
       (op.charCodeAt(0) * 31 + op.charCodeAt(op.length - 1)) * 31 + op.charCodeAt(op.length >> 1) + op.length;
     let h = Math.imul(letters, 0x9e3779b1) ^ Math.imul(lanes, 0x85ebca6b) ^ (dtype.length * 263 + dtype.charCodeAt(0));

@@ -179,7 +179,7 @@ export function remake(e: Exprs, n: KNode, src: readonly KNode[]): KNode {
 
 // What every transform of loops is made of: loops put in place of others, and the entry that says so.
 
-/** An entry of the list of what was done: to which loops, and which stand for them now. */
+/** An entry of the list of transforms: the loops it changed, and their replacements. */
 export function step(
   name: string,
   loops: Iterable<Range>,

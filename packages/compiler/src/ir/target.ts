@@ -20,7 +20,7 @@ export interface TargetCaps {
    * True where the emitter casts between float32 and float16 itself, to nearest and with subnormals. Programs that reach it then have float16 between
    * BITCAST and CAST, and nowhere else.
    */
-  readonly castsHalf?: boolean;
+  readonly castsFloat16?: boolean;
   /** Bytes of one element in device memory where that differs from the host (bool on engines that store words). */
   readonly storageBytes?: Partial<Readonly<Record<DType, number>>>;
   /** Value operations the emitter prints itself besides BASE_OPS; all others are decomposed in the IR. */

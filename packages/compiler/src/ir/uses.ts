@@ -51,7 +51,7 @@ export function usesOf(body: Program['body'], operands: Operands): Uses {
 
 // Which block of a program each node stands in. Where blocks end is in block-ends.ts, the blocks of the builder in builder/builder.ts.
 //
-// Kept with the body of the program, which is what it tells of: programs that share a body share it, and a new body has its own.
+// Keyed by the body of the program: programs that share a body share it, and a new body gets a new one.
 
 const known = new WeakMap<Program['body'], Int32Array>();
 

@@ -1,4 +1,4 @@
-/** Options checked against a table: names that nobody reads and values that do not fit are refused, with what would fit. */
+/** Options checked against a table: unknown names and values that do not fit are refused, with what would fit. */
 import { type DType, dtypeInfo } from './dtype.ts';
 import { ArgumentError } from './errors.ts';
 import { isPlain, say, shown } from './shown.ts';
@@ -75,7 +75,8 @@ export function checkFields<Options>(
 
 /** The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. */
 function nearest(name: string, known: readonly string[]): string | undefined {
-  const bare = name.toLowerCase();
+  // Axes are called dims elsewhere.
+  const bare = name.toLowerCase().replace(/^dims?/, 'axis');
   let best: string | undefined;
   let most = 0.5;
   for (const candidate of known) {

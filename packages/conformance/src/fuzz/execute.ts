@@ -11,7 +11,7 @@ export interface Outcome {
   readonly values: readonly number[];
 }
 
-/** Nodes that may wait where nobody says otherwise (core/src/graph/recorder.ts). */
+/** The default limit of pending nodes (core/src/graph/recorder.ts). */
 const usualLimit = 4096;
 
 export type Handles = Map<number, Tensor>;

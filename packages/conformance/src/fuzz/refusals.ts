@@ -36,7 +36,7 @@ const isLimit = (error: Error): boolean => error instanceof pg.OutOfMemoryError 
 export interface CallFuzzOptions {
   /** Roundings are so many times those of float arithmetic (functions of GPUs). */
   readonly scale?: number;
-  /** Gets every call and what comes before it as TypeScript before it is made. */
+  /** Called with every call, and what comes before it, as TypeScript, before it is made. */
   readonly told?: (text: string) => void;
 }
 
@@ -144,7 +144,7 @@ export class CallFuzz {
     );
   }
 
-  /** The outcome of a call. Throws where it is refused in other words than the library's. */
+  /** The outcome of a call. Throws if it is refused with an error that is not the library's. */
   async #made(name: string, call: () => Promise<Outcome>, explain: (what: string) => Error): Promise<Outcome> {
     this.made.set(name, (this.made.get(name) ?? 0) + 1);
     let outcome: Outcome;

@@ -29,7 +29,7 @@ export function nearest(format: SmallFloat, x: number): number {
   return Math.sign(x) * value;
 }
 
-/** The number that 16 bits stand for. */
+/** The number that 16 bits represent. */
 export function fromBits(format: SmallFloat, bits: number): number {
   const { digits, bias } = layouts[format];
   const fraction = digits - 1;

@@ -58,7 +58,7 @@ export interface CallStep {
   readonly ordered: boolean;
 }
 
-/** The handle of `target` stands for `value` from now on; the program calls that `id`. */
+/** The handle of `target` names `value` from now on; the program calls it `id`. */
 export interface AssignStep {
   readonly kind: 'assign';
   readonly id: number;
@@ -105,7 +105,7 @@ export function uses(step: Step): number[] {
   return 'of' in step && step.of !== undefined ? [step.of] : [];
 }
 
-/** Values that no step and nobody else needs any more after a step, by the step's position. */
+/** Dead values after each step, by the step's position. */
 export function endings({ steps, outputs }: Program): ReadonlyMap<number, readonly number[]> {
   const last = new Map<number, number>();
   const gone = new Set(steps.flatMap((s) => (s.kind === 'assign' ? [s.target] : [])));

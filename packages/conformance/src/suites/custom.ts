@@ -292,7 +292,7 @@ async function inDType(dtype: DType): Promise<void> {
   await compared(result, { expected: x.map((_, i) => value(x[i ^ 1]!)) });
 }
 
-/** What bodies must not do, and the line that is told. */
+/** What bodies must not do, and the line in the error. */
 async function refused(): Promise<void> {
   const one = { inputs: { x: 'float32' }, outputs: { y: 'x' }, name: 'wrong' } as const;
   const x = (): Tensor => pg.ones([4]);

@@ -91,7 +91,7 @@ export const layers: Readonly<Record<string, LayerCase>> = {
   Linear: layer((dtype) => new nn.Linear(6, 5, { dtype }), [3, 4, 6]),
   Bilinear: layer((dtype) => new nn.Bilinear(3, 4, 5, { dtype }), [6, 3], [6, 4]),
   Embedding: layer(
-    (dtype) => new nn.Embedding(7, 5, { paddingIndex: 2, scaleGradByFreq: true, dtype }),
+    (dtype) => new nn.Embedding(7, 5, { paddingIdx: 2, scaleGradByFreq: true, dtype }),
     indices([2, 4], 1, 2, 6, 0, 6, 6, 3, 2),
   ),
   EmbeddingBag: called(
@@ -147,7 +147,7 @@ export const layers: Readonly<Record<string, LayerCase>> = {
   'Linear, weightNorm': layer((dtype) => nn.weightNorm(new nn.Linear(4, 3, { dtype })), [5, 4]),
   'Linear, spectralNorm': layer((dtype) => nn.spectralNorm(new nn.Linear(4, 3, { dtype }), { iterations: 2 }), [5, 4]),
   ...Object.fromEntries(Object.entries(activations).map(([name, make]) => [name, layer(make, [2, 4, 3, 2])])),
-  PReLU: layer((dtype) => new nn.PReLU({ count: 4, dtype }), [2, 4, 3]),
+  PReLU: layer((dtype) => new nn.PReLU({ numParameters: 4, dtype }), [2, 4, 3]),
   Dropout: layer(() => new nn.Dropout().eval(), [3, 4]),
   Dropout1d: layer(() => new nn.Dropout1d().eval(), [2, 3, 4]),
   Dropout2d: layer(() => new nn.Dropout2d().eval(), [2, 3, 2, 2]),
@@ -166,7 +166,7 @@ export const layers: Readonly<Record<string, LayerCase>> = {
     (cell, x, hidden, state) => ({ ...cell.forward(x!, { hidden: hidden!, cell: state! }) }),
   ),
   RNN: called(
-    (dtype) => new nn.RNN(3, 4, { layers: 2, activation: 'relu', dtype }),
+    (dtype) => new nn.RNN(3, 4, { numLayers: 2, nonlinearity: 'relu', dtype }),
     [[2, 5, 3]],
     (rnn, x) => ({
       ...rnn.forward(x!),
@@ -180,7 +180,7 @@ export const layers: Readonly<Record<string, LayerCase>> = {
     }),
   ),
   LSTM: called(
-    (dtype) => new nn.LSTM(3, 5, { layers: 2, bidirectional: true, projection: 2, dtype }),
+    (dtype) => new nn.LSTM(3, 5, { numLayers: 2, bidirectional: true, projSize: 2, dtype }),
     [[3, 6, 3]],
     (lstm, x) => ({ ...lstm.forward(x!, undefined, { lengths: [6, 2, 0] }) }),
   ),
@@ -192,7 +192,7 @@ export const layers: Readonly<Record<string, LayerCase>> = {
     }),
   ),
   MultiHeadAttention: called(
-    (dtype) => new nn.MultiHeadAttention(8, 2, { keyWidth: 5, valueWidth: 6, addBiasKv: true, dtype }),
+    (dtype) => new nn.MultiHeadAttention(8, 2, { kdim: 5, vdim: 6, addBiasKv: true, dtype }),
     [
       [2, 4, 8],
       [2, 3, 5],
@@ -203,28 +203,42 @@ export const layers: Readonly<Record<string, LayerCase>> = {
   'MultiHeadAttention, causal': layer((dtype) => new nn.MultiHeadAttention(8, 2, { causal: true, dtype }), [2, 5, 8]),
   TransformerBlock: layer((dtype) => new nn.TransformerBlock(8, 2, { dtype }), [2, 4, 8]),
   TransformerEncoderLayer: layer(
-    (dtype) => new nn.TransformerEncoderLayer(8, 2, { hidden: 12, dropout: 0, dtype }),
+    (dtype) => new nn.TransformerEncoderLayer(8, 2, { dimFeedforward: 12, dropout: 0, dtype }),
     [2, 4, 8],
   ),
   TransformerDecoderLayer: layer(
-    (dtype) => new nn.TransformerDecoderLayer(8, 2, { hidden: 12, dropout: 0, causal: true, dtype }),
+    (dtype) => new nn.TransformerDecoderLayer(8, 2, { dimFeedforward: 12, dropout: 0, causal: true, dtype }),
     [2, 4, 8],
     [2, 3, 8],
   ),
   TransformerEncoder: layer(
     (dtype) =>
-      new nn.TransformerEncoder(() => new nn.TransformerEncoderLayer(8, 2, { hidden: 12, dropout: 0, dtype }), 2),
+      new nn.TransformerEncoder(
+        () => new nn.TransformerEncoderLayer(8, 2, { dimFeedforward: 12, dropout: 0, dtype }),
+        2,
+      ),
     [2, 4, 8],
   ),
   TransformerDecoder: layer(
     (dtype) =>
-      new nn.TransformerDecoder(() => new nn.TransformerDecoderLayer(8, 2, { hidden: 12, dropout: 0, dtype }), 2),
+      new nn.TransformerDecoder(
+        () => new nn.TransformerDecoderLayer(8, 2, { dimFeedforward: 12, dropout: 0, dtype }),
+        2,
+      ),
     [2, 4, 8],
     [2, 3, 8],
   ),
   Transformer: layer(
     (dtype) =>
-      new nn.Transformer({ width: 8, heads: 2, encoderLayers: 1, decoderLayers: 1, hidden: 12, dropout: 0, dtype }),
+      new nn.Transformer({
+        dModel: 8,
+        nhead: 2,
+        numEncoderLayers: 1,
+        numDecoderLayers: 1,
+        dimFeedforward: 12,
+        dropout: 0,
+        dtype,
+      }),
     [2, 4, 8],
     [2, 3, 8],
   ),
@@ -257,7 +271,7 @@ const optimizers: Readonly<Record<string, (parameters: readonly Tensor[]) => nn.
   NAdam: (p) => new nn.NAdam(p, { lr: 0.05 }),
   RAdam: (p) => new nn.RAdam(p, { lr: 0.05 }),
   RMSProp: (p) => new nn.RMSProp(p, { lr: 0.05, momentum: 0.5, centered: true }),
-  Adagrad: (p) => new nn.Adagrad(p, { lr: 0.1, rateDecay: 0.2 }),
+  Adagrad: (p) => new nn.Adagrad(p, { lr: 0.1, lrDecay: 0.2 }),
   Adadelta: (p) => new nn.Adadelta(p, { lr: 0.5 }),
   Rprop: (p) => new nn.Rprop(p),
   Lion: (p) => new nn.Lion(p, { lr: 0.01 }),
@@ -333,6 +347,43 @@ async function steps(
   return found;
 }
 
+/** Optimizers that ask for losses: three calls on a sum of squares with weights, from 1 to 3, about given numbers. */
+const searches: Readonly<Record<string, nn.LBFGSOptions>> = {
+  LBFGS: { lr: 0.3, maxIter: 3, historySize: 4 },
+  'LBFGS with a line search': { maxIter: 6, lineSearchFn: 'strongWolfe' },
+};
+
+/** Losses of the calls, and parameters after them. */
+async function searched(options: nn.LBFGSOptions, dtype: Wide): Promise<Map<string, number[]>> {
+  const ps = [nn.parameter(filled([3, 4], 1, dtype)), nn.parameter(filled([4, 2], 2, dtype))];
+  const lossOf = (all: readonly Tensor[]): Tensor =>
+    all
+      .map((p, i) => {
+        const away = p.sub(filled(p.shape, 9 + i, dtype));
+        const weight = filled(p.shape, 5 + i, dtype)
+          .abs()
+          .add(1);
+        return pg.sum(away.mul(away).mul(weight));
+      })
+      .reduce((a, b) => a.add(b));
+  const optimizer = new nn.LBFGS(ps, options);
+  const losses: number[] = [];
+  for (let call = 0; call < 3; call++)
+    losses.push(
+      await optimizer.step(() =>
+        pg.scope(() => {
+          const [value, grads] = pg.valueAndGrad(lossOf)(ps);
+          return { value, grads };
+        }),
+      ),
+    );
+  const found = new Map<string, number[]>([['losses', losses]]);
+  for (const [i, p] of ps.entries()) found.set(`parameter ${i}`, await numbersOf(p));
+  optimizer.dispose();
+  pg.dispose(ps);
+  return found;
+}
+
 let reference: ReturnType<typeof createReferenceEngine> | null = null;
 
 /** The same in float64 by the interpreter. */
@@ -371,6 +422,7 @@ export function layerCases(): ConformanceCase[] {
   return [
     ...Object.entries(layers).map(([name, given]) => one(`layers / ${name}`, (dtype) => measure(given, dtype))),
     ...Object.entries(optimizers).map(([name, make]) => one(`optimizers / ${name}`, (dtype) => steps(make, dtype))),
+    ...Object.entries(searches).map(([name, given]) => one(`optimizers / ${name}`, (dtype) => searched(given, dtype))),
   ];
 }
 

@@ -134,7 +134,7 @@ function deposit(leaf: Node, gradient: Node | undefined): void {
 
 /** Nobody may walk these nodes again; what only they needed goes. */
 function releaseGraph(nodes: readonly Node[]): void {
-  // A count of their own keeps them from dying one by one while this list is worked through.
+  // An extra count keeps them alive while this list is processed.
   for (const node of nodes) node.handles++;
   for (const node of nodes) {
     node.slot = releasedSlot;

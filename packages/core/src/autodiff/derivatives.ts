@@ -142,7 +142,7 @@ export function jvp<A extends readonly unknown[], R extends TensorTree>(
   return forwardProduct('jvp', f, primals, tangents, options, (output, change) => [output, change]);
 }
 
-/** Runs f on followed arguments; `wanted` says what of the result and its change is given back: nobody would dispose the rest. */
+/** Runs f on followed arguments; `wanted` says which of the result and its change are returned: the others are disposed. */
 function forwardProduct<A extends readonly unknown[], R, W>(
   op: string,
   f: (...args: A) => R,
@@ -357,7 +357,7 @@ function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P
   };
 }
 
-/** Primitives that are not in it, nor elementwise, are turned around (transpose.ts), which is always right and costs a few nodes more. */
+/** Primitives that are neither in it nor elementwise are transposed (transpose.ts), which is always right and costs a few nodes more. */
 const common: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
   ...elementwiseTangents,
   ...reductionTangents,

@@ -10,7 +10,7 @@ import { sizeOf } from '@polygrad/compiler/shape/view';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { type GradientOptions, gradientsOf, tracing } from './walk.ts';
+import { gradientOf, type GradientOptions, gradientsOf, tracing } from './walk.ts';
 import { say, isList } from '@polygrad/compiler/shape/shown';
 
 /** Position of an argument, or of several. */
@@ -54,7 +54,15 @@ export function checkPosition(op: string, position: number, count: number): void
   throw new ArgumentError(op, say`no argument ${position}: the function was called with ${count}; check argnums`);
 }
 
-/** Runs f on followed arguments; gives its value where it is wanted (nobody would dispose it otherwise), its other results and the gradients. */
+/** What a function returned, with hasAux a pair: the number to differentiate and the rest. */
+function parted(result: unknown, hasAux: boolean, op: string): readonly [unknown, unknown] {
+  if (!hasAux) return [result, undefined];
+  if (!(isList(result) && result.length === 2))
+    throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
+  return result as [unknown, unknown];
+}
+
+/** Runs f on followed arguments; returns its value if wanted (otherwise it is disposed), its other results and the gradients. */
 export function differentiate(
   op: string,
   f: (...args: never[]) => unknown,
@@ -70,10 +78,7 @@ export function differentiate(
       checkPosition(op, position, args.length);
       inputs[position] = trace.follow(args[position]);
     }
-    const result = called(op, f as (...args: unknown[]) => unknown, ...inputs);
-    if (hasAux && !(isList(result) && result.length === 2))
-      throw new ArgumentError(op, 'the function returned no pair: with hasAux it must return [number, anything]');
-    const [output, aux] = hasAux ? (result as [unknown, unknown]) : [result, undefined];
+    const [output, aux] = parted(called(op, f as (...args: unknown[]) => unknown, ...inputs), hasAux, op);
     const node = scalarOf(op, output);
     trace.stop();
     return holdFlushes(() => {
@@ -189,4 +194,38 @@ export function valueAndGrad<A extends readonly unknown[]>(
     );
     return [options.hasAux ? [value, aux] : value, typeof options.argnums === 'object' ? gradients : gradients[0]];
   };
+}
+
+/**
+ * The value of a function that reads tensors from outside, and its gradients by them: of a loss by the parameters of a model, for instance.
+ *
+ * @param tensors floating-point tensors; what was computed from them before the call is a constant
+ * @param f returns a tensor with one element and, in a pair, anything else
+ * @returns value and rest as constants, one gradient per tensor; zeros where the value does not depend on it
+ * @throws ShapeError if f returns more than one element, DTypeError for integer tensors
+ *
+ * @example
+ * const w = tensor([1, 2]);
+ * const { value, gradients } = valueAndGradBy([w], () => [w.mul(w).sum(), null]);
+ * value; // 5
+ * gradients; // [[2, 4]]
+ */
+export function valueAndGradBy<X>(
+  tensors: readonly Tensor[],
+  f: () => readonly [Tensor, X],
+): { readonly value: Tensor; readonly aux: X; readonly gradients: readonly Tensor[] } {
+  const op = 'valueAndGradBy';
+  checkList(op, 'tensors', tensors, '[weight]');
+  checkFunction(op, f);
+  return tracing(op, {}, (trace) => {
+    const nodes = tensors.map((t) => trace.floatNode(t));
+    for (const node of nodes) trace.watch(node);
+    const [output, aux] = parted(called(op, f), true, op) as readonly [Tensor, X];
+    const node = scalarOf(op, output);
+    trace.stop();
+    return holdFlushes(() => {
+      const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
+      return { value: wrap(node), aux, gradients: nodes.map((by) => gradientOf(gradients, by)) };
+    });
+  });
 }

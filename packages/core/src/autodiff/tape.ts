@@ -40,9 +40,9 @@ export interface TapeGradientOptions {
   readonly outputGradient?: Tensor;
 }
 
-/** Ends tapes that nobody has any more, for instance because an exception came before gradient(). */
+/** Ends tapes that are unreachable, for instance because an exception came before gradient(). */
 const forgotten = new FinalizationRegistry<Recording>(endRecording);
-/** From so many on each further tape is a reason to look for those that nobody has. */
+/** From this many tapes on, each further one triggers a search for unreachable ones. */
 const manyTapes = 16;
 
 /**
@@ -50,7 +50,7 @@ const manyTapes = 16;
  * `GradientTape`.
  *
  * A tape ends with its first gradient(), or if persistent with dispose() (or `using`); one made inside a scope ends with the scope.
- * One that nobody has any more ends when it is collected. At most 31 tapes and gradient functions are open at once.
+ * An unreachable tape ends when it is garbage collected. At most 31 tapes and gradient functions are open at once.
  *
  * @example
  * const x = tensor([1, 2]);
@@ -65,7 +65,7 @@ export class GradientTape {
   kept: boolean = false;
   stamp: number = 0;
   #recording: Recording | null;
-  /** Written out only when asked for. Kept here, as it keeps alive what called. */
+  /** Formatted only on request. Kept here, because it keeps the caller's frames alive. */
   readonly #made: Error = new Error();
 
   /** @throws ArgumentError where 31 tapes and gradient functions are open; it says where they were made */

@@ -67,7 +67,7 @@ function mapWithAxes(
  * is done for the whole batch by the same kernels. Nests with itself and with all gradient functions: `vmap(grad(f))` gives one gradient per
  * example. The result equals a stack of the results of single calls. Source: JAX `vmap`.
  *
- * Random functions without a key give every example numbers of its own, as single calls would; with a key all examples have the same.
+ * Random functions without a key give every example different numbers, as single calls would; with a key all examples have the same.
  * Inside `f` a tensor has the shape of one example and no value: it cannot be read, kept or assigned to a tensor from outside, and control
  * flow cannot depend on it.
  *
@@ -88,7 +88,7 @@ export function vmap<A extends readonly unknown[], R>(
   checkFunction('vmap', f);
   const { inAxes = 0, outAxes = 0 } = options;
   return (...args) =>
-    // Nothing is flushed before the function has returned: nobody can compute an example.
+    // Nothing is flushed before the function has returned, because placeholders cannot be computed.
     traceScope(() =>
       holdFlushes(() => {
         beginOp('vmap');
@@ -155,17 +155,17 @@ const common: Batches<Exclude<CommonPrimitive, keyof typeof elementwise | 'buffe
     ...barrierBatches,
   };
 
-/** The rule of a primitive of which there is a node with sources. Elementwise primitives need none of their own. */
+/** The rule of a primitive with sources. Elementwise primitives need none. */
 function batchRuleOf<P extends PrimitiveName>(op: P): BatchRule<P> {
   return (common as { readonly [Q in P]?: BatchRule<Q> })[op] ?? definitionOf(op).batch ?? elementwiseBatch;
 }
 
 /** What a batch is made from. */
 export interface BatchInput {
-  /** Placeholders and what stands in their place: the same with the batch in front. */
+  /** Placeholders and their replacements with a leading batch axis. */
   readonly inputs: ReadonlyMap<Node, Node>;
   readonly size: number;
-  /** Give each element of the batch random bits of its own, where the function took its key from the generator. */
+  /** Gives each example different random bits, if the function took its key from the generator. */
   readonly spread: boolean;
 }
 

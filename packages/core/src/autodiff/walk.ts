@@ -10,6 +10,7 @@ import {
   type CommonPrimitive,
   customRules,
   definitionOf,
+  definitions,
   elementwiseCustom,
   type GradientRule,
   type Gradients as Rules,
@@ -37,6 +38,7 @@ import { ArgumentError, DTypeError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 
@@ -77,7 +79,9 @@ export function walk(
 
 /** In the shape and dtype of the source: summed over the axes along which it was stretched. */
 export function fitted(gradient: Node, source: Node): Node {
-  return p.cast(p.sumTo(gradient, source.shape), source.dtype);
+  const { shape, dtype } = source;
+  if (gradient.dtype === dtype && sameShape(gradient.shape, shape)) return gradient;
+  return p.cast(p.sumTo(gradient, shape), dtype);
 }
 
 const common: Rules<Exclude<CommonPrimitive, keyof typeof leaves>> = {
@@ -111,7 +115,7 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
     custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
-  if (custom === undefined && (definitionOf(node.op).role !== 'elementwise' || node.op === 'add'))
+  if (custom === undefined && (definitions[node.kind]!.role !== 'elementwise' || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
   // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];
@@ -164,15 +168,7 @@ export class Trace {
   /** The tensors of a tree under fresh names that are followed. */
   follow(tree: unknown): unknown {
     return mapTree(this.op, tree, (t) => {
-      const node = nodeOf(t, this.op);
-      if (!isFloat(node.dtype)) {
-        throw new DTypeError(
-          this.op,
-          say`cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
-          [node.dtype],
-        );
-      }
-      const named = wrap(identity(node));
+      const named = wrap(identity(this.floatNode(t)));
       watchNode(this.#recording, named.node);
       return named;
     });
@@ -181,6 +177,17 @@ export class Trace {
   /** Follows a node under the name it has. */
   watch(node: Node): void {
     watchNode(this.#recording, node);
+  }
+
+  /** The node of a tensor to differentiate by. */
+  floatNode(t: Tensor): Node {
+    const node = nodeOf(t, this.op);
+    if (isFloat(node.dtype)) return node;
+    throw new DTypeError(
+      this.op,
+      say`cannot differentiate by a tensor of dtype ${node.dtype}: needs floating-point tensors; pass integers as other arguments (argnums)`,
+      [node.dtype],
+    );
   }
 
   /** The function has returned: nothing after this is part of it. */
@@ -204,7 +211,7 @@ export class Trace {
   }
 }
 
-/** Runs `body` as a gradient function: a scope of its own, without flushes on the way, whose recording ends with it. */
+/** Runs `body` as a gradient function: in a scope, without flushes, whose recording ends with it. */
 export function tracing<T>(op: string, options: GradientOptions, body: (trace: Trace) => T): T {
   return traceScope(() => {
     const state = options.createGraph ? null : suspendTracking('recordings');
@@ -228,7 +235,7 @@ export function gradientsOf(op: string, gradients: Gradients, followed: unknown)
   return mapTree(op, followed, (t) => gradientOf(gradients, t.node));
 }
 
-// Nested arrays and plain objects of tensors: the form in which functions take parameters and give back gradients.
+// Nested arrays and plain objects of tensors: the form in which functions take parameters and return gradients.
 
 /** A tensor, or arrays and plain objects of such. */
 export type TensorTree = Tensor | readonly TensorTree[] | { readonly [key: string]: TensorTree };

@@ -26,7 +26,7 @@ export interface GradCheckOptions {
 /**
  * Compares the gradients of a function with central differences in float64, element by element.
  *
- * @param f from tensors to a tensor, whose elements are summed; should be smooth where it is checked
+ * @param f from tensors to a tensor, whose elements are summed; should be smooth at the tested point
  * @param inputs its arguments; they are converted to float64
  * @returns true
  * @throws GradientError that names the first element that is off

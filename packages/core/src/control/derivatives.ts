@@ -16,7 +16,7 @@ import { makeNode } from '../graph/primitives.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { eachOf, insideOf, isDear, isNumber, lastOf, type Loop, type LoopOutput, makeLoop, nodesOf } from './body.ts';
 
-/** A node that stands for something like another one. */
+/** A node with its counterpart. */
 function like(node: Node, what: string): Node {
   return placeholder(node.shape, node.dtype, `${what} inside scan`);
 }

@@ -1,5 +1,5 @@
 /** scan: a function that is recorded once and run for every slice of a sequence, with values carried from step to step. */
-import { bringLoops } from '../runtime/run.ts';
+import { registerLoops } from '../runtime/run.ts';
 import { runLoops } from '../runtime/loops.ts';
 import { leavesOf, mapTree, type TensorTree } from '../autodiff/walk.ts';
 import type { Node } from '../graph/node.ts';
@@ -93,7 +93,7 @@ export function scan<C extends TensorTree, X extends TensorTree | null, Y extend
 ): [carry: C, ys: Y] {
   checkNames(op, options, 'length reverse? recompute?');
   checkFunction(op, f);
-  bringLoops(runLoops);
+  registerLoops(runLoops);
   return compose(op, () => {
     const { reverse = false, recompute = false } = options;
     const starts = leavesOf(op, init).map((t) => nodeOf(t, op));

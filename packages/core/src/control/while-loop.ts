@@ -101,7 +101,7 @@ export async function whileLoop<C extends TensorTree>(
   return result;
 }
 
-/** Steps that a loop may take where nobody says how many. */
+/** Most steps of a loop, by default. */
 const mostUnasked = 1000;
 
 const isTracked = (node: Node): boolean => node.requiresGrad || node.pins !== 0;
@@ -111,7 +111,7 @@ function follow(node: Node, tracked: Set<Node>): void {
   for (const source of node.src) if (isTracked(source)) tracked.add(source);
 }
 
-/** The value of a node, without a gradient: whoever asks for one is told. */
+/** The value of a node, without a gradient: asking for one is an error. */
 function ended(node: Node, tracked: readonly Node[]): Node {
   if (tracked.length === 0) return identity(node);
   const result: Node = makeNode('stopGradient', [node, ...tracked], null);

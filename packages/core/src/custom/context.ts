@@ -78,7 +78,7 @@ type Held<S> = { readonly [N in keyof S]: KernelValue };
 
 /** How a `fold` makes one state of many elements. */
 export interface KernelFold<S extends KernelState> {
-  /** What no element makes. It must change nothing where it is combined: every thread begins with it. Numbers are float32. */
+  /** The neutral element, with which every thread begins: combining it changes nothing. Numbers are float32. */
   readonly start: S;
   /** The state with the i-th element. */
   readonly step: (state: Held<S>, i: KernelValue) => { readonly [N in keyof S]: KernelOperand };

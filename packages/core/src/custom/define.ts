@@ -4,7 +4,7 @@
  * A call finds or makes the form of the kernel for the shapes and dtypes of its inputs (forms.ts). Then it records one node per dtype of the outputs.
  * Forms whose outputs are several of one dtype write them behind each other, and each output is a slice.
  */
-import { bringFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
 import * as elementary from '../primitives/elementary.ts';
@@ -95,7 +95,7 @@ export function defineKernel<const I extends InputRules, O extends string>(optio
 
 /** Kernels may use every function. */
 function bringAll(): void {
-  for (const { functions } of Object.values(elementary)) if (functions !== undefined) bringFunctions(functions);
+  for (const { functions } of Object.values(elementary)) if (functions !== undefined) registerFunctions(functions);
 }
 
 /** The inputs in order, checked. */

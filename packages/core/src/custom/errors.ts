@@ -1,4 +1,4 @@
-/** Errors of kernels of users: what is wrong, and the line of the user's body where it was asked for. */
+/** Errors of kernels of users: the reason, and the line of the user's body. */
 import { OperationError, PolygradError } from '@polygrad/compiler/shape/errors';
 
 /**
@@ -17,7 +17,7 @@ import { OperationError, PolygradError } from '@polygrad/compiler/shape/errors';
  */
 export class KernelError extends OperationError {
   override readonly name: string = 'KernelError';
-  /** Where in the user's code: `file:line:column`; null where that is not known. */
+  /** Position in the user's code: `file:line:column`; null if unknown. */
   readonly where: string | null;
 
   constructor(op: string, message: string, where: string | null) {

@@ -55,9 +55,9 @@ interface Written {
   readonly sites: ReadonlyMap<KNode, Site>;
 }
 
-/** The programs of a form: what sets outputs to 0 where `clear` says so, then its own. */
+/** The programs of a form: with `clear` one that sets outputs to 0, then that of the body. */
 function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: CodegenCaps, clear: boolean): Written {
-  const { name, grid, batch, threads } = form;
+  const { name, threads } = form;
   const set = new ProgramSet(name, caps);
   const groups = caps.simt ? threads : 1;
   if (groups > caps.maxGroup)
@@ -66,32 +66,89 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
       say`a group of ${groups} threads: this device has at most ${caps.maxGroup}; ask for fewer`,
       null,
     );
+  if (clear) addClear(set, out, caps);
+  const units = new Units(form, out, inputs, caps);
+  if (units.count > 0 && units.line > 1 && units.turns > 1) addLines(set, units);
+  else if (units.count > 0) addUnits(set, units, groups);
+  return { lowered: set.result(), covered: units.covered, sites: units.sites };
+}
+
+/** Adds the program that sets all elements of the outputs to 0. */
+function addClear(set: ProgramSet, out: TensorView, caps: CodegenCaps): void {
   const elements = sizeOf(out.shape);
-  if (clear) {
-    const each = caps.simt ? 1 : zeroed;
-    set.add('_clear', Math.ceil(elements / each), ({ b, e, group, param }) => {
-      const memory = param(0, out.dtype, 'write', out.span);
-      b.loop(each, (i) => {
-        const at = e.add(e.mul(group, each), i);
-        const gate = elements % each === 0 ? undefined : e.lt(at, elements);
-        b.store(memory, at, e.constant(out.dtype, 0), gate);
-      });
+  const each = caps.simt ? 1 : zeroed;
+  set.add('_clear', Math.ceil(elements / each), ({ b, e, group, param }) => {
+    const memory = param(0, out.dtype, 'write', out.span);
+    b.loop(each, (i) => {
+      const at = e.add(e.mul(group, each), i);
+      const gate = elements % each === 0 ? undefined : e.lt(at, elements);
+      b.store(memory, at, e.constant(out.dtype, 0), gate);
     });
+  });
+}
+
+/** The units of a form, one for each place of its grid and of its batches: how many a group takes in turn, and the body of one. */
+class Units {
+  readonly #form: Form;
+  readonly #out: TensorView;
+  readonly #inputs: readonly SlotView[];
+  readonly #caps: CodegenCaps;
+  readonly #sizes: readonly number[];
+  readonly count: number;
+  /** Units of a group. */
+  readonly turns: number;
+  /** Units along the last axis, along which units without threads become vectors; 1 for groups of threads. */
+  readonly line: number;
+  /** True once a body is written that writes every element of its outputs. */
+  covered: boolean;
+  sites: ReadonlyMap<KNode, Site> = new Map();
+
+  constructor(form: Form, out: TensorView, inputs: readonly SlotView[], caps: CodegenCaps) {
+    this.#form = form;
+    this.#out = out;
+    this.#inputs = inputs;
+    this.#caps = caps;
+    this.#sizes = [...form.batch.map(({ size }) => size), ...form.grid];
+    this.count = sizeOf(this.#sizes);
+    this.turns = caps.simt ? 1 : Math.max(1, Math.min(mostTurns, Math.floor(this.count / (4 * caps.parallelism))));
+    this.line = form.threads === 1 ? (this.#sizes.at(-1) ?? 1) : 1;
+    this.covered = this.count > 0;
   }
-  const sizes = [...batch.map(({ size }) => size), ...grid];
-  const count = sizeOf(sizes);
-  const turns = caps.simt ? 1 : Math.max(1, Math.min(mostTurns, Math.floor(count / (4 * caps.parallelism))));
-  // Threads that work alone go along the last axis, where what they do may become vectors.
-  const line = threads === 1 ? (sizes.at(-1) ?? 1) : 1;
-  const stretch = Math.min(line, turns < 16 ? turns : turns - (turns % 16));
-  const stretches = Math.ceil(line / stretch);
-  const lines = stretches > 1 ? 1 : Math.max(1, Math.floor(turns / line));
-  let covered = count > 0;
-  let sites: ReadonlyMap<KNode, Site> = new Map();
-  const program = (w: ProgramWriter, unit: KNode, column: KNode | null): void => {
+
+  /** Writes the body for the unit of a number; with `column`, for that place in the line of a number. */
+  write(w: ProgramWriter, unit: KNode, column: KNode | null): void {
+    const form = this.#form;
+    const { name, batch } = form;
     const { e } = w;
-    const run = new KernelRun(name, w, caps, threads === 1);
-    sites = run.sites;
+    const run = new KernelRun(name, w, this.#caps, form.threads === 1);
+    this.sites = run.sites;
+    const at = this.#placeOf(run, w, unit, column);
+    const example = at.slice(0, batch.length);
+    const slots = new Map<number, KNode>();
+    const memoryOf = ({ slot, view }: SlotView): KNode => {
+      const known = slots.get(slot) ?? w.param(slot, view.dtype, 'read', view.span);
+      slots.set(slot, known);
+      return known;
+    };
+    const memory = w.param(0, this.#out.dtype, 'write', this.#out.span);
+    const before = example.reduce<KNode>((sum, i, axis) => e.add(e.mul(sum, this.#sizes[axis]!), i), e.i32(0));
+    const views = form.inputs.map((input, i) => {
+      const own = example.filter((_, axis) => batch[axis]!.inputs[i]);
+      const { view } = this.#inputs[i]!;
+      return [input, new KernelInput(run, input, memoryOf(this.#inputs[i]!), view, own)] as const;
+    });
+    const places = form.outputs.map(
+      (place) => new KernelOutput(run, place, place.dtype === form.dtype ? memory : null, e.mul(before, form.length)),
+    );
+    const k = new KernelContext(run, at.slice(batch.length));
+    form.body(k, Object.fromEntries(views), Object.fromEntries(places.map((place) => [place.name, place])));
+    run.block.open = false;
+    this.covered &&= places.every((place) => place.dtype !== form.dtype || place.covered);
+  }
+
+  /** The position of a unit along each axis. */
+  #placeOf(run: KernelRun, { e }: ProgramWriter, unit: KNode, column: KNode | null): readonly KNode[] {
+    const sizes = this.#sizes;
     const at: KNode[] = [];
     let rest = unit;
     for (let axis = sizes.length - 1; axis >= 0; axis--) {
@@ -105,71 +162,54 @@ function write(form: Form, out: TensorView, inputs: readonly SlotView[], caps: C
       run.extents.set(at[0]!, n);
       if (n !== 1) rest = axis === 0 ? rest : e.idiv(rest, n);
     }
-    const example = at.slice(0, batch.length);
-    const slots = new Map<number, KNode>();
-    const memoryOf = ({ slot, view }: SlotView): KNode => {
-      const known = slots.get(slot) ?? w.param(slot, view.dtype, 'read', view.span);
-      slots.set(slot, known);
-      return known;
-    };
-    const memory = w.param(0, out.dtype, 'write', out.span);
-    const before = example.reduce<KNode>((sum, i, axis) => e.add(e.mul(sum, sizes[axis]!), i), e.i32(0));
-    const views = Object.fromEntries(
-      form.inputs.map((input, i) => [
-        input,
-        new KernelInput(
-          run,
-          input,
-          memoryOf(inputs[i]!),
-          inputs[i]!.view,
-          example.filter((_, axis) => batch[axis]!.inputs[i]),
-        ),
-      ]),
-    );
-    const places = form.outputs.map(
-      (place) => new KernelOutput(run, place, place.dtype === form.dtype ? memory : null, e.mul(before, form.length)),
-    );
-    const k = new KernelContext(run, at.slice(batch.length));
-    form.body(k, views, Object.fromEntries(places.map((place) => [place.name, place])));
-    run.block.open = false;
-    covered &&= places.every((place) => place.dtype !== form.dtype || place.covered);
-  };
-  if (count > 0 && line > 1 && turns > 1) {
-    const rows = count / line;
-    set.add('', stretches * Math.ceil(rows / lines), (w) => {
-      const { b, e } = w;
-      const start = e.mul(e.irem(w.group, stretches), stretch);
-      const group = e.idiv(w.group, stretches);
-      const along = (row: KNode): void => {
-        const length = line % stretch === 0 ? e.i32(stretch) : e.min(e.sub(line, start), stretch);
-        b.loop(length, (i) => {
-          const column = e.add(start, i);
-          assumeBounds(column, 0, line - 1);
-          program(w, row, column);
-        });
-      };
-      b.loop(lines, (turn) => {
-        const row = e.add(e.mul(group, lines), turn);
-        if (rows % lines === 0) return along(row);
-        b.ifThen(e.lt(row, rows), () => along(e.min(row, rows - 1)));
+    return at;
+  }
+}
+
+/** Adds the program whose groups go along lines, so that units beside each other may become vectors. */
+function addLines(set: ProgramSet, units: Units): void {
+  const { count, line, turns } = units;
+  const stretch = Math.min(line, turns < 16 ? turns : turns - (turns % 16));
+  const stretches = Math.ceil(line / stretch);
+  const lines = stretches > 1 ? 1 : Math.max(1, Math.floor(turns / line));
+  const rows = count / line;
+  set.add('', stretches * Math.ceil(rows / lines), (w) => {
+    const { b, e } = w;
+    const start = e.mul(e.irem(w.group, stretches), stretch);
+    const group = e.idiv(w.group, stretches);
+    const along = (row: KNode): void => {
+      const length = line % stretch === 0 ? e.i32(stretch) : e.min(e.sub(line, start), stretch);
+      b.loop(length, (i) => {
+        const column = e.add(start, i);
+        assumeBounds(column, 0, line - 1);
+        units.write(w, row, column);
       });
+    };
+    b.loop(lines, (turn) => {
+      const row = e.add(e.mul(group, lines), turn);
+      if (rows % lines === 0) return along(row);
+      b.ifThen(e.lt(row, rows), () => along(e.min(row, rows - 1)));
     });
-  } else if (count > 0)
-    set.add(
-      '',
-      Math.ceil(count / turns),
-      (w) => {
-        if (turns === 1) return program(w, w.group, null);
-        const { b, e } = w;
-        b.loop(turns, (turn) => {
-          const unit = e.add(e.mul(w.group, turns), turn);
-          if (count % turns === 0) return program(w, unit, null);
-          b.ifThen(e.lt(unit, count), () => program(w, e.min(unit, count - 1), null));
-        });
-      },
-      groups,
-    );
-  return { lowered: set.result(), covered, sites };
+  });
+}
+
+/** Adds the program whose groups take units in their order. */
+function addUnits(set: ProgramSet, units: Units, groups: number): void {
+  const { count, turns } = units;
+  set.add(
+    '',
+    Math.ceil(count / turns),
+    (w) => {
+      if (turns === 1) return units.write(w, w.group, null);
+      const { b, e } = w;
+      b.loop(turns, (turn) => {
+        const unit = e.add(e.mul(w.group, turns), turn);
+        if (count % turns === 0) return units.write(w, unit, null);
+        b.ifThen(e.lt(unit, count), () => units.write(w, e.min(unit, count - 1), null));
+      });
+    },
+    groups,
+  );
 }
 
 /** The programs with loops as vectors, where they allow it. */

@@ -47,7 +47,7 @@ function indexOf(run: Run, name: string, index: KernelIndex, shape: Shape): KNod
   });
 }
 
-/** Conditions under which an index is inside; none where that is known. */
+/** Conditions under which an index is in range; none if that is known. */
 function inside({ e }: Run, index: readonly KNode[], shape: Shape): KNode | null {
   let all: KNode | null = null;
   index.forEach((i, axis) => {
@@ -91,7 +91,7 @@ function read(
     // Of nothing there is no nearest element.
     if (shape.includes(0)) return new KernelValue(run, other ?? run.e.constant(dtype, 0));
     const gate = other === null ? null : inside(run, index, shape);
-    // Where the gate is shut nobody reads; the index is one of an element all the same.
+    // Where the gate is false the element is not read, but its index must be in range.
     const place = run.ready(at(run, nearest(run, index, shape), strides, before));
     const value = run.b.load(node, place, 1, gate ?? undefined, other ?? undefined);
     if (node.op === 'SHARED') run.wrote(site());
@@ -183,7 +183,7 @@ export interface OutputPlace {
   readonly offset: number;
 }
 
-/** An output of a kernel. Elements that nobody writes are 0. */
+/** An output of a kernel. Unwritten elements are 0. */
 export class KernelOutput {
   readonly name: string;
   readonly shape: Shape;
@@ -218,7 +218,7 @@ export class KernelOutput {
     if (wrote !== null) this.covered ||= this.#coversAll(wrote);
   }
 
-  /** Each axis is gone through by a variable of its own. */
+  /** Each axis has its own loop variable. */
   #coversAll(index: readonly KNode[]): boolean {
     if (!this.#run.certain) return false;
     const used = new Set<KNode>();

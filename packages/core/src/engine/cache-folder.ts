@@ -1,4 +1,4 @@
-/** Where the library keeps what it can make again, in Node. What is kept there, and how, others know. */
+/** The folder for files that the library can make again, in Node. Its users know what is in it. */
 
 /** What a process says of the user and of the system. */
 interface HostUser {
@@ -9,7 +9,7 @@ interface HostUser {
 const own = (): HostUser => (globalThis as unknown as { readonly process: HostUser }).process;
 
 /**
- * The folder for things of a kind where none is named: below XDG_CACHE_HOME; on Windows below LOCALAPPDATA; else in `.cache` of the home folder.
+ * The default folder for cached files of a kind: below XDG_CACHE_HOME; on Windows below LOCALAPPDATA; else in `.cache` of the home folder.
  *
  * @example
  * import { cacheFolder } from '@polygrad/core/engine/folders';

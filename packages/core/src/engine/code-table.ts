@@ -1,8 +1,8 @@
-/** The compiled code that an engine on a processor holds, found again by what programs compute. */
+/** The compiled code that a processor engine holds, by the content of its programs. */
 import { type PackedProgram, sameCode } from '@polygrad/compiler/ir/packed';
 
 /**
- * Code by the hash of its program; that of equal programs is found whatever they are called.
+ * Code by the hash of its program; equal programs share it, whatever their names.
  *
  * @example
  * const program = packProgram(randomProgram(1).program);

@@ -1,9 +1,9 @@
-/** The error of a device that needs a new process. A file of its own: pages have no such device. */
+/** The error of a device that only a new process can use again. In a separate file because pages have no such device. */
 import { DeviceLostError } from './errors.ts';
 
 /**
- * A fault of the device's own (an address out of bounds in a kernel, say), after which no engine of this process works on that device: a new
- * process does. What was computed is gone, as with any lost device.
+ * A fault of the device itself (an address out of bounds in a kernel, say), after which no engine of this process works on that device; a new
+ * process can. Its values are gone, as with any lost device.
  *
  * @example
  * const error = new DeviceFaultError('cuda', 'a card', 'a kernel went out of bounds', 700);
@@ -11,9 +11,9 @@ import { DeviceLostError } from './errors.ts';
  */
 export class DeviceFaultError extends DeviceLostError {
   override readonly name: string = 'DeviceFaultError';
-  /** True: the process must be started anew to use the device again. */
+  /** True: only a new process can use the device again. */
   readonly fatal = true;
-  /** The driver's code. `code` is the library's. */
+  /** The driver's error code. `code` is the library's. */
   override readonly driverCode: number;
 
   constructor(engine: string, device: string, reason: string, driverCode: number, options?: ErrorOptions) {

@@ -14,26 +14,26 @@ import type { Exprs } from '@polygrad/compiler/ir/expr';
 /** Static facts about an engine, read by the planner and by kernel lowering. */
 export interface EngineCaps extends TargetCaps {
   /**
-   * How loops are shaped for this engine: `threadLowering` (`engine/threads`) where `simt` is true and the engine computes in all dtypes it holds, `vectorLowering` (`engine/vectors`) where it is false,
-   * `anyLowering` (`engine/threads`) for engines that can be both, have a library, or hold more. It comes with the engine, so that a page carries the ways of the engines it imports.
+   * How loops are shaped for this engine. `threadLowering` (`engine/threads`): `simt` is true and the engine computes in every dtype it holds. `vectorLowering` (`engine/vectors`): `simt` is false.
+   * `anyLowering` (`engine/threads`): engines that can be either, have a library, or hold more dtypes. It comes with the engine, so a page carries only the lowering of its engines.
    */
   readonly lowering: Lowering;
   /** Largest buffer and largest binding in bytes. */
   readonly maxBufferBytes: number;
-  /** Bytes that all buffers together may take, where that is known: results of more than a part of it do not wait for a flush. */
+  /** Bytes that all buffers together may take, if known: when pending results reach a fraction of it, a flush starts. */
   readonly memoryBytes?: number;
-  /** True where freed memory is joined with its free neighbours and given out again at the cost of a call. Large blocks are then not kept for requests of their own size alone. */
-  readonly joinsFreed?: boolean;
+  /** True if freed memory merges with free neighbours and allocating again costs only a call. Large blocks are then not kept for requests of their own size only. */
+  readonly mergesFreed?: boolean;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
-  /** True where several bindings of one dispatch may lie in one buffer, one of them written (arenas work). */
+  /** True if one dispatch may bind several parts of one buffer, one of them written (arenas work). */
   readonly arena: boolean;
 }
 
-/** Opaque device memory. Only the engine that made it may look inside. */
+/** Opaque device memory. Only the engine that made it looks inside. */
 export interface EngineBuffer {
   readonly bytes: number;
-  /** Set where the device turned out to have no memory for it, some time after `alloc`. */
+  /** Set if the device reported, some time after `alloc`, that it has no memory for it. */
   readonly refused?: Error | null;
 }
 
@@ -44,16 +44,16 @@ export interface Binding {
   readonly bytes: number;
 }
 
-/** Kernels ready, of those asked for since all were ready last. */
+/** Number of kernels that are ready, of those requested since all were ready last. */
 export interface ReadyProgress {
   readonly done: number;
   readonly total: number;
 }
 
-/** A kernel ready to dispatch, or becoming ready: engines that compile asynchronously queue behind it. */
+/** A kernel that can be dispatched, or will be: engines that compile asynchronously queue dispatches behind compiling. */
 export interface CompiledKernel {
   readonly program: Program;
-  /** Why it cannot be compiled, once that is known, on engines where `submit` does not throw that. */
+  /** Why it cannot be compiled, once known, on engines whose `submit` does not throw that. */
   readonly failure?: Error | null;
 }
 
@@ -64,11 +64,11 @@ export type Command =
   | {
       readonly kind: 'dispatch';
       readonly kernel: CompiledKernel;
-      /** One per PARAM slot. */
+      /** The binding of each PARAM slot. */
       readonly bindings: readonly Binding[];
-      /** One per SCALAR slot; bigints only for 64-bit integers. */
+      /** The number of each SCALAR slot; bigints only for 64-bit integers. */
       readonly scalars: readonly (number | bigint)[];
-      /** Groups to run, where the sizes among the scalars ask for fewer than the program's grid has. */
+      /** Groups to run, if the sizes among the scalars need fewer than the program's grid has. */
       readonly groups?: Groups | null | undefined;
     }
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }
@@ -86,31 +86,31 @@ export interface EngineMemory {
 export interface EngineLostInfo {
   readonly reason: 'disposed' | 'lost' | 'out-of-memory';
   readonly message: string;
-  /** What the calls throw that noticed it, where the engine has such an error. */
+  /** The error of the call that noticed the loss, if there is one. */
   readonly error?: DeviceLostError;
 }
 
-/** A compiled kernel in its device's own language, for people. */
+/** A compiled kernel in its device's own language, for reading. */
 export interface KernelSource {
   /** 'wasm', 'wgsl', 'opencl', 'ptx' ... */
   readonly language: string;
   readonly text: string;
 }
 
-/** Is told what users should know about their program; see `setLogger`. */
+/** Receives hints about a user's program; see `setLogger`. */
 export type Logger = (text: string) => void;
 
-/** Texts by key, kept between runs. `load` gives null for what is not there. */
+/** Texts by key, kept between runs. `load` returns null for missing keys. */
 export interface TuningStore {
   load(key: string): Promise<string | null>;
   save(key: string, value: string): Promise<void>;
 }
 
-/** How an engine wants its tiles of threads chosen (tuning/). */
+/** How an engine's tiles of threads are chosen (tuning/). */
 export interface EngineTuning {
   /** Where measurements are kept between runs. */
   readonly store?: TuningStore;
-  /** Measure what is new soon after it was first run, for half a second a class. Default false: only `tune()` measures. */
+  /** Measure new classes soon after their first run, half a second each. Default false: only `tune()` measures. */
   readonly automatic?: boolean;
   /** A clock in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
@@ -120,20 +120,20 @@ export interface EngineTuning {
 export interface IEngine {
   /** Registered name: 'cpu', 'webgpu', 'opencl', 'cuda', 'reference' ... */
   readonly name: string;
-  /** What a person would call the device, for reports. */
+  /** Name of the device for reports. */
   readonly device: string;
   readonly caps: EngineCaps;
-  /** Present where tiles measured on the device are loaded, or measured, without being asked. */
+  /** Present if tiles measured on the device are loaded, or measured, automatically. */
   readonly tuning?: EngineTuning;
-  /** Present where a library of the device may compute products of matrices, if that is measured faster. */
+  /** Present if a library of the device may compute matrix products where measurement finds it faster. */
   readonly library?: ProductLibrary;
-  /** True where buffers are memory of the program itself, which `downloadSync` copies without asking a device. */
+  /** True if buffers are memory of the program itself, which `downloadSync` copies without asking a device. */
   readonly inHostMemory?: boolean;
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
   /**
-   * A promise of when the device has said whether it has all memory that was asked for, the same while it is pending; null if it has. Work
-   * that needs new memory waits for it, so that what cannot be done is not begun. Left out where `alloc` knows.
+   * A promise that resolves when the device has said whether it has all requested memory, the same while it is pending; null if it has said so. Work
+   * that needs new memory waits for it, so that it does not begin what cannot be finished. Absent if `alloc` knows.
    */
   confirming?(): Promise<void> | null;
   free(buffer: EngineBuffer): void;
@@ -141,34 +141,34 @@ export interface IEngine {
   upload(to: Binding, data: ArrayBufferView): void;
   /** Reads device memory after everything submitted before; fills `into` from its start and resolves with it. */
   download(from: Binding, into: Uint8Array): Promise<Uint8Array>;
-  /** The same without waiting for a task turn, where the device can. */
+  /** The same, synchronously, where the device can. */
   downloadSync?(from: Binding, into: Uint8Array): Uint8Array;
-  /** Makes programs ready. Returns at once; throws CompileError for programs the engine refuses. */
+  /** Compiles programs. Returns at once; throws CompileError for programs the engine refuses. */
   compile(programs: readonly Program[]): readonly CompiledKernel[];
-  /** Present where code is worth keeping between processes: all that decides, beside a program, what its code is. */
+  /** Present if code is worth keeping between processes: everything besides the program that the code depends on. */
   readonly codeKey?: string;
-  /** The code of a kernel, where there is a `codeKey`. An engine with that key may be given it with an equal program (`Program.kept`). */
+  /** The code of a kernel, if there is a `codeKey`. An engine with the same key accepts it together with an equal program (`Program.kept`). */
   codeOf?(kernel: CompiledKernel): KeptCode;
   /**
-   * Resolves when all kernels are ready, or found to be impossible. Left out where `compile` is done when it returns. Where the engine knows,
-   * `told` hears how far it is: at once, and after every kernel.
+   * Resolves when all kernels are compiled or refused. Absent if `compile` is done when it returns. If the engine knows,
+   * it calls `told` with the progress: at once, and after every kernel.
    */
   ready?(told?: (progress: ReadyProgress) => void): Promise<void>;
   /**
-   * A promise of when these kernels are compiled, or refused; null where `submit` would not hold up the program for any of them. Readers
-   * wait for it first. Left out where `submit` never waits for that.
+   * A promise that resolves when these kernels are compiled or refused; null if `submit` would not block for any of them. Readers
+   * wait for it first. Absent if `submit` never blocks for that.
    */
   compiling?(kernels: readonly CompiledKernel[]): Promise<void> | null;
-  /** Drops compiled kernels that no plan holds any longer. */
+  /** Drops compiled kernels that no plan uses any more. */
   release(kernels: readonly CompiledKernel[]): void;
-  /** Starts a batch of commands, in order. Never waits for the device unless the device has no other way. */
+  /** Starts a batch of commands, in order. Does not wait for the device unless the device has no other way. */
   submit(commands: readonly Command[]): void;
   /**
-   * Starts a batch like `submit`, each command measured alone; resolves with nanoseconds on the device, one per command, NaN for
-   * what could not be measured. Slower than `submit`, with the same results. Left out where the device has no clock.
+   * Starts a batch like `submit`, measuring each command separately; resolves with nanoseconds on the device, one per command, NaN where
+   * measuring failed. Slower than `submit`, with the same results. Absent if the device has no clock.
    */
   submitTimed?(commands: readonly Command[]): Promise<readonly number[]>;
-  /** What the device was given for a kernel, as text. Left out where there is none. */
+  /** The text given to the device for a kernel. Absent if there is none. */
   source?(kernel: CompiledKernel): Promise<KernelSource>;
   /** Resolves when everything submitted has finished. */
   idle(): Promise<void>;
@@ -184,8 +184,14 @@ export interface Lowering extends NestLowering {
   contraction(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
   /** Loops may end at sizes that are bound, so that several sizes share a plan. */
   readonly sizes?: boolean;
-  /** What may be measured for a contraction, the default first. */
+  /** Alternatives for a contraction that may be measured, the default first. */
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
-  /** The engine is used for the first time; `forget` when kernels should be lowered anew. */
+  /** Called when the engine is used for the first time; call `forget` when kernels should be lowered again. */
   start?(engine: IEngine, forget: () => void): void;
+  /** Makes plans. It comes with engines, so that pages that load these later have it with them. */
+  readonly planner: Planner;
 }
+
+/** What makes plans: planner/plan.ts says what it has. */
+// biome-ignore lint/suspicious/noEmptyInterface: it is filled in by declaration merging
+export interface Planner {}

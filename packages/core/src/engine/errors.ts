@@ -21,9 +21,9 @@ export class OutOfMemoryError extends PolygradError {
   readonly live: number;
   readonly reserved: number;
   readonly limit: number;
-  /** Bytes that were kept for reuse and given back before the last try. */
+  /** Bytes kept for reuse that were freed before the last try. */
   readonly pooled: number = 0;
-  /** Sizes of the blocks that hold most, and how many of each. */
+  /** The block sizes that hold most memory, and how many blocks of each. */
   readonly holders: readonly { readonly bytes: number; readonly count: number }[] = [];
   readonly #where: string;
   readonly #hint: string | undefined;
@@ -47,7 +47,7 @@ export class OutOfMemoryError extends PolygradError {
     this.#hint = hint;
   }
 
-  /** The same error with what the pool of buffers knows. */
+  /** The same error with figures of the buffer pool. */
   explained(pooled: number, holders: OutOfMemoryError['holders']): OutOfMemoryError {
     const list = holders.map(({ bytes, count }) => `${count} of ${bytes} bytes`).join(', ');
     const hint = this.#hint ?? 'dispose tensors you no longer need, use a smaller batch, or wrap steps in scope()';
@@ -75,15 +75,15 @@ export class CompileError extends PolygradError {
     this.#ir = ir;
   }
 
-  /** The printed program, which the message ends in. */
+  /** The printed program, at the end of the message. */
   get ir(): string {
     return this.#ir;
   }
 }
 
 /**
- * The device, or its driver, did something wrong, and works on as far as is known: a batch that it did not start, an answer of another size.
- * Nothing was changed by the call that throws it.
+ * The device or its driver did something wrong, and still works as far as is known: a batch that it did not start, an answer of another size.
+ * The call that throws it changed nothing.
  *
  * @example
  * const engine = createFaultyEngine(createReferenceEngine());
@@ -101,7 +101,7 @@ export class DeviceError extends PolygradError {
     this.engine = engine;
   }
 
-  /** For a device that gave so many bytes where others were asked for. */
+  /** The error for a device that returned another number of bytes than requested. */
   static ofSize(engine: string, what: string, asked: number, given: number): DeviceError {
     return new DeviceError(
       engine,
@@ -111,7 +111,7 @@ export class DeviceError extends PolygradError {
 }
 
 /**
- * Something was asked of an engine after `dispose()`.
+ * An engine was used after `dispose()`.
  *
  * @example
  * const engine = createReferenceEngine();
@@ -133,8 +133,8 @@ export class EngineDisposedError extends PolygradError {
 }
 
 /**
- * The device stopped working; what lived only there is lost. Engines reject every pending promise with it, throw it from
- * whatever is asked of them afterwards, and resolve `lost`.
+ * The device stopped working; values that only it had are lost. Engines reject every pending promise with it, throw it from
+ * every later call, and resolve `lost`.
  *
  * @example
  * const engine = createFaultyEngine(createReferenceEngine());
@@ -145,9 +145,9 @@ export class DeviceLostError extends PolygradError {
   override readonly name: string = 'DeviceLostError';
   /** Name of the engine. */
   readonly engine: string;
-  /** What a person would call the device. */
+  /** Name of the device for reports. */
   readonly device: string;
-  /** What the driver says. */
+  /** The driver's message. */
   readonly reason: string;
   declare readonly driverCode?: number;
 
@@ -161,19 +161,19 @@ export class DeviceLostError extends PolygradError {
     this.engine = engine;
     this.device = device;
     this.reason = reason;
-    // What is said later of the same loss has the number too.
+    // Later errors of the same loss get the driver's number too.
     const { driverCode } = (options?.cause ?? {}) as PolygradError;
     if (driverCode !== undefined) this.driverCode = driverCode;
   }
 
-  /** The same loss, with more to say of it. */
+  /** The same loss with a more detailed reason. */
   because(reason: string): DeviceLostError {
     return new DeviceLostError(this.engine, this.device, reason, { cause: this });
   }
 }
 
 /**
- * No engine of that name is there, or none at all.
+ * No engine of that name is registered, or none at all.
  *
  * @example
  * await setEngine('abacus'); // throws EngineMissingError
@@ -187,7 +187,7 @@ export class EngineMissingError extends PolygradError {
 }
 
 /**
- * The engine cannot do this, and says what can be done instead.
+ * The engine cannot do this; the message says what to do instead.
  *
  * @example
  * const { downloadSync: _, ...waiting } = createReferenceEngine();
@@ -196,7 +196,7 @@ export class EngineMissingError extends PolygradError {
  */
 export class UnsupportedError extends PolygradError {
   override readonly name: string = 'UnsupportedError';
-  /** Where code is missing that is on its way: resolves when trying again is of use. */
+  /** Set if code that is being loaded is missing: resolves when a retry makes sense. */
   declare readonly until?: Promise<void>;
 
   constructor(where: string, message: string, until?: Promise<void>) {

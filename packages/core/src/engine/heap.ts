@@ -2,8 +2,8 @@
  * The allocator over a growing memory: two-level segregated fit, blocks of whole cache lines, immediate merging. And the buffers of an engine
  * with such a memory.
  *
- * All bookkeeping is on the JavaScript side, so the memory itself stays untouched by allocation. Allocation and freeing take
- * constant time but for growth. Blocks start at multiples of 64 bytes.
+ * All bookkeeping is on the JavaScript side, so allocation does not touch the memory itself. Allocation and freeing take
+ * constant time except for growth. Blocks start at multiples of 64 bytes.
  */
 import { showAs } from '#shown-as';
 import type { Binding, EngineBuffer } from './engine.ts';
@@ -13,20 +13,20 @@ const unit = 64;
 const pageBytes = 65536;
 const binsPerPower = 8;
 
-/** Units of a page, and blocks from which two that follow each other start at different places of a page, so many units apart. */
+/** Units in a page; and the size from which consecutive blocks start at different offsets in a page, this many units apart. */
 const pageUnits = 64;
 const leastStaggered = 1024;
 const stagger = 10;
 
 /**
- * Units of a block that the next one may follow. Processors take addresses that differ by whole pages for the same when they look
- * whether a load needs what a store has just written: rows of 257 numbers and a result right behind them would always wait.
+ * Units of a block such that the next block starts at another offset in its page. When processors check whether a load needs a recent
+ * store, they compare only addresses within a page: rows of 257 numbers and a result right behind them would always wait.
  */
 function staggered(units: number): number {
   return units < leastStaggered ? units : Math.ceil(units / pageUnits) * pageUnits + stagger;
 }
 
-/** A stretch of memory, free or handed out. */
+/** A range of memory, free or allocated. */
 export class Block {
   /** Byte address and size; both multiples of 64. */
   address: number;
@@ -53,21 +53,21 @@ function binOf(units: number): number {
   return (power - 2) * binsPerPower + ((units >>> (power - 3)) & 7);
 }
 
-/** First bin all of whose blocks have at least `units`. */
+/** First bin in which every block has at least `units`. */
 function binAbove(units: number): number {
   if (units < binsPerPower) return units;
   const power = 31 - Math.clz32(units);
   return binOf(units + (1 << (power - 3)) - 1);
 }
 
-/** Memory that grows by pages of 64 KiB and stays where it is, such as a WebAssembly.Memory. */
+/** Memory that grows by pages of 64 KiB without moving, such as a WebAssembly.Memory. */
 export interface GrowingMemory {
   readonly buffer: { readonly byteLength: number };
   grow(pages: number): unknown;
 }
 
 /**
- * Blocks of one memory that grows: given out, taken back, joined with free neighbours.
+ * Allocator for a growing memory; freed blocks merge with free neighbours.
  *
  * @example
  * const heap = new Heap(new WebAssembly.Memory({ initial: 1 }), 64, 1 << 20);
@@ -105,12 +105,12 @@ export class Heap {
     } else this.#end = first;
   }
 
-  /** Bytes handed out. */
+  /** Allocated bytes. */
   get live(): number {
     return this.#live;
   }
 
-  /** Blocks handed out. */
+  /** Allocated blocks. */
   get count(): number {
     return this.#count;
   }
@@ -160,7 +160,7 @@ export class Heap {
   }
 
   #find(units: number): Block | null {
-    // A block of this very bin may fit too: sizes repeat from step to step, so look at a few.
+    // A block of the bin below may fit too: sizes repeat from step to step, so a few are tried.
     let tries = 0;
     for (let b = this.#bins[binOf(units)] ?? null; b !== null && tries < 8; b = b.next, tries++) {
       if (b.size >= units * unit) return b;
@@ -179,7 +179,7 @@ export class Heap {
     const tail = this.#last?.free ? this.#last : null;
     const missing = units * unit - (tail?.size ?? 0);
     const pages = Math.ceil(missing / pageBytes);
-    // A quarter more than there is, at most 64 MiB at once: few growths, little unused.
+    // Grows by a quarter, at most 64 MiB at once: few growths, little unused.
     const wished = Math.max(pages, Math.min(this.#end / 4, 0x4000000) / pageBytes, 16);
     const room = Math.floor((this.#limit - this.#end) / pageBytes);
     if (pages > room) throw this.#exhausted(requested);
@@ -274,7 +274,7 @@ class HeapBuffer implements EngineBuffer {
 showAs(HeapBuffer.prototype, ({ bytes }) => ({ bytes }), 'HeapBuffer');
 
 /**
- * The buffers of an engine whose memory is a heap: handed out, counted and checked; and the addresses of bindings to them.
+ * The buffers of an engine whose memory is a heap: allocated, counted and checked; and the addresses of bindings.
  *
  * @example
  * const buffers = new HeapBuffers('mine', new Heap(new WebAssembly.Memory({ initial: 1 }), 64, 1 << 20));
@@ -287,7 +287,7 @@ export class HeapBuffers {
   #bytes = 0;
   #count = 0;
 
-  /** `engine` is the name that errors begin with. */
+  /** @param engine the name that errors begin with */
   constructor(engine: string, heap: Heap) {
     this.#engine = engine;
     this.heap = heap;
@@ -317,12 +317,12 @@ export class HeapBuffers {
     this.#count--;
   }
 
-  /** The engine has ended: nothing is counted any longer. */
+  /** Forgets all buffers, because the engine has ended. */
   clear(): void {
     this.#bytes = this.#count = 0;
   }
 
-  /** A buffer that is this heap's and was not freed. */
+  /** Checks that a buffer is of this heap and not freed. */
   #own(buffer: EngineBuffer): HeapBuffer {
     const own = buffer as HeapBuffer;
     if (own.heap !== this.heap)
@@ -332,9 +332,11 @@ export class HeapBuffers {
     return own;
   }
 
-  /** Address of the first of `bytes` bytes of a binding, all of which lie inside its buffer. */
+  /** Address of a binding's first byte; throws unless its `bytes` bytes are inside its buffer. */
   addressOf({ buffer, offset }: Binding, bytes: number): number {
-    const own = this.#own(buffer);
+    const own = buffer as HeapBuffer;
+    // Asked for every binding of every batch.
+    if (own.heap !== this.heap || own.block === null) this.#own(buffer);
     if (!(offset >= 0 && offset + bytes <= own.bytes))
       throw new Error(
         `[${this.#engine}] a binding lies outside its buffer: offset ${offset} and ${bytes} bytes of ${own.bytes}`,

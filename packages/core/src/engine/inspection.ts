@@ -1,10 +1,10 @@
-/** What people see of engines, their capabilities and their kernels, in JSON and in Node's console; and what is said there unasked. */
+/** How engines, their capabilities and kernels look in JSON and in Node's console; and the default logger. */
 import { outlineOf } from '@polygrad/compiler/ir/program';
 import { showAs } from '@polygrad/compiler/shape/shown-as';
 import type { CompiledKernel, EngineCaps, IEngine, Logger } from './engine.ts';
 
 /**
- * Shows an engine, or a class of them by its prototype, by name, device and dtypes. Backends call it.
+ * Makes an engine, or by its prototype a class of them, show as name, device and dtypes. Backends call it.
  *
  * @example
  * const engine = showEngine({ ...createNullEngine(), device: 'a toy' });
@@ -15,7 +15,7 @@ export function showEngine<T extends IEngine>(target: T, name: string = 'IEngine
 }
 
 /**
- * Shows capabilities of an engine with sets as lists, and without functions.
+ * Makes capabilities of an engine show sets as lists, and no functions.
  *
  * @example
  * const { caps } = createNullEngine();
@@ -31,7 +31,7 @@ export function showCaps(caps: EngineCaps): EngineCaps {
 }
 
 /**
- * Shows a compiled kernel, or a class of them by its prototype, as its program.
+ * Makes a compiled kernel, or by its prototype a class of them, show as its program.
  *
  * @example
  * const { program } = randomProgram(1);
@@ -42,7 +42,7 @@ export function showKernel<T extends CompiledKernel>(target: T, name: string = '
   return showAs(target, ({ program }) => outlineOf(program), name);
 }
 
-/** Whom hints go to unless `setLogger` says otherwise: the console, but nobody in programs that are said to be in production. */
+/** Receives hints unless `setLogger` says otherwise: the console, but none in programs said to be in production. */
 export const usualLogger: Logger | null =
   (globalThis as { process?: { env?: Record<string, string> } }).process?.env?.NODE_ENV === 'production'
     ? null

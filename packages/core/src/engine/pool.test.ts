@@ -54,9 +54,9 @@ describe('BufferPool', () => {
 
   it('gives large kept blocks back before it asks an engine that joins them for another size', () => {
     const mib = 1 << 20;
-    const bytesHeld = (joinsFreed: boolean): number => {
+    const bytesHeld = (mergesFreed: boolean): number => {
       const { engine, held } = fakeEngine();
-      Object.assign(engine, { caps: { joinsFreed } });
+      Object.assign(engine, { caps: { mergesFreed } });
       const pool = new BufferPool(engine);
       const small = pool.alloc(1000);
       small.release();

@@ -1,9 +1,9 @@
 /**
- * Counted buffers over an engine: who holds device memory, and what becomes of it when nobody does.
+ * Counted buffers over an engine: who holds device memory, and what happens to it when the last holder is gone.
  *
- * A PoolBuffer is shared by counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
- * serves the next request of that class. Engines run commands in order, so memory may be handed on while commands that
- * use it are still queued. This file knows no tensor; arenas inside one plan are the business of planner/memory.ts.
+ * A PoolBuffer is shared by reference counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
+ * serves the next request of that class. Engines run commands in order, so memory may be reused while commands that
+ * use it are still queued. This file knows no tensors; planner/memory.ts places temporaries in the arenas of a plan.
  */
 import type { NodeStorage, StorageBuffer } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
@@ -14,9 +14,9 @@ import { hostArrays } from '@polygrad/compiler/shape/host';
 
 /** What `memory()` reports for one engine. */
 export interface PoolMemory {
-  /** Buffers that something holds. */
+  /** Buffers with a reference. */
   readonly numBuffers: number;
-  /** Bytes asked for by those buffers. */
+  /** Bytes requested for those buffers. */
   readonly bytes: number;
   /** Largest value `bytes` ever had. */
   readonly peakBytes: number;
@@ -27,7 +27,7 @@ export interface PoolMemory {
 /** Smallest block; also the alignment every block has at least on all engines. */
 const minBlock = 64;
 
-/** Number of the size class of a request: eight classes per power of two, so at most one eighth is wasted. */
+/** Size class of a request: eight classes per power of two, so at most one eighth is wasted. */
 export function sizeClass(bytes: number): number {
   if (bytes <= minBlock) return 0;
   const exponent = Math.floor(Math.log2(bytes - 1));
@@ -43,13 +43,13 @@ export function classBytes(index: number): number {
   return 2 ** exponent + eighths * 2 ** (exponent - 3);
 }
 
-/** How many calls of `age` make one window. */
+/** Calls of `age` per window. */
 const windowLength = 64;
-/** The collector is told when this much more is held than at the lowest point since it was told last. */
+/** The garbage collector gets a hint when usage has risen by this much above its lowest point since the last hint. */
 const hintAfter = 1 << 27;
-/** Kept beyond what a window used, so that small changes cost nothing. */
+/** Kept besides what a window used, so that small changes cost nothing. */
 const slack = 1 << 26;
-/** Bytes of blocks that are given back for one of another class, where an engine joins them. */
+/** Least size of kept blocks that are freed to serve a request of another class, if the engine merges free memory. */
 const leastJoined = 1 << 20;
 
 /** Part of a buffer's elements in another engine's memory. */
@@ -57,25 +57,25 @@ export interface BufferCopy {
   readonly from: number;
   readonly to: number;
   readonly buffer: PoolBuffer;
-  /** Whose value was looked for here last, and where it is. */
+  /** The value that was looked up here last, and its storage. */
   found: { readonly of: NodeStorage; readonly storage: NodeStorage } | null;
 }
 
 let nextId = 1;
 
-/** A counted buffer. Made with a count of one. */
+/** A reference-counted buffer, made with a count of one. */
 export class PoolBuffer implements StorageBuffer {
   readonly id: number;
   readonly pool: BufferPool;
   readonly memory: EngineBuffer;
-  /** Bytes asked for; the block behind it may be larger. */
+  /** Bytes requested; the block behind it may be larger. */
   readonly bytes: number;
   readonly classIndex: number;
   refs: number;
   /** Scratch of a walk over buffers, as on graph nodes: `index` is valid only under the walk's own `mark`. */
   mark = 0;
   index = 0;
-  /** Copies on other engines (runtime/transfers.ts), given back with the buffer. */
+  /** Copies on other engines (runtime/transfers.ts), freed with the buffer. */
   copies: BufferCopy[] | null = null;
 
   constructor(pool: BufferPool, memory: EngineBuffer, bytes: number, classIndex: number) {
@@ -100,7 +100,7 @@ export class PoolBuffer implements StorageBuffer {
     }
   }
 
-  /** The contents change or nobody needs them: lets copies on other engines go. */
+  /** Frees copies on other engines, because the contents change or are no longer needed. */
   dropCopies(): void {
     if (this.copies === null) return;
     const { copies } = this;
@@ -112,11 +112,11 @@ export class PoolBuffer implements StorageBuffer {
 /** All buffers of one engine. */
 export class BufferPool {
   readonly engine: IEngine;
-  /** Blocks are kept for reuse only up to this many bytes. */
+  /** Most bytes of blocks kept for reuse. */
   pooledLimit: number = 1 << 30;
-  /** Why the engine's memory is gone, once it is. */
+  /** The error, once the engine's memory is lost. */
   lost: DeviceLostError | null = null;
-  /** The engine is known to be disposed: copies there serve nobody. */
+  /** True once the engine is known to be disposed: copies there are useless. */
   disposed: boolean = false;
   #free: (EngineBuffer[] | undefined)[] = [];
   #live = 0;
@@ -127,18 +127,18 @@ export class BufferPool {
   #windowPeak = 0;
   #lastWindowPeak = 0;
   #ticks = 0;
-  /** Least `bytes` since the collector was told last. */
+  /** Least `bytes` since the last hint to the garbage collector. */
   #floor = 0;
-  /** Bytes of the blocks of classes seen so far. */
+  /** Block sizes of the classes used so far. */
   readonly #blockBytes: number[] = [];
-  /** Buffers held, by class. */
+  /** Number of buffers held, by class. */
   readonly #held: number[] = [];
 
   constructor(engine: IEngine) {
     this.engine = engine;
   }
 
-  /** Uninitialised memory with a count of one; `index` is the size class where the caller knows it. Throws the engine's OutOfMemoryError when a trimmed pool does not help either. */
+  /** Uninitialised memory with a count of one; `index` is the size class if the caller knows it. Throws the engine's OutOfMemoryError if trimming the pool does not help. */
   alloc(bytes: number, index: number = sizeClass(bytes)): PoolBuffer {
     const kept = this.#free[index];
     let memory = kept?.pop();
@@ -166,8 +166,8 @@ export class BufferPool {
 
   #fresh(index: number): EngineBuffer {
     const bytes = classBytes(index);
-    // Memory that was in use before: the first touch of a new page costs more than what is computed there.
-    if (bytes >= leastJoined && this.engine.caps.joinsFreed === true)
+    // Memory that was used before: the first touch of a new page costs more than the computation there.
+    if (bytes >= leastJoined && this.engine.caps.mergesFreed === true)
       this.trim(this.#unused(this.#bytes + bytes), leastJoined);
     try {
       return this.#asked(bytes);
@@ -183,7 +183,7 @@ export class BufferPool {
     }
   }
 
-  /** Memory of the engine, of no fewer bytes than it was asked for: kernels would write beyond them. */
+  /** Allocates from the engine and checks the size: kernels would write beyond a smaller buffer. */
   #asked(bytes: number): EngineBuffer {
     const memory = this.engine.alloc(bytes);
     if (memory.bytes >= bytes) return memory;
@@ -191,7 +191,7 @@ export class BufferPool {
     throw DeviceError.ofSize(this.engine.name, 'an allocation', bytes, memory.bytes);
   }
 
-  /** Who holds most: sizes of blocks and how many of each are in use, the largest totals first. */
+  /** What holds most memory: block sizes and how many of each are in use, the largest totals first. */
   holders(): readonly { readonly bytes: number; readonly count: number }[] {
     return this.#held
       .map((count, index) => ({ bytes: this.#blockOf(index), count }))
@@ -200,7 +200,7 @@ export class BufferPool {
       .slice(0, 5);
   }
 
-  /** The device is gone: nothing is kept for reuse any more. */
+  /** Notes that the device is lost: nothing is kept for reuse any more. */
   lose(error: DeviceLostError): void {
     this.lost = error;
     this.trim(0);
@@ -210,7 +210,7 @@ export class BufferPool {
     try {
       this.engine.free(memory);
     } catch (error) {
-      // A lost device has nothing to give back.
+      // A lost device has nothing to free.
       if (this.lost === null) throw error;
     }
   }
@@ -231,7 +231,7 @@ export class BufferPool {
     else kept.push(buffer.memory);
   }
 
-  /** Gives kept blocks of at least `least` bytes back to the engine, largest first, until at most `limit` bytes are kept. */
+  /** Frees kept blocks of at least `least` bytes, largest first, until at most `limit` bytes are kept. */
   trim(limit: number, least: number = 0): void {
     const last = sizeClass(least);
     for (let index = this.#free.length - 1; index >= last && this.#pooled > limit; index--) {
@@ -243,14 +243,14 @@ export class BufferPool {
     }
   }
 
-  /** Bytes that the last two windows had in use beside so many, and an eighth for what classes waste. */
+  /** Kept bytes that the last two windows did not need besides `bytes`, plus an eighth for what classes waste. */
   #unused(bytes: number): number {
     return Math.max(0, Math.max(this.#windowPeak, this.#lastWindowPeak) - bytes) * 1.125;
   }
 
   /**
-   * Called once per flush: from time to time, gives back what the last two windows of flushes had no use for; when ever
-   * more is held, asks the collector to look for tensors nobody knows any more.
+   * Called once per flush. From time to time it frees what the last two windows of flushes did not need; when
+   * usage rises, it hints to the garbage collector to look for unreachable tensors.
    */
   age(): void {
     if (this.#bytes < this.#floor) this.#floor = this.#bytes;
@@ -281,11 +281,11 @@ export function poolOf(engine: IEngine): BufferPool {
 /*
  * A hint for JavaScript's garbage collector.
  *
- * Tensors that nobody disposes are given back when the collector finds their handles, but it does not know that a handle
- * of a few bytes holds megabytes of device memory, and may wait for thousands of steps. Engines count such memory when
- * it is an ArrayBuffer; V8 starts a collection when much of it was made since the last one. So a large one is made,
+ * Tensors that are never disposed give their memory back when the garbage collector finds their handles. But it does not know that a handle
+ * of a few bytes holds megabytes of device memory, and may wait for thousands of steps. Engines count memory that
+ * is an ArrayBuffer; V8 starts a collection when much of it was allocated since the last one. So a large one is allocated,
  * never touched (the system gives it no pages) and dropped: a training loop without any scope then stays within a
- * few hundred megabytes where it would fill all memory. Nothing depends on it.
+ * few hundred megabytes instead of filling all memory. Results do not depend on it.
  */
 
 const hintBytes = 1 << 26;
@@ -298,24 +298,24 @@ export function hintCollector(): void {
     const { byteLength } = new ArrayBuffer(hintBytes);
     if (byteLength === hintBytes) hints++;
   } catch {
-    // No room even for that: the collector has reason enough by itself.
+    // No memory even for that, so a collection comes anyway.
   }
 }
 
-// Host arrays and how an engine stores their elements: the same bytes, except where an engine keeps small ones in words.
+// Conversion between host arrays and the engine's memory: the same bytes, unless an engine stores small dtypes in words.
 
 /** Bytes of one element in the engine's memory. */
 export function storageBytes(engine: IEngine, dtype: DType): number {
   return engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
 }
 
-/** Elements as the engine stores them: in words, a small integer is extended by its sign, which nobody looks at. */
+/** Elements as the engine stores them: in words, small integers are sign-extended; the upper bits are never read. */
 export function toDevice(engine: IEngine, dtype: DType, data: TypedArray): ArrayBufferView {
   if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes) return data;
   return Uint32Array.from(data as Int32Array);
 }
 
-/** A host array from bytes of the engine's memory; takes the bytes over where it can. */
+/** A host array from bytes of the engine's memory; reuses the bytes' buffer where possible. */
 export function fromDevice(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
   const own = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
   if (storageBytes(engine, dtype) === dtypeInfo[dtype].bytes)
@@ -325,7 +325,7 @@ export function fromDevice(engine: IEngine, dtype: DType, bytes: Uint8Array, len
   return host;
 }
 
-/** What a read of so many elements gave, as an array of the host. Throws DeviceError where the engine gave more or less. */
+/** The bytes of a read as a host array. Throws DeviceError if the engine returned another number of elements. */
 export function received(engine: IEngine, dtype: DType, bytes: Uint8Array, length: number): TypedArray {
   const asked = length * storageBytes(engine, dtype);
   if (bytes.byteLength !== asked) throw DeviceError.ofSize(engine.name, 'a read', asked, bytes.byteLength);

@@ -1,42 +1,42 @@
 /**
- * That a device is lost: who notices, and who is told. What the policy may say.
+ * Losses of devices: detection, listeners, and the policy's type.
  *
- * Which engine takes over is not known here, nor which tensors survive: runtime/devices.ts and runtime/shadow.ts.
+ * runtime/devices.ts knows which engine takes over, and runtime/shadow.ts which tensors survive.
  */
 import type { IEngine } from './engine.ts';
 import { DeviceLostError, EngineDisposedError } from './errors.ts';
 import { poolOf } from './pool.ts';
 import { type Engines, engines } from './registry.ts';
 
-/** How losses and full devices are dealt with. */
+/** How losses and full devices are handled. */
 export interface RecoveryPolicy {
   /**
-   * How often the backend of a lost engine is asked for a new one. Default 1. An engine made so that is lost within a minute is
-   * not replaced by its like again: browsers refuse adapters to a page after repeated losses.
+   * How often the backend of a lost engine is asked for a new one. Default 1. A new engine that is lost within a minute is
+   * not replaced by the same backend again: browsers refuse adapters to a page after repeated losses.
    */
   readonly retry: number;
-  /** What takes over then: the CPU engine (default), or nothing: every operation throws the DeviceLostError until setEngine(). */
+  /** What takes over then: the CPU engine (default), or none: every operation throws the DeviceLostError until setEngine(). */
   readonly fallback: 'cpu' | 'error';
   /**
-   * When memory is full even after unused memory was given back: an OutOfMemoryError (default), or the work and the data that
+   * When memory is full even after unused memory was freed: an OutOfMemoryError (default), or the work and the data that
    * do not fit go to the CPU engine.
    */
   readonly outOfMemory: 'error' | 'cpu';
   /** Keeps copies of all parameters, buffers and optimizer states of `@polygrad/nn`, as if they were given to protect(). Default false. */
   readonly shadow: boolean;
-  /** Milliseconds between the copies that protect() and `shadow` make, at least. Default 1000. */
+  /** Least milliseconds between the copies that protect() and `shadow` make. Default 1000. */
   readonly interval: number;
   /** Milliseconds that a new engine has to start. Default 10000. */
   readonly patience: number;
   /**
-   * Milliseconds that a device has to answer a read, or `idle()`, for each batch of work it was given and has not finished; `Infinity`: as long as it likes.
-   * One that does not answer is taken for lost. Time in which the program itself does not get on (a computer that sleeps, a debugger) does not
-   * count. Left out: 300000, five minutes, and no limit for engines that compute in memory of the program.
+   * Milliseconds that a device has to answer a read, or `idle()`, for each unfinished batch of work; `Infinity`: no limit.
+   * A device that does not answer counts as lost. Time during which the program itself stands still (a sleeping computer, a debugger) does not
+   * count. Default: 300000, five minutes, and no limit for engines that compute in memory of the program.
    */
   readonly timeout: number | undefined;
 }
 
-/** A loss, as listeners are told. */
+/** The event of a loss, as listeners get it. */
 export interface LostEvent {
   /** The engine that is lost. */
   readonly engine: IEngine;
@@ -44,7 +44,7 @@ export interface LostEvent {
 }
 
 /**
- * Calls a function whenever a device is lost, before anything takes its place. Returns a function that ends this.
+ * Calls a function whenever a device is lost, before another engine takes over. Returns a function that ends this.
  *
  * @example
  * const stop = onLost(({ error }) => console.error(error.message));
@@ -56,7 +56,7 @@ export function onLost(listener: (event: LostEvent) => void): () => void {
   return () => void listeners.delete(listener);
 }
 
-/** Marks an engine as lost, the first time, and tells the listeners of a runtime. */
+/** Marks an engine as lost, the first time, and calls the listeners of a runtime. */
 function declareLost(engine: IEngine, error: DeviceLostError, told: Engines): void {
   const pool = poolOf(engine);
   if (pool.lost !== null) return;
@@ -66,7 +66,7 @@ function declareLost(engine: IEngine, error: DeviceLostError, told: Engines): vo
     try {
       listener({ engine, error });
     } catch (mistake) {
-      // Not ours: it must neither stop the recovery nor go unseen.
+      // A listener's error must neither stop the recovery nor go unseen.
       queueMicrotask(() => {
         throw mistake;
       });
@@ -81,7 +81,7 @@ export function noticed(engine: IEngine, error: unknown): unknown {
   return error;
 }
 
-/** Copies there are gone. What an earlier loss left to them is looked for once more. */
+/** Notes that copies on the engine are gone. Values that an earlier loss left only there must be looked for again. */
 function declareDisposed(engine: IEngine, told: Engines): void {
   const pool = poolOf(engine);
   if (pool.disposed) return;
@@ -89,7 +89,7 @@ function declareDisposed(engine: IEngine, told: Engines): void {
   if (told.losses > 0) told.losses++;
 }
 
-/** Listens for the loss of an engine that the runtime in use has begun to use. */
+/** Watches for the loss of an engine that the runtime has begun to use. */
 export function watchEngine(engine: IEngine): void {
   const told = engines;
   void engine.lost.then(({ reason, message, error }) => {

@@ -1,8 +1,8 @@
 /**
  * The registry of backends and the current engine.
  *
- * Backend packages register a provider when they are imported. The registry lives under a global symbol, so two copies of
- * this package in one program meet in one place. Nothing here imports a backend.
+ * Backend packages register a provider when they are imported. The registry is stored under a global symbol, so that several copies of
+ * this package in one program share it. Nothing here imports a backend.
  */
 import type { IEngine } from './engine.ts';
 import { computesIn } from '@polygrad/compiler/ir/target';
@@ -13,41 +13,41 @@ import { type DeviceLostError, EngineMissingError, UnsupportedError } from './er
 import type { LostEvent, RecoveryPolicy } from './recovery.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
-/** What a backend found on this machine. Higher scores are chosen first; 0 or less means: not usable here. */
+/** What a backend found on this machine. Higher scores are chosen first; 0 or less: not usable. */
 export interface Probe {
   readonly score: number;
-  /** Why the score is what it is, in words for a person. */
+  /** The reason for the score, as a sentence. */
   readonly reason: string;
   readonly device: string;
-  /** True for a GPU that the processor plays: never taken for a real one. */
+  /** True for a GPU emulated by the processor: it never counts as a real one. */
   readonly software?: boolean;
   /**
-   * Present where the device is the processor, reached by another way than the CPU engine: what its speed depends on (device, driver,
-   * versions, threads), in words. It is taken before that engine only where it was measured faster.
+   * Present if the device is the processor itself, used in another way than by the CPU engine: what its speed depends on (device, driver,
+   * versions, threads), as text. It is chosen before the CPU engine only if it was measured faster.
    */
   readonly processor?: string;
-  /** The driver and its version, in words. */
+  /** Name and version of the driver. */
   readonly driver?: string;
   /** Bytes of the device's memory. */
   readonly memoryBytes?: number;
-  /** Dtypes that its tensors may have, where they are known before an engine is made. */
+  /** Dtypes that its tensors may have, if they are known before an engine is made. */
   readonly dtypes?: readonly DType[];
 }
 
-/** A backend package as the registry sees it. `Options` are the engine's own (threads, device index ...). */
+/** A backend package as the registry sees it. `Options` are those of its engine (threads, device index ...). */
 export interface BackendProvider {
   readonly name: string;
-  /** True where `create` has to load the engine: nothing counts on its being there at once. */
+  /** True if `create` loads the engine's code first, so that no engine can be had at once. */
   readonly late?: boolean;
   probe(): Promise<Probe>;
-  /** Makes an engine. `known.isProven`: it passed the self-test with these options already, so one that tests itself need not. */
+  /** Makes an engine. `known.isProven`: it passed the self-test with these options already, so it need not test itself. */
   create(
     options?: Readonly<Record<string, unknown>>,
     known?: { readonly isProven: boolean },
   ): Promise<IEngine> | IEngine;
 }
 
-/** What is done where nobody says otherwise: `setRecovery`. */
+/** The policy unless `setRecovery` sets another. */
 export const usualPolicy: RecoveryPolicy = {
   retry: 1,
   fallback: 'cpu',
@@ -61,28 +61,28 @@ export const usualPolicy: RecoveryPolicy = {
 interface Registry {
   readonly providers: Map<string, BackendProvider>;
   current: IEngine | null;
-  /** The CPU engine that holds what others cannot: the one set last, or one made for that. */
+  /** The CPU engine for data that others cannot hold: the one set last, or one made for that. */
   cpu?: IEngine | Promise<IEngine> | null;
-  /** What each copy of this package loads where there is a device, or may be a second engine. */
+  /** What each copy of this package loads before a device or a second engine is used. */
   loads?: Set<Load>;
 }
 
-/** Loads what a device needs; unless it is alone, what several engines need too. */
+/** Loads code that a device needs and, unless the engine is alone, code for several engines. */
 export type Load = (alone: boolean) => Promise<unknown>;
 
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: Registry };
 
-/** Which engine works, and what is known of losses (recovery.ts): the engine's part of a runtime (runtime/runtime.ts). */
+/** The current engine and what is known of losses (recovery.ts): this room's part of a runtime (runtime/runtime.ts). */
 export interface Engines {
-  /** Backends and the engines in use; null: those of the program, which all copies of this package share. */
+  /** Backends and the engines in use; null: the program's registry, which all copies of this package share. */
   readonly registry: Registry | null;
   policy: RecoveryPolicy;
   /** Called when a device is lost. */
   readonly listeners: Set<(event: LostEvent) => void>;
   /** Devices lost so far. */
   losses: number;
-  /** That protected tensors went back to older values after a loss (runtime/shadow.ts), until somebody is told. */
+  /** Set if protected tensors went back to older values after a loss (runtime/shadow.ts), until an error has reported it. */
   untold: DeviceLostError | null;
   /** A lost engine whose successor is starting. */
   underway: { readonly engine: IEngine; readonly done: Promise<void> } | null;
@@ -105,14 +105,14 @@ export function useEngines(next: Engines): void {
   engines = next;
 }
 
-/** What nobody was told of, once: whoever takes it throws it. */
+/** The loss that has not been reported yet; returns it once, and the caller throws it. */
 export function takeUntold(): DeviceLostError | null {
   const { untold } = engines;
   if (untold !== null) engines.untold = null;
   return untold;
 }
 
-/** A part in which no engine is set. It knows the same backends as the one in use. */
+/** A new part without an engine. It has the same backends as the one in use. */
 export function newEngines(): Engines {
   return enginesOf({ providers: new Map(registry().providers), current: null });
 }
@@ -171,7 +171,7 @@ export function getBackend(name: string): BackendProvider | undefined {
  * Makes an engine the one that new work runs on, and returns it. The engine set before is not disposed.
  *
  * @param engine a registered name, or an engine
- * @param options given to the backend where it is made by name; with an engine: what it was made with, to make another if it is lost
+ * @param options passed to the backend if the engine is made by name; with an engine: the options it was made with, to make another if it is lost
  * @throws EngineMissingError if no backend of that name is registered
  * @example
  * const engine = await setEngine('cpu', { threads: 1 });
@@ -199,16 +199,16 @@ export function checkEngine(op: string, engine: IEngine): void {
     throw missing(op, `not an engine: ${engine === null ? 'null' : typeof engine}; give one, or a backend's name`);
 }
 
-/** Loads of this copy of the package: a registry may be another copy's. */
+/** What this copy of the package loads; the registry may belong to another copy. */
 const loads = new Set<Load>();
 
-/** Has `load` done before a device is set, and before an engine is set, or made for what others cannot hold, that needs another one beside it. */
+/** Registers `load` to be done before a device is set, and before an engine that needs another one beside it. */
 export function beforeOthers(load: Load): void {
   loads.add(load);
   (registry().loads ??= new Set()).add(load);
 }
 
-/** Loads what devices need, and engines that are not alone. What is loaded is not loaded again. */
+/** Loads the code that devices need, and the code for several engines. Repeated calls load nothing. */
 async function beside(name: string, engine?: IEngine): Promise<void> {
   const { current, providers, loads: shared = [] } = registry();
   const alone = (current === null || current === engine) && (name === 'cpu' || providers.get('cpu')?.late === true);
@@ -217,7 +217,7 @@ async function beside(name: string, engine?: IEngine): Promise<void> {
 
 const options = new WeakMap<IEngine, Readonly<Record<string, unknown>>>();
 
-/** What an engine was made with, as far as the registry was told. */
+/** The options an engine was made with, if the registry knows them. */
 export function optionsOf(engine: IEngine): Readonly<Record<string, unknown>> | undefined {
   return options.get(engine);
 }
@@ -248,7 +248,7 @@ export function replaceEngine(engine: IEngine, madeWith?: Readonly<Record<string
   return (registry().current = remembered(engine));
 }
 
-/** Keeps a CPU engine in mind for what other engines cannot hold, as long as it lives; that of the 'cpu' backend whatever it calls itself. */
+/** Remembers a CPU engine for data that other engines cannot hold, while it lives; that of the 'cpu' backend whatever its name. */
 function remembered(engine: IEngine, backend: string = engine.name): IEngine {
   const state = registry();
   if (backend !== 'cpu' || state.cpu === engine) return engine;
@@ -260,8 +260,8 @@ function remembered(engine: IEngine, backend: string = engine.name): IEngine {
 }
 
 /**
- * The engine for what the current one cannot hold: the CPU engine set last, or one made now by the registered 'cpu' backend. A promise
- * while it starts, null where no such backend is registered.
+ * The engine for data that the current one cannot hold: the CPU engine set last, or one made now by the registered 'cpu' backend. A promise
+ * while it starts, null if no such backend is registered.
  *
  * @example
  * const engine = await cpuEngine();
@@ -286,7 +286,7 @@ export function cpuEngine(): IEngine | Promise<IEngine> | null {
 }
 
 /**
- * The engine that work runs on. Where none was set, the CPU backend is made if it is registered.
+ * The engine that work runs on. If none was set, the CPU backend is made if it is registered.
  *
  * @throws EngineMissingError where no engine was set and no CPU backend is registered
  *
@@ -300,7 +300,7 @@ export function getEngine(): IEngine {
   if (!provider) throw missing('getEngine', 'no engine is set');
   const made = provider.create();
   if ('then' in made) {
-    // Nobody will take the engine that is being made.
+    // The engine that is being made will not be used.
     made.then(
       (engine) => engine.dispose(),
       () => {},

@@ -3,7 +3,7 @@
  *
  * `decompose` and `linearize` know all operations here, for users who write expressions by hand: they bring the arithmetic of all primitives.
  */
-import { bringFunctions, decompose as decomposeKnown } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions, decompose as decomposeKnown } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import { linearize as linearizeKnown } from '@polygrad/compiler/codegen/linearize/linearize';
 import { definitions } from '../primitives/all.ts';
 
@@ -30,7 +30,7 @@ export { interpret } from '@polygrad/compiler/interpreter/interpret';
 export { evaluateNest } from '@polygrad/compiler/interpreter/evaluate-nest';
 
 function bringAll(): void {
-  for (const { functions } of definitions) if (functions !== undefined) bringFunctions(functions);
+  for (const { functions } of definitions) if (functions !== undefined) registerFunctions(functions);
 }
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Entry point @polygrad/core/engine/processors: how loops are shaped for engines that know their processor.
  *
- * An entry of its own, so that pages whose engine is WebAssembly carry nothing of it.
+ * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
 export { processorLowering } from '../targets/processors.ts';
 export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';

@@ -1,18 +1,18 @@
 /**
  * The form of a primitive and of its rules: one definition holds everything that is known of it, and one registry finds it by its name.
  *
- * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). All others are handed to
- * `makeNode` by whoever records them, so that bundlers leave out what nobody records.
+ * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). For all others the caller passes
+ * the definition to `makeNode`, so that bundlers leave out unused ones.
  */
-import { bringFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
-import { type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { type DType, dtypeInfo, type DTypeKind } from '@polygrad/compiler/shape/dtype';
 import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Attrs, BinaryAttrs, CommonAttrs, Node, PrimitiveName, UnaryAttrs } from './node.ts';
 import { opName } from './scope.ts';
 
-// Checks that shape and dtype rules share, and the errors they throw.
+// Checks shared by shape and dtype rules, and their errors.
 
 /** Computes shape and dtype of a node from its sources; throws ShapeError or DTypeError. */
 export interface InferRule<P extends PrimitiveName> {
@@ -20,25 +20,17 @@ export interface InferRule<P extends PrimitiveName> {
   dtype(src: readonly Node[], attr: Attrs[P], op: P): DType;
 }
 
-/** Families of dtypes. */
+/** Groups of dtypes. */
 export type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
 
-function accepted(kind: Accepts, dtype: DType): boolean {
-  switch (kind) {
-    case 'float':
-      return isFloat(dtype);
-    case 'number':
-      return dtype !== 'bool';
-    case 'integer':
-      return isInteger(dtype);
-    case 'bits':
-      return !isFloat(dtype);
-    case 'any':
-      return true;
-    default:
-      return kind satisfies never;
-  }
-}
+/** The kinds of dtypes in each family. */
+const kinds: Readonly<Record<Accepts, readonly DTypeKind[]>> = {
+  float: ['float'],
+  number: ['float', 'int', 'uint'],
+  integer: ['int', 'uint'],
+  bits: ['int', 'uint', 'bool'],
+  any: ['float', 'int', 'uint', 'bool'],
+};
 
 const wanted: Readonly<Record<Accepts, string>> = {
   float: 'a floating-point dtype',
@@ -48,9 +40,9 @@ const wanted: Readonly<Record<Accepts, string>> = {
   any: 'any dtype',
 };
 
-/** Throws DTypeError unless the primitive takes the dtype. */
+/** Throws DTypeError unless the primitive accepts the dtype. */
 export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType): void {
-  if (!accepted(kind, dtype)) {
+  if (!kinds[kind].includes(dtypeInfo[dtype].kind)) {
     throw new DTypeError(
       opName(primitive),
       say`dtype not accepted: ${dtype}; needs ${wanted[kind]}; convert with cast()`,
@@ -71,7 +63,7 @@ export function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node
   return a.dtype;
 }
 
-/** Throws a ShapeError in the name of the operation in progress. */
+/** Throws a ShapeError in the name of the current operation. */
 export function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): never {
   throw new ShapeError(opName(op), message, shapes);
 }
@@ -111,10 +103,10 @@ export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
   if (axis < 0 || axis >= shape.length) fail(op, say`no axis ${axis} in shape ${showShape(shape)}`, shape);
 }
 
-// The forms of a primitive's rules: shapes are inferred, gradients go from the result to the sources, tangents from the
-// sources to the result, and a batch of nodes becomes one. All record nodes, so what they make can be differentiated in turn.
+// The forms of a primitive's rules: shape inference, gradients from the result to the sources, tangents from the
+// sources to the result, and batching. All record nodes, so their results can be differentiated again.
 
-/** What a gradient rule is given. */
+/** The input of a gradient rule. */
 export interface GradientContext<P extends PrimitiveName> {
   /** The node itself: its value is the output. */
   readonly node: Node<P>;
@@ -122,17 +114,17 @@ export interface GradientContext<P extends PrimitiveName> {
   readonly attr: Attrs[P];
   /** Gradient of the output: same shape and dtype. */
   readonly grad: Node;
-  /** Which sources a gradient is wanted for. */
+  /** Which sources need a gradient. */
   readonly needs: readonly boolean[];
 }
 
 /**
- * Returns one gradient per source; null means zero. A gradient of an elementwise rule may have the broadcast shape and any float dtype: the walk
- * sums and casts it to the source's. Rules record nodes, so gradients can be differentiated in turn.
+ * Returns one gradient per source; null means zero. The gradient of an elementwise rule may have the broadcast shape and any float dtype: the walk
+ * sums and casts it to the source's. Rules record nodes, so gradients can be differentiated again.
  */
 export type GradientRule<P extends PrimitiveName> = (context: GradientContext<P>) => readonly (Node | null)[];
 
-/** What a tangent rule is given: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
+/** The input of a tangent rule: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
 export interface TangentContext<P extends PrimitiveName> {
   readonly node: Node<P>;
   readonly src: readonly Node[];
@@ -141,40 +133,40 @@ export interface TangentContext<P extends PrimitiveName> {
 }
 
 /**
- * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is to
- * be turned around.
+ * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is
+ * transposed instead.
  */
 export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null | undefined;
 
-/** What a batching rule is given. */
+/** The input of a batching rule. */
 export interface BatchContext<P extends PrimitiveName> {
   readonly node: Node<P>;
-  /** The sources for one element of the batch. */
+  /** The sources of one example. */
   readonly src: readonly Node[];
   readonly attr: Attrs[P];
-  /** The sources with the batch in front; null where all elements share the source. At least one is not null, but for random bits. */
+  /** The sources with a leading batch axis; null if all examples share the source. At least one is not null, except for random bits. */
   readonly sources: readonly (Node | null)[];
   readonly size: number;
-  /** Makes a graph recorded on other placeholders again for the whole batch (batch.ts). */
+  /** Records a graph of other placeholders again for the whole batch (batch.ts). */
   readonly remake: (roots: readonly Node[], inputs: ReadonlyMap<Node, Node>) => Node[];
 }
 
 /** Returns a node of shape [size, ...node.shape]. */
 export type BatchRule<P extends PrimitiveName> = (context: BatchContext<P>) => Node;
 
-// Gradients given by users (autodiff/custom-gradient.ts), by the node they belong to: kept beside the graph, so that the graph itself stays plain
+// Gradients given by users (autodiff/custom-gradient.ts), by node. They are kept beside the graph, so that the graph itself stays plain
 // data.
 
-/** Rules by node: the gradients of src, from the gradient of the result. */
+/** Rules by node: from the gradient of the result, the gradients of `src`. */
 export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
 
-/** Of these, the ones whose value and gradient belong to one element: masks of `where` pass by them as by elementwise primitives. */
+/** Those whose gradient is elementwise too: masks of `where` pass through them as through elementwise primitives. */
 export const elementwiseCustom: WeakSet<Node> = new WeakSet();
 
 /** Primitives whose definitions every program carries. */
 export type CommonPrimitive = keyof CommonAttrs;
 
-/** Primitives whose definition is handed over by whoever records them. */
+/** Primitives whose definition is passed to `makeNode`. */
 export type DefinedPrimitive = Exclude<PrimitiveName, CommonPrimitive>;
 
 /** Functions of one and of two values, as they are recorded: by name, or by their definition. */
@@ -185,10 +177,10 @@ type OperationIn<P> = P extends CommonPrimitive ? P : DefinitionIn<P>;
 type DefinitionIn<P> = P extends PrimitiveName ? Definition<P> : never;
 
 /**
- * The part a primitive plays. leaf: data from outside. elementwise: element i of the result needs element i of each source. movement: an index
+ * The role of a primitive. leaf: data from outside. elementwise: element i of the result needs element i of each source. movement: an index
  * map. generate: computed from the index. reduce: one result from many elements of its source. contraction: sums of products of two sources.
- * gather: an index map that depends on data. program: kernels written with the builder (scatters, scans, sorts). pass: nothing at all, the
- * value is the first source's. materialize: the identity, but in memory. loop: steps one after the other, which no plan holds.
+ * gather: an index map that depends on data. program: kernels written with the builder (scatters, scans, sorts). pass: no work, the
+ * value is the first source's. materialize: the identity, but in memory. loop: consecutive steps, which do not fit into one plan.
  */
 export type Role =
   | 'leaf'
@@ -203,31 +195,31 @@ export type Role =
   | 'materialize'
   | 'loop';
 
-/** How plans are made of a primitive: planner/lowering/rules.ts fills it in. */
+/** How a primitive is lowered: planner/lowering/rules.ts adds the members. */
 // biome-ignore lint/suspicious/noEmptyInterface: others add to it
 // biome-ignore lint/correctness/noUnusedVariables: the name is part of the interface
 export interface LoweringRules<P extends PrimitiveName> {}
 
-/** Everything that belongs to one primitive, but for its name. Its attributes are in `Attrs`. */
+/** Everything that belongs to one primitive except its name. Its attributes are in `Attrs`. */
 export interface Facts<P extends PrimitiveName> extends LoweringRules<P> {
   readonly infer: InferRule<P>;
   readonly role: Role;
   /** Cost of one result element without its sources, in units of one addition (see planner/fusion/cost.ts). */
   readonly work: number;
-  /** None: its gradient is zero. Common primitives have their rules in `Gradients`, `Tangents` and `Batches` of their family. */
+  /** Absent: its gradient is zero. Common primitives have their rules in `Gradients`, `Tangents` and `Batches` of their family. */
   readonly gradient?: GradientRule<P>;
-  /** None: slopes of elementwise primitives serve in both directions; of others the gradient rule is turned around (autodiff/derivatives.ts). */
+  /** Absent: slopes of elementwise primitives serve in both directions; for others the gradient rule is transposed (autodiff/derivatives.ts). */
   readonly tangent?: TangentRule<P>;
   /** Elementwise primitives need none. */
   readonly batch?: BatchRule<P>;
-  /** The arithmetic of its kernel operation, for engines that have none. */
+  /** The arithmetic of its kernel operation, for engines without it. */
   readonly functions?: FloatFunctions;
 }
 
 /** Common primitives of one kind. */
 export type Family<P extends PrimitiveName> = { readonly [Q in P]: Facts<Q> };
 
-/** Rules of common primitives that most pages do without: tables of their own beside the family, which bundlers leave out. */
+/** Rules of common primitives that most pages do not need: tables beside the family, which bundlers leave out. */
 export type Gradients<P extends PrimitiveName> = { readonly [Q in P]: GradientRule<Q> };
 export type Tangents<P extends PrimitiveName> = { readonly [Q in P]: TangentRule<Q> };
 export type Batches<P extends PrimitiveName> = { readonly [Q in P]: BatchRule<Q> };
@@ -241,10 +233,10 @@ export interface Definition<P extends PrimitiveName> extends Facts<P> {
 
 let count = 0;
 
-/** What a definition has that is handed over by whoever records it: its gradient too. */
+/** The facts in a definition that is passed to `makeNode`: they include its gradient. */
 export type Whole<P extends PrimitiveName> = Facts<P> & Required<Pick<Facts<P>, 'gradient'>>;
 
-/** The definition made of facts. What recording and planning look at for every node stands in front, in one order. */
+/** Makes a definition. Fields that recording and planning read for every node come first, always in the same order, which is faster. */
 export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definition<P> {
   const front = { op, id: ++count, infer: null, role: null, work: 0, encode: null, kernelOp: null };
   return Object.assign(front, facts);
@@ -253,20 +245,23 @@ export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definit
 const known = new Map<PrimitiveName, unknown>();
 const numbered: AnyDefinition[] = [];
 
-/** From now on nodes of this primitive may exist. */
-export function bring(definition: AnyDefinition): void {
+/** Definitions by their numbers: faster than `definitionOf` for callers that look up many. */
+export const definitions: readonly AnyDefinition[] = numbered;
+
+/** Registers a definition, before the first node of its primitive. */
+export function registerDefinition(definition: AnyDefinition): void {
   if (known.has(definition.op)) return;
   known.set(definition.op, definition);
   numbered[definition.id] = definition;
-  if (definition.functions !== undefined) bringFunctions(definition.functions);
+  if (definition.functions !== undefined) registerFunctions(definition.functions);
 }
 
-/** The definition of a node's primitive, by its number (`Node.kind`): found faster than by name. */
+/** The definition by number (`Node.kind`), which is faster than by name. */
 export function definitionAt(kind: number): AnyDefinition {
   return numbered[kind]!;
 }
 
-/** The definition of a primitive of which there is a node. */
+/** The definition of a primitive that has been registered. */
 export function definitionOf<P extends PrimitiveName>(op: P): Definition<P> {
   return known.get(op) as Definition<P>;
 }

@@ -1,8 +1,8 @@
 /**
- * Loops as the graph sees them: a node of the loop, whose sources are what goes in, and one node for each value that comes out.
+ * Loops in the graph: one node for the loop, whose sources are its inputs, and one node for each value that it produces.
  *
- * The body is a graph of its own. Its nodes count in nothing and wait for nothing: they are computed by runtime/loops.ts, step by step, with its
- * bound nodes standing for slices. A bound node may be any node, so bodies of derivatives share the nodes of the body they are derivatives of.
+ * The body is a separate graph. Its nodes count in no source and are never pending: runtime/loops.ts computes them step by step, with its
+ * bound nodes as slices. A bound node may be any node, so the body of a derivative shares nodes with the body it is a derivative of.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { BatchContext, GradientContext, TangentContext } from './definition.ts';
@@ -10,11 +10,11 @@ import type { GradientSlot, Node } from './node.ts';
 
 declare module './node.ts' {
   interface Attrs {
-    /** Sources: where the carries start, what steps are given ([length, ...]), and the values of `body.constants`. It has no value itself. */
+    /** Sources: initial carries, the inputs of the steps ([length, ...]), and the values of `body.constants`. It has no value itself. */
     loop: LoopAttr;
-    /** What comes out of a loop, its only source. */
+    /** A value produced by a loop, its only source. */
     loopOutput: LoopOutputAttr;
-    /** A gradient of an output, on its way to the loop: gradients of several outputs are added up, and stay apart. */
+    /** The gradient of an output on its way to the loop. Gradients of several outputs are collected but not summed with each other. */
     loopGradient: { readonly output: Node<'loopOutput'> };
   }
 }
@@ -22,11 +22,11 @@ declare module './node.ts' {
 export interface LoopAttr {
   readonly body: LoopBody;
   readonly length: number;
-  /** From the last slice to the first. */
+  /** True to run from the last slice to the first. */
   readonly reverse: boolean;
 }
 
-/** `last`: the value of that carry after the last step. Else `each`: the value of a node of the body at each step, [length, ...]. */
+/** `last`: the value of that carry after the last step. Else `each`: the value of a node of the body at every step, [length, ...]. */
 export interface LoopOutputAttr {
   readonly last: number;
   readonly each: Node | null;
@@ -43,21 +43,21 @@ export interface LoopRules {
 
 /** What one step does. */
 export class LoopBody {
-  /** Bound nodes: the carries before a step, and its slices. */
+  /** Bound nodes: the carries before a step, and the slices it reads. */
   readonly carries: readonly Node[];
   readonly items: readonly Node[];
-  /** What the carries become. */
+  /** The carries after a step. */
   readonly next: readonly Node[];
-  /** Nodes from outside that the body reads, the same at each step. */
+  /** Nodes from outside that the body reads, equal at each step. */
   readonly constants: readonly Node[];
-  /** A float dtype that an engine holds only if it holds all that the body computes in. */
+  /** A float dtype that an engine holds only if it holds all dtypes of the body. */
   readonly dtype: DType;
-  /** Derivatives compute again what is not a carry, rather than keep it of each step. */
+  /** True if derivatives recompute everything except carries, instead of keeping it for each step. */
   readonly recompute: boolean;
   readonly rules: LoopRules;
-  /** All outputs asked for so far. Those that are needed when the loop runs are computed together. */
+  /** All outputs requested so far. Those that are needed when the loop runs are computed together. */
   readonly outputs: Node<'loopOutput'>[] = [];
-  /** Nodes of the body that this one was made from, and what became of them here: of a tangent, of a batch. */
+  /** For the body of a tangent or a batch: nodes of the original body, and their counterparts here. */
   readonly from: ReadonlyMap<Node, Node>;
 
   constructor(parts: Omit<LoopBody, 'outputs'>) {
@@ -76,18 +76,18 @@ export class LoopBody {
   }
 }
 
-/** Stands in a node of a body: such nodes are no leaves, whatever they may be. */
+/** Marks a node of a body: such nodes are not leaves. */
 const inLoop: GradientSlot = { grad: null };
 
 /**
- * Makes nodes part of a body: they count in no source, no end of a handle takes them apart, and no tape knows them. What they read from outside is
- * held by the node of the loop.
+ * Makes nodes part of a body: they count in no source, releasing a handle does not free them, and no tape records them. The loop's node holds
+ * what they read from outside.
  */
 export function putInLoop(nodes: Iterable<Node>): void {
   for (const node of nodes) {
     if (node.slot !== inLoop) {
       node.slot = inLoop;
-      // Never given back: who disposes a handle of it leaves it whole.
+      // Never released: disposing a handle of it does not free it.
       node.uses++;
     }
     node.pins = 0;

@@ -1,28 +1,28 @@
 /**
- * Graph nodes: what lazy recording appends, and what a flush turns into buffers.
+ * Graph nodes: lazy recording makes them, and a flush computes them into buffers.
  *
  * A Node is an ordinary object made by `makeNode` in primitives.ts (after the primitive's shape rule has accepted its
  * inputs). It is not a Tensor: users hold Tensors, which are handles on nodes. Nodes never own memory by themselves;
  * `storage` points at a counted buffer once the node is realised.
  *
- * Two counts say who needs a node. `handles` counts those who may ask for its value later: Tensors, and nodes that keep
+ * Two counts say whether a node is needed. `handles` counts those who may read its value later: Tensors, and nodes that keep
  * their history for a gradient. `uses` counts recorded nodes that compute from it and are not realised yet. When both are
- * zero the node is dead, its storage is given back and its own sources are let go.
+ * zero the node is dead: its storage is released and it releases its sources.
  *
- * A Tensor holds its node (`retain`, `release`). A node that somebody needs holds its sources, until it is realised without history
+ * A Tensor holds its node (`retain`, `release`). A needed node holds its sources, until it is realised without history
  * (`realise`) or dead.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { Shape, View } from '@polygrad/compiler/shape/view';
 
-// The graph primitives that every program carries, and the attributes each one has. All others are added to these interfaces by the files
-// that define them (primitives/).
+// The graph primitives that every program carries, with their attributes. The files that define other primitives (primitives/) add them to
+// these interfaces.
 //
-// What else is known of a primitive is in its definition (graph/definition.ts). An operation that can be written with primitives belongs in
+// Everything else about a primitive is in its definition (graph/definition.ts). An operation that can be written with primitives belongs in
 // `ops/`, not here.
 //
 // Elementwise primitives (unary, binary, where, fma) broadcast like NumPy: sources of different shapes align at the trailing axes
-// and axes of size 1 (or missing ones) stretch. Their sources have one dtype (but for where's condition); dtypes never mix, `cast` is
+// and axes of size 1 (or missing ones) stretch. Their sources have one dtype (except where's condition); dtypes never mix, `cast` is
 // explicit. All other primitives take shapes exactly as described. Any axis may have size 0.
 
 /** Functions of one value that every program carries. Definitions add theirs. */
@@ -58,9 +58,9 @@ export interface ConvAttr {
 /** Attributes of common primitives. All arrays are frozen plain number arrays. */
 export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   // leaves
-  /** Realised data given from outside: storage is there from the start. */
+  /** Realised data from outside: it has storage from the start. */
   buffer: { readonly shape: readonly number[]; readonly dtype: DType };
-  /** A number bound at each run: 0-d, not part of the plan key. The only mutable attribute value of the graph is none: new value, new node. */
+  /** A number bound at each run: 0-d, not part of the plan key. Its value never changes: a new value is a new node. */
   scalar: { readonly value: number | bigint; readonly dtype: DType };
   /** A number baked into kernels, the same for every element. bool is 0 or 1. */
   constant: { readonly value: number | bigint; readonly shape: readonly number[]; readonly dtype: DType };
@@ -68,7 +68,7 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   iota: { readonly length: number };
   /**
    * Random bits (uint32): element i (row-major) is the first word of Threefry-2x32-20 of counter (i, 0) under key = two
-   * uint32 scalars in src. Nodes of this kind are never merged. `drawn`: the key was the generator's next, so that each call has other
+   * uint32 scalars in src. Nodes of this kind are never merged. `drawn`: the key came from the generator, so every call has other
    * bits; a key given by the user means the same bits wherever it is used.
    */
   randomBits: { readonly shape: readonly number[]; readonly drawn?: boolean };
@@ -77,13 +77,13 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   cast: { readonly dtype: DType };
   bitcast: { readonly dtype: DType };
   // reductions: axes sorted ascending, result keeps no reduced axis (ops reshape for keepDims)
-  /** `ties` matters for gradients of max and min: 'share' divides equally among equals, 'first' gives all to the first. */
+  /** `ties` matters for gradients of max and min: 'share' divides the gradient equally among equal elements, 'first' gives all to the first. */
   reduce: {
     readonly op: 'sum' | 'prod' | 'max' | 'min';
     readonly axes: readonly number[];
     readonly ties: 'share' | 'first';
   };
-  /** int32 row-major position over `axes` of the first winner; NaN wins. */
+  /** int32 row-major position over `axes` of the first extreme; NaN wins. */
   argReduce: { readonly op: 'max' | 'min'; readonly axes: readonly number[] };
   // movement: index arithmetic only
   reshape: { readonly shape: readonly number[] };
@@ -123,10 +123,10 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   };
   conv: ConvAttr;
   // barriers
-  /** Same value as src[0], no gradient. Further sources are there for a custom gradient only and are not computed from. */
+  /** Same value as src[0], no gradient. Further sources exist only for a custom gradient and are not read. */
   stopGradient: null;
   /**
-   * Same value as src[0], for computing again what was computed from it before: not merged with src[0], and nothing is computed from it until
+   * Same value as src[0], for recomputation: not merged with src[0], and nothing is computed from it until
    * src[1] is in memory. src[1] may have any shape and dtype.
    */
   after: null;
@@ -139,7 +139,7 @@ export interface Attrs extends CommonAttrs, UnaryAttrs, BinaryAttrs {}
 
 export type PrimitiveName = keyof Attrs;
 
-/** Device memory as the graph sees it: something that can be shared by several nodes and given back. */
+/** Device memory as the graph sees it: nodes may share it, and release it. */
 export interface NodeStorage {
   /** The counted buffer (engine/pool.ts). Views of one buffer share it. */
   readonly buffer: StorageBuffer;
@@ -147,7 +147,7 @@ export interface NodeStorage {
   readonly view: View;
 }
 
-/** The little that the graph needs of a counted buffer. A new buffer has a count of one. */
+/** What the graph needs of a reference-counted buffer. A new buffer has a count of one. */
 export interface StorageBuffer {
   readonly id: number;
   retain(): void;
@@ -159,15 +159,15 @@ export interface GradientSlot {
   grad: Handle | null;
 }
 
-/** Something that holds a node by name: Tensor implements it. */
+/** Something that names a node: Tensor implements it. */
 export interface Handle {
   node: Node;
   readonly disposed: boolean;
 }
 
 /**
- * Whether a node counts in its sources. `floating`: nobody needs the node yet, it counts nowhere. `uses` and `handles`:
- * it adds one to that count of each source. `dead`: it was needed and no longer is; it cannot be used again.
+ * Whether a node is counted in its sources. `floating`: not needed yet, counted nowhere. `uses` and `handles`:
+ * it adds one to that count of each source. `dead`: no longer needed; it cannot be used again.
  */
 export type EdgeState = 'floating' | 'uses' | 'handles' | 'dead';
 
@@ -184,25 +184,25 @@ export interface Node<P extends PrimitiveName = PrimitiveName> {
   readonly dtype: DType;
   /** Set once the value is in memory. Leaves ('buffer') have it from the start; 'scalar' leaves never do. */
   storage: NodeStorage | null;
-  /** Live Tensor handles plus history edges. Zero means: nobody can ask for this value by name. */
+  /** Live Tensor handles plus history edges. Zero: no code can read this value by name. */
   handles: number;
   /** Unrealised nodes without history that compute from this one. */
   uses: number;
   edges: EdgeState;
   /** True if a gradient may flow through this node to a leaf made with requiresGrad. */
   requiresGrad: boolean;
-  /** Bit set of the active tapes and gradient functions that recorded this node; not zero means history is kept. */
+  /** Bit set of the active tapes and gradient functions that recorded this node; if not zero, it keeps its history. */
   pins: number;
   /** For leaves made with requiresGrad. */
   slot: GradientSlot | null;
-  /** Scratch of whichever walk is running: `mark` is that walk's own number (`nextMark`), `index` is valid only under it. */
+  /** Scratch of the current walk: `mark` is the walk's number (`nextMark`), `index` is valid only under it. */
   mark: number;
   index: number;
 }
 
 let marks = 0;
 
-/** A number that nothing has been marked with. */
+/** A number that marks no node yet. */
 export function nextMark(): number {
   return ++marks;
 }
@@ -214,12 +214,12 @@ export function isOp<P extends PrimitiveName>(node: Node, op: P): node is Node<P
 
 const noNodes: readonly Node[] = [];
 
-/** True if the node must keep its sources after it is realised. A leaf has no history of its own. */
+/** True if the node must keep its sources after it is realised. A leaf has no history. */
 export function keepsHistory(node: Node): boolean {
   return node.pins !== 0 || (node.requiresGrad && node.slot === null);
 }
 
-/** One more handle needs the node. */
+/** Adds a handle. */
 export function retain(node: Node): void {
   node.handles++;
   if (node.edges === 'floating') own(node);
@@ -227,7 +227,7 @@ export function retain(node: Node): void {
     throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
 }
 
-/** A floating node becomes needed: it counts in its sources from now on, and floating sources become needed too. */
+/** Makes a floating node needed: it counts in its sources from now on, and floating sources become needed too. */
 function own(start: Node): void {
   let node: Node | undefined = start;
   let stack: Node[] | null = null;
@@ -235,7 +235,7 @@ function own(start: Node): void {
     const { src } = node;
     const history = keepsHistory(node);
     node.edges = history ? 'handles' : 'uses';
-    // A leaf brings the count it was made with; a realised view of another node's buffer takes its own.
+    // A leaf was made with a reference of its buffer; a realised view of another node's buffer adds one.
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
     for (let i = 0; i < src.length; i++) {
       const source = src[i]!;
@@ -254,22 +254,22 @@ function own(start: Node): void {
   }
 }
 
-/** Keeps a node that somebody needs alive, without a name: a reader sees no difference, a flush does not write over it. */
+/** Keeps a needed node alive without a handle: readers see no difference, and no flush overwrites it. */
 export function holdUse(node: Node): void {
   node.uses++;
 }
 
-/** Ends what `holdUse` began. */
+/** Undoes `holdUse`. */
 export function dropUse(node: Node): void {
   if (--node.uses === 0 && node.handles === 0) bury(node);
 }
 
-/** One handle less needs the node. */
+/** Removes a handle. */
 export function release(node: Node): void {
   if (--node.handles === 0 && node.uses === 0) bury(node);
 }
 
-/** Nobody needs the node: gives its storage back and lets its sources go. */
+/** Frees a node that is no longer needed: releases its storage and its sources. */
 function bury(start: Node): void {
   let node: Node | undefined = start;
   let stack: Node[] | null = null;
@@ -294,11 +294,11 @@ function bury(start: Node): void {
 }
 
 /**
- * The runtime calls this for every node whose value is in memory now. Takes over one count of the buffer. The node lets
- * its sources go unless it keeps its history.
+ * The runtime calls this for every node whose value is in memory now. Takes over one reference of the buffer. The node releases
+ * its sources unless it keeps its history.
  */
 export function realise(node: Node, storage: NodeStorage): void {
-  // A result realised just before may have been the last that needed this one.
+  // The node realised just before may have been the last that needed this one.
   if (node.edges === 'dead') {
     storage.buffer.release();
     return;
@@ -307,7 +307,7 @@ export function realise(node: Node, storage: NodeStorage): void {
   if (!keepsHistory(node)) dropSources(node);
 }
 
-/** Lets the sources of a realised node go. */
+/** Releases the sources of a realised node. */
 function dropSources(node: Node): void {
   const { edges, src } = node;
   node.src = noNodes;
@@ -320,8 +320,8 @@ function dropSources(node: Node): void {
 }
 
 /**
- * The node keeps no history any more (its tape ended, or backward() has used it): realised, it lets its sources go;
- * otherwise they stay for computing only.
+ * Ends the node's history (its tape ended, or backward() has used it). A realised node releases its sources;
+ * a pending one keeps them for computing only.
  */
 export function forgetHistory(node: Node): void {
   if (keepsHistory(node)) return;

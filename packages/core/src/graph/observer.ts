@@ -1,5 +1,5 @@
 /**
- * What a call of a compiled function tells of itself while it is recorded (replay/), and how functions say what a recording cannot see:
+ * Events of a compiled function's call while it is recorded (replay/), and how functions declare what a recording cannot see:
  * numbers, values and effects of JavaScript.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
@@ -9,7 +9,7 @@ import type { TrackedHandle } from './recorder.ts';
 import { graph } from './state.ts';
 import { isRehearsing, onRollback } from './transactions.ts';
 
-/** Told of what happens in a function that is being recorded. */
+/** Receives the events of a function that is being recorded. */
 export interface Observer {
   /** A tensor is an operand. */
   used(handle: TrackedHandle): void;
@@ -17,11 +17,11 @@ export interface Observer {
   /** A tensor is about to be assigned, or becomes a leaf of gradients. */
   assign(handle: TrackedHandle): void;
   disposed(handle: TrackedHandle): void;
-  /** Values are asked for. Throws. */
+  /** Values are read. Throws. */
   read(): void;
-  /** Data of the host has become a leaf. */
+  /** Host data has become a leaf. */
   upload(leaf: Node, data: TypedArray): void;
-  /** A key that comes from the generator is made several. */
+  /** A generated key is split into several. */
   split(key: readonly number[], parts: readonly (readonly number[])[]): void;
   /** Nodes are the two words of a random key. */
   words(nodes: readonly Node[], key: readonly number[]): void;
@@ -29,18 +29,18 @@ export interface Observer {
   number(node: Node, read: () => number): void;
   value(read: () => unknown, value: unknown): void;
   effect(run: () => void, undo: (() => void) | undefined): void;
-  /** Memory is handed out. */
+  /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
-  /** A plan is about to run on what a cone holds (planner/). */
+  /** A plan is about to run for a cone (planner/). */
   plan(plan: unknown, cone: unknown): void;
 }
 
 /**
- * A value of JavaScript on which it depends what a function records, such as a mode. A function of `compile` asks for it before it replays,
- * and records anew where it is another one.
+ * A JavaScript value that decides what a function records, such as a mode. A function of `compile` reads it before each replay,
+ * and records again if it has changed.
  *
- * @param read asked for the value, now and before every replay
- * @returns what it gives now
+ * @param read called for the value, now and before every replay
+ * @returns its present value
  *
  * @example
  * let training = true;
@@ -55,10 +55,10 @@ export function hostValue<T>(read: () => T): T {
 }
 
 /**
- * Runs a function that changes something in JavaScript, now and at every replay of a function of `compile`: counts of steps, for instance.
+ * Runs a function with an effect in JavaScript, now and at every replay of a function of `compile`: counting steps, for instance.
  *
- * @param run what to do
- * @param undo undoes it, where what was recorded with it cannot be computed. With it, `warmup` does not run it
+ * @param run the effect
+ * @param undo undoes it if the work recorded with it cannot be computed. If given, `warmup` does not run the effect
  *
  * @example
  * let steps = 0;

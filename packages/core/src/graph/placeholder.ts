@@ -1,6 +1,6 @@
 /**
- * Placeholders: nodes that stand for a value still to come. A function is run once on placeholders, and what it recorded is then made
- * again for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
+ * Placeholders: nodes for values that are not known yet. A function runs once on placeholders, and what it recorded is recorded again
+ * for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { OperationError, showShape } from '@polygrad/compiler/shape/errors';
@@ -15,13 +15,13 @@ import { graph } from './state.ts';
 
 interface Meaning {
   readonly what: string;
-  /** How many functions were being run on placeholders when it was made. */
+  /** How many functions were running on placeholders when it was made. */
   readonly depth: number;
 }
 
 const placeholders = new WeakMap<Node, Meaning>();
 
-/** A new placeholder; `what` is told to whoever tries to read it. */
+/** A new placeholder; `what` describes it in errors. */
 export function placeholder(shape: Shape, dtype: DType, what: string): Node {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);
   graph.refusePlaceholder = refuse;
@@ -39,19 +39,19 @@ function refuse(node: Node): void {
   );
 }
 
-/** Functions that are being run on placeholders. Pages carry this only with what runs one. */
+/** Functions that are running on placeholders. Only pages that use such functions carry this. */
 class Running {
-  /** For each: how many handles waited in scopes when it began. */
+  /** For each function: the size of the scope stack when it began. */
   readonly open: number[] = [];
 
-  /** The innermost function whose placeholders a value depends on: its place in `open`, -1 where there is none. */
+  /** The innermost function whose placeholders a value depends on: its index in `open`, or -1. */
   #depthOf(value: Node): number {
     let depth = -1;
     for (const node of nodesBelow([value])) depth = Math.max(depth, placeholders.get(node)?.depth ?? -1);
     return depth;
   }
 
-  /** Throws OperationError if a value that is to be kept has a placeholder among what it is computed from. */
+  /** Throws OperationError if a value to be kept depends on a placeholder. */
   checkKeep(value: Node): void {
     if (this.#depthOf(value) < 0) return;
     throw new OperationError(
@@ -61,8 +61,8 @@ class Running {
   }
 
   /**
-   * Throws OperationError if a value that is to be assigned depends on a placeholder of a function that is being run, and the handle was made outside
-   * of that function: it would name something that does not exist when the function has returned.
+   * Throws OperationError if a value to be assigned depends on a placeholder of a running function, and the handle was made outside
+   * of that function: it would name something that no longer exists when the function has returned.
    */
   checkAssign(handle: TrackedHandle, value: Node): void {
     const depth = this.#depthOf(value);

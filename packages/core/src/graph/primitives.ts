@@ -1,8 +1,8 @@
 /**
  * The primitives as functions on nodes, for gradient rules and for ops: `add(a, b)` instead of `makeNode('add', ...)`.
  *
- * They leave out nodes that change nothing, and give realised sources a realised view of the same buffer where strides
- * express the movement. Operands broadcast as node.ts says; dtypes must already agree.
+ * They skip nodes that change nothing, and give movements of realised sources a view of the same buffer where strides
+ * can express it. Operands broadcast as node.ts says; dtypes must already agree.
  */
 import { showAs } from '#shown-as';
 import { mostElements } from '@polygrad/compiler/shape/axes';
@@ -33,7 +33,7 @@ import {
 import {
   type AnyDefinition,
   type BinaryOperation,
-  bring,
+  registerDefinition,
   type CommonPrimitive,
   type DefinedPrimitive,
   type Definition,
@@ -44,13 +44,13 @@ import { releasedSlot } from './recorder.ts';
 import { opName, track } from './scope.ts';
 import { graph } from './state.ts';
 
-// makeNode: the only place nodes come from. Checks a primitive's inputs by its rules and records the node.
+// makeNode: the only place where nodes are made. Checks a primitive's inputs by its rules and records the node.
 //
-// A new node is floating: it counts nowhere until a handle or another needed node takes it (node.ts). Whoever
-// makes nodes must give them an owner before releasing handles they depend on.
+// A new node is floating: it counts nowhere until a handle or another needed node takes it (node.ts). Code that
+// makes nodes must give them an owner before it releases handles they depend on.
 
 /**
- * Records one node. Throws ShapeError or DTypeError in the name of the operation in progress.
+ * Records one node. Throws ShapeError or DTypeError in the name of the current operation.
  *
  * @param op the primitive: its name, or its definition if it has one (primitives/)
  * @param src its inputs, as node.ts describes
@@ -61,11 +61,11 @@ export function makeNode<P extends DefinedPrimitive>(op: Definition<P>, src: rea
 export function makeNode(op: UnaryOperation | BinaryOperation, src: readonly Node[], attr: null): Node;
 export function makeNode(op: CommonPrimitive | AnyDefinition, src: readonly Node[], attr: Attrs[PrimitiveName]): Node {
   if (typeof op === 'string') return checked(definitionOf<PrimitiveName>(op), src, attr);
-  bring(op);
+  registerDefinition(op);
   return checked(op as Definition<PrimitiveName>, src, attr);
 }
 
-/** Records a node of the same primitive as one that is there. */
+/** Records a node of the same primitive as an existing one. */
 export function makeAgain<P extends PrimitiveName>(node: Node<P>, src: readonly Node[], attr: Attrs[P]): Node<P> {
   return checked(definitionOf(node.op), src, attr);
 }
@@ -74,7 +74,7 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
   const { op, infer } = definition;
   const dtype = infer.dtype(src, attr, op);
   const shape = infer.shape(src, attr, op);
-  // What is fused away may be larger than any tensor, but not its axes, and not than numbers can count.
+  // A result that is fused away may be larger than any tensor, but its axes may not, and its size must be a safe integer.
   let size = 1;
   let longest = 0;
   for (const n of shape) {
@@ -85,7 +85,7 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
     throw new ShapeError(opName(op), say`too many elements: ${size} in ${showShape(shape)}; make sizes smaller`, [
       shape,
     ]);
-  return made(definition.id, op, src, attr, shape, dtype);
+  return recordKind(definition.id, op, src, attr, shape, dtype);
 }
 
 class Recorded<P extends PrimitiveName> implements Node<P> {
@@ -116,7 +116,7 @@ class Recorded<P extends PrimitiveName> implements Node<P> {
   }
 }
 
-// printGraph shows what is behind it.
+// printGraph shows the sources.
 showAs(Recorded.prototype, ({ id, op, dtype, shape }) => `${op} ${dtype} ${showShape(shape)} #${id}`);
 
 /** Records a node whose shape and dtype are known to be right. */
@@ -127,10 +127,11 @@ export function record<P extends PrimitiveName>(
   shape: Shape,
   dtype: DType,
 ): Node<P> {
-  return made(definitionOf(op).id, op, src, attr, shape, dtype);
+  return recordKind(definitionOf(op).id, op, src, attr, shape, dtype);
 }
 
-function made<P extends PrimitiveName>(
+/** The same where the number of the primitive's definition is known. */
+export function recordKind<P extends PrimitiveName>(
   kind: number,
   op: P,
   src: readonly Node[],
@@ -141,10 +142,10 @@ function made<P extends PrimitiveName>(
   const node = new Recorded(kind, op, src, attr, shape, dtype);
   let fromLeaf = false;
   let pins = 0;
-  // The value behind a stopGradient is no source of gradients; a custom gradient's inputs follow it.
+  // stopGradient hides the gradient of its value, but a custom gradient's inputs follow it.
   for (let i = op === 'stopGradient' ? 1 : 0; i < src.length; i++) {
     const source = src[i]!;
-    // What an earlier backward() released counts as a constant, unless it meets something live (then backward() says so).
+    // History released by an earlier backward() counts as constant, unless something live depends on it too (then backward() says so).
     if (source.requiresGrad && source.slot !== releasedSlot) fromLeaf = true;
     pins |= source.pins;
   }
@@ -153,7 +154,7 @@ function made<P extends PrimitiveName>(
   return node;
 }
 
-/** A leaf around memory that holds its value; takes over one count of the buffer. */
+/** A leaf for memory that holds its value; takes over one reference of the buffer. */
 export function bufferNode(storage: NodeStorage, shape: Shape, dtype: DType): Node<'buffer'> {
   const node = record('buffer', [], { shape, dtype }, shape, dtype);
   node.storage = storage;
@@ -163,8 +164,8 @@ export function bufferNode(storage: NodeStorage, shape: Shape, dtype: DType): No
 // Leaves
 
 /**
- * A number as kernels take it: bigint for 64-bit integers only where a number would not be exact, so that equal values stay equal;
- * 16-bit floats rounded at once, lest they be rounded to float32 first.
+ * A number as kernels take it: bigint for 64-bit integers only if a number would be inexact, so that equal values stay equal;
+ * 16-bit floats rounded in one step, not to float32 first.
  */
 export function numberOf(value: number | bigint, dtype: DType): number | bigint {
   if (dtype === 'int64' || dtype === 'uint64') {
@@ -176,12 +177,12 @@ export function numberOf(value: number | bigint, dtype: DType): number | bigint 
 
 const safe = 2n ** 53n;
 
-/** A number baked into kernels, filling `shape`. */
+/** A constant of the kernel, filling `shape`. */
 export function constant(value: number | bigint, dtype: DType, shape: Shape = []): Node<'constant'> {
   return record('constant', [], { value: numberOf(value, dtype), shape, dtype }, shape, dtype);
 }
 
-/** A number bound at each run: 0-d, no part of the plan. */
+/** A number bound at each run: 0-d, not part of the plan. */
 export function scalar(value: number | bigint, dtype: DType): Node<'scalar'> {
   return record('scalar', [], { value: numberOf(value, dtype), dtype }, [], dtype);
 }
@@ -290,7 +291,7 @@ export function concat(parts: readonly Node[], axis: number): Node {
   return parts.length === 1 ? parts[0]! : makeNode('concat', parts, { axis });
 }
 
-/** The same value as a node of its own: a place where differentiation can start. */
+/** The same value as a separate node: a place where differentiation can start. */
 export function identity(x: Node): Node {
   return aliased(makeNode('reshape', [x], { shape: x.shape }), x, x.storage?.view ?? null);
 }
@@ -300,12 +301,12 @@ export function stopGradient(x: Node): Node {
   return aliased(makeNode('stopGradient', [x], null), x, x.storage?.view ?? null);
 }
 
-/** The same value, to be computed from again once `when` is there. */
+/** The same value, for recomputation once `when` is in memory. */
 export function after(x: Node, when: Node): Node {
   return makeNode('after', [x, when], null);
 }
 
-/** The same value in row-major order of its own. */
+/** The same value, in memory in row-major order. */
 export function contiguous(x: Node): Node {
   if (x.storage !== null && isRowMajor(x.shape, x.storage.view)) return x;
   return makeNode('contiguous', [x], null);
@@ -350,7 +351,7 @@ export function flip(x: Node, axes: readonly number[]): Node {
   );
 }
 
-/** The element before each one in the order of a scan; `first` has none before it. */
+/** The element before each one in scan order; before the first one, `first`. */
 export function previous(x: Node, axis: number, reverse: boolean, first: number): Node {
   const n = x.shape[axis]!;
   if (n === 0) return x;

@@ -7,9 +7,9 @@ import { sameShape } from '@polygrad/compiler/shape/view';
 import { definitionOf } from './definition.ts';
 import { type Handle, keepsHistory, type Node } from './node.ts';
 
-// Nodes below some roots, sources before users. Realised nodes count as leaves, whatever history they keep.
+// The nodes below some roots, sources before users. Realised nodes count as leaves, even if they keep history.
 
-/** The nodes of tensors, or nodes themselves, that a user gives as roots of a graph. Throws ArgumentError in the name of `op`. */
+/** The nodes that a user gives as roots, as tensors or nodes. Throws ArgumentError in the name of `op`. */
 export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[] {
   const bad = (value: unknown): never => {
     throw new ArgumentError(op, say`bad roots: ${shown(value)}; must be a list of tensors, such as [loss]`);
@@ -23,13 +23,13 @@ export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[]
 }
 
 /**
- * All nodes the roots are computed from, themselves included, in creation order.
+ * The roots and all nodes they are computed from, in creation order.
  *
- * @param through follow the kept history of realised nodes too
+ * @param through true to follow the kept history of realised nodes too
  */
 export function nodesBelow(roots: readonly Node[], through: boolean = false): Node[] {
   const seen = new Set<Node>(roots);
-  // A Set visits what is added while it is walked.
+  // A Set also visits what is added during the walk.
   for (const node of seen) {
     if (node.storage !== null && !through) continue;
     for (const source of node.src) seen.add(source);
@@ -40,7 +40,7 @@ export function nodesBelow(roots: readonly Node[], through: boolean = false): No
 function attributes(node: Node): string {
   if (node.attr === null || node.op === 'buffer') return '';
   const shown = Object.entries(node.attr)
-    // Shape and dtype of leaves are in the type already.
+    // The type shows the shape and dtype of leaves already.
     .filter(([key]) => !(node.src.length === 0 && (key === 'shape' || key === 'dtype')))
     .map(([key, value]) => `${key}=${Array.isArray(value) ? `[${value.join(', ')}]` : String(value)}`);
   return shown.length === 0 ? '' : ` {${shown.join(', ')}}`;
@@ -56,7 +56,7 @@ function marks(node: Node): string {
 }
 
 /**
- * The graph behind tensors (or nodes): what is recorded and not computed yet.
+ * The graph behind tensors (or nodes): recorded operations that are not computed yet.
  *
  * @returns one line per node in the order of recording: `%2 = add %0 %1 : float32 [2, 3]`, with attributes in braces and, behind #, what
  *   holds the node
@@ -75,12 +75,12 @@ export function printGraph(roots: readonly (Node | Handle)[]): string {
     .join('\n');
 }
 
-// Checks that a graph is what the planner relies on: rules hold, order is right, counts are consistent.
+// Checks of the graph's invariants that the planner relies on: rules, order, consistent counts.
 //
-// makeNode checks each node when it is recorded; this is for tests, and for code that builds or changes nodes by other means.
+// makeNode checks each node when it is recorded; this is for tests, and for code that changes nodes in other ways.
 
 /**
- * Something is wrong with a graph.
+ * An invariant of a graph does not hold.
  *
  * @example
  * const node = { ...ones([2]).add(1).node, shape: [3] };
@@ -116,7 +116,7 @@ function verifyNode(node: Node): void {
 }
 
 /**
- * Throws GraphInvariantError unless every node below the roots is well formed and counted.
+ * Throws GraphInvariantError unless every node below the roots is well formed and counted correctly.
  *
  * @param roots tensors or nodes
  * @example

@@ -1,33 +1,34 @@
 /**
- * Handles waiting for a flush, the limits that start one, and the backstop for Tensors that nobody disposed.
+ * Handles waiting for a flush, the limits that start one, and the backstop for Tensors that are never disposed.
  *
- * Nothing here runs kernels; runtime/runtime.ts does. What handles and nodes hold is counted in node.ts.
+ * Nothing here runs kernels; runtime/runtime.ts does. node.ts does the counting.
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
-import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
-import { sizeOf } from '@polygrad/compiler/shape/view';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
+import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
+import { say } from '@polygrad/compiler/shape/shown';
 import type { GradientSlot, Handle, Node } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
-/** Stands in a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
+/** Marks a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
 export const releasedSlot: GradientSlot = { grad: null };
 
-/** A handle as the recorder tracks it: Tensor adds two fields of book-keeping. */
+/** A handle as the recorder tracks it. */
 export interface TrackedHandle extends Handle {
   /** True while the finalisation backstop watches the handle. */
   watched: boolean;
-  /** True once `keep` took it out of every scope. */
+  /** True once `keep` removed it from every scope. */
   kept: boolean;
-  /** Number of the scope exit that lets it survive. */
+  /** Number of the scope exit that it survives. */
   stamp: number;
-  /** True while a flush that fails would take an assignment back (transactions.ts). */
+  /** True while a failing flush would roll back an assignment of it (transactions.ts). */
   assigned?: boolean;
   dispose(): void;
 }
 
 /**
- * How many nodes and how many bytes of results may wait before a flush starts by itself. Unless said, an eighth of the engine's memory may wait, at
- * least 64 MiB; 512 MiB where the engine does not know it. `bytes: null` goes back to that.
+ * Sets how many nodes and how many bytes of results may be pending before a flush starts by itself. Default: an eighth of the engine's memory, at
+ * least 64 MiB; 512 MiB if the engine does not know its memory. `bytes: null` restores the default.
  *
  * @throws ArgumentError unless they are numbers of at least 1
  *
@@ -44,7 +45,7 @@ export function setPendingLimits(limits: { readonly nodes?: number; readonly byt
 }
 
 /**
- * With `true`, every operation is flushed as soon as it is recorded: the same path, for debugging and differential tests.
+ * With `true`, every operation is flushed as soon as it is recorded, by the same code: for debugging and differential tests.
  *
  * @example
  * setEager(true);
@@ -52,22 +53,25 @@ export function setPendingLimits(limits: { readonly nodes?: number; readonly byt
  * setEager(false);
  */
 export function setEager(on: boolean): void {
+  if (typeof on !== 'boolean') throw new ArgumentError('setEager', say`bad on: ${shown(on)}; must be true or false`);
   const { nodes, bytes } = graph.limits;
   graph.limits = { nodes: on ? -Math.abs(nodes) : Math.abs(nodes), bytes };
 }
 
-function bytesOf(node: Node): number {
-  return sizeOf(node.shape) * dtypeInfo[node.dtype].bytes;
+function bytesOf({ shape, dtype }: Node): number {
+  let { bytes }: { bytes: number } = dtypeInfo[dtype];
+  for (let axis = 0; axis < shape.length; axis++) bytes *= shape[axis]!;
+  return bytes;
 }
 
-/** A Tensor has been made: waits for the next flush. Does not retain the node. */
+/** Adds a new Tensor to those waiting for the next flush. Does not retain the node. */
 export function trackHandle(handle: TrackedHandle): void {
   const g = graph;
   g.pending.push(handle);
   g.pendingBytes += bytesOf(handle.node);
 }
 
-/** Takes disposed handles recorded since `from` (a length of the list in the same epoch) off the list. */
+/** Removes disposed handles recorded since `from` (a length of the list in the same epoch). */
 export function sweepPending(from: number): void {
   const { pending } = graph;
   let write = from;
@@ -75,11 +79,11 @@ export function sweepPending(from: number): void {
     const handle = pending[read]!;
     if (!handle.disposed) pending[write++] = handle;
   }
-  // One by one: setting the length may copy the whole list.
+  // One by one: setting `length` may copy the whole list.
   while (pending.length > write) pending.pop();
 }
 
-/** Counts again what handles on the list stand for: those disposed since are not subtracted one by one. */
+/** Recounts the bytes of pending handles, because disposed ones are not subtracted one by one. */
 function recountBytes(): void {
   graph.pendingBytes = 0;
   for (const handle of graph.pending) if (!handle.disposed) graph.pendingBytes += bytesOf(handle.node);
@@ -92,12 +96,12 @@ export function checkLimits(): void {
   else if (g.pendingBytes >= g.mostBytes) checkBytes(g);
 }
 
-/** Looks up how much may wait, once between two flushes, and starts one if that much does. */
+/** Looks up the limit, once between two flushes, and starts a flush if it is reached. */
 function checkBytes(g: GraphState): void {
   g.mostBytes = g.limits.bytes ?? g.engineLimit();
   if (g.pendingBytes < g.mostBytes) return;
   recountBytes();
-  // Half of the limit, so that counting again stays rare.
+  // Half of the limit, so that recounting stays rare.
   if (g.pendingBytes >= g.mostBytes / 2) g.flush(true);
 }
 
@@ -117,14 +121,14 @@ function watchYoung(g: GraphState): void {
   empty(young);
 }
 
-/** Setting the length of a short list costs more than taking out what is in it. */
+/** Empties a short list: faster than setting its length. */
 function empty(list: unknown[]): void {
   if (list.length > 16) list.length = 0;
   else while (list.length > 0) list.pop();
 }
 
 /**
- * The runtime calls this at the end of a global flush: nothing is pending any more. Handles that survive are held strongly
+ * The runtime calls this at the end of a global flush: nothing is pending any more. Surviving handles are held strongly
  * until the next flush, or until the running JavaScript returns to its event loop, and watched from then on.
  */
 export function finishFlush(): void {
@@ -136,7 +140,7 @@ export function finishFlush(): void {
   empty(pending);
   g.pendingNodes = 0;
   g.pendingBytes = 0;
-  // The next engine may be another one.
+  // The engine may be another one next time.
   g.mostBytes = g.limits.bytes ?? leastBytes;
   g.epoch++;
 }
@@ -151,7 +155,7 @@ function watchSoon(): void {
   });
 }
 
-/** These handles wait for no flush any more: their nodes stay recipes until somebody asks for them. */
+/** Removes handles from the pending list: their nodes stay unrealised until they are read. */
 export function setAside(test: (handle: TrackedHandle) => boolean): void {
   const { pending, young } = graph;
   for (const handle of pending.splice(0)) {
@@ -163,10 +167,8 @@ export function setAside(test: (handle: TrackedHandle) => boolean): void {
   watchSoon();
 }
 
-/** The handle has been disposed or points to another node now. */
+/** Stops watching a watched handle that was disposed or names another node now. */
 export function unwatch(handle: TrackedHandle): void {
-  if (handle.watched) {
-    handle.watched = false;
-    graph.backstop.unregister(handle);
-  }
+  handle.watched = false;
+  graph.backstop.unregister(handle);
 }

@@ -1,11 +1,11 @@
 /**
- * Scopes: which handles live on when an operation or a user's `scope` returns, the name errors are told under, and what is being
- * differentiated meanwhile.
+ * Scopes: which handles outlive an operation or a user's `scope`, the name in errors, and what is being
+ * differentiated.
  *
- * Handles made inside a scope wait on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
- * the user's, `holding` that of a gradient function. Nothing is allocated per recorded operation but the stack entry.
+ * Handles made inside a scope are on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
+ * the user's, `holding` that of a gradient function. A recorded operation allocates nothing but its stack entry.
  */
-import { isFloat } from '@polygrad/compiler/shape/dtype';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { eachInside } from '@polygrad/compiler/shape/nested';
 import { handleBrand } from '@polygrad/compiler/shape/options';
@@ -22,60 +22,60 @@ export interface ScopedResource {
   dispose(): void;
 }
 
-/** Name of the operation the user called, or the given primitive's where none is in progress. */
+/** Name of the operation the user called, or the given primitive's if none is in progress. */
 export function opName(primitive: string): string {
   return graph.label === '' ? primitive : graph.label;
 }
 
-/** Every public operation names itself first; inside a composite the outermost name stays. */
+/** Every public operation calls this first; inside a composite the outermost name stays. */
 export function beginOp(name: string): void {
   if (graph.composing !== 0) return;
   graph.label = name;
   graph.begun = graph.newest;
 }
 
-/** How many library operations are in progress, one inside the other. Above zero, JavaScript numbers are the library's own. */
+/** Nesting depth of library operations. Above zero, JavaScript numbers are the library's own. */
 export function composingDepth(): number {
   return graph.composing;
 }
 
-/** Puts a new handle where it will be released and flushed in time. */
+/** Adds a new handle to its scope, so that it is released and flushed in time. */
 export function adopt(handle: TrackedHandle): void {
   const g = graph;
   if (g.depth !== 0) g.stack.push(handle);
   trackHandle(handle);
-  if (g.holding !== 0) return;
+  if (g.holding !== 0 || (g.pendingNodes < g.limits.nodes && g.pendingBytes < g.mostBytes)) return;
   try {
     checkLimits();
   } catch (error) {
-    // Nobody gets the new handle.
+    // The caller never gets the new handle.
     handle.dispose();
     throw error;
   }
 }
 
-/** Lets the scope in progress, if there is one, end something that is no tensor. */
+/** Lets the current scope, if there is one, end a resource that is not a tensor. */
 export function adoptResource(resource: ScopedResource): void {
   if (graph.depth !== 0) graph.stack.push(resource);
 }
 
-/** Handles and tapes that wait for the end of a scope. */
+/** Number of handles and tapes that wait for the end of a scope. */
 export function scopeSize(): number {
   return graph.stack.length;
 }
 
-/** True if the handle is one of those beyond the first `size`, and ends with its scope. */
+/** True if the handle is among those beyond the first `size`, and so ends with its scope. */
 export function isLocal(handle: TrackedHandle, size: number): boolean {
   return !handle.kept && graph.stack.lastIndexOf(handle) >= size;
 }
 
-/** True for Tensors, by their brand: handles of another copy of this library count too. */
+/** True for Tensors, by their brand, so that handles of another copy of this library count too. */
 export function isHandle(value: unknown): value is TrackedHandle {
   if (typeof value !== 'object' || value === null) return false;
   try {
     return handleBrand in value;
   } catch {
-    // A proxy that was revoked, or whose maker refuses to say.
+    // A revoked proxy, or one that throws.
     return false;
   }
 }
@@ -87,7 +87,7 @@ export function markAll(value: unknown, visit: (handle: TrackedHandle) => void):
   });
 }
 
-/** Marks every handle in the result of a scope as surviving the exit `stamp`. */
+/** Marks every handle in the result of a scope as a survivor of exit `stamp`. */
 function markSurvivors(value: unknown, stamp: number): void {
   if (isHandle(value)) value.stamp = stamp;
   else if (typeof value === 'object')
@@ -115,7 +115,7 @@ function close(bottom: number, pendingBottom: number, epoch: number, stamp: numb
 
 /**
  * Runs `body` as a scope and returns its result; tensors inside the result survive. For bodies of gradient functions, in which operations are
- * the user's own, and part of the scopes below.
+ * the user's, and belong to the enclosing scopes.
  */
 export function traceScope<T>(body: () => T): T {
   const g = graph;
@@ -136,7 +136,7 @@ export function traceScope<T>(body: () => T): T {
 
 /**
  * Runs the body of a library operation made of other operations, under its name. Handles made inside and not returned are
- * released, also if it throws; numbers given to operations inside are baked into kernels (see tensor/operand.ts).
+ * released, also if it throws; numbers passed to operations inside become constants of kernels (see tensor/operand.ts).
  */
 export function compose<T>(name: string, body: () => T): T {
   const g = graph;
@@ -156,7 +156,7 @@ export function compose<T>(name: string, body: () => T): T {
   return result;
 }
 
-/** Flushes before results are handed on. Where that fails, nobody gets them. */
+/** Flushes before results are returned. If that fails, they are released. */
 function handOn(flush: (() => void) | null): void {
   const { outlived } = graph;
   try {
@@ -169,7 +169,7 @@ function handOn(flush: (() => void) | null): void {
   }
 }
 
-/** Runs `body` with flushes held back: it makes nodes that no handle holds yet. */
+/** Runs `body` without flushes, because it makes nodes that no handle holds yet. */
 export function holdFlushes<T>(body: () => T): T {
   const g = graph;
   g.holding++;
@@ -218,34 +218,34 @@ export function userScope<T>(body: () => T): T {
   return result;
 }
 
-// What is being differentiated right now: whether requiresGrad propagates, and which tapes record.
+// What is being differentiated: whether requiresGrad propagates, and which tapes record.
 //
-// A tape or gradient function that is active owns one bit. A node gets the bits of its sources (as far as those tapes are
+// An active tape or gradient function owns one bit. A node gets the bits of its sources (if those tapes are
 // still recording) and goes on the list of every tape whose bit it has; creation order makes each list topological.
 
-/** One recording. `nodes` are the recorded nodes in creation order; `watched` those named by the user. */
+/** One recording. `nodes` are the recorded nodes in creation order; `watched` those the user named. */
 export interface Recording {
   readonly op: string;
-  /** Where it records. */
+  /** The graph in which it records. */
   readonly graph: GraphState;
   readonly bit: number;
   readonly nodes: Node[];
   readonly watched: Node[];
-  /** What can be asked for the recording; null: a function that is running. */
+  /** What may ask for the recording later; null for a running function. */
   readonly owner: RecordingOwner | null;
 }
 
-/** Who has a recording, for messages. It must not keep alive what it tells of. */
+/** The owner of a recording, for messages. It must not keep that alive. */
 export interface RecordingOwner {
-  /** Where it was made; null where nobody can end it any more. */
+  /** Where it was made; null if it was garbage collected. */
   origin(): string | null;
 }
 
-/** Tapes that may exist: one bit each, and none for the sign. */
+/** Most tapes at once: one bit each, without the sign bit. */
 const mostRecordings = 31;
 const allBits = 2 ** mostRecordings - 1;
 
-/** Recordings that exist. */
+/** Number of open recordings. */
 export function openRecordings(): number {
   return graph.recordings.reduce((count, r) => (r === null ? count : count + 1), 0);
 }
@@ -255,11 +255,11 @@ export function hasRecordings(): boolean {
   return graph.taken !== 0;
 }
 
-/** Starts a recording. `watchLeaves`: it also follows everything that comes from requiresGrad leaves. */
+/** Starts a recording. `watchLeaves`: it also follows everything that depends on requiresGrad leaves. */
 export function startRecording(op: string, watchLeaves: boolean, owner: RecordingOwner | null = null): Recording {
   const g = graph;
   const { recordings } = g;
-  // What was collected, but not told of yet, has its place no longer.
+  // Tapes that were garbage collected, but not finalised yet, free their bits.
   if (g.taken === allBits) for (const r of recordings) if (r?.owner?.origin() === null) endRecording(r);
   for (let i = 0; i < mostRecordings; i++) {
     const bit = 1 << i;
@@ -281,7 +281,7 @@ export function startRecording(op: string, watchLeaves: boolean, owner: Recordin
   );
 }
 
-/** The recording sees operations on this node from now on. */
+/** From now on the recording follows operations on this node. */
 export function watchNode(recordingOf: Recording, node: Node): void {
   if ((node.pins & recordingOf.bit) !== 0) return;
   node.pins |= recordingOf.bit;
@@ -293,14 +293,14 @@ export function pauseRecording({ bit }: Recording): void {
   graph.recording &= ~bit;
 }
 
-/** Recording goes on after a pause. */
+/** Continues a paused recording. */
 export function resumeRecording({ bit }: Recording): void {
   graph.recording |= bit & graph.taken;
 }
 
 /** Ends a recording, once: its nodes keep their history only if something else needs it. */
 export function endRecording(ended: Recording): void {
-  // A tape that JavaScript forgot may end while another runtime is in use.
+  // A garbage-collected tape may end while another runtime is in use.
   const { bit, nodes, watched, graph: g } = ended;
   const at = 31 - Math.clz32(bit);
   if (g.recordings[at] !== ended) return;
@@ -312,7 +312,7 @@ export function endRecording(ended: Recording): void {
     node.pins &= ~bit;
     forgetHistory(node);
   }
-  // Latest first, so that a chain nobody needs goes link by link.
+  // Latest first, so that an unused chain is freed link by link.
   for (let i = nodes.length - 1; i >= 0; i--) {
     const node = nodes[i]!;
     node.pins &= ~bit;
@@ -322,9 +322,9 @@ export function endRecording(ended: Recording): void {
   watched.length = 0;
 }
 
-/** Called by makeNode for a node some source of which is tracked. */
+/** Called by makeNode for a node with a tracked source. */
 export function track(node: Node, fromLeaf: boolean, pins: number): void {
-  if (!isFloat(node.dtype)) return;
+  if (dtypeInfo[node.dtype].kind !== 'float') return;
   const g = graph;
   if (g.collector !== null) g.collector(node);
   let bits = pins & g.recording;
@@ -338,7 +338,7 @@ export function track(node: Node, fromLeaf: boolean, pins: number): void {
   }
 }
 
-/** Runs a function and tells of every node it records that has a tracked source, whether or not the node is tracked itself. */
+/** Runs a function and calls `tell` for every node it records that has a tracked source, whether or not the node is tracked itself. */
 export function collecting<T>(tell: (node: Node) => void, body: () => T): T {
   const outer = graph.collector;
   graph.collector = tell;
@@ -349,13 +349,13 @@ export function collecting<T>(tell: (node: Node) => void, body: () => T): T {
   }
 }
 
-/** State of tracking, to be put back with `restoreTracking`. */
+/** State of tracking, for `restoreTracking`. */
 export interface TrackingState {
   readonly leaves: boolean;
   readonly recording: number;
 }
 
-/** Turns requiresGrad propagation off, and all recordings but `keep` too. */
+/** Turns off requiresGrad propagation, and with 'nothing' also all recordings. */
 export function suspendTracking(keep: 'recordings' | 'nothing'): TrackingState {
   const { leaves, recording } = graph;
   const state = { leaves, recording };
@@ -364,7 +364,7 @@ export function suspendTracking(keep: 'recordings' | 'nothing'): TrackingState {
   return state;
 }
 
-/** Puts the state before a suspension back; recordings that ended meanwhile stay ended. */
+/** Restores the state before a suspension; recordings that ended meanwhile stay ended. */
 export function restoreTracking(state: TrackingState): void {
   graph.leaves = state.leaves;
   graph.recording = state.recording & graph.taken;

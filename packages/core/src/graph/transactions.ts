@@ -1,13 +1,13 @@
 /**
- * The transaction log of assignments: what tensors named before they were assigned, so that they can name it again.
+ * The transaction log of assignments: what tensors named before, so that they can be rolled back.
  *
- * A transaction is what a flush does as a whole or not at all. Assignments go to the newest one. A flush that is put off keeps its own, and
- * the next one begins: what is assigned then was computed from its values, and goes back with them. `warmup` records into a transaction
+ * A transaction is what a flush does as a whole or not at all. Assignments go to the newest one. A flush that is put off keeps its transaction, and
+ * the next one begins: later assignments depend on the earlier values, and are rolled back with them. `warmup` records into a transaction
  * that is always rolled back.
  *
- * A value that is still to be replaced is held by one use. The hold is let go while a flush or a plan looks at the graph, where the work
- * itself reads the value, so that its memory may be given to the new one. A flush that fails before it submits has changed nothing, and
- * whoever goes on in parts after that holds again first.
+ * Each old value is held by one use. A flush drops the hold while it looks at the graph, if the work
+ * itself reads the value, so that its memory may be reused for the new one. A flush that fails before it submits has changed nothing; code
+ * that then continues in parts takes the hold again first.
  */
 import { type Node, dropUse, holdUse, release, retain } from './node.ts';
 import { stopGradient } from './primitives.ts';
@@ -16,18 +16,18 @@ import { type TrackedHandle, unwatch } from './recorder.ts';
 interface Entry {
   readonly before: Node;
   held: boolean;
-  /** What the tensor named when its flush was put off; null while it was not. */
+  /** What the tensor named when its flush was put off; null if it was not. */
   after: Node | null;
 }
 
-/** Assignments that are computed together, or go back together. */
+/** Assignments that are computed together or rolled back together. */
 export class Transaction {
-  /** By tensor, the first value since the transaction began. */
+  /** For each tensor its value when the transaction began. */
   readonly entries: Map<TrackedHandle, Entry> = new Map();
-  /** Undoes what belongs to them in JavaScript. */
+  /** Functions that undo related effects in JavaScript. */
   readonly undoers: (() => void)[] = [];
 
-  /** The handle is about to name another node. */
+  /** Notes the handle's value before it names another node. */
   add(handle: TrackedHandle): void {
     if (this.entries.has(handle)) return;
     holdUse(handle.node);
@@ -35,7 +35,7 @@ export class Transaction {
     this.entries.set(handle, { before: handle.node, held: true, after: null });
   }
 
-  /** Work begins: values it reads itself are not held beside it. */
+  /** Drops the holds as work begins: values that it reads itself need none. */
   letGo(): void {
     for (const entry of this.entries.values()) {
       const { before } = entry;
@@ -45,7 +45,7 @@ export class Transaction {
     }
   }
 
-  /** Other work comes first, or it failed: nothing may overwrite the old values. */
+  /** Takes the holds again, because other work comes first or the work failed: nothing may overwrite the old values. */
   hold(): void {
     for (const entry of this.entries.values()) {
       if (entry.held) continue;
@@ -54,39 +54,39 @@ export class Transaction {
     }
   }
 
-  /** What the tensors name, or named when the flush was put off. */
+  /** The nodes that the tensors name, or named when the flush was put off. */
   nodes(): Set<Node> {
     return new Set([...this.entries].map(([{ node }, { after }]) => after ?? node));
   }
 }
 
-/** A transaction that is always rolled back, and what a flush does meanwhile. */
+/** A transaction that is always rolled back, and what flushes do meanwhile. */
 export interface Rehearsal extends Transaction {
   plan?: (wanted: readonly Node[]) => void;
 }
 
 /** Transactions that are open. */
 export class TransactionLog {
-  /** Oldest first. */
+  /** Open transactions, oldest first. */
   #open: Transaction[] = [];
-  /** Assignments go here. */
+  /** The transaction of new assignments. */
   current: Transaction = this.begin();
   /**
-   * What undoes in JavaScript what belongs to assignments that are committed, oldest first: since the last copy of protected tensors (runtime/shadow.ts).
-   * Null where there is none.
+   * Undo functions of committed assignments, oldest first, since the last copy of protected tensors (runtime/shadow.ts).
+   * Null without protected tensors.
    */
   committed: (() => void)[] | null = null;
-  /** Present while everything is recorded to be rolled back: of every handle that is bound to another node. */
+  /** Set while everything recorded will be rolled back: it notes every handle that is bound to another node. */
   rehearsal: Rehearsal | null = null;
 
-  /** A transaction that begins after those that are open. */
+  /** Begins a transaction after the open ones. */
   begin(): Transaction {
     const transaction = new Transaction();
     this.#open.push(transaction);
     return transaction;
   }
 
-  /** The flush of the current transaction is put off: what is assigned from now on belongs to the next one. */
+  /** The current transaction's flush is put off: later assignments belong to the next one. */
   putOff(): void {
     const { current } = this;
     current.hold();
@@ -94,14 +94,14 @@ export class TransactionLog {
     this.current = this.begin();
   }
 
-  /** The handle is about to be assigned `next`. One that is in memory is final. */
+  /** Notes that the handle is about to be assigned `next`. A value in memory is final. */
   assign(handle: TrackedHandle, next: Node): void {
     if (this.rehearsal !== null) return;
     if (next.storage === null) this.current.add(handle);
     else this.forget(handle);
   }
 
-  /** The handle is disposed, or what it names is final. */
+  /** Forgets a handle that was disposed, or whose value is final. */
   forget(handle: TrackedHandle): void {
     handle.assigned = false;
     for (const { entries } of this.#open) {
@@ -110,7 +110,7 @@ export class TransactionLog {
     }
   }
 
-  /** What was assigned is computed, or nobody will take it back. Only the current transaction goes on. */
+  /** Commits a transaction: its values are computed, or will not be rolled back. Only the current transaction stays open. */
   commit(transaction: Transaction): void {
     const { entries, undoers } = transaction;
     if (transaction !== this.current) this.#open = this.#open.filter((other) => other !== transaction);
@@ -126,14 +126,14 @@ export class TransactionLog {
     undoers.length = 0;
   }
 
-  /** Protected tensors have the values of their copies again: what belongs to assignments since then in JavaScript goes back with them. */
+  /** Protected tensors have the values of their copies again: undoes the JavaScript effects of assignments since then. */
   rewind(): void {
     const open = this.#open.flatMap(({ undoers }) => undoers.splice(0));
     const undo = [...(this.committed?.splice(0) ?? []), ...open];
     for (const f of undo.reverse()) f();
   }
 
-  /** The handles name again what they named before, and so do those assigned later, from these; all values must be held. True if there were any. */
+  /** Makes the handles name their old nodes again, and those of later transactions too; all values must be held. True if there were any. */
   rollBack(transaction: Transaction): boolean {
     const found = transaction.entries.size > 0;
     const at = this.#open.indexOf(transaction);
@@ -144,7 +144,7 @@ export class TransactionLog {
   #undo(transaction: Transaction): void {
     for (const [handle, { before }] of transaction.entries) {
       const dropped = handle.node;
-      // Whether it is a leaf with a gradient may have been set since. A rehearsal takes that back, too.
+      // It may have become a leaf with a gradient since. A rehearsal undoes that too.
       const { slot } = dropped;
       let node = before;
       if (slot !== before.slot && transaction !== this.rehearsal) {
@@ -154,7 +154,7 @@ export class TransactionLog {
       }
       retain(node);
       handle.node = node;
-      unwatch(handle);
+      if (handle.watched) unwatch(handle);
       release(dropped);
     }
     const undo = transaction.undoers.splice(0);
@@ -166,14 +166,14 @@ export class TransactionLog {
 /** The log in use: a part of the runtime. */
 export let transactions: TransactionLog = new TransactionLog();
 
-/** Another log takes its place. */
+/** Replaces the log in use. */
 export function useTransactions(next: TransactionLog): void {
   transactions = next;
 }
 
 /**
- * Calls a function if the values assigned since the last flush cannot be computed and the tensors go back to what they were: for what
- * belongs to them in JavaScript, as an optimizer's count of steps. Forgotten when they are computed.
+ * Calls a function if the values assigned since the last flush cannot be computed and the tensors are rolled back: to undo
+ * related changes in JavaScript, such as an optimizer's count of steps. The function is dropped once the values are computed.
  *
  * @example
  * let steps = 0;
@@ -189,7 +189,7 @@ export function onRollback(undo: () => void): void {
 }
 
 /**
- * True while `warmup` records a function. Who counts calls in JavaScript (an optimizer its steps) does not count then.
+ * True while `warmup` records a function. Code that counts calls in JavaScript (an optimizer its steps) should not count then.
  *
  * @example
  * console.log(isRehearsing()); //=> false

@@ -167,7 +167,7 @@ const onHost: Arithmetic<number> = {
   apply: (op, a = 0, b = 0) => steps[op](a, b),
 };
 
-/** Null where all is as close as allowed, else what is not, in words. */
+/** Null if all values are as close as allowed, else a text that says which are not. */
 function differenceOf(a: Values, b: Values, tolerances: Tolerances): string | null {
   if (!sameShape(a.shape, b.shape))
     return `shapes differ: received ${showShape(a.shape)}, expected ${showShape(b.shape)}`;

@@ -40,6 +40,20 @@ it('the console reads no device', async () => {
 
 it('what is no array and no number says what to do', () => {
   const t = tensor([1, 2]) as unknown as number[];
+  const other = t as unknown as Record<string, () => unknown>;
+  const remedies = {
+    view: "[tensor] no 'view' of a Tensor float32 [2]: reshape(t, shape)",
+    T: 'transpose(t)',
+    masked_fill: 'it is maskedFill',
+    argmax: 'it is argMax',
+    log_softmax: 'it is logSoftmax',
+    add_: 'assign()',
+    cuda: "setEngine('cuda')",
+    numpy: 'await t.data()',
+  };
+  for (const [name, remedy] of Object.entries(remedies)) expect(() => other[name]!()).toThrow(remedy);
+  other.view = () => 3; // somebody's own
+  expect([other.view(), Object.keys(t).includes('T')]).toEqual([3, false]);
   expect(() => t[0]).toThrow('[tensor] no element [0] of a Tensor float32 [2]: select(t, 0, 0) is a row');
   expect(() => t[-1 as 0]).toThrow('select(t, 0, -1)');
   expect(() => (t as unknown as number) + 1).toThrow('compute with t.add(1)');

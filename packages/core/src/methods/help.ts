@@ -18,6 +18,13 @@ interface Shown {
   toString(): string;
 }
 
+/** Members that programs put on tensors themselves stay theirs. */
+function own(name: string): (value: unknown) => void {
+  return function (this: object, value: unknown): void {
+    Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
+  };
+}
+
 /** A tensor as Node's console shows it: with its values, if they are few and need neither computing nor a device. */
 function inspected(this: Shown, depth: number): string {
   const { node, disposed } = this;
@@ -37,9 +44,51 @@ function refuse(what: string, remedy: string): () => never {
   };
 }
 
+/** What tensors of PyTorch, NumPy and TensorFlow.js have by other names, and what to write here. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'T t mT': 'transpose(t), or permute(t, axes)',
+  'view viewAs view_as reshapeAs reshape_as': 'reshape(t, shape)',
+  'float double half bfloat16 int long bool byte astype asType toFloat toInt toBool': "cast(t, 'float32')",
+  'numel nelement': 't.size',
+  'dim ndimension rank': 't.ndim',
+  'cpu cuda': "await setEngine('cuda') before tensors are made, or t.to(engine)",
+  'numpy tolist toList': 'await t.data() or await t.array()',
+  'clone copy': 'the tensor itself, as nothing changes it but assign(); t.mul(1) is another one',
+  'requires_grad requires_grad_ requiresGrad_': 't.requiresGrad = true',
+  'zero_ zeroGrad grad_fn': 't.grad = null, or zeroGrad() of the optimizer',
+  'add_ sub_ mul_ div_ fill_ copy_ clamp_ relu_ addScalar mulScalar subScalar divScalar':
+    'an operation that gives a new tensor, such as add(t, 1); assign() puts it into a parameter',
+  'clamp clipByValue': 'clip(t, least, most)',
+  var: 'variance(t)',
+  'dot_ mm bmm': 'matmul(a, b)',
+  'cat concatenate': 'concat([a, b], 0)',
+  'type_as typeAs': 'cast(t, other.dtype)',
+  'eq ne lt le gt ge': 'equal notEqual less lessEqual greater greaterEqual',
+};
+
+/** Names that are an operation's in small letters, or with underscores: argmax, masked_fill. */
+function spellings(): [other: string, name: string][] {
+  const known = new Set(names);
+  return names.flatMap((name) => {
+    const others = new Set([name.toLowerCase(), name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
+    return [...others].filter((other) => !known.has(other)).map((other): [string, string] => [other, name]);
+  });
+}
+
 /** Puts methods and members that help on the prototype of Tensors. */
 export function putHelp(prototype: object): void {
   putMissing(prototype);
+  const helps = [
+    ...Object.entries(elsewhere).flatMap(([others, instead]) => others.split(' ').map((other) => [other, instead])),
+    ...spellings().map(([other, name]) => [other, `it is ${name}`]),
+  ] as [string, string][];
+  for (const [other, instead] of helps)
+    if (!(other in prototype))
+      Object.defineProperty(prototype, other, {
+        configurable: true,
+        get: refuse(`no '${other}'`, instead),
+        set: own(other),
+      });
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });

@@ -38,7 +38,8 @@ it('knows all methods, and no others', async () => {
     'toJSON',
   ]);
   const real = Object.getOwnPropertyNames(TensorHandle.prototype).filter(
-    (n) => !own.test(n) && !members.has(n) && !/^-?\d/.test(n),
+    // What helps with names of other libraries throws when it is read.
+    (n) => !own.test(n) && !members.has(n) && !Object.getOwnPropertyDescriptor(TensorHandle.prototype, n)!.get,
   );
   expect(Object.getOwnPropertyNames(stubs).sort()).toEqual(real.sort());
 });

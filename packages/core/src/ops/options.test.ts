@@ -146,7 +146,7 @@ const calls: Readonly<Record<string, [call: Call, wrong: string, right: string]>
   instanceNorm: [(o) => pg.instanceNorm(image(), o), 'epsilon', 'eps'],
   localResponseNorm: [(o) => pg.localResponseNorm(image(), o), 'sizes', 'size'],
   // Networks
-  embedding: [(o) => pg.embedding([0], x(), o), 'padding_idx', 'paddingIndex'],
+  embedding: [(o) => pg.embedding([0], x(), o), 'padding_idx', 'paddingIdx'],
   embeddingBag: [(o) => pg.embeddingBag([[0]], x(), o), 'offset', 'offsets'],
   scaledDotProductAttention: [(o) => pg.scaledDotProductAttention(x(), x(), x(), o), 'isCausal', 'causal'],
   rotaryEmbedding: [(o) => pg.rotaryEmbedding(x(), o), 'offsets', 'offset'],

@@ -1,6 +1,6 @@
 /**
- * calibrate: measures what each family of operations costs on two engines, at sizes from 100 to 10 million, and what transfers cost, and reads
- * thresholds off that. What was measured is kept in a store, by devices.
+ * calibrate: measures what each family of operations costs on two engines, at sizes from 100 to 10 million, and what transfers cost, and derives
+ * thresholds. A store keeps the measurements by device.
  */
 import type { IEngine, TuningStore } from '../engine/engine.ts';
 import { poolOf, type PoolBuffer } from '../engine/pool.ts';
@@ -17,17 +17,17 @@ import { AdaptiveThresholds } from './thresholds.ts';
 export interface CalibrateOptions {
   /** The device; default: the current engine. */
   readonly device?: IEngine;
-  /** Where results are kept: by default files on Node, IndexedDB in browsers. null: nowhere. */
+  /** Where results are kept: by default files on Node, IndexedDB in browsers. null: not at all. */
   readonly store?: TuningStore | null;
   /** Measure even if the store has results. Default false. */
   readonly force?: boolean;
-  /** Milliseconds to measure for, about. Default 15000. */
+  /** About how many milliseconds to measure. Default 15000. */
   readonly budget?: number;
   /** A clock in milliseconds. Default `performance.now`. */
   readonly now?: () => number;
 }
 
-/** Fewest milliseconds of a copy of so many bytes, up and down. */
+/** Least milliseconds of a copy of `bytes` bytes, up and down. */
 async function copies(engine: IEngine, bytes: number, now: () => number): Promise<readonly [number, number]> {
   const pool = poolOf(engine);
   const buffer: PoolBuffer = pool.alloc(bytes);
@@ -64,21 +64,21 @@ async function transfersOf(
   return { upload: cost(0), download: cost(1) };
 }
 
-/** Under which results of two engines are kept. */
+/** The key under which results of two engines are stored. */
 function keyOf(cpu: IEngine, device: IEngine): string {
   const nameOf = ({ name, device, caps }: IEngine): string => `${name} ${device} ${caps.parallelism}`;
   return `placement 3 ${nameOf(cpu)} ${nameOf(device)}`;
 }
 
 /**
- * Measures from which size a device is faster than the CPU engine, for each family of operations, and what transfers cost; or takes what an
- * earlier call has stored for the same devices. Thresholds are where the two curves cross first and 10 %; infinity where they never do. What is
- * measured is work that follows other work, not the wait for a result.
+ * Measures from which size on a device is faster than the CPU engine, for each family of operations, and what transfers cost; or loads what an
+ * earlier call stored for the same devices. Thresholds are 10 % above the first crossing of the two curves; infinity if they never cross. It
+ * measures work that follows other work, without the wait for a result.
  *
- * Nothing else should run meanwhile. Work that takes longer than 400 ms is not measured at larger sizes.
+ * Nothing else should run meanwhile. Larger sizes of work that takes longer than 400 ms are not measured.
  *
  * @returns thresholds with measured costs, for `ExecutionContext`
- * @throws EngineMissingError where there is no CPU engine, or no other; ArgumentError for options that do not fit; and what engines throw
+ * @throws EngineMissingError without a CPU engine or another one; ArgumentError for options that do not fit; and errors of engines
  * @example no-run: it takes some seconds
  * import { calibrate, ExecutionContext, setEngine } from '@polygrad/core';
  * import '@polygrad/backend-cpu';

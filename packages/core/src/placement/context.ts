@@ -1,7 +1,7 @@
 /**
  * ExecutionContext: which engine computes what, by a policy.
  *
- * While one is active, new data is held by the CPU engine (by the device, where all is forced there), and each flush goes where the policy says.
+ * While one is active, new data is held by the CPU engine (by the device, if all work is forced there), and each flush runs where the policy says.
  */
 import { checkEngine, cpuEngine, getEngine, replaceEngine } from '../engine/registry.ts';
 import type { IEngine } from '../engine/engine.ts';
@@ -20,26 +20,26 @@ import { AdaptiveThresholds } from './thresholds.ts';
 export interface ExecutionContextOptions {
   /** How engines are chosen. Default 'automatic'. */
   readonly policy?: PlacementPolicy;
-  /** What `calibrate()` measured, or sizes by family; default: those of a usual processor and a usual card. */
+  /** Results of `calibrate()`, or sizes by family; default: those of a typical processor and a typical card. */
   readonly thresholds?: AdaptiveThresholds | Partial<Readonly<Record<OperationFamily, number>>>;
   /** The engine beside the CPU engine, or several of a kind. Default: the current one, when the context becomes active. */
   readonly device?: IEngine | readonly IEngine[];
-  /** What an engine cannot do is an error, and does not go to the CPU engine. Default false. */
+  /** Throw an error if the device cannot do something, instead of using the CPU engine. Default false. */
   readonly strict?: boolean;
-  /** Told once for each reason that work goes to the CPU engine because the device cannot do it. Default: nobody. */
+  /** Called once for each reason that work goes to the CPU engine because the device cannot do it. Default: none. */
   readonly logger?: FallbackLogger | null;
 }
 
 /**
- * Chooses for each flush which of two engines computes it, the CPU engine or a device, by a policy.
+ * Chooses by a policy which of two engines computes each flush, the CPU engine or a device.
  *
  * - `automatic`: work that reaches the threshold of its family goes where it is done sooner, counting launches, arithmetic and the transfers
- *   of what is not there. Work that comes again counts what it would have gained: data that stays is moved when that has paid.
- * - `costBased`: the same for each operation, not for each part of a flush: a part may be divided. Thresholds are not looked at.
+ *   of missing data. Recurring work adds up what it would have gained: data that stays is moved once that exceeds the cost of moving it.
+ * - `costBased`: the same for each operation instead of each part of a flush, so a part may be divided. Thresholds are ignored.
  * - `minimizeTransfers`: work goes where most of its data is.
  * - `forceGpu`, `forceCpu`: all goes to the device, or to the CPU engine, as far as that can do it.
  *
- * Results are those of the engine that computes: the same bits as if it had been the only one. Tensors that `to` moved, and what is computed
+ * Results have the bits of the engine that computes them, as if it were the only one. Tensors moved by `to`, and what is computed
  * from them, stay on their engine under every policy.
  *
  * @example
@@ -62,7 +62,7 @@ export class ExecutionContext {
   readonly #logger: FallbackLogger | null;
   #before: { readonly rules: PlacementRules | null; readonly engine: IEngine } | null = null;
 
-  /** @throws ArgumentError for options that are not known, and values that do not fit */
+  /** @throws ArgumentError for unknown options, and values that do not fit */
   constructor(options: ExecutionContextOptions = {}) {
     const isDevice = (value: unknown): boolean => typeof (value as IEngine | null)?.submit === 'function';
     const isThresholds = (value: unknown): boolean => typeof value === 'object' && value !== null;
@@ -96,10 +96,10 @@ export class ExecutionContext {
   }
 
   /**
-   * From now on the policy decides. Pending work is flushed first.
+   * Activates the policy. Pending work is flushed first.
    *
    * @returns the context, for `using`
-   * @throws EngineMissingError where there is no CPU engine, or none but that for `forceGpu`; ArgumentError if it is active
+   * @throws EngineMissingError without a CPU engine, or for `forceGpu` without another one; ArgumentError if it is active
    */
   async activate(): Promise<this> {
     if (this.#before !== null)
@@ -110,7 +110,7 @@ export class ExecutionContext {
         'ExecutionContext.activate',
         'no cpu engine is there: the package @polygrad/backend-cpu brings one',
       );
-    // What several engines need is loaded now: nothing waits for it later.
+    // Loads the code for several engines now, so that nothing waits for it later.
     await load();
     if (this.#before !== null)
       throw new ArgumentError(
@@ -135,7 +135,7 @@ export class ExecutionContext {
     return this;
   }
 
-  /** Pending work is flushed; the engine and the policy before decide again. Contexts inside one another end from within. */
+  /** Restores the engine and the policy before, after flushing pending work. Nested contexts end from the inside. */
   deactivate(): void {
     const before = this.#before;
     if (before === null) return;
@@ -155,9 +155,9 @@ export class ExecutionContext {
   }
 
   /**
-   * Calls a function while the context is active, and flushes what it leaves.
+   * Calls a function while the context is active, and flushes what it leaves pending.
    *
-   * @returns what the function returned
+   * @returns the function's result
    */
   async run<T>(body: () => T | Promise<T>): Promise<T> {
     checkFunction('ExecutionContext.run', body);

@@ -1,26 +1,26 @@
 /**
- * What work and transfers cost on an engine, in milliseconds: measured curves, and what is read off them.
+ * What work and transfers cost on an engine, in milliseconds: measured curves, and estimates from them.
  *
- * A curve has the time of one kernel of a family alone, its launch included, at sizes from 100 to 10 million. Between two sizes it is a
- * line, beyond the last one as steep as between the last two.
+ * A curve has the time of one kernel of a family alone, its launch included, at sizes from 100 to 10 million. Between two sizes it is
+ * linear; beyond the last one it has the slope between the last two.
  */
 import type { OperationFamily } from './families.ts';
 
 /** Milliseconds by size, sizes ascending. */
 export type CostCurve = readonly (readonly [size: number, milliseconds: number])[];
 
-/** Milliseconds that a copy takes: at least, and for each byte. */
+/** Milliseconds of a copy: fixed, and per byte. */
 export interface TransferCost {
   readonly latency: number;
   readonly perByte: number;
 }
 
-/** What an engine costs. */
+/** Costs of an engine. */
 export interface EngineCosts {
   readonly families: Readonly<Record<OperationFamily, CostCurve>>;
-  /** Milliseconds that one elementwise operation more adds to a kernel, for each element. */
+  /** Milliseconds per element that one more elementwise operation adds to a kernel. */
   readonly fused: number;
-  /** From arrays of the host to the device, and back. */
+  /** From host arrays to the device, and back. */
   readonly upload: TransferCost;
   readonly download: TransferCost;
 }
@@ -39,7 +39,7 @@ export function kernelCost(curve: CostCurve, size: number): number {
   return ms + slope * (size - n);
 }
 
-/** Milliseconds that bytes take from one engine to another; they cross the host. */
+/** Milliseconds to bring bytes from one engine to another, through the host. */
 export function crossingCost(from: EngineCosts, to: EngineCosts, bytes: number): number {
   return bytes === 0 ? 0 : copyCost(from.download, bytes) + copyCost(to.upload, bytes);
 }
@@ -48,7 +48,7 @@ export function copyCost({ latency, perByte }: TransferCost, bytes: number): num
   return bytes === 0 ? 0 : latency + perByte * bytes;
 }
 
-/** A curve of work that takes a launch and so many nanoseconds for each element. */
+/** A curve of work that takes a launch and some nanoseconds per element. */
 function line(launch: number, nanoseconds: number): CostCurve {
   return [100, 1e7].map((size) => [size, launch + size * nanoseconds * 1e-6] as const);
 }
@@ -59,11 +59,11 @@ function lines(launch: number, each: Readonly<Record<OperationFamily, number>>):
 }
 
 /*
- * What is assumed where nothing was measured: a processor of about 10 GB/s and 20 Gflop/s, and a card of about 150 GB/s and 2 Tflop/s behind
+ * Assumptions without measurements: a processor of about 10 GB/s and 20 Gflop/s, and a card of about 150 GB/s and 2 Tflop/s behind
  * a bus of 5 GB/s. `calibrate()` measures.
  */
 
-/** A processor, of which nothing is known. */
+/** An unknown processor. */
 export const assumedProcessor: EngineCosts = /* @__PURE__ */ (() => ({
   families: lines(0.005, {
     elementwise: 1,
@@ -79,7 +79,7 @@ export const assumedProcessor: EngineCosts = /* @__PURE__ */ (() => ({
   download: { latency: 0.002, perByte: 1e-7 },
 }))();
 
-/** A graphics card, of which nothing is known. */
+/** An unknown graphics card. */
 export const assumedDevice: EngineCosts = /* @__PURE__ */ (() => ({
   families: lines(0.05, {
     elementwise: 0.08,

@@ -1,8 +1,8 @@
 /**
- * What each family of operations costs on some engines, measured at sizes from 100 to 10 million.
+ * Measures what each family of operations costs on some engines, at sizes from 100 to 10 million.
  *
- * Small work is measured in passes over all of it, so that what disturbs some moments, or JavaScript that is not compiled yet, makes no size look
- * slow; the fewest milliseconds count. What contradicts its neighbours is measured again. Large work is measured one size after the other, since
+ * Small work is measured in passes over all sizes, so that a short disturbance, or JavaScript that is not optimised yet, makes no size look
+ * slow; the minimum counts. Points that contradict their neighbours are measured again. Large work is measured one size after the other, because
  * its data fills the memory.
  */
 import { noGrad } from '../autodiff/custom-gradient.ts';
@@ -25,10 +25,10 @@ import type { Tensor } from '../tensor/types.ts';
 import type { CostCurve } from './costs.ts';
 import { type OperationFamily, operationFamilies, workOf } from './families.ts';
 
-/** Elements of what is measured: 100, 316, 1000 ... 10 million. */
+/** Element counts that are measured: 100, 316, 1000 ... 10 million. */
 const sizes: readonly number[] = Array.from({ length: 11 }, (_, i) => Math.round(10 ** (2 + i / 2)));
 
-/** Operations of the kernel that shows what one more costs. */
+/** Operations of the kernel that measures the cost of one more. */
 const fusedOperations = 16;
 
 interface Input {
@@ -36,7 +36,7 @@ interface Input {
   readonly dtype: DType;
 }
 
-/** One measured piece of work for about so many elements. */
+/** One measured piece of work for about `elements` elements. */
 interface Work {
   readonly inputs: readonly Input[];
   readonly build: (inputs: readonly Tensor[]) => Tensor;
@@ -78,21 +78,21 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
   scan: (n) => ({ inputs: [float(n)], build: ([x]) => cumSum(x!, 0) }),
 };
 
-/** Elements up to which work is measured in passes. */
+/** Most elements of work measured in passes. */
 const mostTogether = 100_000;
-/** Rounds that count: at least, at most; milliseconds after which larger sizes of a family are not measured. */
+/** Least and most rounds that count; milliseconds beyond which larger sizes of a family are not measured. */
 const rounds = { least: 3, most: 200 };
 const slowest = 400;
 /**
- * Milliseconds of a round, about, and runs in it, at most: one after the other without waiting, as work comes that nobody reads at once. Short ones
+ * About how many milliseconds a round takes, and the most runs in it: consecutive runs without waiting, like work that is not read at once. Short rounds
  * have a chance to run undisturbed on a busy machine.
  */
 const roundMs = 0.5;
 const mostRepeats = 256;
-/** The part of the time after which rounds count: by then JavaScript is compiled well. Passes before that, at least. */
+/** The fraction of the time after which rounds count, when JavaScript is well optimised; and the least number of passes before. */
 const warmShare = 0.25;
 const warmPasses = 2;
-/** How often what contradicts its neighbours is measured again, and by how much a smaller size may look slower. */
+/** How often points that contradict their neighbours are measured again, and by how much a smaller size may look slower. */
 const secondLooks = 4;
 const tolerance = 1.02;
 
@@ -103,11 +103,11 @@ class Bench {
   readonly #inputs: Tensor[] = [];
   #repeats = 1;
   #rounds = 0;
-  /** Milliseconds of all rounds that count. */
+  /** Milliseconds of all rounds that counted. */
   #spent = 0;
-  /** Fewest milliseconds of a wait for nothing: a round ends with one. */
+  /** Least milliseconds of an empty wait: a round ends with one. */
   #wait = Number.POSITIVE_INFINITY;
-  /** Fewest milliseconds of a run. */
+  /** Least milliseconds of a run. */
   best = Number.POSITIVE_INFINITY;
 
   constructor(engine: IEngine, work: Work, now: () => number) {
@@ -116,7 +116,7 @@ class Bench {
     this.#now = now;
   }
 
-  /** Makes the inputs: small numbers, and positions in no order. */
+  /** Makes the inputs: small numbers, and positions in random order. */
   begin(): void {
     for (const { shape, dtype } of this.#work.inputs) {
       const length = sizeOf(shape);
@@ -132,7 +132,7 @@ class Bench {
     }
   }
 
-  /** What one run is, as its family counts it. */
+  /** The size of one run, as its family counts it. */
   size(): number {
     return this.#once((node) => {
       let work = 0;
@@ -155,7 +155,7 @@ class Bench {
     }
   }
 
-  /** Compiles what it runs. */
+  /** Compiles the kernels. */
   async prepare(): Promise<void> {
     const missing = this.#once((node) => prepare(this.state, [node], this.state.partial));
     await missing;
@@ -170,7 +170,7 @@ class Bench {
   }
 
   async round(): Promise<void> {
-    // Others have had the caches meanwhile.
+    // Warms the caches up again, which other work has used meanwhile.
     if (this.#repeats > 1) await this.#run(1);
     const start = this.#now();
     await this.#run(this.#repeats);
@@ -185,7 +185,7 @@ class Bench {
     this.best = Math.min(this.best, (end - start - Math.min(this.#wait, (end - start) / 2)) / this.#repeats);
   }
 
-  /** From now on it counts, with as many runs in a round as fit into so many milliseconds. */
+  /** Starts counting, with as many runs per round as fit into `milliseconds`. */
   count(milliseconds: number): void {
     this.#repeats = Math.max(1, Math.min(mostRepeats, Math.floor(milliseconds / this.best)));
     this.best = Number.POSITIVE_INFINITY;
@@ -193,7 +193,7 @@ class Bench {
     this.#spent = 0;
   }
 
-  /** True if it was measured for so long, or so often. */
+  /** True if it was measured for that long, or often enough. */
   isEnough(milliseconds: number): boolean {
     return this.#rounds >= rounds.least && (this.#rounds >= rounds.most || this.#spent >= milliseconds);
   }
@@ -203,12 +203,12 @@ class Bench {
   }
 }
 
-/** A family, or the kernels that show what an operation more costs. */
+/** A family, or the kernels that measure the cost of one more operation. */
 export type Measured = OperationFamily | 'fused';
 
 const measured: readonly Measured[] = [...operationFamilies, 'fused'];
 
-/** One size of a family; null for engines that are out by then. */
+/** One size of a family; null for engines that are no longer measured at this size. */
 interface Point {
   readonly family: Measured;
   readonly benches: readonly (Bench | null)[];
@@ -217,7 +217,7 @@ interface Point {
 const benchesOf = (points: readonly Point[]): Bench[] =>
   points.flatMap(({ benches }) => benches.filter((bench) => bench !== null));
 
-/** All benches once, the other engine first each time. */
+/** Runs all benches once; the engine that goes first alternates. */
 async function pass(points: readonly Point[], count: number, isOpen: (bench: Bench) => boolean): Promise<boolean> {
   let any = false;
   for (const { benches } of points)
@@ -264,7 +264,7 @@ class Measurement {
       return point;
     } catch (error) {
       for (const bench of benches) bench?.end();
-      // Larger ones fit no better.
+      // Larger sizes will not fit either.
       if (!(error instanceof OutOfMemoryError) || elements === sizes[0]) throw error;
       out.fill(true);
       return { family, benches: benches.map(() => null) };
@@ -339,8 +339,8 @@ class Measurement {
 }
 
 /**
- * Of the sizes of a family, ascending, those whose figures cannot all be right: a smaller one takes longer than the next, or another engine is faster
- * at it than at both its neighbours. Figures are only ever too large.
+ * Sizes of a family, ascending, whose figures cannot all be right: a smaller one takes longer than the next, or another engine is faster
+ * at it than at both neighbours. Errors only ever make figures too large.
  */
 function contradictions(points: readonly Point[]): Point[] {
   const bestOf = (point: Point | undefined, i: number): number => point?.benches[i]?.best ?? Number.NaN;
@@ -353,7 +353,7 @@ function contradictions(points: readonly Point[]): Point[] {
   });
 }
 
-/** Times engines at the sizes of all families, in turns: a curve for each engine. */
+/** Times engines at the sizes of all families, alternately: a curve for each engine. */
 export async function measureCurves(
   engines: readonly IEngine[],
   budget: number,
@@ -365,7 +365,7 @@ export async function measureCurves(
   return measurement.curves;
 }
 
-/** Milliseconds that an operation more adds for an element, by the longest kernels measured alone and with others. */
+/** Milliseconds per element that one more operation adds, from the longest kernels with and without others. */
 export function fusedCost(alone: CostCurve, fused: CostCurve): number {
   const last = fused.at(-1)!;
   const same = alone.find(([size]) => size === last[0]) ?? alone.at(-1)!;

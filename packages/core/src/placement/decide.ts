@@ -1,8 +1,8 @@
 /**
- * Which engine computes what: the policies. Nodes of a flush go in, sources first; out come an engine for each, and the parts that were
- * decided together, with what they would cost and why.
+ * Which engine computes what: the policies. In: the nodes of a flush, sources first. Out: an engine for each, and the parts that were
+ * decided together, with their costs and the reason.
  *
- * A part is a set of nodes that share work. Nodes that belong on an engine (`to`, and what is computed from it) are no matter of policy.
+ * A part is a set of nodes that share work. The policy does not apply to nodes that belong on an engine (`to`, and what is computed from it).
  */
 import { storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { isOp, type Node } from '../graph/node.ts';
@@ -19,7 +19,7 @@ import type { AdaptiveThresholds } from './thresholds.ts';
 
 /**
  * How engines are chosen. `automatic`: parts with an operation that reaches its family's threshold go where they are done sooner, transfers
- * counted. `forceGpu`, `forceCpu`: all that the device, or the CPU engine, can do. `minimizeTransfers`: each part goes where most of its data
+ * included. `forceGpu`, `forceCpu`: all that the device, or the CPU engine, can do. `minimizeTransfers`: each part goes where most of its data
  * is. `costBased`: each operation goes where all of them together are done soonest.
  */
 export type PlacementPolicy = 'automatic' | 'forceGpu' | 'forceCpu' | 'minimizeTransfers' | 'costBased';
@@ -36,52 +36,52 @@ export function isPolicy(value: unknown): boolean {
   return (policies as readonly unknown[]).includes(value);
 }
 
-/** What a decision rests on, beside the nodes. */
+/** The input of a decision, besides the nodes. */
 export interface Question {
-  /** Null: work follows its data, and else is the current engine's. */
+  /** Null: work follows its data, and otherwise runs on the current engine. */
   readonly policy: PlacementPolicy | null;
   readonly current: EngineState;
   readonly cpu: EngineState;
   readonly devices: readonly EngineState[];
   readonly thresholds: AdaptiveThresholds;
   readonly wanted: ReadonlySet<Node>;
-  /** What is wanted will be read at once. */
+  /** True if the results will be read at once. */
   readonly told: boolean;
-  /** The engine on which a node in memory belongs; null where it belongs nowhere. */
+  /** The engine on which a node in memory belongs; null if it belongs nowhere. */
   readonly homeOf: (node: Node) => EngineState | null;
-  /** The engine of a name or object of `to`; null if it is gone. */
+  /** The engine of a name or object given to `to`; null if it is gone. */
   readonly engineOf: (place: { readonly name: string }) => EngineState | null;
-  /** Milliseconds that this work would have gained elsewhere so far: so much may moving its data cost. */
+  /** Milliseconds that this work would have gained elsewhere so far: moving its data may cost as much. */
   readonly credit: number;
-  /** True for a leaf that was there when this was decided before. */
+  /** True for a leaf that was present at an earlier decision. */
   readonly isKnown: (leaf: Node) => boolean;
 }
 
-/** Milliseconds of a part on an engine. */
+/** Estimated milliseconds of a part on an engine. */
 export interface PartCost {
   readonly compute: number;
-  /** For data that is not there, and for results that are read. */
+  /** Transfers of missing data, and of results that are read. */
   readonly transfer: number;
 }
 
-/** What was decided together. */
+/** Nodes that were decided together. */
 export interface Part {
   readonly nodes: readonly Node[];
-  /** The engine; of a part that is divided, that of most work. */
+  /** The engine; for a divided part, the one with most work. */
   place: EngineState;
   readonly costs: ReadonlyMap<EngineState, PartCost>;
   readonly reason: string;
 }
 
 export interface Decision {
-  /** By place in the order; null for what is in memory. */
+  /** The engine of each node by its position in the order; null for nodes in memory. */
   readonly places: readonly (EngineState | null)[];
   readonly parts: readonly Part[];
-  /** After so many runs it would have been worth to bring the data elsewhere. */
+  /** Number of runs after which moving the data elsewhere would have paid. */
   readonly runs: number;
-  /** Milliseconds that a run would take less if its data were elsewhere. */
+  /** Milliseconds that a run would save if its data were elsewhere. */
   readonly gain: number;
-  /** Data is moved on credit: that is paid by now, and what is moved next has to earn it anew. */
+  /** True if data is moved on credit, which is then used up: the next move must earn it again. */
   readonly spent: boolean;
 }
 
@@ -165,7 +165,7 @@ function homesOf(order: readonly Node[], q: Question): (EngineState | null)[] {
   return homes;
 }
 
-/** Nodes that are no part of a kernel of somebody else. */
+/** Nodes that are not fused into another node's kernel. */
 function storedNodes(order: readonly Node[], { wanted }: Question): Uint8Array {
   const stored = new Uint8Array(order.length);
   for (let i = order.length - 1; i >= 0; i--) {
@@ -262,7 +262,7 @@ class Sum {
     return crossingCost(this.#costsOf(from ?? this.#q.cpu), this.#costsOf(state), bytesOf(node, state));
   }
 
-  /** Milliseconds for data that is not there: that which stays there from then on, and that which is new each time. */
+  /** Milliseconds to bring missing data: data that stays there from then on, and data that is new in each run. */
   #bring(state: EngineState): { readonly known: number; readonly fresh: number } {
     let [known, fresh] = [0, 0];
     for (const node of this.#outside) {
@@ -300,7 +300,7 @@ class Sum {
     );
   }
 
-  /** Where it is done soonest; on the CPU engine where that is as good as certain to be no worse. */
+  /** The engine where it is done soonest; the CPU engine if that is about as good. */
   cheapest(): Choice {
     let place = this.#q.cpu;
     let least = this.#total(place);
@@ -312,7 +312,7 @@ class Sum {
     return { place, reason: `done soonest, transfers counted: ${short(least)} ms` };
   }
 
-  /** Where most of its data is. */
+  /** The engine with most of its data. */
   nearest(): Choice {
     let place = this.#q.current;
     let most = this.#bytesIn(place);
@@ -348,7 +348,7 @@ class Sum {
     return { place: cpu, reason: `${text}; ${isReached ? 'its transfers cost more than it gains' : choice.reason}` };
   }
 
-  /** The operation nearest to its threshold, or beyond it. */
+  /** The operation nearest to its threshold, or furthest beyond it. */
   #largest(
     shareOf: (family: OperationFamily, work: number) => number,
   ): { family: OperationFamily; work: number; share: number } | null {
@@ -367,7 +367,7 @@ class Sum {
     return best;
   }
 
-  /** What a run would take less elsewhere, were its data there; and after how many runs bringing it is paid. */
+  /** What a run would save elsewhere, if its data were there; and after how many runs moving it pays. */
   regret(chosen: EngineState): { readonly gain: number; readonly runs: number } {
     const own = this.#work(chosen) + this.#bring(chosen).fresh + this.#give(chosen);
     let best = { gain: 0, runs: Number.POSITIVE_INFINITY };
@@ -384,13 +384,13 @@ class Sum {
     return best;
   }
 
-  /** Divides the part between the CPU engine and the device where it is done soonest; false if all of it is better off on one. */
+  /** Divides the part between the CPU engine and the device so that it is done soonest; false if one engine is better for all of it. */
   divide(places: (EngineState | null)[]): boolean {
     const { cpu, devices, wanted, told } = this.#q;
     if (this.#nodes.length < 2 || this.#nodes.length > mostDivided || devices.length === 0) return false;
     const device = devices.reduce((a, b) => (this.#total(b) < this.#total(a) ? b : a));
     const [onCpu, onDevice] = [this.#costsOf(cpu), this.#costsOf(device)];
-    // The source's side is the CPU engine.
+    // The source's side of the cut is the CPU engine.
     const net = new FlowNetwork();
     const vertex = new Map<Node, number>();
     const users = new Map<Node, Node[]>();
@@ -433,7 +433,7 @@ class Sum {
     const side = net.cut();
     const here = this.#nodes.filter((node) => side[vertex.get(node)!]);
     const moved = here.length > 0 && here.length < this.#nodes.length;
-    // Index maps alone on another engine are no division.
+    // Only index maps on the other engine do not count as a division.
     const works = (nodes: readonly Node[]): boolean => nodes.some((node) => this.#kernel(node, cpu) > 0);
     if (!moved || !works(here) || !works(this.#nodes.filter((node) => !side[vertex.get(node)!]))) return false;
     for (const node of this.#nodes) places[node.index] = side[vertex.get(node)!] ? cpu : device;
@@ -446,13 +446,13 @@ class Sum {
   }
 }
 
-/** Costs that differ by less than this part are the same: measured ones are no more exact. */
+/** Costs that differ by less than this fraction count as equal, because measurements are no more accurate. */
 const doubt = 0.03;
 
-/** Milliseconds of what an engine cannot do. */
+/** Milliseconds assigned to work that an engine cannot do. */
 export const never = 1e15;
 
-/** Parts of more nodes are not divided. */
+/** Parts with more nodes are not divided. */
 const mostDivided = 1024;
 
 /** A step of a loop: its larger operations each, and one kernel for all elementwise work. */

@@ -1,4 +1,4 @@
-/** explainPlacement: which engine would compute what, what that is estimated to cost on each, and why. */
+/** explainPlacement: which engine would compute what, the estimated cost on each, and the reason. */
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFunction } from '@polygrad/compiler/shape/options';
 import { runs } from '../runtime/run.ts';
@@ -8,38 +8,38 @@ import { never, type PlacementPolicy } from './decide.ts';
 import { EnginePlacer } from './placer.ts';
 import { familyOf } from './families.ts';
 
-/** Milliseconds on an engine, estimated; null: it cannot do it. */
+/** Estimated milliseconds on an engine; null if it cannot do the work. */
 export interface EngineEstimate {
   readonly engine: string;
   readonly compute: number | null;
-  /** For data that is not there. */
+  /** Transfers of missing data. */
   readonly transfer: number;
 }
 
 /** A part of the work: nodes that share work, and are placed together unless the policy divides them. */
 export interface PlacedPart {
-  /** Primitives that are work, each with how often it comes: `dotGeneral, add x2`. */
+  /** Primitives that are work, with their number: `dotGeneral, add x2`. */
   readonly operations: string;
-  /** Name of the engine; of both for a part that is divided. */
+  /** Name of the engine; of both for a divided part. */
   readonly engine: string;
   readonly estimates: readonly EngineEstimate[];
   readonly reason: string;
 }
 
-/** What `explainPlacement` found. The console shows a table. */
+/** Result of `explainPlacement`. The console shows a table. */
 export interface PlacementReport {
   readonly policy: PlacementPolicy;
-  /** True if the estimates rest on what `calibrate()` measured. */
+  /** True if the estimates come from measurements of `calibrate()`. */
   readonly measured: boolean;
   readonly parts: readonly PlacedPart[];
 }
 
 /**
- * Calls a function and says where each part of its work would be computed by the active `ExecutionContext`, without computing anything: what
+ * Calls a function and says where the active `ExecutionContext` would compute each part of its work, without computing anything: what
  * the function assigns and makes is undone. It should not read values.
  *
  * @param fn a synchronous function, such as a training step
- * @throws ArgumentError where no context is active, inside `warmup`, and if the function returns a promise
+ * @throws ArgumentError if no context is active, inside `warmup`, and if the function returns a promise
  * @example
  * import { ExecutionContext, explainPlacement, rand } from '@polygrad/core';
  * import { createReferenceEngine } from '@polygrad/testing';

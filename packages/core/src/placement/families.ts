@@ -1,14 +1,14 @@
 /**
- * What kind of work a node is, and how much: the families that thresholds and measured costs are for.
+ * The kind and the amount of a node's work: the families that thresholds and measured costs are for.
  *
- * Sizes count what decides how long the work takes: elements of the result for elementwise work, elements read for reductions, products
- * of two numbers for contractions. Index maps, and values that stay as they are, are no work.
+ * Sizes count what determines the time: elements of the result for elementwise work, elements read for reductions, multiplications
+ * for contractions. Index maps and unchanged values are no work.
  */
 import { isOp, type Node } from '../graph/node.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 
-/** Kinds of work that devices differ at. */
+/** Kinds of work whose relative speed differs between devices. */
 export type OperationFamily = 'elementwise' | 'reduction' | 'product' | 'convolution' | 'indexing' | 'sort' | 'scan';
 
 export const operationFamilies: readonly OperationFamily[] = [
@@ -21,7 +21,7 @@ export const operationFamilies: readonly OperationFamily[] = [
   'scan',
 ];
 
-/** The family of a node that is to be computed; null for what is part of whatever kernel uses it, and for loops. */
+/** The family of a node that is to be computed; null for nodes that become part of any kernel that uses them, and for loops. */
 export function familyOf(node: Node): OperationFamily | null {
   const { role } = definitionAt(node.kind);
   switch (role) {
@@ -48,7 +48,7 @@ export function familyOf(node: Node): OperationFamily | null {
   }
 }
 
-/** How much work it is, as its family counts it. */
+/** The amount of work, as its family counts it. */
 export function workOf(node: Node): number {
   const size = sizeOf(node.shape);
   const first = node.src[0];

@@ -1,9 +1,9 @@
 /**
- * What the runtime asks where engines are chosen (`Placer` in runtime/run.ts): decisions are made once for each form of a flush (decide.ts) and
- * kept, with what it would have gained to decide otherwise.
+ * Chooses engines for the runtime (`Placer` in runtime/placer.ts): decisions are made once for each form of a flush (decide.ts) and
+ * kept, together with what another decision would have gained.
  *
- * A decision is found by integers, as plans are: the structure of the nodes and where their data is. Flushes that stay where they are ask for
- * the plan alone, and count down to when the decision is looked at again.
+ * A decision is found by integers, as plans are: the structure of the nodes and where their data is. Flushes that stay where they are only
+ * look at the plan, and count down until the decision is reconsidered.
  */
 import type { IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
@@ -24,10 +24,10 @@ import { showShape } from '@polygrad/compiler/shape/errors';
 import { type Decision, decide, type PlacementPolicy, type Question } from './decide.ts';
 import { AdaptiveThresholds } from './thresholds.ts';
 
-/** Is told, once for each reason, that work went to the CPU engine because another could not do it. */
+/** Called once for each reason that work went to the CPU engine because another could not do it. */
 export type FallbackLogger = (text: string) => void;
 
-/** What an `ExecutionContext` asks for. */
+/** The settings of an `ExecutionContext`. */
 export interface PlacementRules {
   readonly policy: PlacementPolicy;
   readonly thresholds: AdaptiveThresholds;
@@ -37,21 +37,21 @@ export interface PlacementRules {
   readonly logger: FallbackLogger | null;
 }
 
-/** A decision that is kept, and what has become of it. */
+/** A kept decision and its history. */
 interface Kept {
   readonly decision: Decision;
-  /** The engine that computes all of it, where that was found by its plan. */
+  /** The engine that computes all of it, if it was found through its plan. */
   here: EngineState | null;
-  /** Runs so far, and the number of runs from which it is made anew. */
+  /** Runs so far, and the number of runs at which it is reconsidered. */
   uses: number;
   until: number;
-  /** The first node of the flush for which data was moved on credit: for that one alone it counts. Null: for all. */
+  /** Data was moved on credit for this flush (its first node), so the decision holds only for it. Null: for all. */
   paidFor: number | null;
-  /** Buffers that it counted. */
+  /** Buffers whose data it counted. */
   readonly seen: ReadonlySet<number>;
 }
 
-/** The decisions that a plan's work stays on the engine that the plan is for: pending work, and work that is read at once. */
+/** For a plan: the decisions that its work stays on its engine, for pending work and for work that is read at once. */
 class Stays {
   readonly by: object;
   flushed: Kept | null = null;
@@ -62,13 +62,13 @@ class Stays {
   }
 }
 
-/** Kept decisions; reasons that are told; runs after which every decision is looked at again; forms of flushes whose engine is guessed. */
+/** Most kept decisions; most reported reasons; runs after which every decision is reconsidered; forms of flushes with a guessed engine. */
 const mostKept = 512;
 const mostReasons = 256;
 const mostRuns = 2 ** 30;
 const mostGuesses = 256;
 
-/** Codes of errors that say an engine cannot do something, where another one may. */
+/** Codes of errors after which another engine may succeed. */
 const refusals: readonly (string | undefined)[] = ['COMPILE', 'OUT_OF_MEMORY', 'UNSUPPORTED'];
 
 export class EnginePlacer implements Placer {
@@ -79,24 +79,24 @@ export class EnginePlacer implements Placer {
   /** Nodes that belong on an engine. */
   readonly #homes = new WeakMap<Node, IEngine>();
   #kept = new PlanCache<Kept>(mostKept, () => {});
-  /** Another one with other rules and thresholds: what plans know of others does not count. */
+  /** Replaced with every change of rules or thresholds: decisions noted in plans under an older object do not count. */
   stays: object = {};
-  /** Ends being told of thresholds. */
+  /** Stops listening to changes of thresholds. */
   #deaf: () => void = () => {};
-  /** Engines beside the current one, as long as that is the same. */
+  /** Engines other than the current one, valid while that is the same. */
   #others: { readonly current: IEngine; readonly list: readonly EngineState[] } | null = null;
-  /** The engines that did all of flushes of a form, where that was not the current one; and whether there are any. */
+  /** The engine that computed all of a flush, by form, if not the current one; and whether there are any. */
   readonly #guesses = new Array<EngineState | null>(mostGuesses).fill(null);
   isAway = false;
   readonly #key = new IntWriter();
   readonly #numbers = new WeakMap<object, number>();
   #count = 0;
   readonly #told = new Set<string>();
-  /** Nodes that engines refused to compile, by what they are. */
+  /** Nodes that engines refused to compile, by a key of their operation. */
   readonly #refused = new WeakMap<IEngine, Set<string>>();
   readonly #usual = new AdaptiveThresholds();
 
-  /** Everything is decided anew. */
+  /** Sets the rules and drops all decisions. */
   use(rules: PlacementRules | null): void {
     this.rules = rules;
     this.#deaf();
@@ -113,16 +113,16 @@ export class EnginePlacer implements Placer {
     this.#kept = new PlanCache<Kept>(mostKept, () => {});
   }
 
-  /** True if it says no more than nobody would. */
+  /** True if it changes nothing compared with no placer. */
   get isIdle(): boolean {
     return this.rules === null && this.#named.size === 0;
   }
 
-  /** A node belongs on an engine. */
+  /** Makes a node belong on an engine. */
   commit(node: Node, engine: IEngine): void {
     if (!this.#named.has(engine)) {
       this.#named.add(engine);
-      // Where data is says no longer all.
+      // The place of data no longer determines the decision.
       this.stays = {};
       this.#others = null;
     }
@@ -146,7 +146,7 @@ export class EnginePlacer implements Placer {
     return list.every(isUsable) ? list : list.filter(isUsable);
   }
 
-  /** The engine on which a node belongs by now; undefined: nowhere. */
+  /** The engine on which a node belongs; undefined if none. */
   homeOf(root: Node): IEngine | undefined {
     if (this.#named.size === 0) return undefined;
     const known = this.#homes.get(root);
@@ -155,7 +155,7 @@ export class EnginePlacer implements Placer {
     return this.#belonging(order)[root.index] === 1 ? (this.#placeOf(order, root) ?? undefined) : undefined;
   }
 
-  /** Which nodes of an order belong on an engine: those that were moved there, and what is computed from such. */
+  /** The engine on which each node of an order belongs: nodes that were moved there, and what is computed from them. */
   #belonging(order: readonly (Node | undefined)[], count: number = order.length): Uint8Array {
     const belongs = new Uint8Array(count);
     for (let i = 0; i < count; i++) {
@@ -208,10 +208,10 @@ export class EnginePlacer implements Placer {
     return true;
   }
 
-  /** A plan knows from now on that what it computes stays. */
+  /** Notes in a plan that its work stays where it is. */
   #note(plan: Plan, kept: Kept, state: EngineState, told: boolean): void {
     kept.here = state;
-    // Where nothing would be gained elsewhere, nobody counts runs.
+    // Where nothing would be gained elsewhere, runs need not be counted.
     if (!told && kept.until === mostRuns && kept.paidFor === null) {
       plan.stays = this.stays;
       return;
@@ -221,7 +221,7 @@ export class EnginePlacer implements Placer {
     else (plan.placed as Stays).flushed = kept;
   }
 
-  /** Leaves that belong on another engine want what is computed from them there. On an engine that is not the current one, all must belong. */
+  /** Leaves that belong on another engine want their users there. On an engine that is not the current one, all must belong. */
   #belongsHere(state: EngineState, cone: Cone): boolean {
     const isCurrent = state.engine === getEngine();
     let committed = false;
@@ -253,7 +253,7 @@ export class EnginePlacer implements Placer {
     return places;
   }
 
-  /** The decision for nodes, with its parts, for people. */
+  /** The decision for nodes, with its parts, for reports. */
   explain(wanted: readonly Node[]): Decision {
     return this.#decide(numbered(wanted), new Set(wanted), stateOf(getEngine()), false, 0, null);
   }
@@ -272,7 +272,7 @@ export class EnginePlacer implements Placer {
     const credit = fresh ? 0 : found.decision.gain * found.uses;
     const decision = this.#decide(order, new Set(wanted), current, told, credit, fresh ? null : found.seen);
     const uses = fresh ? 1 : found.uses + 1;
-    // Where waiting did not help, the next look comes later.
+    // If waiting did not help, the next reconsideration comes later.
     const wait = fresh ? decision.runs : Math.max(decision.runs, 2 * found.uses);
     const seen = new Set<number>();
     for (const { storage } of order) if (storage !== null) seen.add(storage.buffer.id);
@@ -330,7 +330,7 @@ export class EnginePlacer implements Placer {
     return number;
   }
 
-  /** All that a decision hangs on, as integers. */
+  /** Everything a decision depends on, as integers. */
   #keyOf(order: readonly Node[], wanted: readonly Node[], told: boolean): IntWriter {
     const key = this.#key;
     key.length = 0;
@@ -388,7 +388,7 @@ export class EnginePlacer implements Placer {
       if (known.size < mostReasons) known.add(signatureOf(nodes[0]!));
     }
     const { code } = (error ?? {}) as { code?: string };
-    // Figures of memory differ from time to time.
+    // Figures of memory differ each time.
     const kind = `${engine.name} ${code === 'OUT_OF_MEMORY' ? code : reason}`;
     if (this.#told.has(kind) || this.#told.size >= mostReasons) return;
     this.#told.add(kind);
@@ -398,7 +398,7 @@ export class EnginePlacer implements Placer {
 
 const isUsable = ({ pool }: EngineState): boolean => pool.lost === null && !pool.disposed;
 
-/** A place in the table of guesses: what several forms share is guessed wrongly now and then, and nothing else follows. */
+/** A slot in the table of guesses. Forms that share one are sometimes guessed wrongly, which only costs time. */
 function slotOf(wanted: readonly Node[]): number {
   const { kind, shape } = wanted[0]!;
   let hash = Math.imul(wanted.length, 31) + kind;
@@ -410,14 +410,14 @@ function signatureOf({ op, dtype, shape, src }: Node): string {
   return [op, dtype, shape, ...src.map((source) => `${source.dtype} ${source.shape}`)].join(';');
 }
 
-/** Nodes below some, sources first, numbered by `index`. */
+/** The nodes below some roots, sources first, numbered by `index`. */
 function numbered(roots: readonly Node[]): Node[] {
   const order = nodesBelow(roots);
   for (const [i, node] of order.entries()) node.index = i;
   return order;
 }
 
-/** What is kept must hold no node: of parts, nothing. */
+/** A decision without its parts, because a kept one must hold no nodes. */
 function withoutNodes({ parts, ...decision }: Decision): Decision {
   return { ...decision, parts: parts.map((part) => ({ ...part, nodes: [] })) };
 }

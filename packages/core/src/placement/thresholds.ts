@@ -1,7 +1,7 @@
 /**
- * Thresholds: from which size a device is worth asking, for each family of operations; with the costs they were read off.
+ * Thresholds: from which size on a device is considered, for each family of operations; with the costs they come from.
  *
- * They are measured (calibrate.ts), kept as text, and may be read and set.
+ * They are measured (calibrate.ts), stored as text, and can be read and set.
  */
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
@@ -16,10 +16,10 @@ export interface MeasuredCosts {
   readonly device: EngineCosts;
 }
 
-/** What a crossover is taken by more, lest work goes back and forth where both are as fast. */
+/** Factor on a crossover, so that work does not go back and forth where both engines are equally fast. */
 const margin = 1.1;
 
-/** The least size at which the device is faster, by the curves; infinity where it never is. Whether it is beyond that, costs say. */
+/** The least size at which the device is faster according to the curves; infinity if there is none. For larger sizes, costs decide. */
 export function crossoverOf(cpu: CostCurve, device: CostCurve): number {
   const sizes = [...new Set([...cpu, ...device].map(([size]) => size))].sort((a, b) => a - b);
   const gain = (size: number): number => kernelCost(cpu, size) - kernelCost(device, size);
@@ -28,15 +28,15 @@ export function crossoverOf(cpu: CostCurve, device: CostCurve): number {
   if (at === 0) return sizes[0]!;
   const [a, b] = [sizes[at - 1]!, sizes[at]!];
   const [less, more] = [gain(a), gain(b)];
-  // Both curves are lines between two sizes.
+  // Both curves are linear between two sizes.
   return a + ((b - a) * -less) / (more - less);
 }
 
 /**
- * From which size a device may be used, for each family of operations. Sizes count elements of the result for elementwise work, elements read
- * for reductions, sorts and scans, products of two numbers for products of matrices and convolutions.
+ * The size from which a device may be used, for each family of operations. Sizes count elements of the result for elementwise work, elements read
+ * for reductions, sorts and scans, multiplications for matrix products and convolutions.
  *
- * A threshold says where a device is considered. Whether data is moved there is still decided by what that costs.
+ * A threshold says where a device is considered. Whether data is moved there is decided by the costs.
  *
  * @example
  * const thresholds = new AdaptiveThresholds({ product: 1e6 });
@@ -46,16 +46,16 @@ export function crossoverOf(cpu: CostCurve, device: CostCurve): number {
  */
 export class AdaptiveThresholds {
   readonly #sizes: Record<OperationFamily, number>;
-  /** What work costs on both: measured by `calibrate()`, else assumed. */
+  /** Costs of work on both: measured by `calibrate()`, else assumed. */
   readonly costs: MeasuredCosts;
   /** True if `calibrate()` measured the costs. */
   readonly measured: boolean;
   readonly #listeners = new Set<() => void>();
 
   /**
-   * @param sizes thresholds of some families; the others are where the costs cross, and 10 % more
-   * @param costs what was measured; else those of a usual processor and a usual card are assumed
-   * @throws ArgumentError for families and sizes that are none
+   * @param sizes thresholds of some families; the others are 10 % above the crossing of the costs
+   * @param costs measurements; default: assumptions about a typical processor and a typical card
+   * @throws ArgumentError for unknown families and impossible sizes
    */
   constructor(sizes: Partial<Readonly<Record<OperationFamily, number>>> = {}, costs?: MeasuredCosts) {
     this.measured = costs !== undefined;
@@ -71,7 +71,7 @@ export class AdaptiveThresholds {
     showAs(this, (self) => self.#sizes);
   }
 
-  /** Has a function called with every `set`, so that decisions made before are made anew; returns what ends that. */
+  /** Calls a function at every `set`, so that earlier decisions are dropped; returns a function that ends this. */
   listen(changed: () => void): () => void {
     this.#listeners.add(changed);
     return () => void this.#listeners.delete(changed);
@@ -86,7 +86,7 @@ export class AdaptiveThresholds {
   /**
    * Sets a threshold.
    *
-   * @throws ArgumentError for a family or a size that is none
+   * @throws ArgumentError for an unknown family or an impossible size
    */
   set(family: OperationFamily, size: number): void {
     checkFamily('AdaptiveThresholds.set', family);
@@ -99,7 +99,7 @@ export class AdaptiveThresholds {
     for (const changed of this.#listeners) changed();
   }
 
-  /** All of it as text, for `AdaptiveThresholds.parse`. */
+  /** All thresholds and costs as text, for `AdaptiveThresholds.parse`. */
   stringify(): string {
     return JSON.stringify({ form: 1, sizes: this.#sizes, costs: this.measured ? this.costs : null }, (_, value) =>
       value === Number.POSITIVE_INFINITY ? 'never' : value,
@@ -107,7 +107,7 @@ export class AdaptiveThresholds {
   }
 
   /**
-   * What `stringify` wrote; null for anything else.
+   * The inverse of `stringify`; null for any other text.
    *
    * @example
    * const text = new AdaptiveThresholds({ sort: 5000 }).stringify();

@@ -14,15 +14,15 @@ import type { Tensor } from '../tensor/types.ts';
 import { placerInUse } from './placer.ts';
 
 /**
- * The same values on another engine. It belongs there: what is computed from it is computed there, too, whatever the current engine and the
+ * The same values on another engine. The result belongs there: what is computed from it is computed there too, whatever the current engine and the
  * policy are. Operands that belong on several engines meet where most of their bytes are. Gradients go back to where x belongs.
  *
- * Nothing is copied before the values are needed, and nothing that is there already: a copy stays with x as long as its values do.
+ * Nothing is copied before the values are needed, and a copy that exists is reused: it stays with x as long as its values do.
  *
  * @param x a tensor of any shape and dtype
- * @param engine an engine, or the name of one that is in use: the current one, the CPU engine, or one that was named before
+ * @param engine an engine, or the name of one in use: the current one, the CPU engine, or one given to `to` before
  * @returns a tensor of the same shape and dtype
- * @throws EngineMissingError for the name of an engine that is not in use; ArgumentError for what is neither
+ * @throws EngineMissingError for the name of an engine that is not in use; ArgumentError for anything else
  * @example
  * import { ones, to } from '@polygrad/core';
  * import { createReferenceEngine } from '@polygrad/testing';

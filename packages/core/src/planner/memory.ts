@@ -1,10 +1,10 @@
 /**
  * Places of results: outputs in memory of dead inputs (donation, below), and temporaries.
  *
- * Places of temporaries: which bytes of which shared block each one gets, by when it is needed.
+ * For temporaries: which bytes of which shared block each one gets, by its lifetime.
  *
- * Largest first, each at the lowest offset where nothing that lives at the same time lies: within a few percent of the best
- * in practice. Engines that cannot bind parts of one buffer side by side get whole blocks, shared one after the other.
+ * Largest first, each at the lowest free offset: within a few percent of the best
+ * in practice. Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
  */
 import { definitionOf } from '../graph/definition.ts';
 import type { PlanNode } from './capture/plan-graph.ts';
@@ -13,7 +13,7 @@ import type { Unit } from './fusion/order.ts';
 import type { Partition } from './fusion/partition.ts';
 import { flatten } from './lowering/index-map.ts';
 
-/** Something that needs `bytes` bytes from dispatch `first` to dispatch `last`. */
+/** A temporary of `bytes` bytes, live from dispatch `first` to dispatch `last`. */
 export interface Lifetime {
   readonly bytes: number;
   readonly first: number;
@@ -23,7 +23,7 @@ export interface Lifetime {
 export interface Placement {
   /** Bytes of each block to allocate for one run. */
   readonly blocks: readonly number[];
-  /** One per lifetime. */
+  /** The place of each lifetime. */
   readonly places: readonly { readonly block: number; readonly offset: number }[];
 }
 
@@ -35,10 +35,10 @@ function largestFirst(items: readonly Lifetime[]): number[] {
   return items.map((_, i) => i).sort((a, b) => items[b]!.bytes - items[a]!.bytes || a - b);
 }
 
-/** All in one block, at aligned offsets. */
+/** Places all in one block, at aligned offsets. */
 export function placeInArena(items: readonly Lifetime[], align: number): Placement {
   const places = new Array<{ block: number; offset: number }>(items.length);
-  /** What has its place, by offset. */
+  /** Placed items, by offset. */
   const placed: { readonly item: Lifetime; readonly from: number; readonly to: number }[] = [];
   let size = 0;
   for (const i of largestFirst(items)) {
@@ -57,7 +57,7 @@ export function placeInArena(items: readonly Lifetime[], align: number): Placeme
   return { blocks: items.length > 0 ? [size] : [], places };
 }
 
-/** Each at the start of a block that nothing else uses at the same time. */
+/** Places each at the start of a block that has no other user at the time. */
 export function placeInBlocks(items: readonly Lifetime[]): Placement {
   const blocks: { bytes: number; users: Lifetime[] }[] = [];
   const places = new Array<{ block: number; offset: number }>(items.length);
@@ -71,15 +71,15 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
   return { blocks: blocks.map((b) => b.bytes), places };
 }
 
-// Outputs written over dead inputs: which leaf's memory serves which output.
+// Donation: outputs written over dead inputs.
 //
-// A leaf may give its memory to an output if nobody can name the leaf afterwards (the cone says so), the output is stored
-// by the last kernel that reads the leaf, and that kernel reads each element of it only where it writes it. So does a program that updates it.
+// A leaf may give its memory to an output if no caller can read the leaf afterwards (the cone says so), if the last kernel that reads the leaf
+// stores the output, and if that kernel reads each element of the leaf only where it writes it. A program that updates it in place qualifies too.
 
-/** From output to the leaf whose memory it takes. */
+/** For each output the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;
 
-/** Finds donations. `outputs` get buffers of their own, `pinned` have an output that is a view of them. */
+/** Finds donations. `outputs` have their own buffers; other outputs are views of `pinned` nodes. */
 export function findDonations(
   p: Partition,
   units: readonly Unit[],
@@ -112,15 +112,15 @@ function outputFor(
   for (const demand of demands) if (last === null || at(demand.kernel) > at(last.kernel)) last = demand;
   if (last === null) return null;
   const { kernel } = last;
-  // Read by kernels that run side by side, gathered from, or read in several places.
+  // Several kernels read it, or one reads it by gather or at several indices.
   for (const demand of demands) if (demand.kernel !== kernel && at(demand.kernel) === at(kernel)) return null;
   for (const reader of p.readersOf(leaf)) if (at(reader) >= at(kernel)) return null;
   if (last.gate !== null || last.operand || p.onlyDemand(kernel, leaf) !== last) return null;
   const { e } = p.context;
   const info = leaf.leaf!;
   const read = flatten(e, leaf.shape, last.index, info.strides, info.shift);
-  // Whoever reads the leaf must do so at the same point of the same loops as the store, where all reads come before all writes.
-  // Stores outside all loops are not ordered so.
+  // Every read of the leaf must be in the same iteration of the same loops as the store: there all reads come before all writes.
+  // Stores outside of loops have no such order.
   const readers = kernel.stores.filter((store) => needs(store.demand, last));
   for (const { demand, ranges, target: node, at: place } of kernel.stores) {
     const together = (store: StoreDraft): boolean =>
@@ -133,7 +133,7 @@ function outputFor(
   return null;
 }
 
-/** True if computing one demand takes the other's value. */
+/** True if computing one demand uses the other's value. */
 function needs(demand: Demand, other: Demand): boolean {
   return isBelow(demand, other, ({ staged, parts }) => (staged === null ? parts : [staged.from]));
 }

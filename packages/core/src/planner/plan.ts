@@ -1,8 +1,8 @@
 /**
- * Plans: everything about a flush that depends on structure alone - compiled kernels, and what each of their slots is
- * bound to - and how one is made from a cone.
+ * Plans: everything about a flush that depends only on its structure - compiled kernels, and the bindings of their
+ * slots - and how a plan is made from a cone.
  */
-import type { CompiledKernel, Groups, IEngine } from '../engine/engine.ts';
+import type { CompiledKernel, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
@@ -11,7 +11,7 @@ import type { Cone } from './capture/cone.ts';
 import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
-import type { KernelCache, KernelEntry } from './lowering/kernel-cache.ts';
+import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
@@ -26,7 +26,7 @@ import {
 
 /**
  * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
- * view's offset, elements of `unit` bytes. 'taken': from byte `offset` of buffer `at` among those taken for this run, outputs first,
+ * view's offset, in elements of `unit` bytes. 'taken': byte `offset` of buffer `at` among those allocated for this run, outputs first,
  * then blocks.
  */
 export interface BindingPlan {
@@ -35,29 +35,29 @@ export interface BindingPlan {
   readonly unit: number;
   readonly offset: number;
   readonly bytes: number;
-  /** The bytes at sizes, where they depend on those. */
+  /** The bytes as a function of the sizes, where they depend on them. */
   readonly sized: SizedBytes | null;
 }
 
 export interface DispatchPlan {
   readonly kernel: CompiledKernel;
   readonly bindings: readonly BindingPlan[];
-  /** Positions in the cone of scalar nodes; -1, -2 ...: the plan's sizes. */
+  /** Positions in the cone of scalar nodes; -1, -2 ... are the plan's sizes. */
   readonly scalars: readonly number[];
-  /** Groups to run at the size it is bound to, where that is not all of the program's grid. */
+  /** Groups to run at the bound sizes, where that is not the whole grid of the program. */
   readonly groups?: Groups | null;
 }
 
-/** Memory of an output: fresh, or that of the leaf at `donor`. */
+/** Memory of an output: new, or that of the leaf at `donor`. */
 export interface BufferPlan {
   readonly bytes: number;
   readonly sizeClass: number;
   readonly donor: number;
-  /** The bytes at sizes, where they depend on those. */
+  /** The bytes as a function of the sizes, where they depend on them. */
   readonly sized: SizedBytes | null;
 }
 
-/** Where an output's value is: a view of an output buffer, or of a leaf; then offsets count from the leaf's own. */
+/** Where an output's value is: a view of an output buffer, or of a leaf. In the latter case offsets count from the leaf's own. */
 export interface OutputPlan {
   readonly leaf: boolean;
   readonly at: number;
@@ -67,15 +67,15 @@ export interface OutputPlan {
 export interface Plan {
   readonly dispatches: readonly DispatchPlan[];
   readonly buffers: readonly BufferPlan[];
-  /** One per output of the cone. */
+  /** The place of each output of the cone. */
   readonly outputs: readonly OutputPlan[];
   /** Blocks for temporaries. */
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
-  /** What the plan holds in the kernel cache. */
+  /** Its entries in the kernel cache. */
   readonly kernels: readonly KernelEntry[];
-  /** The sizes it is bound to, where it is one of a family; in a plan for a class, the capacities. */
+  /** The bound sizes, if the plan belongs to a family; in a plan for a class, the capacities. */
   readonly sizes: readonly number[];
-  /** What whoever chooses engines has decided for it (placement/placer.ts), and by which rules its flushes stay for good; null: nothing. */
+  /** What the placer decided for this plan (placement/placer.ts), and by which rules; null: not decided. */
   placed: { readonly by: object } | null;
   stays: object | null;
 }
@@ -84,14 +84,14 @@ export interface PlanOptions {
   readonly engine: IEngine;
   readonly kernels: KernelCache;
   readonly elementBytes: readonly number[];
-  /** How plans are made, or found where earlier ones are kept. */
+  /** Makes a plan, or finds it where earlier ones are kept. */
   readonly makePlan: MakePlan;
 }
 
 /** Makes the plan of a cone, for one size or, with a sized cone, for a class of sizes. */
 export type MakePlan = (cone: Cone, options: PlanOptions, sizedCone: SizedCone | null) => Plan;
 
-/** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel; nothing is kept then. */
+/** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel, and then keeps nothing. */
 export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone | null): Plan {
   const { engine, elementBytes } = options;
   const { caps } = engine;
@@ -172,7 +172,7 @@ function elementSize(dtype: DType, elementBytes: readonly number[]): number {
   return elementBytes[dtypeInfo[dtype].id]!;
 }
 
-/** Partitions so that no kernel binds more than the engine allows or computes too much: where one would, part of it goes to memory. */
+/** Partitions until no kernel binds more than the engine allows or computes too much: each try forces part of such kernels into memory. */
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
   const alone = new Set<PlanNode>();
   for (let attempt = 0; ; attempt++) {
@@ -221,7 +221,7 @@ interface Temporaries {
   scratch(unit: number, temp: number): BindingPlan;
 }
 
-/** Places of everything that lives only within the plan: nodes between kernels, and what contractions and programs ask for inside one. */
+/** Places everything that lives only within the plan: nodes between kernels, and temporary buffers of contractions and programs. */
 function placeTemporaries(
   lowered: readonly Programs[],
   outputs: ReadonlyMap<PlanNode, number>,
@@ -263,3 +263,14 @@ function placeTemporaries(
     scratch: (unit, temp) => bind(scratch[unit]![temp]!),
   };
 }
+
+declare module '../engine/engine.ts' {
+  interface Planner {
+    readonly makePlan: MakePlan;
+    /** Kernels that plans of an engine share; none yet. */
+    kernelsOf(engine: IEngine): KernelCache;
+  }
+}
+
+/** What engines bring (`caps.lowering.planner`): with it comes all that makes plans. */
+export const planner: Planner = { makePlan, kernelsOf: (engine) => new KernelCache(engine) };

@@ -1,4 +1,4 @@
-/** Every definition that is handed over by whoever records it: what tests bring in before they record nodes by name. */
+/** All definitions besides the common ones: tests register them before they record nodes by name. */
 import type { BinaryAttrs, UnaryAttrs } from '../graph/node.ts';
 import type { AnyDefinition, BinaryOperation, DefinedPrimitive, UnaryOperation } from '../graph/definition.ts';
 import * as attention from './attention.ts';

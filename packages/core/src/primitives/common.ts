@@ -1,6 +1,6 @@
 /** Primitives that every program carries, by family. */
 import {
-  bring,
+  registerDefinition,
   type AnyDefinition,
   type CommonPrimitive,
   define,
@@ -13,8 +13,8 @@ import { elementwise } from './elementwise.ts';
 import { movements, windows } from './movement.ts';
 import { reductions } from './reduction.ts';
 
-/** From now on nodes of these primitives may exist: called by whoever makes the first Tensor. */
-export function bringCommon(): void {
+/** Registers the common primitives; called before the first Tensor is made. */
+export function registerCommon(): void {
   const common: { readonly [P in CommonPrimitive]: Facts<P> } = {
     ...leaves,
     ...elementwise,
@@ -26,6 +26,6 @@ export function bringCommon(): void {
   };
   for (const op in common) {
     const name = op as CommonPrimitive;
-    bring(define(name, common[name] as Whole<CommonPrimitive>) as AnyDefinition);
+    registerDefinition(define(name, common[name] as Whole<CommonPrimitive>) as AnyDefinition);
   }
 }

@@ -284,7 +284,7 @@ export const contractionGradients: Gradients<Contraction> = {
     const empty = grad.shape.includes(0);
     let byLhs: Node | null = null;
     if (needs[0]) {
-      // Every input element meets the kernel turned around: features become channels, steps become holes.
+      // Every input element meets the flipped kernel: features become channels, steps become holes.
       const features = groups > 1 ? groups : batchGroups;
       const kernel = p.flip(swapFirst(moveGroups(rhs, features, 0, 1)), spatial);
       const low = rhsExtent.map((n, i) => n - padLow[i]! - 1);

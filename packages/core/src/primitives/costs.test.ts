@@ -4,11 +4,11 @@ import { operationCost } from '@polygrad/compiler/codegen/loops/work';
 import type { PrimitiveName } from '../graph/node.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { definitions } from './all.ts';
-import { bringCommon } from './common.ts';
+import { registerCommon } from './common.ts';
 import { elementwise } from './elementwise.ts';
 
 it('definitions give each operation that the table lists the cost it has there', () => {
-  bringCommon();
+  registerCommon();
   const common = (Object.keys(elementwise) as PrimitiveName[]).map((name) => definitionOf(name));
   const single = [...common, ...definitions].flatMap(({ op, kernelOp, work }) =>
     kernelOp == null ? [] : [[op, work, operationCost(kernelOp)] as const],

@@ -1,7 +1,7 @@
 /**
  * Kernels of users (`custom/`): what they compute, and their gradients and batches, comes with the attributes.
  *
- * `key` stands for all of that in plan keys. It is made of what the kernel computes, not of who it is, so that it means the same in every process.
+ * `key` represents all of that in plan keys. It is made of what the kernel computes, not of its identity, so that it means the same in every process.
  */
 import { type BatchRule, define, type Definition, type GradientRule } from '../graph/definition.ts';
 import { opName } from '../graph/scope.ts';
@@ -23,7 +23,7 @@ export interface CustomMap {
   readonly gradient: GradientRule<'customMap'>;
 }
 
-/** A kernel with a program of its own. */
+/** A kernel with its own program. */
 export interface CustomProgram {
   readonly key: readonly number[];
   readonly dtype: DType;

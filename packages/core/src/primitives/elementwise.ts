@@ -28,7 +28,7 @@ import { part } from '../planner/lowering/rules.ts';
 import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { DTypeError } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
-import { broadcastShapes } from '@polygrad/compiler/shape/view';
+import { broadcastShapes, sameShape } from '@polygrad/compiler/shape/view';
 
 // What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result.
 
@@ -104,7 +104,11 @@ function unary<P extends PrimitiveName>(takes: Accepts, kernelOp: UnaryOp | null
 function binary<P extends PrimitiveName>(takes: Accepts, kernelOp: BinaryOp, work = 1, result?: DType): Facts<P> {
   return {
     infer: {
-      shape: (src, _, op) => broadcastShapes(opName(op), src[0]!.shape, src[1]!.shape),
+      shape: (src, _, op) => {
+        const a = src[0]!.shape;
+        const b = src[1]!.shape;
+        return sameShape(a, b) ? a : broadcastShapes(opName(op), a, b);
+      },
       dtype: (src, _, op) => {
         const dtype = common(op, takes, src[0]!, src[1]!);
         return result ?? dtype;

@@ -240,7 +240,7 @@ const scatterRule: GradientRule<'scatter'> = (context) => {
   }
 };
 
-/** Who was written last gets the gradient: the base where nobody was. */
+/** The source that was written last gets the gradient: the base where no update was written. */
 const setRule: GradientRule<'scatter'> = ({ node, grad, src, attr }) => {
   const { axis } = attr;
   const [base, index] = src as [Node, Node];
@@ -291,7 +291,7 @@ const productRule: GradientRule<'scatter'> = ({ grad, src, attr }) => {
   const at = makeNode(gatherPrimitive, [places, order], { axis: 0 });
   const line = base.shape.map((_, i) => (i === axis ? n + count : 1));
   const productOf = (reverse: boolean): Node => {
-    // The first element has none before it; -1 is nobody's place.
+    // The first element has no predecessor, and no element has index -1.
     const goesOn = p.reshape(p.eq(at, p.previous(at, 0, reverse, -1)), line);
     const factor = p.where(goesOn, p.previous(sorted, axis, reverse, 1), p.zerosLike(sorted));
     const start = p.broadcastTo(p.cast(p.not(goesOn), sorted.dtype), sorted.shape);

@@ -1,4 +1,4 @@
-/** Loops: the node of a loop, and those of what comes out of it. How their derivatives are made comes with the body (control/derivatives.ts). */
+/** Loops: the node of a loop, and those of its outputs. The rules of their derivatives come with the body (control/derivatives.ts). */
 import { define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
@@ -40,7 +40,7 @@ export const loopOutputPrimitive: Definition<'loopOutput'> = /* @__PURE__ */ def
   batch: ({ node, sources }) => callOf(node).attr.body.rules.outputBatch(node, sources[0]!),
 });
 
-/** Taken apart again by the gradient of the loop: nobody computes it. */
+/** The gradient of the loop takes it apart again, so it is never computed. */
 export const loopGradientPrimitive: Definition<'loopGradient'> = /* @__PURE__ */ define('loopGradient', {
   infer: { shape: () => [], dtype: (_, { output }) => callOf(output).attr.body.dtype },
   role: 'loop',

@@ -1,6 +1,6 @@
 /**
- * Arguments of a compiled function as one flat list: tensors, other values, and the structure of lists and plain objects around them. Two
- * calls share recordings where the lists are alike: tensors by shape and dtype, all else by value.
+ * Arguments of a compiled function as one flat list: tensors, other values, and marks for the lists and plain objects around them. Two
+ * calls share recordings if the lists are alike: tensors by shape and dtype, all else by value.
  */
 import { isHandle } from '../graph/scope.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
@@ -9,7 +9,7 @@ import { say, shown } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import type { TensorHandle } from '../tensor/handle.ts';
 
-/** Structure among the entries of a list. */
+/** A mark for structure in a flat list. */
 class Mark {
   readonly text: string;
 
@@ -18,7 +18,7 @@ class Mark {
   }
 }
 
-/** The form of one argument: what stands in the place of a tensor. */
+/** The form of a tensor argument. */
 class Form {
   readonly shape: readonly number[];
   readonly dtype: string;
@@ -59,12 +59,12 @@ function flattenNested(args: readonly unknown[]): unknown[] {
   return flat;
 }
 
-/** What is kept of the arguments of a call, to compare others with. */
+/** The forms of a call's arguments, for comparison with later calls. */
 export function formsOf(flat: readonly unknown[]): readonly unknown[] {
   return flat.map((value) => (isHandle(value) ? new Form(value as unknown as TensorHandle) : value));
 }
 
-/** True if the arguments of a call are like those that forms were made of. */
+/** True if the arguments of a call match the forms of an earlier one. */
 export function isLike(flat: readonly unknown[], forms: readonly unknown[]): boolean {
   if (flat.length !== forms.length) return false;
   for (let i = 0; i < flat.length; i++) {

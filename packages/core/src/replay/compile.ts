@@ -1,8 +1,8 @@
 /**
  * compile: a function that is recorded at first and replayed from then on.
  *
- * A call is replayed where two calls before it did the same, and where nothing that can be seen has changed (run-script.ts). All other calls run the
- * function. So do a few in between, which are compared with what a replay would have done.
+ * A call is replayed if two calls before it did the same, and if nothing visible has changed (run-script.ts). All other calls run the
+ * function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
  */
 import { getEngine } from '../engine/registry.ts';
 import { type Casting, graph } from '../graph/state.ts';
@@ -31,7 +31,7 @@ import { Watch } from './watch.ts';
 /** Options of `compile`. */
 export interface CompileOptions {
   /**
-   * How many replays come between two calls that run the function and compare (128 if left out). True: every call runs the function and is
+   * Number of replays between two calls that run the function and compare (128 if left out). True: every call runs the function and is
    * compared with the first one, for debugging. False: no call does once replays have begun.
    */
   readonly check?: number | boolean;
@@ -47,7 +47,7 @@ export interface Compiled<A extends readonly unknown[], R> {
 /** One recording and how far it is trusted. */
 interface Recorded {
   runner: Runner;
-  /** Two calls did the same. */
+  /** True if two calls did the same. */
   confirmed: boolean;
   /** Replays since the function ran. */
   replays: number;
@@ -55,21 +55,21 @@ interface Recorded {
   until: number;
 }
 
-/** Calls whose arguments are alike. */
+/** Calls with matching arguments. */
 interface Calls {
   readonly forms: readonly unknown[];
   /** Mixed precision around the calls. */
   readonly casting: Casting | null;
   /** Newest first. */
   recorded: Recorded[];
-  /** Calls in a row that did what none before did. */
+  /** Consecutive calls that matched no recording. */
   misses: number;
 }
 
-/** Forms of arguments that are kept, and recordings of each. */
+/** Most forms of arguments that are kept, and most recordings of each. */
 const mostForms = 16;
 const mostRecorded = 4;
-/** After so many calls that did other things each time, only one of so many is compared. */
+/** After this many calls that all differed, only one in so many is compared. */
 const mostMisses = 6;
 const seldom = 128;
 
@@ -119,7 +119,7 @@ class CompiledFunction {
     return made;
   }
 
-  /** Runs the function, and learns from it. `expected`: what a replay would have done. */
+  /** Runs the function and learns from it. `expected`: what a replay would have done. */
   #observed(calls: Calls, flat: readonly unknown[], args: readonly unknown[], expected: Recorded | null): unknown {
     flush();
     const whole = (): unknown => {
@@ -149,7 +149,7 @@ class CompiledFunction {
     );
   }
 
-  /** Keeps the script of a call, or what it confirms. Returns how it differs from the expected one. */
+  /** Keeps the script of a call, or confirms one. Returns how it differs from the expected one. */
   #learn(
     calls: Calls,
     script: Script | null,
@@ -189,7 +189,7 @@ class CompiledFunction {
       endScript(script);
       return;
     }
-    // The same has been planned anew.
+    // The planner has planned the same work again.
     for (const [i, { sources }] of script.inputs.entries())
       for (const [k, source] of sources.entries()) source.handle = before.inputs[i]!.sources[k]!.handle;
     recorded.runner = new Runner(script);
@@ -209,7 +209,7 @@ function forget(recorded: readonly Recorded[]): void {
   for (const { runner } of recorded) endScript(runner.script);
 }
 
-/** Functions that nobody disposed give back what their recordings hold. */
+/** Releases what the recordings hold of functions that were garbage collected without `dispose()`. */
 const backstop = new FinalizationRegistry<CompiledFunction>(({ calls }) => {
   for (const { recorded } of calls) forget(recorded);
 });
@@ -228,7 +228,7 @@ function isInside(): boolean {
   );
 }
 
-/** Computes what was recorded before: a call is a flush of its own. */
+/** Flushes what was recorded before, because a call is a separate flush. */
 function settle(): void {
   for (const { disposed, node } of graph.pending) {
     if (disposed || node.storage !== null) continue;
@@ -237,7 +237,7 @@ function settle(): void {
   }
 }
 
-/** True if nothing waits that a flush would do first. */
+/** True if no work is pending that a flush would do first. */
 function isSettled(): boolean {
   return queue.states.length === 0 && runs.awaited === null && transactions.current.entries.size === 0;
 }
@@ -256,20 +256,20 @@ function watched(body: () => unknown): unknown {
 }
 
 /**
- * The same function, recorded at first and replayed from then on: a replay hands the commands of the recording to the engine, with the
+ * The same function, recorded at first and replayed from then on: a replay hands the recorded commands to the engine, with the
  * tensors and numbers of the call, and records nothing. Results are those of the function, bit for bit.
  *
- * The first call with arguments of new shapes, dtypes or other values records; when the second one did the same, calls are replayed. Tensors
- * from outside may be used and assigned. A replay does not run the function: what it reads of JavaScript besides its arguments counts as
- * recorded, unless `hostNumber`, `hostValue` or `hostEffect` say so; modules and optimizers of `@polygrad/nn` do. Now and then a call runs
+ * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Tensors
+ * from outside may be used and assigned. A replay does not run the function: JavaScript values that it reads besides its arguments count as
+ * recorded, unless it declares them by `hostNumber`, `hostValue` or `hostEffect`, as modules and optimizers of `@polygrad/nn` do. Now and then a call runs
  * the function and compares. A function that does something else each time is recorded each time.
  *
- * A call is a `scope`, and a flush of its own. Inside gradient functions, tapes and `vmap` the function itself is called.
+ * A call is a `scope`, and a separate flush. Inside gradient functions, tapes and `vmap` the function itself is called.
  *
  * @param f a synchronous function; arguments and results are tensors, other values, and arrays and plain objects of such
  * @param options check: how often a call runs the function and compares
  * @returns a function of the same arguments, with `dispose()`
- * @throws OperationError if f reads a value, or does something else than was replayed; ArgumentError if it returns a promise, or is given a
+ * @throws OperationError if f reads a value, or does something else than was replayed; ArgumentError if it returns a promise, or gets a
  *   typed array
  *
  * @example

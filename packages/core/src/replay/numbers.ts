@@ -1,6 +1,6 @@
 /**
- * Where the numbers of a call come from, while it is observed: those of its kernels, by the plans that ran, and the random keys that it draws, by
- * the words that the generator gives.
+ * Where the numbers of an observed call come from: those of its kernels from the plans that ran, and its random keys from
+ * the generator.
  */
 import type { CompiledKernel } from '../engine/engine.ts';
 import type { Attrs, Node } from '../graph/node.ts';
@@ -9,29 +9,29 @@ import type { Plan } from '../planner/plan.ts';
 import { generatedKey } from '../tensor/random-key.ts';
 import type { Live, Scalar } from './script.ts';
 
-/** Where a random key comes from: a call of the generator, counted from the beginning, and the parts it was split into since. */
+/** Origin of a random key: a call of the generator, counted from the beginning, and how it was split since. */
 export interface Draw {
   readonly call: number;
   readonly path: readonly number[];
 }
 
 export class Draws {
-  /** Calls of the generator whose bits are computed from numbers of the call that is observed. */
+  /** Calls of the generator whose bits are computed from numbers of the observed call. */
   readonly bound: Set<number> = new Set();
   readonly #before: number;
   readonly #parts = new Map<readonly number[], Draw>();
 
-  /** @param before how many calls of the generator there were until now */
+  /** @param before calls of the generator before the observed call */
   constructor(before: number) {
     this.#before = before;
   }
 
-  /** Calls of the generator since then; negative where it began anew. */
+  /** Calls of the generator since then; negative if it was seeded again. */
   get count(): number {
     return graph.calls - this.#before;
   }
 
-  /** Null for a key that the generator has not given. */
+  /** Null for a key that is not the generator's. */
   of(key: readonly number[]): Draw | null {
     const known = this.#parts.get(key);
     if (known !== undefined) return known;
@@ -57,7 +57,7 @@ interface Planned {
 }
 
 export class Numbers {
-  /** Numbers that every call asks for anew. */
+  /** Numbers that are read at every call. */
   readonly live: Live[] = [];
   readonly #liveOf = new Map<Node, number>();
   readonly #planned: Planned[] = [];
@@ -79,7 +79,7 @@ export class Numbers {
     this.#planned.push({ plan, scalars, next: 0 });
   }
 
-  /** The numbers of the next dispatch of a kernel: its plan knows. Plans take turns where there are loops. Null where no plan has it next. */
+  /** The numbers of a kernel's next dispatch, according to its plan. With loops, plans alternate. Null if no plan expects it next. */
   ofDispatch(kernel: CompiledKernel): readonly Scalar[] | null {
     for (let i = this.#planned.length - 1; i >= 0; i--) {
       const planned = this.#planned[i]!;

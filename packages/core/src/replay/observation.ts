@@ -1,6 +1,6 @@
 /**
- * What one call of a compiled function did, as a script. Told by the rest of the library while the function runs (graph/observer.ts), by the
- * planner's plans and by the engine's memory. What cannot be told that way gives a reason, and no script.
+ * Observes one call of a compiled function and makes its script. Its inputs are events of the library while the function runs (graph/observer.ts), the
+ * planner's plans and allocations. A call that cannot be described that way gets a reason, and no script.
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
@@ -40,17 +40,17 @@ import {
 } from './script.ts';
 import { Watch } from './watch.ts';
 
-/** Where memory is, as a slot. */
+/** A memory position as a slot. */
 interface Spot {
   readonly slot: number;
-  /** Bytes before what places count from. */
+  /** Bytes of the buffer before the slot's offset 0. */
   readonly base: number;
 }
 
-/** Most commands of a script: they are submitted together, so that they are done together or not at all. */
+/** Most commands of a script: they are submitted together, so that all run or none. */
 const mostSteps = 8192;
 
-/** While it is observed, nothing is free yet. */
+/** During the observation no argument is free yet. */
 const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
 
 /** A reason for no script. */
@@ -94,7 +94,7 @@ export class Observation extends Watch {
     this.#kernels = kernels;
   }
 
-  /** Listens while a function runs and what it left is flushed. */
+  /** Observes while a function runs and its pending work is flushed. */
   during<T>(body: () => T): T {
     const { submit } = runs;
     graph.observer = this;
@@ -110,7 +110,7 @@ export class Observation extends Watch {
     }
   }
 
-  /** There will be no script: data that was held for one may be written over. */
+  /** Gives up: held data may be overwritten now. */
   #fail(reason: string): void {
     this.reason ??= reason;
     this.#releaseUploads();
@@ -120,7 +120,7 @@ export class Observation extends Watch {
     for (const { buffer } of this.#uploads.splice(0)) buffer.release();
   }
 
-  // What the function does.
+  // Events of the function.
 
   override used(tracked: TrackedHandle): void {
     if (this.#known.has(tracked) || this.#made.has(tracked)) return;
@@ -188,7 +188,7 @@ export class Observation extends Watch {
 
   override assign(handle: TrackedHandle): void {
     if (this.#made.has(handle)) {
-      // As state of a module that is made at its first use: the plan of this call shall be that of the next ones.
+      // Such as a module's state that is made at first use. The plan of this call should serve the next ones.
       if ((handle as TensorHandle).kept) this.#fail(keeps);
       return;
     }
@@ -207,7 +207,7 @@ export class Observation extends Watch {
       return;
     }
     if (this.reason !== null) return;
-    // The data must stay as it is.
+    // The data must not change.
     buffer.retain();
     this.#uploads.push({ buffer, leaf, data: data.slice() });
   }
@@ -237,7 +237,7 @@ export class Observation extends Watch {
     this.#effects.push({ run, undo });
   }
 
-  // What is computed for it.
+  // Events of the flush.
 
   override alloc(counted: StorageBuffer): void {
     const buffer = counted as PoolBuffer;
@@ -304,7 +304,7 @@ export class Observation extends Watch {
 
   // The script.
 
-  /** The script of a call that has returned and is flushed; null, with a reason, where there is none. Ends what the observation holds then. */
+  /** The script of a call that has returned and is flushed; null, with a reason, if there is none. Then releases what the observation holds. */
   finish(result: unknown): Script | null {
     const script = this.reason === null ? this.#script(result) : null;
     if (script === null || this.reason !== null) {
@@ -315,12 +315,12 @@ export class Observation extends Watch {
     return script;
   }
 
-  /** Nobody gets what the call made. */
+  /** Disposes the results of the call. */
   disposeMade(): void {
     for (const handle of this.#made) handle.dispose();
   }
 
-  /** Gives back what was held for a script. */
+  /** Releases what was held for a script. */
   end(): void {
     this.#releaseUploads();
     const { kernelCache, pool } = this.#state;
@@ -385,7 +385,7 @@ export class Observation extends Watch {
       }
   }
 
-  /** The result with places for tensors. */
+  /** The result with placeholders for tensors. */
   #template(result: unknown, made: (handle: TensorHandle) => number): unknown {
     const leaf = (value: unknown): unknown => {
       if (isHandle(value)) {
@@ -433,7 +433,7 @@ export class Observation extends Watch {
         const inPlace = input.written && storage.slot === at && storage.offset === 0 && input.names === 1;
         found.push({ ...storage, slot: this.#slotOf(storage.slot), input: at, source, inPlace });
       }
-    // What is written over must be assigned, or its old value would still be named.
+    // Memory that is overwritten must be that of an assigned tensor, or a handle would still name the old value.
     for (const { written, sources, offset, shape, unit, beside } of this.#inputs) {
       if (!written) continue;
       const whole = offset === 0 && this.#inputs.every((other) => other.beside !== beside || other.sources === sources);
@@ -443,7 +443,7 @@ export class Observation extends Watch {
     return found;
   }
 
-  /** Memory of uploads was counted as fresh when it was taken. */
+  /** The slot without uploads, whose memory was counted as fresh when it was allocated. */
   #slotOf(slot: number): number {
     if (slot >= 0) return slot;
     const at = this.#uploads.findIndex(({ buffer }) => this.#buffers.get(buffer)?.slot === slot);
@@ -460,7 +460,7 @@ export class Observation extends Watch {
     });
   }
 
-  /** The data of the host that was uploaded, as tensors of the script's own. */
+  /** The uploaded host data, as tensors that belong to the script. */
   #takeUploads(): Upload[] {
     return this.#uploads.splice(0).map(({ buffer, leaf: { shape, dtype }, data }) => {
       const strides = shape.map((_, axis) => sizeOf(shape.slice(axis + 1)));

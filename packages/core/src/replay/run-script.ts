@@ -1,8 +1,8 @@
 /**
- * Running a script: whether it fits what is there now, its numbers, its memory, its commands, and what tensors name afterwards.
+ * Running a script: whether it fits the present state, its numbers, its memory, its commands, and what tensors name afterwards.
  *
- * Nothing has changed where it does not fit or fails before its commands are submitted; then the function itself is called, which does what
- * it does without `compile`.
+ * If it does not fit, or fails before its commands are submitted, nothing has changed; then the function itself is called, as
+ * without `compile`.
  */
 import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
@@ -25,7 +25,7 @@ import { generatedKey, type RandomKey, threefry } from '../tensor/random-key.ts'
 import type { Tensor } from '../tensor/types.ts';
 import { type Input, type Live, Result, type Script, type Step, type Storage, knownValue } from './script.ts';
 
-/** A command as it was last built, and what it was built from. */
+/** A command as it was last built, and from what. */
 interface Built {
   readonly step: Step;
   /** Slots of memory that it binds. */
@@ -36,17 +36,17 @@ interface Built {
   at: number;
 }
 
-/** A script with what its last run leaves for the next one: most of its commands are the same again. */
+/** A script with what its last run leaves for the next one: most of its commands stay the same. */
 export class Runner {
   readonly script: Script;
   readonly #steps: readonly Built[];
-  /** By slot, what is fresh behind the others: where memory begins, and since when that is so. */
+  /** Buffers by slot, fresh ones last, with their addresses and when those were set. */
   readonly #buffers: (PoolBuffer | null)[];
   readonly #memory: (PoolBuffer['memory'] | null)[];
   readonly #bases: number[];
   readonly #since: number[];
   #clock = 1;
-  /** By input: the value that was checked last. */
+  /** For each input the value checked last. */
   readonly #nodes: (Node | null)[];
   readonly #storages: (NodeStorage | null)[];
   readonly #first: number;
@@ -82,7 +82,7 @@ export class Runner {
     return handle ?? (args[argument] as TensorHandle);
   }
 
-  /** True if the script does what the function would do with these arguments, as far as that can be seen. */
+  /** True if the script would do what the function would do with these arguments, as far as is visible. */
   fits(args: readonly unknown[]): boolean {
     const { state, inputs, uploads, decisions, tracked, forgotten } = this.script;
     if (stateOf(getEngine()) !== state) return false;
@@ -113,7 +113,7 @@ export class Runner {
       this.#nodes[at] = node;
       this.#storages[at] = storage;
     }
-    // Only what is nobody else's is written over.
+    // Memory may be overwritten only if nothing else uses it.
     if (written && (buffer.refs !== 1 || node.handles !== input.names || node.uses !== 0)) return false;
     if (buffer.memory.refused != null) return false;
     this.#keep(at, buffer, storage.view.offset * input.unit);
@@ -126,7 +126,7 @@ export class Runner {
     return buffer.index === input.beside && this.#bases[at]! - this.#bases[buffer.index]! === input.shift;
   }
 
-  /** True if the planner would make the same of a value that lies there. */
+  /** True if a plan could use a value at this position in the same way. */
   #lies({ strides, offset, unit, written }: Input, { view }: NodeStorage, buffer: PoolBuffer): boolean {
     const { state } = this.script;
     if (buffer.pool !== state.pool) return false;
@@ -145,17 +145,17 @@ export class Runner {
     this.#bases[at] = base;
   }
 
-  /** Runs a script that fits. False, with nothing done, where that cannot be done now. */
+  /** Runs a script that fits. Null, with nothing done, if that is impossible now. */
   run(args: readonly unknown[]): { readonly value: unknown } | null {
     const { state, effects, draws, uploads, inputs, fresh } = this.script;
     const { engine, pool } = state;
-    // A flush says that protected tensors went back to older values.
+    // A flush reports that protected tensors went back to older values.
     if (engines.untold !== null) return null;
     const { calls } = graph;
     let done = 0;
     let taken = 0;
     try {
-      // A number is what the effects before it have left.
+      // A number is read after the effects before it.
       let asked = this.#askNumbers(0, 0, calls);
       while (done < effects.length) {
         effects[done]!.run();
@@ -171,9 +171,9 @@ export class Runner {
       for (let at = 0; at < inputs.length; at++) if (inputs[at]!.written) this.#buffers[at]!.dropCopies();
       if (this.#steps.length > 0) this.#submit(engine);
     } catch (error) {
-      // A batch that may have begun is not tried again on what it left.
+      // A batch that may have begun cannot be repeated on what it changed.
       noticed(engine, error);
-      // The function is called instead, which meets the same and says so.
+      // The function is called instead; it meets the same problem and reports it.
       while (done > 0) effects[--done]!.undo?.();
       while (taken > 0) this.#giveBack(--taken);
       return null;
@@ -213,7 +213,7 @@ export class Runner {
     copies.keeper?.shadow(download);
   }
 
-  /** Asks for the numbers from `at` on that come behind so many effects; returns where those behind more of them begin. */
+  /** Reads the numbers from `at` on that come after `effects` effects; returns where the next ones begin. */
   #askNumbers(effects: number, at: number, calls: number): number {
     const { live } = this.script;
     for (; at < live.length && live[at]!.after <= effects; at++) this.#numbers[at] = numberFor(live[at]!, calls);
@@ -264,10 +264,10 @@ export class Runner {
     return { kind, kernel, bindings: bound, scalars: this.#scalars(step), groups };
   }
 
-  /** Tensors name what was computed; returns the result. */
+  /** Makes tensors name the results; returns the function's result. */
   #hand(args: readonly unknown[]): unknown {
     const { made, assigned, result, inputs } = this.script;
-    // Storages first: what tensors name no longer is given back.
+    // Storages first: old values are released when tensors name new ones.
     const values = made.map(({ shape, dtype, ...storage }, i) => {
       const node = bufferNode(this.#storage(storage, made[i]!.dtype), shape, dtype);
       if (storage.released) {
@@ -307,7 +307,7 @@ export class Runner {
       : mapNested('compile', result, null, tensor, () => null);
   }
 
-  /** With a count of its buffer. */
+  /** A storage with a reference to its buffer. */
   #storage({ slot, offset, strides }: Storage, dtype: Input['dtype']): NodeStorage {
     const at = this.#at(slot);
     const buffer = this.#buffers[at]!;
@@ -322,7 +322,7 @@ const notNow = new Error('the device has not said yet whether it has the memory'
 function numberFor(live: Live, calls: number): number | bigint {
   if (live.kind === 'read') {
     const value: unknown = live.read();
-    // The function says what is wrong with it.
+    // The function throws the error.
     if (typeof value !== 'number' && typeof value !== 'bigint') throw notNow;
     checkWeak('hostNumber', value, live.dtype);
     return numberOf(value, live.dtype);

@@ -1,6 +1,6 @@
 /**
- * Scripts: what one call of a compiled function handed to the engine, with places in the stead of memory and of numbers; and how two of them
- * are compared. Made by observation.ts, run by run-script.ts.
+ * Scripts: what one call of a compiled function handed to the engine, with slots in place of memory and of numbers; and the comparison of two
+ * scripts. observation.ts makes them, run-script.ts runs them.
  */
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
 import { isOp, type Node } from '../graph/node.ts';
@@ -11,8 +11,8 @@ import type { Shape } from '@polygrad/compiler/shape/view';
 import type { TensorHandle } from '../tensor/handle.ts';
 
 /**
- * Who names the value of an input: a tensor, and which argument it was, -1 for one from outside. Null for an argument that was another tensor
- * at another call: any may be there. An argument that was always the same tensor could be one that the function knows by itself.
+ * A name of an input: a tensor, and which argument it was, -1 for a tensor from outside. Null for an argument that was another tensor
+ * in another call: any tensor may be passed. An argument that was always the same tensor may also be known to the function otherwise.
  */
 export interface Source {
   handle: TensorHandle | null;
@@ -21,9 +21,9 @@ export interface Source {
 
 /** A value in memory that a call reads or assigns. */
 export interface Input {
-  /** All that name it: they named one node, so they must do so at each call. */
+  /** All its names: they named one node, and must do so at each call. */
   readonly sources: Source[];
-  /** How many tensors that are. */
+  /** How many different tensors these are. */
   names: number;
   readonly shape: Shape;
   readonly dtype: DType;
@@ -32,33 +32,33 @@ export interface Input {
   readonly unit: number;
   /** Bytes from the beginning of its buffer. */
   readonly offset: number;
-  /** What it was when it was recorded. */
+  /** Its node at recording. */
   readonly node: Node;
   readonly requiresGrad: boolean;
-  /** What it holds, where that is known without reading: graphs may be made for it. */
+  /** Its value, if known without reading: the graph may depend on it. */
   readonly value: number | bigint | null;
-  /** The first input in the same buffer, and how many bytes after that one it begins. */
+  /** The first input in the same buffer, and the distance from it in bytes. */
   readonly beside: number;
   readonly shift: number;
-  /** A run writes over it. */
+  /** True if a run overwrites it. */
   written: boolean;
 }
 
-/** Memory that a call takes: for results, and for what lives within the call. */
+/** Memory that a call allocates: results and temporaries. */
 export interface Fresh {
   readonly bytes: number;
   readonly sizeClass: number;
 }
 
-/** Data of the host that the function made a tensor of. */
+/** Host data from which the function made a tensor. */
 export interface Upload {
   readonly handle: TensorHandle;
   readonly data: TypedArray;
 }
 
 /**
- * A place in memory. Slots count inputs first, then uploads; what is fresh is -1, -2 and so on. Of inputs the offset counts from where the
- * input begins.
+ * A position in memory. Slots count inputs first, then uploads; fresh memory is -1, -2 and so on. For inputs the offset counts from the
+ * input's beginning.
  */
 export interface Place {
   readonly slot: number;
@@ -66,7 +66,7 @@ export interface Place {
   readonly bytes: number;
 }
 
-/** A number of a command: the number itself, or the position among the numbers of a call. */
+/** A number of a command: the number itself, or an index into the numbers of a call. */
 export type Scalar = number | bigint | { readonly live: number };
 
 export type Step =
@@ -80,7 +80,7 @@ export type Step =
   | { readonly kind: 'copy'; readonly from: Place; readonly to: Place }
   | { readonly kind: 'fill'; readonly to: Place; readonly pattern: number };
 
-/** A number that each call asks for, behind so many of its effects: read in JavaScript, or a word of a random key. */
+/** A number read at each call, after `after` of its effects: in JavaScript, or as a word of a random key. */
 export type Live = { readonly after: number } & (
   | { readonly kind: 'read'; readonly read: () => number; readonly dtype: DType }
   | { readonly kind: 'word'; readonly call: number; readonly path: readonly number[]; readonly word: number }
@@ -91,13 +91,13 @@ export interface Effect {
   readonly undo: (() => void) | undefined;
 }
 
-/** A value that decides what is recorded. */
+/** A JavaScript value that decides what is recorded. */
 export interface Decision {
   readonly read: () => unknown;
   readonly value: unknown;
 }
 
-/** Where a value is after a call; the elements before it count as the bytes of places do. */
+/** Position of a value after a call; `offset` counts elements, from where places count bytes. */
 export interface Storage {
   readonly slot: number;
   readonly offset: number;
@@ -108,7 +108,7 @@ export interface Storage {
 export interface Made extends Storage {
   readonly shape: Shape;
   readonly dtype: DType;
-  /** Its history was used up: `backward()` says so. */
+  /** True if its history was used up, so that `backward()` must refuse it. */
   readonly released: boolean;
   readonly label: string;
 }
@@ -117,11 +117,11 @@ export interface Made extends Storage {
 export interface Assigned extends Storage {
   readonly input: number;
   readonly source: number;
-  /** It is where it was before. */
+  /** True if the new value is where the old one was. */
   readonly inPlace: boolean;
 }
 
-/** A tensor in the result: of those made, or the source of an input. */
+/** A tensor in the result: an index into those made, or a source of an input. */
 export class Result {
   readonly made: number;
   readonly input: number;
@@ -137,39 +137,39 @@ export class Result {
 /** What one flush of the call computed. */
 export interface Flushed {
   readonly key: Int32Array;
-  /** Slot and offset of each leaf, two numbers each; what is fresh is -1. */
+  /** Slot and offset of each leaf, two numbers each; fresh memory is -1. */
   readonly leaves: readonly number[];
   readonly scalars: readonly Scalar[];
 }
 
 export interface Script {
   readonly state: EngineState;
-  /** Which plans were known: all may have been forgotten since, and kernels be others. */
+  /** Identifies the set of known plans: if all were forgotten since, kernels may differ. */
   readonly forgotten: object | undefined;
-  /** Whether gradients flowed to leaves. */
+  /** True if gradients flowed to leaves. */
   readonly tracked: boolean;
   readonly inputs: readonly Input[];
   readonly uploads: readonly Upload[];
-  /** Null where the memory is that of an upload. */
+  /** Null if the memory is an upload's. */
   readonly fresh: readonly (Fresh | null)[];
   readonly steps: readonly Step[];
   readonly flushed: readonly Flushed[];
   readonly live: readonly Live[];
   readonly effects: readonly Effect[];
   readonly decisions: readonly Decision[];
-  /** Keys that were taken from the generator. */
+  /** Keys drawn from the generator. */
   readonly draws: number;
   readonly assigned: readonly Assigned[];
   readonly made: readonly Made[];
-  /** The result with `Result`s for tensors. */
+  /** The result with `Result`s in place of tensors. */
   readonly result: unknown;
   readonly flushes: number;
   readonly kernels: number;
-  /** Kernels that it holds. */
+  /** Kernels in use. */
   readonly held: readonly KernelEntry[];
 }
 
-/** The number that fills a node, where the graph knows it, in memory or not. */
+/** The number that fills a node, if the graph knows it, whether it is in memory or not. */
 export function knownValue(node: Node): number | bigint | null {
   return isOp(node, 'constant') || isOp(node, 'scalar') ? node.attr.value : null;
 }
@@ -180,7 +180,7 @@ const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean => {
   return true;
 };
 
-/** True if two lists have as many entries, which are alike. */
+/** True if two lists have the same length and matching entries. */
 function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
   return a.length === b.length && a.every((x, i) => same(x, b[i]!));
 }
@@ -202,13 +202,13 @@ function sameStep(a: Step, b: Step): boolean {
   return b.kind === 'fill' && samePlace(a.to, b.to) && a.pattern === b.pattern;
 }
 
-/** Memory that a call takes is the planner's choice; what counts is that both are such. */
+/** The planner chooses memory, so slots may differ; only fresh must match fresh. */
 const sameStorage = (a: Storage, b: Storage): boolean =>
   a.slot < 0 || b.slot < 0
     ? a.slot < 0 && b.slot < 0
     : a.slot === b.slot && a.offset === b.offset && sameNumbers(a.strides, b.strides);
 
-/** Whether a value lies as another does; a run looks at that itself. */
+/** Whether two inputs have the same layout; each run checks that itself. */
 const liesAlike = (a: Input, b: Input): boolean =>
   a.dtype === b.dtype &&
   sameNumbers(a.shape, b.shape) &&
@@ -249,13 +249,13 @@ const sameLive = (a: Live, b: Live): boolean =>
 export const sameDecisions = (a: readonly Decision[], b: readonly Decision[]): boolean =>
   alike(a, b, (x, y) => Object.is(x.value, y.value));
 
-/** How two calls differ, as a message says it; `seen`: a run would have seen it, and not begun. */
+/** How two calls differ, as a phrase for messages; `seen`: a run would have noticed it, and not begun. */
 export interface Difference {
   readonly text: string;
   readonly seen: boolean;
 }
 
-/** What two calls did differently; null: nothing that counts. */
+/** The first relevant difference between two calls; null if there is none. */
 export function differenceOf(a: Script, b: Script): Difference | null {
   if (a.state !== b.state) return { text: 'it ran on another engine', seen: true };
   if (!sameDecisions(a.decisions, b.decisions) || a.tracked !== b.tracked)
@@ -295,7 +295,7 @@ const told = (scalar: Scalar): string => (typeof scalar === 'object' ? 'one that
 const sameSlot = (a: Storage, b: Storage): boolean =>
   a.slot === b.slot && a.offset === b.offset && sameNumbers(a.strides, b.strides);
 
-/** True if both hand the same commands to the engine: what computes the same may have been planned anew. */
+/** True if both hand the same commands to the engine: equal work may have been planned again. */
 export function sameCommands(a: Script, b: Script): boolean {
   return (
     a.forgotten === b.forgotten &&
@@ -307,17 +307,17 @@ export function sameCommands(a: Script, b: Script): boolean {
   );
 }
 
-/** Arguments of which both calls had other tensors may be any tensors. */
+/** Marks arguments free for which both calls had different tensors. */
 export function freeArguments(script: Script, other: Script): void {
   for (const [i, { sources }] of script.inputs.entries())
     for (const [k, source] of sources.entries())
       if (source.handle !== other.inputs[i]!.sources[k]!.handle) source.handle = null;
 }
 
-/** Gives back what a script holds. */
+/** Releases what a script holds. */
 export function endScript({ uploads, state, held }: Script): void {
   for (const { handle } of uploads) handle.dispose();
   state.recordings = (state.recordings ?? 0) - 1;
-  // A lost engine has no kernels to give back.
+  // A lost engine has no kernels to release.
   if (state.pool.lost === null) state.kernelCache.drop(held);
 }

@@ -1,5 +1,5 @@
 /**
- * An observer (graph/observer.ts) of calls that no script is made of: it refuses reads of values, which later calls would not do, and nothing else.
+ * An observer (graph/observer.ts) for calls without a script: it only refuses reads of values, because later calls would not make them.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { OperationError } from '@polygrad/compiler/shape/errors';
@@ -8,7 +8,7 @@ import type { Observer } from '../graph/observer.ts';
 import type { TrackedHandle } from '../graph/recorder.ts';
 
 export class Watch implements Observer {
-  /** What the function was refused; it may have caught it. */
+  /** The refused read; the function may have caught the error. */
   refused: OperationError | null = null;
   used(_: TrackedHandle): void {}
   made(_: TrackedHandle): void {}

@@ -1,17 +1,17 @@
 /**
- * Which tensors have copies in host memory, or may be asked to have some, and the copies. How copies are made, and what they are for, is in
- * shadow.ts, which comes with what asks for them.
+ * Which tensors have copies in host memory, and the copies. shadow.ts makes and uses them; programs load it
+ * with the functions that ask for copies.
  */
 import type { Node } from '../graph/node.ts';
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 
-/** A tensor as far as copies go. */
+/** The part of a tensor that copies need. */
 export interface Protectable {
   readonly node: Node;
   readonly disposed: boolean;
 }
 
-/** Tensors held weakly, in the order they came. */
+/** Tensors held weakly, in the order they were added. */
 class WeakList {
   #refs: WeakRef<Protectable>[] = [];
   #known = new WeakSet<Protectable>();
@@ -32,7 +32,7 @@ class WeakList {
   }
 
   alive(): Protectable[] {
-    // What one look finds, the next one finds too, until this turn of the event loop ends.
+    // Until this turn of the event loop ends, the next call finds the same tensors alive.
     this.#refs = this.#refs.filter((ref) => ref.deref()?.disposed === false);
     return this.#refs.map((ref) => ref.deref()!);
   }
@@ -42,41 +42,41 @@ class WeakList {
   }
 }
 
-/** What makes the copies, and what is made of them after a loss. */
+/** Makes the copies, and restores tensors from them after a loss. */
 export interface Keeper {
-  /** Called at the end of every global flush: starts a round of reads if it is time for one. */
+  /** Called at the end of every global flush: starts a round of reads if one is due. */
   shadow(read: (node: Node) => Promise<TypedArray>): void;
   /**
-   * Once after a loss, as soon as another engine works: protected tensors that lived on the lost device have values again. True if it did
-   * something. Where they are older ones, `takeUntold` says so.
+   * Called once after a loss, when another engine works: gives protected tensors of the lost device values again. True if it changed
+   * something. Where the values are older ones, `takeUntold` says so.
    */
   restoreLost(): boolean;
 }
 
-/** What has copies, and the copies: a part of the runtime. */
+/** Tensors with copies, and the copies: a part of the runtime. */
 export class Copies {
-  /** Null until something is to have copies. */
+  /** Null until a tensor is to have copies. */
   keeper: Keeper | null = null;
-  /** Those given to protect(). */
+  /** Tensors given to protect(). */
   readonly named: WeakList = new WeakList();
-  /** Those that belong to the state of a training. */
+  /** Tensors of a training's state. */
   readonly states: WeakList = new WeakList();
   values: WeakMap<Protectable, TypedArray> = new WeakMap();
-  /** The same by the nodes that the tensors named, which keep their values unless they are written over in place. */
+  /** The copies by node. A node keeps its value unless it is overwritten in place. */
   ofNodes: WeakMap<Node, TypedArray> = new WeakMap();
-  /** When the last complete round began, and how often nodes had been written over in place by then (replay/). */
+  /** When the last complete round began, and how many nodes had been overwritten in place by then (replay/). */
   since: number = 0;
   overwrittenThen: number = 0;
   overwritten: number = 0;
-  /** How often tensors went back to their copies: a round that began before is of no use. */
+  /** How often tensors went back to their copies: a round that began before is discarded. */
   rewinds: number = 0;
-  /** The round of reads under way, and when it began. */
+  /** The current round of reads, and when it began. */
   reading: Promise<void> | null = null;
   last: number = Number.NEGATIVE_INFINITY;
-  /** Losses after which tensors have been brought back. */
+  /** Losses after which tensors were restored. */
   losses: number = 0;
 
-  /** What a loss has left must be looked at again: tensors name older values than they did then. */
+  /** Has the effects of a loss checked again, because tensors now name older values. */
   lookAgain(): void {
     this.losses = -1;
   }
@@ -85,12 +85,12 @@ export class Copies {
 /** The copies in use. */
 export let copies: Copies = new Copies();
 
-/** Other copies take their place. */
+/** Replaces the copies in use. */
 export function useCopies(next: Copies): void {
   copies = next;
 }
 
-/** A tensor that belongs to the state of a training: copied if the policy says `shadow`. */
+/** Adds a tensor of a training's state: copied if the policy says `shadow`. */
 export function addState(tensor: Protectable): void {
   copies.states.add(tensor);
 }

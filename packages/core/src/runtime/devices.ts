@@ -1,15 +1,15 @@
 /**
- * What devices need and engines in memory of the host do not: which engine takes the place of one that is lost, and a time limit for answers.
+ * What only devices need, not engines in host memory: the successor of a lost engine, and a time limit for answers.
  *
- * An engine that is lost stays the current one until the next operation needs one; then its backend is asked for another, and
- * after that the CPU engine takes over.
+ * A lost engine stays the current one until the next operation needs an engine. Then its backend is asked for another, and
+ * failing that the CPU engine takes over.
  *
- * A device that does not answer says nothing else either, so a clock is all there is. It counts pieces of the limit, each by a timer of its own:
- * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one of them and no more. Other
- * answers of the same device begin the limit anew, for it works.
+ * A device that hangs reports nothing, so only a clock can tell. The limit is counted in pieces, each by a separate timer:
+ * a computer that sleeps, or a program that computes for minutes without a turn of the event loop, uses up one piece only. Any other
+ * answer of the device starts the limit again, because the device works.
  *
- * Pages load this with a device (late.ts). It imports nothing: what it shared with the page would cost more than it holds, as bundlers put
- * that into files of its own.
+ * Pages load this together with a device (late.ts). It imports nothing: bundlers would move shared code into files of their own, which would
+ * cost more than they hold.
  */
 import type { IEngine } from '../engine/engine.ts';
 import type { DeviceLostError } from '../engine/errors.ts';
@@ -17,52 +17,52 @@ import type { BufferPool } from '../engine/pool.ts';
 import type { BackendProvider, Engines } from '../engine/registry.ts';
 import type { EngineState } from './per-engine.ts';
 
-/** What it is given of engine/. */
-export interface House {
+/** The parts of engine/ that this file needs. */
+export interface EngineAccess {
   readonly current: () => IEngine;
   readonly cpu: () => IEngine | Promise<IEngine> | null;
   readonly backend: (name: string) => BackendProvider | undefined;
   readonly options: (engine: IEngine) => Readonly<Record<string, unknown>> | undefined;
   readonly pool: (engine: IEngine) => BufferPool;
   readonly replace: (engine: IEngine, madeWith?: Readonly<Record<string, unknown>>) => IEngine;
-  /** A loss, said of an engine. */
+  /** Makes the error of a lost engine. */
   readonly Lost: typeof DeviceLostError;
 }
 
-/** An engine made after a loss must live this long before its backend is trusted with another. */
+/** An engine made after a loss must live this long; otherwise its backend is not asked again. */
 const probation = 60_000;
 
 const revived = new WeakMap<IEngine, number>();
 const failures = new WeakMap<IEngine, Error>();
 
 /**
- * Puts another engine in the place of the current one if that is lost.
+ * Replaces the current engine if it is lost.
  *
- * @returns null if there is a working one now; else a promise that resolves when there is
- * @throws DeviceLostError if nothing may or can take its place
+ * @returns null if the current engine works; else a promise that resolves when a successor does
+ * @throws DeviceLostError if there is no successor, or the policy allows none
  */
-export function succeed(house: House, state: Engines): Promise<void> | null {
-  const engine = house.current();
-  const { lost } = house.pool(engine);
+export function succeed(engineAccess: EngineAccess, state: Engines): Promise<void> | null {
+  const engine = engineAccess.current();
+  const { lost } = engineAccess.pool(engine);
   if (lost === null) return null;
   if (state.underway?.engine === engine) return state.underway.done;
   const failure = failures.get(engine);
   if (failure !== undefined) throw failure;
   let next: IEngine | Promise<IEngine>;
   try {
-    next = successor(house, state, engine, lost);
+    next = successor(engineAccess, state, engine, lost);
   } catch (error) {
     failures.set(engine, error as Error);
     throw error;
   }
   if (!('then' in next)) {
-    install(house, engine, next);
+    install(engineAccess, engine, next);
     return null;
   }
   const done = next.then(
     (made) => {
       state.underway = null;
-      install(house, engine, made);
+      install(engineAccess, engine, made);
     },
     (error: Error) => {
       state.underway = null;
@@ -75,25 +75,30 @@ export function succeed(house: House, state: Engines): Promise<void> | null {
   return done;
 }
 
-function install(house: House, lost: IEngine, next: IEngine): void {
-  // Somebody may have chosen an engine meanwhile.
-  if (house.current() === lost) {
-    house.replace(next, next.name === lost.name ? house.options(lost) : undefined);
+function install(engineAccess: EngineAccess, lost: IEngine, next: IEngine): void {
+  // The program may have set another engine meanwhile.
+  if (engineAccess.current() === lost) {
+    engineAccess.replace(next, next.name === lost.name ? engineAccess.options(lost) : undefined);
     if (next.name === lost.name) revived.set(next, Date.now());
-  } else if (next !== house.cpu()) next.dispose();
+  } else if (next !== engineAccess.cpu()) next.dispose();
 }
 
-/** What takes the place of a lost engine: another of its kind, or what the policy says. Throws if there is nothing. */
-function successor(house: House, state: Engines, engine: IEngine, lost: DeviceLostError): IEngine | Promise<IEngine> {
+/** The successor of a lost engine: another of its kind, or what the policy says. Throws if there is none. */
+function successor(
+  engineAccess: EngineAccess,
+  state: Engines,
+  engine: IEngine,
+  lost: DeviceLostError,
+): IEngine | Promise<IEngine> {
   const { policy } = state;
-  const provider = house.backend(engine.name);
+  const provider = engineAccess.backend(engine.name);
   const born = revived.get(engine);
   const trusted = born === undefined || Date.now() - born > probation;
   const attempt = (left: number): IEngine | Promise<IEngine> => {
-    if (left <= 0 || provider === undefined) return last(house, state, lost);
+    if (left <= 0 || provider === undefined) return last(engineAccess, state, lost);
     let made: IEngine | Promise<IEngine>;
     try {
-      made = provider.create(house.options(engine));
+      made = provider.create(engineAccess.options(engine));
     } catch {
       return attempt(left - 1);
     }
@@ -102,11 +107,11 @@ function successor(house: House, state: Engines, engine: IEngine, lost: DeviceLo
   return attempt(trusted ? policy.retry : 0);
 }
 
-function last(house: House, state: Engines, lost: DeviceLostError): IEngine | Promise<IEngine> {
+function last(engineAccess: EngineAccess, state: Engines, lost: DeviceLostError): IEngine | Promise<IEngine> {
   if (state.policy.fallback === 'error') throw lost;
-  const cpu = house.cpu();
-  if (cpu === null || (!('then' in cpu) && house.pool(cpu).lost !== null)) {
-    throw new house.Lost(
+  const cpu = engineAccess.cpu();
+  if (cpu === null || (!('then' in cpu) && engineAccess.pool(cpu).lost !== null)) {
+    throw new engineAccess.Lost(
       lost.engine,
       lost.device,
       `${lost.reason}; no cpu engine is there to take over (import '@polygrad/backend-cpu', or call setEngine())`,
@@ -116,7 +121,7 @@ function last(house: House, state: Engines, lost: DeviceLostError): IEngine | Pr
   return cpu;
 }
 
-/** The engine, unless it takes longer; one that comes later is disposed. */
+/** The engine, unless it takes longer than this; an engine that comes later is disposed. */
 function startedIn(made: Promise<IEngine>, milliseconds: number): Promise<IEngine> {
   return new Promise((resolve, reject) => {
     let late = false;
@@ -130,12 +135,12 @@ function startedIn(made: Promise<IEngine>, milliseconds: number): Promise<IEngin
   });
 }
 
-// Time limits of answers.
+// Time limits for answers.
 
-/** Pieces of a limit. */
+/** Number of pieces of a limit. */
 const pieces = 8;
 
-/** The longest that a timer takes. */
+/** The longest delay that a timer takes. */
 const longest = 2 ** 31 - 1;
 
 interface Host {
@@ -143,15 +148,15 @@ interface Host {
   clearTimeout(timer: unknown): void;
 }
 
-// What tests put in the place of timers later is not asked: they would stop it.
+// The real timers: fake ones that tests install would stop the clock.
 const { setTimeout, clearTimeout } = globalThis as unknown as Host;
 
 /**
- * The answer of an engine, or a DeviceLostError where it takes longer than the limit.
+ * The answer of an engine, or a DeviceLostError if it takes longer than the limit.
  *
- * @param what was asked for, in words: `a read of 16 bytes`
+ * @param what the request in words: `a read of 16 bytes`
  * @param limit milliseconds for each batch
- * @param flushes of the engine that are asked for with it
+ * @param flushes how many flushes of the engine must end first
  */
 export function within<T>(
   state: EngineState,

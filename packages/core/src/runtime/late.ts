@@ -1,8 +1,8 @@
 /**
- * What pages load when they need it: work on several engines, and what devices need: which engine follows a lost one, time limits of answers.
+ * Code that pages load when they need it: work on several engines, and what devices need (successors of a lost engine, time limits).
  *
- * The first is loaded before a second engine is set, and with an engine that needs the CPU engine beside it where that is there at once, so that
- * reading at once stays possible; where nothing is there at once anyway, by whoever needs it first. The other is loaded before a device is set.
+ * The first is loaded before a second engine is set. With an engine that needs the CPU engine beside it, it is loaded too if reading at once is
+ * possible, so that it stays possible; otherwise at first use. The second is loaded before a device is set.
  */
 import { DeviceLostError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';
@@ -15,14 +15,14 @@ import {
   optionsOf,
   replaceEngine,
 } from '../engine/registry.ts';
-import type { House } from './devices.ts';
+import type { EngineAccess } from './devices.ts';
 import type { EngineState } from './per-engine.ts';
 
-/** Work on several engines, once it is there. */
+/** The code for several engines, once it is loaded. */
 export let multiEngine: typeof import('./multi-engine.ts') | null = null;
 let devices: typeof import('./devices.ts') | null = null;
 
-/** Loads what several engines need. */
+/** Loads the code for several engines. */
 export const load = async (): Promise<void> => {
   multiEngine ??= await import('./multi-engine.ts');
 };
@@ -31,8 +31,8 @@ const loadDevices = async (): Promise<typeof import('./devices.ts')> => (devices
 
 beforeOthers((alone) => Promise.all([loadDevices(), alone || load()]));
 
-/** What devices.ts is given. */
-const house: House = {
+/** What devices.ts needs. */
+const engineAccess: EngineAccess = {
   current: getEngine,
   cpu: cpuEngine,
   backend: getBackend,
@@ -42,7 +42,7 @@ const house: House = {
   Lost: DeviceLostError,
 };
 
-/** A promise that may fail without anybody listening. */
+/** A promise whose failure may go unhandled. */
 export function quiet(promise: Promise<unknown>): Promise<void> {
   const result = promise.then(() => undefined);
   result.catch(() => undefined);
@@ -50,26 +50,26 @@ export function quiet(promise: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Puts another engine in the place of the current one if that is lost.
+ * Replaces the current engine if it is lost.
  *
- * @returns null if there is a working one now; else a promise that resolves when there is
- * @throws DeviceLostError if nothing may or can take its place
+ * @returns null if the current engine works; else a promise that resolves when a successor does
+ * @throws DeviceLostError if there is no successor, or the policy allows none
  */
 export function recover(): Promise<void> | null {
   if (poolOf(getEngine()).lost === null) return null;
   const state = engines;
   return devices === null
-    ? quiet(loadDevices().then(({ succeed }) => succeed(house, state)))
-    : devices.succeed(house, state);
+    ? quiet(loadDevices().then(({ succeed }) => succeed(engineAccess, state)))
+    : devices.succeed(engineAccess, state);
 }
 
-/** The limit where `setRecovery` sets none, in milliseconds for each batch. */
+/** The limit that applies unless `setRecovery` sets one, in milliseconds per batch. */
 const usualLimit = 300_000;
 
 /**
- * The answer of an engine, or a DeviceLostError where it takes longer than `setRecovery({ timeout })` says.
+ * The answer of an engine, or a DeviceLostError if it takes longer than `setRecovery({ timeout })` allows.
  *
- * @param what was asked for, in words: `a read of 16 bytes`
+ * @param what the request in words: `a read of 16 bytes`
  */
 export function inTime<T>(state: EngineState, answer: Promise<T>, what: string): Promise<T> {
   const { engine, flushes } = state;

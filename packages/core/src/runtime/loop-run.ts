@@ -1,8 +1,8 @@
 /**
- * The steps of one loop: its body has one plan, whatever the length. It is made for the first step, and bound to the slices of every step in
- * turn. Carries alternate between two buffers, unless all of their values are asked for; those lie row by row in one buffer.
+ * The steps of one loop: its body has one plan, whatever the length. It is made for the first step, and bound to the slices of each step in
+ * turn. Carries alternate between two buffers, unless all of their values are needed; those are rows of one buffer.
  *
- * Not here: what is computed before and after a loop (loops.ts).
+ * Not here: work before and after a loop (loops.ts).
  */
 import type { Binding, Command } from '../engine/engine.ts';
 import { UnsupportedError } from '../engine/errors.ts';
@@ -29,7 +29,7 @@ interface Spot {
 /** Where something is at each step. */
 type Place = (step: number) => Spot;
 
-/** Values of one shape, row by row, each where the engine can bind it. */
+/** Values of one shape as rows of a buffer, at offsets that the engine can bind. */
 class Rows {
   readonly buffer: PoolBuffer;
   /** Bytes from one row to the next. */
@@ -49,20 +49,20 @@ class Rows {
     return { buffer: this.buffer, offset: at * this.pitch };
   }
 
-  /** One row as a value, with a count of its own. */
+  /** One row as a value, with a reference count. */
   one(at: number): NodeStorage {
     this.buffer.retain();
     return { buffer: this.buffer, view: { strides: this.#strides, offset: (at * this.pitch) / this.#element } };
   }
 
-  /** All rows from one on as a value, with a count of its own. */
+  /** All rows from `first` on as a value, with a reference count. */
   all(first: number): NodeStorage {
     const { buffer, view } = this.one(first);
     return { buffer, view: { strides: [this.pitch / this.#element, ...view.strides], offset: view.offset } };
   }
 }
 
-/** A buffer as a cone names it: bound nodes are never taken for one another, wherever they lie at the first step. */
+/** A placeholder buffer for the cone: bound nodes never count as aliases, wherever they are at the first step. */
 function standIn({ pool }: EngineState): NodeStorage['buffer'] {
   const nothing = (): void => {};
   const buffer = { id: 0, retain: nothing, release: nothing, pool, mark: 0, index: 0 };
@@ -74,25 +74,25 @@ const never = (): boolean => false;
 /** Most commands of one submission, or a step more. */
 const mostCommands = 1024;
 
-/** One execution of a loop: its steps, and those of its outputs that somebody needs. */
+/** One execution of a loop: its steps, and the outputs that have users. */
 class LoopRun {
   readonly state: EngineState;
   readonly body: LoopBody;
   readonly length: number;
   readonly reverse: boolean;
-  /** In memory, on this engine. */
+  /** Sources in memory on this engine. */
   readonly sources: readonly NodeStorage[];
   readonly outputs: readonly Node<'loopOutput'>[];
-  /** What a step computes: the carries after it, then what is kept of each step. */
+  /** What a step computes: the carries after it, then the values kept of each step. */
   readonly roots: readonly Node[];
   readonly commands: Command[] = [];
-  /** Where bound nodes and constants are. */
+  /** Where bound nodes and constants are at each step. */
   readonly places: Map<Node, Place> = new Map();
-  /** Where each root goes. */
+  /** Where each root is written at each step. */
   readonly targets: Place[][] = [];
   readonly #held: PoolBuffer[] = [];
   readonly #bound: { readonly node: Node; readonly before: NodeStorage | null }[] = [];
-  /** Per carry: all of its values, where they are asked for; the two buffers it alternates between, where it does. */
+  /** For each carry: all of its values if they are needed; else the two buffers it alternates between. */
   readonly #all: (Rows | null)[] = [];
   readonly #pairs: (readonly [Rows, Rows] | null)[] = [];
   readonly #stacks: Map<Node, Rows> = new Map();
@@ -125,12 +125,12 @@ class LoopRun {
     return this.state.elementBytes[dtypeInfo[dtype].id]!;
   }
 
-  /** The slice that a step is given. */
+  /** The index of the slice that a step reads. */
   #index(step: number): number {
     return this.reverse ? this.length - 1 - step : step;
   }
 
-  /** The row of a carry before a step, among all of its values. */
+  /** The row of a carry before a step, if all of its values are kept. */
   #rowBefore(step: number): number {
     return this.reverse ? this.length - step : step;
   }
@@ -151,18 +151,18 @@ class LoopRun {
     node.storage = storage;
   }
 
-  /** Bound nodes are as they were. */
+  /** Makes the bound nodes of the body unbound again. */
   unbind(): void {
     for (const { node, before } of this.#bound.splice(0).reverse()) node.storage = before;
   }
 
-  /** Gives back what the loop alone held. */
+  /** Releases the memory that only the loop held. */
   end(): void {
     this.unbind();
     for (const buffer of this.#held.splice(0)) buffer.release();
   }
 
-  /** Constants are where they are, and stand for themselves. */
+  /** Constants of the body stay where they are in memory. */
   bindConstants(): void {
     const { carries, items, constants } = this.body;
     constants.forEach((node, i) => {
@@ -173,7 +173,7 @@ class LoopRun {
     });
   }
 
-  /** Numbers of the body that are in memory, because somebody else asked for them, stay where they are. */
+  /** Numbers of the body that already are in memory stay there. */
   bindNumbers(nodes: readonly Node[]): void {
     for (const node of nodes) {
       if (node.storage === null || this.places.has(node)) continue;
@@ -184,7 +184,7 @@ class LoopRun {
     }
   }
 
-  /** What steps are given: a slice each. Where the engine cannot bind every slice, they are copied apart. */
+  /** Binds the inputs: a slice per step. Where the engine cannot bind every slice, they are copied to aligned rows. */
   bindItems(): void {
     const align = this.state.engine.caps.bindAlign;
     this.body.items.forEach((node, i) => {
@@ -215,7 +215,7 @@ class LoopRun {
     for (const node of this.body.carries) this.#bindSlice(node, 0);
   }
 
-  /** Rows that are so many elements apart, by a kernel: copies move whole words. */
+  /** Copies to rows with a pitch, by a kernel, because copy commands move whole words. */
   #padded({ buffer, view }: NodeStorage, shape: Shape, { dtype }: Node, pitch: number): Spot {
     const { state } = this;
     buffer.retain();
@@ -249,7 +249,7 @@ class LoopRun {
     this.#bind(node, { buffer: standIn(this.state), view: { strides: rowMajorStrides(node.shape), offset } });
   }
 
-  /** Takes memory for carries and results, and has the carries begin. */
+  /** Allocates memory for carries and results, and initialises the carries. */
   allocate(): void {
     const { state, body, length, outputs, roots } = this;
     const { carries, next } = body;
@@ -257,7 +257,7 @@ class LoopRun {
     carries.forEach((node, i) => {
       const kept = outputs.some(({ attr: { each } }) => each !== null && (each === node || each === next[i]));
       const all = kept ? this.#rows(node, length + 1) : null;
-      // Without arenas no kernel may read one row of a buffer and write another.
+      // Without arenas a kernel cannot read one row of a buffer and write another.
       const pair = all !== null && arena ? null : ([this.#rows(node, 1), this.#rows(node, 1)] as const);
       this.#all.push(all);
       this.#pairs.push(pair);
@@ -285,7 +285,7 @@ class LoopRun {
     }
   }
 
-  /** The value of an output, with a count of its own. */
+  /** The value of an output, with a reference count. */
   storageOf({ attr: { last, each } }: Node<'loopOutput'>): NodeStorage {
     const { body, length, reverse } = this;
     if (each === null) return this.#all[last]?.one(this.#rowBefore(length)) ?? this.#pairs[last]![length & 1]!.one(0);
@@ -297,7 +297,7 @@ class LoopRun {
 
   #copy(from: Spot, to: Spot, size: number): void {
     if (size === 0) return;
-    // Whole words: rows begin at such, and blocks end at such.
+    // Rows begin and blocks end at whole words.
     const bytes = Math.ceil(size / 4) * 4;
     const whole = from.offset % 4 === 0 && to.offset % 4 === 0 ? bytes : size;
     this.commands.push({
@@ -319,10 +319,10 @@ class LoopRun {
     state.inFlight++;
   }
 
-  /** All steps, by a plan of one. `local` are the nodes of its cone. */
+  /** Runs all steps by the plan of one. `local` are the nodes of its cone. */
   steps(plan: Plan, local: readonly Node[]): void {
     const { state, roots, targets, places, commands, length } = this;
-    // A plan writes each of its results where it goes first. From there, or from what it is a view of, it is copied to where else it goes.
+    // A plan writes each result to its first target. Other targets are copied from there, or from what the result is a view of.
     const written: (Place | null)[] = plan.buffers.map(() => null);
     const copies: { readonly from: Place; readonly to: Place; readonly bytes: number }[] = [];
     roots.forEach((root, i) => {
@@ -370,7 +370,7 @@ class LoopRun {
     this.submit();
   }
 
-  /** All steps of a body with loops in it: each step is recorded again for its slices, and is a run of its own. */
+  /** Runs all steps of a body with loops in it: each step is recorded again for its slices, and is a separate run. */
   stepsInRuns(nodes: readonly Node[]): void {
     const { state, body, roots, targets, places, length } = this;
     const options = { ...state.partial, keep: never };
@@ -411,7 +411,7 @@ class LoopRun {
   }
 }
 
-/** A node of a body for other sources; a loop gets a body of its own, whose outputs are apart. */
+/** Copies a node of a body for other sources; a nested loop gets a new body, with new outputs. */
 function again(node: Node, made: ReadonlyMap<Node, Node>): Node {
   const src = node.src.map((source) => made.get(source) ?? source);
   if (isOp(node, 'loop')) return makeAgain(node, src, { ...node.attr, body: new LoopBody(node.attr.body) });
@@ -420,7 +420,7 @@ function again(node: Node, made: ReadonlyMap<Node, Node>): Node {
   return result;
 }
 
-/** Runs the steps of a loop, and hands its results to those of its outputs that somebody needs. Not null: it has to wait, and nothing is done. */
+/** Runs the steps of a loop, and hands the results to the outputs that have users. Not null: it must wait, and nothing was done. */
 export function runLoop(state: EngineState, loop: Loop, patience: Patience | undefined): Promise<void> | null {
   const outputs = loop.attr.body.outputs.filter(
     ({ storage, edges }) => storage === null && (edges === 'uses' || edges === 'handles'),

@@ -1,8 +1,8 @@
 /**
- * Runs with loops in them: what a loop reads is computed first, then its steps, then what reads its results.
+ * Runs with loops in them: first what a loop reads, then its steps, then what reads its results.
  *
- * A run is cut into stages at its loops. Each stage is an ordinary run; what a later stage needs of it is kept if it is dear, and computed again
- * there if it is cheap. How the steps of one loop run is in loop-run.ts.
+ * A run is cut into stages at its loops. Each stage is an ordinary run. What a later stage needs is kept if it is expensive, and recomputed
+ * if it is cheap. loop-run.ts runs the steps of one loop.
  */
 import { definitionAt } from '../graph/definition.ts';
 import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
@@ -12,7 +12,7 @@ import { type Loop, runLoop } from './loop-run.ts';
 import type { EngineState } from './per-engine.ts';
 import { type Patience, prepare, run, runs } from './run.ts';
 
-/** Too dear to compute in two stages. */
+/** True if the node costs too much to compute in two stages. */
 function isDear(node: Node): boolean {
   const { role } = definitionAt(node.kind);
   return (
@@ -42,7 +42,7 @@ function stagesOf(nodes: readonly Node[], wanted: readonly Node[]): Stages {
     loops: Array.from({ length: count }, () => []),
   };
   const asked = new Set(wanted);
-  /** The last stage that computes from a node. */
+  /** The last stage that reads each node. */
   const last = new Map<Node, number>();
   const use = (node: Node, at: number): void => {
     if ((last.get(node) ?? -1) < at) last.set(node, at);
@@ -67,7 +67,7 @@ function stagesOf(nodes: readonly Node[], wanted: readonly Node[]): Stages {
   return result;
 }
 
-/** Does a run with loops in it. Where a part must wait, what is done by then stays done. */
+/** Runs nodes with loops among them. If a part must wait, the work before it is kept. */
 export function runLoops(
   state: EngineState,
   wanted: readonly Node[],
@@ -106,7 +106,7 @@ export function runLoops(
   return dry ? null : true;
 }
 
-/** What is in memory before a rehearsal, whose runs must not give it back: what was assigned is put back after it. */
+/** Holds what was in memory before a rehearsal, so that its runs do not free it: assignments are undone after it. */
 class Rehearsed {
   #leaves: readonly Node[];
 
@@ -115,7 +115,7 @@ class Rehearsed {
     for (const node of this.#leaves) node.uses++;
   }
 
-  /** From now on they count as if nobody rehearsed; what nobody needs then goes when the rehearsal has put back what it will. */
+  /** Removes the extra counts; unused nodes are freed once the rehearsal has undone its assignments. */
   end(): void {
     const leaves = this.#leaves;
     this.#leaves = [];
@@ -130,7 +130,7 @@ class Rehearsed {
   }
 }
 
-/** Movements of what is in memory now are the same memory: where a slice begins is no part of a plan then. */
+/** Turns movements of realised nodes into views of the same memory: then the begin of a slice is no part of a plan. */
 function rename(nodes: readonly Node[]): void {
   for (const node of nodes) {
     const source = node.src[0];

@@ -1,10 +1,10 @@
 /**
- * Work for which the current engine alone does not do: dtypes that it does not hold, data of other engines, devices that are full.
+ * Work that the current engine cannot do alone: dtypes that it does not hold, data of other engines, devices that are full.
  *
- * A node is computed on the engine that the placer says (`Placer`), the current one where there is none, if that holds its dtype and those of
- * its sources, else on the CPU engine. Nodes are
- * grouped by engine and by how often the way to them crosses over, and each group is one run; what another group reads
- * is brought to memory by its own. Where data must come from an engine that cannot read at once, the nodes behind it wait.
+ * The placer (`Placer`) says on which engine a node is computed. Without one it is the current engine if that holds the dtypes of the node and
+ * its sources, else the CPU engine. Nodes are
+ * grouped by engine and by how often the path to them crosses engines. Each group is one run, which stores what other groups
+ * read. Where data must come from an engine that cannot read at once, the nodes behind it wait.
  *
  * Pages load this only when they need it (late.ts).
  */
@@ -15,16 +15,16 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { storageIn } from '../planner/capture/cone.ts';
 import { stateOf, runs, run } from './run.ts';
 import type { EngineState } from './per-engine.ts';
-import { heldByNobody, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
+import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { quiet } from './late.ts';
 import { type Attempt, open } from './queue.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { bring, isWithinReach } from './transfers.ts';
 
 /**
- * `realise` where the current engine works, but alone does not do.
+ * `realise` for work that the current engine, which is not lost, cannot do alone.
  *
- * @param full it has no memory left: all is computed on the CPU engine
+ * @param full the current engine is out of memory: everything is computed on the CPU engine
  */
 export function realiseApart(
   wanted: readonly Node[],
@@ -45,7 +45,7 @@ export function realiseApart(
   }
 }
 
-/** Another engine may have all of it, as the one before: asked before anything is cut. */
+/** Tries another engine for all of it, before anything is cut: the one that computed such work before. */
 function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { placer } = runs;
   for (const state of placer?.others() ?? []) {
@@ -57,20 +57,20 @@ function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise
   return false;
 }
 
-/** All of it on another engine; false, with nothing done, where that is not to be or cannot be. */
+/** Computes all of it on another engine. False, with nothing done, where the placer or the engine refuses. */
 function allOn(state: EngineState, wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { everything, patience, told } = attempt;
   const { placer } = runs;
   try {
     return run(state, wanted, everything ? state.global : state.partial, patience, told === true, placer);
   } catch (error) {
-    // What it refuses is cut; what was lost with it is known by then.
+    // Work that the engine refuses is cut. If the engine was lost by this, that is known here.
     if (state.pool.lost === null && !placer!.takes(error, state)) throw error;
     return false;
   }
 }
 
-/** `realise` on the engine that has computed all of such work before. False, with nothing done, where that is another one now. */
+/** `realise` on the engine that computed all of such work before. False, with nothing done, if the placer now says another. */
 export function realiseAgain(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { placer } = runs;
   const state = placer?.likely(wanted) ?? null;
@@ -80,7 +80,7 @@ export function realiseAgain(wanted: readonly Node[], attempt: Attempt): boolean
   return done;
 }
 
-/** Where a node is computed that its engine does not hold; an error where nobody does. Throws Waiting. */
+/** The engine for a node whose own engine lacks a dtype; an error if no engine has it. Throws Waiting. */
 function fallback(node: Node, { engine: first }: EngineState): EngineState | Error {
   const lacks = ({ caps }: IEngine): DType | undefined =>
     [node, ...node.src].map((n) => n.dtype).find((d) => !caps.dtypes.has(d));
@@ -88,10 +88,10 @@ function fallback(node: Node, { engine: first }: EngineState): EngineState | Err
   if (engine === null) return noCpu('flush', lacks(first) ?? node.dtype, first);
   if ('then' in engine) throw new Waiting(engine);
   const missing = lacks(engine);
-  return missing === undefined ? stateOf(engine) : heldByNobody('flush', missing, first, engine);
+  return missing === undefined ? stateOf(engine) : heldByNone('flush', missing, first, engine);
 }
 
-/** The engine for a node that was meant for another, which may not be able to. */
+/** The engine for a node meant for another, which may be unable to compute it. */
 function placeFor(node: Node, meant: EngineState, full: boolean): EngineState | Error {
   const { placer } = runs;
   const { lost, disposed } = meant.pool;
@@ -105,7 +105,7 @@ function placeFor(node: Node, meant: EngineState, full: boolean): EngineState | 
   return place;
 }
 
-/** The CPU engine is not there yet, or what it needs. */
+/** Thrown while the CPU engine, or code for it, is being loaded. */
 class Waiting extends Error {
   readonly until: Promise<unknown>;
 
@@ -115,33 +115,33 @@ class Waiting extends Error {
   }
 }
 
-/** A leaf or a computed node that an engine reads and another one has. */
+/** A leaf or a computed node that an engine reads and another one holds. */
 interface Crossing {
   readonly node: Node;
   readonly to: EngineState;
 }
 
-/** What is computed in one run, and what must be brought before it. */
+/** Nodes computed in one run, and what must be transferred before. */
 interface Group {
   readonly state: EngineState;
   readonly wanted: Node[];
   readonly needs: Crossing[];
-  /** Nodes that are their source's value on this engine: there is nothing to compute. */
+  /** Nodes that equal their source on this engine, so that nothing is computed. */
   readonly moved: Node[];
 }
 
 interface Cut {
   /** In order of execution. */
   readonly groups: readonly Group[];
-  /** What waiting nodes need from engines that cannot read at once, by the time all groups have run. */
+  /** What waiting nodes need from engines that cannot read at once, once all groups have run. */
   readonly transfers: readonly Crossing[];
   /** Leaves that several engines read. */
   readonly shared: ReadonlySet<Node>;
-  /** Some of what was asked for must wait for a transfer. */
+  /** True if some of the wanted nodes must wait for a transfer. */
   readonly waiting: boolean;
 }
 
-/** Unrealised nodes below the wanted ones and the leaves they end in, sources first; numbered by `index`. */
+/** The unrealised nodes below the wanted ones, and the leaves they end in, sources first; numbered by `index`. */
 function below(wanted: readonly Node[]): readonly Node[] {
   const mark = nextMark();
   const order: Node[] = [];
@@ -164,7 +164,7 @@ function below(wanted: readonly Node[]): readonly Node[] {
   return order;
 }
 
-/** What keeps a node from being computed in this flush. */
+/** What prevents a node from being computed in this flush. */
 const missing = { nothing: 0, data: 1, ever: 2 } as const;
 
 /** `told`: nodes that cannot be computed are an error. */
@@ -172,7 +172,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const order = below(wanted);
   const assigned = full || runs.placer === null ? null : runs.placer.assign(order, wanted, current, told);
   const asked = new Set(wanted);
-  // A number that is moved must be somewhere first.
+  // A number that is moved must first be in memory.
   for (const node of order)
     if (node.storage === null && node.op === 'to' && isFree(node.src[0]!)) asked.add(node.src[0]!);
   const engines: EngineState[] = [];
@@ -184,7 +184,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   const where = new Array<EngineState | null>(count).fill(null);
   const stage = new Int32Array(count);
   const waits = new Uint8Array(count);
-  /** Nodes that are no leaves, and computed by themselves rather than by whoever uses them. */
+  /** True for nodes that are not leaves and are computed once, rather than within each user. */
   const computed = (node: Node): boolean => node.storage === null && (!isFree(node) || asked.has(node));
   order.forEach((node, i) => {
     if (node.storage !== null) return;
@@ -221,7 +221,7 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
     return group;
   };
   const needed = new Uint8Array(count);
-  /** The engines that read each leaf: a bit for each, and one for leaves that stay where they are. */
+  /** The engines that read each leaf, as bits; another bit marks leaves that must not move. */
   const readers = new Uint32Array(count);
   const transfers: Crossing[] = [];
   order.forEach((node, i) => {
@@ -260,16 +260,16 @@ function cut(wanted: readonly Node[], current: EngineState, told: boolean, full:
   };
 }
 
-/** Engines among which a flush is cut, at most; and the bit of leaves that stay where they are. */
+/** A flush is divided among at most this many engines; the next bit marks leaves that must not move. */
 const mostEngines = 31;
 const staysToo = 1 << mostEngines;
 
-/** True for a leaf that must not move to the only engine that reads it: it was copied on request, or several do. */
+/** True for a leaf that must not move to its only reader: it was copied on request, or several engines read it. */
 function staysWhereItIs(node: Node, readers: number): boolean {
   return node.storage !== null && (readers & (readers - 1)) !== 0;
 }
 
-/** Nodes that are moved have their sources' storage on this engine. */
+/** Moved nodes take their sources' storage on this engine. */
 function move({ state, moved }: Group): void {
   for (const node of moved) {
     if (node.storage !== null || node.edges === 'dead') continue;
@@ -281,7 +281,7 @@ function move({ state, moved }: Group): void {
 
 const isWorking = ({ lost, disposed }: BufferPool): boolean => lost === null && !disposed;
 
-/** Where a group computes, and where what it needs is. */
+/** The memory of the engine that computes a group, and of those that hold its inputs. */
 function poolsOf({ state, needs }: Group): BufferPool[] {
   const sources = needs.flatMap(({ node }) =>
     node.storage === null ? [] : [(node.storage.buffer as PoolBuffer).pool],
@@ -289,14 +289,14 @@ function poolsOf({ state, needs }: Group): BufferPool[] {
   return [state.pool, ...sources];
 }
 
-/** Those that are not in memory, and that somebody needs. */
+/** Nodes that are not in memory and have users. */
 function needed(nodes: readonly Node[]): readonly Node[] {
   return open(nodes).filter((node) => node.edges !== 'dead');
 }
 
 /**
- * Computes nodes of which an engine refused some: the others there, those on the CPU engine. The first half, sources before users, is tried
- * apart from the second one, until what is refused is alone.
+ * Computes nodes some of which an engine refused: those on the CPU engine, the others where they were. It tries the first half (sources before
+ * users) and the second one separately, until the refused node is alone.
  */
 function runRefused(state: EngineState, wanted: readonly Node[], error: Error): void {
   const order = below(wanted).filter((node) => node.storage === null && !isFree(node));
@@ -313,7 +313,7 @@ function runRefused(state: EngineState, wanted: readonly Node[], error: Error): 
     try {
       const done = run(state, nodes, state.partial);
       if (typeof done !== 'boolean') throw new Waiting(done);
-      // What it needs of the first half is on the CPU engine: it is cut anew.
+      // What it needs of the first half is on the CPU engine now, so the cut must be made again.
       if (!done) return;
     } catch (failure) {
       if (failure instanceof Waiting || !runs.placer?.takes(failure, state)) throw failure;
@@ -322,7 +322,7 @@ function runRefused(state: EngineState, wanted: readonly Node[], error: Error): 
   }
 }
 
-/** Computes on the CPU engine what another one refuses. Throws Waiting. */
+/** Computes on the CPU engine what another engine refused. Throws Waiting. */
 function onCpu(refused: EngineState, wanted: readonly Node[], error: Error): void {
   const engine = cpuEngine();
   if (engine === null || engine === refused.engine) throw error;
@@ -337,7 +337,7 @@ function onCpu(refused: EngineState, wanted: readonly Node[], error: Error): voi
   if (run(state, wanted, state.partial) !== true) throw error;
 }
 
-/** Null: all is done; a promise: what to wait for; `here`: what the nodes left waited for is in memory by now. */
+/** Null: all done; a promise: wait for it; `here`: what the remaining nodes waited for is in memory now. */
 function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,
@@ -357,7 +357,7 @@ function runGroups(
   };
   startTransfers();
   const last = groups[groups.length - 1];
-  // What an earlier run writes over is gone when a later one fails.
+  // If a later run fails, it would be too late to undo what an earlier one overwrote.
   if (groups.length > 1) transaction.hold();
   for (const group of groups) {
     const { state, wanted, needs } = group;
@@ -371,7 +371,7 @@ function runGroups(
       const options = everything ? state.global : state.partial;
       done = left.length === 0 || run(state, left, options, patience === 'none' ? 'none' : 'memory');
     } catch (error) {
-      // What an engine that was lost just now leaves is cut anew. Of the current one queue.ts takes care.
+      // What remains after another engine was lost is cut again. queue.ts handles the loss of the current one.
       if (current.pool.lost === null && !working.every(isWorking)) return 'here';
       if (!runs.placer?.takes(error, state)) throw error;
       const alive = needed(wanted);
@@ -380,7 +380,7 @@ function runGroups(
       else runRefused(state, left, error as Error);
       return 'here';
     }
-    // What has been done stays; what is left is cut anew.
+    // Finished work is kept; the rest is cut again.
     if (typeof done !== 'boolean') return done;
     if (!done) {
       throw new Error(`[flush] nodes cannot be placed on engines '${current.engine.name}' and '${state.engine.name}'`);

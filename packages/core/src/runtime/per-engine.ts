@@ -1,4 +1,4 @@
-/** What the runtime keeps of each engine from run to run: types alone. run.ts makes it, and what uses an engine counts in it. */
+/** What the runtime keeps for each engine between runs: types only. run.ts makes it, and users of an engine update its counts. */
 import type { IEngine } from '../engine/engine.ts';
 import type { BufferPool } from '../engine/pool.ts';
 import type { PlanCache } from '../planner/capture/cache.ts';
@@ -19,20 +19,20 @@ export interface EngineState {
   readonly global: ConeOptions;
   readonly partial: ConeOptions;
   flushes: number;
-  /** Of the flushes, those that the device is known to have finished (devices.ts). */
+  /** How many flushes the device is known to have finished (devices.ts). */
   finished: number;
   planHits: number;
   planMisses: number;
-  /** Plans made, for one size or a class of sizes, and plans that an earlier process has made. */
+  /** Plans made, for one size or for a class of sizes, and plans loaded that an earlier process made. */
   madePlans: number;
   keptPlans: number;
-  /** Milliseconds that making plans has taken, compiling included where the engine compiles at once. */
+  /** Milliseconds spent on making plans, including compiling if the engine compiles at once. */
   planning: number;
   kernels: number;
-  /** Calls of compiled functions that ran a recording again, and recordings that are held (replay/). */
+  /** Calls of compiled functions that replayed a recording, and recordings held (replay/). */
   replays?: number;
   recordings?: number;
-  /** Another object each time that all plans are forgotten. */
+  /** A new object each time that all plans are forgotten. */
   forgotten?: object;
   /** Submissions, and copies from other engines, since the device was last known to be idle. */
   inFlight: number;

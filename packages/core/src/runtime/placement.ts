@@ -1,6 +1,6 @@
 /**
- * Where work and values are: which engine holds which dtypes, which parts of pending work can be done alone, and what becomes of values
- * that lived on a device that is lost.
+ * Where work and values are: which engine holds which dtypes, which parts of pending work are independent, and which
+ * values a lost device took along.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';
@@ -12,18 +12,18 @@ import { showShape } from '@polygrad/compiler/shape/errors';
 import { storageIn } from '../planner/capture/cone.ts';
 import { runs } from './run.ts';
 
-/** True if the engine holds a node's dtype and those of all it is computed from. */
+/** True if the engine holds the dtypes of a node and of everything it is computed from. */
 export function holds(engine: IEngine, node: Node): boolean {
   const { dtypes } = engine.caps;
   return dtypes.has(node.dtype) && node.src.every((source) => dtypes.has(source.dtype));
 }
 
-/** Numbers and positions: part of whatever kernel uses them. */
+/** True for numbers and positions, which become part of any kernel that uses them. */
 export function isFree(node: Node): boolean {
   return node.src.length === 0 && node.op !== 'buffer';
 }
 
-/** The engine that holds a dtype: the current one, or the CPU engine. Throws where there is none, or none yet. */
+/** The engine that holds a dtype: the current one, or the CPU engine. Throws if there is none, or none yet. */
 export function engineFor(where: string, dtype: DType): IEngine {
   const current = getEngine();
   if (current.caps.dtypes.has(dtype)) return current;
@@ -35,7 +35,7 @@ export function engineFor(where: string, dtype: DType): IEngine {
     );
   }
   if (cpu === null) throw noCpu(where, dtype, current);
-  if (!cpu.caps.dtypes.has(dtype)) throw heldByNobody(where, dtype, current, cpu);
+  if (!cpu.caps.dtypes.has(dtype)) throw heldByNone(where, dtype, current, cpu);
   return cpu;
 }
 
@@ -47,7 +47,7 @@ export function noCpu(where: string, dtype: DType, current: IEngine): EngineMiss
   );
 }
 
-export function heldByNobody(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
+export function heldByNone(where: string, dtype: DType, current: IEngine, cpu: IEngine): UnsupportedError {
   const names = [...new Set([current.name, cpu.name])].map((name) => `'${name}'`).join(' nor ');
   return new UnsupportedError(where, `no engine here holds ${dtype}: neither ${names}; cast to another dtype`);
 }
@@ -58,7 +58,7 @@ export function placeOfNode(node: Node): string {
   return holds(current, node) ? current.name : 'cpu';
 }
 
-/** Roots in groups that share no node still to be computed; those of `together` are in one group. In the order of their first roots. */
+/** Groups of roots that share no unrealised node; all of `together` are in one group. In the order of their first roots. */
 export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>): Node[][] {
   const parent = roots.map((_, i) => i);
   const top = (i: number): number => {
@@ -98,16 +98,16 @@ export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>
   return [...parts.values()];
 }
 
-/** Leaves of lost engines that live on as copies, and what was lost. */
+/** Leaves of lost engines of which a copy exists, and the error of the loss. */
 const rescued = new WeakMap<Node, DeviceLostError>();
 
-/** Why a leaf's memory is gone: its engine is lost; or disposed, after the one was lost that it lived on before. */
+/** Why a leaf's memory is gone: its engine was lost, or was disposed after the engine before it was lost. */
 function lossOf(leaf: Node): DeviceLostError | null {
   const { lost, disposed } = (leaf.storage!.buffer as PoolBuffer).pool;
   return lost ?? (disposed ? (rescued.get(leaf) ?? null) : null);
 }
 
-/** True if a leaf's value is gone. One that another engine has a copy of lives there from now on. */
+/** True if a leaf's value is gone. If another engine has a copy, the leaf takes that. */
 export function isGone(leaf: Node): boolean {
   const loss = lossOf(leaf);
   if (loss === null || leaf.shape.includes(0)) return false;
@@ -124,7 +124,7 @@ export function isGone(leaf: Node): boolean {
   return true;
 }
 
-/** The error for whoever asks for a value that is gone. */
+/** The error of reading a value that is gone. */
 export function goneError(leaf: Node): DeviceLostError {
   const { shape, dtype, op } = leaf;
   const lost = lossOf(leaf)!;

@@ -1,4 +1,4 @@
-/** Whom the runtime asks where work goes, if anybody: a type alone. placement/ has the one there is. */
+/** The interface of a placer, which decides where work runs; only types. placement/ implements it. */
 import type { IEngine } from '../engine/engine.ts';
 import type { Node } from '../graph/node.ts';
 import type { Cone } from '../planner/capture/cone.ts';
@@ -6,35 +6,35 @@ import type { Plan } from '../planner/plan.ts';
 import type { EngineState } from './per-engine.ts';
 
 /**
- * Says which engine computes what where that is not simply the current one (placement/). Nodes of an `order` stand behind their sources, and
- * have their places in it as `index`.
+ * Decides which engine computes what, where that is not simply the current one (placement/). An `order` has sources before
+ * users, and `index` is a node's position in it.
  */
 export interface Placer {
-  /** What `stays` of a plan is where nobody need be asked: what it computes, if nobody is told of it, is for this engine. */
+  /** `stays` of a plan that needs no decision: work that no reader waits for runs on this engine. */
   readonly stays: object;
-  /** True if all that the cone holds is to be computed on this engine; multi-engine.ts cuts it else. The plan is undefined where it is to be made. */
+  /** True if this engine computes the whole cone; otherwise multi-engine.ts cuts it. `plan` is undefined if it must be made first. */
   isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean;
-  /** False if no flush was all of another engine yet. */
+  /** True once an entire flush was computed on another engine. */
   readonly isAway: boolean;
-  /** The other engine that has computed all of such a flush before, and is asked first; null: the current one is. */
+  /** The other engine that computed all of such a flush before, which is tried first; null for the current one. */
   likely(wanted: readonly Node[]): EngineState | null;
-  /** All of a flush was computed on another engine; null: not on the one that was likely. */
+  /** Notes the engine on which all of a flush was computed; null: the likely engine could not. */
   learn(wanted: readonly Node[], state: EngineState | null): void;
-  /** Engines beside the current one, on which all of a flush may be at home. */
+  /** Engines other than the current one that may compute an entire flush. */
   others(): readonly EngineState[];
-  /** The engine of each node that is not in memory. */
+  /** Decides the engine of each unrealised node. */
   assign(
     order: readonly Node[],
     wanted: readonly Node[],
     current: EngineState,
     told: boolean,
   ): readonly (EngineState | null)[];
-  /** True for a node that the engine is known to refuse. */
+  /** True if the engine is known to refuse the node. */
   refuses(state: EngineState, node: Node): boolean;
-  /** Nodes go to the CPU engine for a reason, in words, for which an engine cannot compute them. Throws where that is to be an error. */
+  /** Notes that nodes go to the CPU engine because an engine cannot compute them, with the reason. Throws if the policy forbids it. */
   fallBack(state: EngineState, reason: string, nodes: readonly Node[], error?: Error): void;
-  /** True if the CPU engine is to try what failed so. */
+  /** True if the CPU engine should try work that failed with this error. */
   takes(error: unknown, state: EngineState): boolean;
-  /** The engine that will compute a node; null: nobody knows yet. */
+  /** The engine that will compute a node; null if not known yet. */
   engineOf(node: Node): IEngine | null;
 }

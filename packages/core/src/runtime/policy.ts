@@ -1,4 +1,4 @@
-/** What a program says of lost and full devices. Programs that say nothing of them carry none of this. */
+/** Sets a program's policy for lost and full devices. Programs that never set one do not load this. */
 import type { RecoveryPolicy } from '../engine/recovery.ts';
 import { engines, usualPolicy } from '../engine/registry.ts';
 import { checkFields, numberFrom, oneOf } from '@polygrad/compiler/shape/options';

@@ -1,9 +1,9 @@
 /**
- * profile: what kernels a function runs, what they cost, how long each one takes, and their text; what is transferred.
+ * profile: which kernels a function runs, their cost, time and text, and what is transferred.
  *
- * Listens where commands are handed to engines, so it sees exactly what runs. Engines that have a clock measure every kernel
- * alone, which takes longer than the same batch does otherwise. What is handed out shows figures in JSON and consoles; programs and texts
- * of kernels are there on request alone.
+ * It listens where commands are handed to engines, so it sees exactly what runs. Engines with a clock measure every kernel
+ * separately, which takes longer than the batch otherwise does. Profiles show figures in JSON and consoles; programs and texts
+ * of kernels only on request.
  */
 import { printTransforms } from '@polygrad/compiler/ir/print';
 import type { Binding, Command, CompiledKernel, IEngine, KernelSource } from '../engine/engine.ts';
@@ -23,7 +23,7 @@ export interface KernelRun {
   readonly engine: string;
   /** Which batch it was part of, from 0. */
   readonly submit: number;
-  /** Groups, and threads of one. */
+  /** Number of groups, and threads in each. */
   readonly grid: readonly [number, number, number];
   readonly group: readonly [number, number, number];
   /** Estimated arithmetic operations and bytes moved, of all groups together. */
@@ -31,15 +31,15 @@ export interface KernelRun {
   readonly bytes: number;
   /** Time on the device; null where the engine cannot tell. */
   readonly milliseconds: number | null;
-  /** What was done to the loops of the kernel, step by step, such as `split i0 64 grid vector`. */
+  /** The loop transforms of the kernel in order, such as `split i0 64 grid vector`. */
   readonly transforms: readonly string[];
-  /** The kernel itself; `printProgram` of `@polygrad/core/kernel` shows it. */
+  /** The kernel; `printProgram` of `@polygrad/core/kernel` prints it. */
   readonly program: Program;
-  /** What the device was given; null unless asked for, and where the engine has no text. */
+  /** The text given to the device; null unless asked for, or if the engine has none. */
   readonly source: KernelSource | null;
 }
 
-/** Bytes that went to an engine or came from it: uploads of data, reads, and both where an engine uses data of another. */
+/** Bytes sent to or read from an engine: uploads, reads, and both where an engine uses another's data. */
 export interface TransferRun {
   readonly engine: string;
   /** `upload`: from the host to the engine. */
@@ -47,7 +47,7 @@ export interface TransferRun {
   readonly bytes: number;
   /** Milliseconds since the profile began. */
   readonly start: number;
-  /** Until the call returned, or what it promised was there. */
+  /** Until the call returned, or until its promise resolved. */
   readonly milliseconds: number;
 }
 
@@ -58,18 +58,18 @@ export interface TraceEvent {
   readonly ph: 'X';
   readonly ts: number;
   readonly dur: number;
-  /** An engine, and kernels or transfers. */
+  /** The engine, and whether it is a kernel or a transfer. */
   readonly pid: string;
   readonly tid: string;
   readonly args: Readonly<Record<string, number>>;
 }
 
-/** What Chrome's `about:tracing` and Perfetto read, as JSON. */
+/** JSON for Chrome's `about:tracing` and Perfetto. */
 export interface Trace {
   readonly traceEvents: readonly TraceEvent[];
 }
 
-/** What a function did. The console shows a table, JSON the figures of the kernels and the texts that were asked for, without `value`. */
+/** What a function did. The console shows a table; JSON has the figures of the kernels and requested texts, not `value`. */
 export interface Profile<T> {
   /** What the function returned. */
   readonly value: T;
@@ -78,21 +78,21 @@ export interface Profile<T> {
   readonly transfers: readonly TransferRun[];
   /** Bytes of all transfers. */
   readonly transferredBytes: number;
-  /** What part of the time some transfer was under way, from 0 to 1. */
+  /** The fraction of the time during which a transfer was under way, from 0 to 1. */
   readonly transferShare: number;
-  /** Kernels and transfers on a line of time for each engine: `writeTrace` makes a file of it. Kernels of a batch stand one behind the other. */
+  /** Kernels and transfers on a timeline per engine; `writeTrace` makes a file of it. Kernels of a batch follow one another. */
   readonly trace: Trace;
   /** Batches handed to engines. */
   readonly submits: number;
-  /** Plans that had to be made, on the current engine. */
+  /** Plans made during the profile, on the current engine. */
   readonly newPlans: number;
-  /** How often a plan for a class of sizes was bound to a size that was new. */
+  /** How often a plan for a class of sizes was bound to a new size. */
   readonly binds: number;
-  /** Milliseconds that making and binding plans took, with compiling where the engine compiles at once. */
+  /** Milliseconds for making and binding plans, including compiling if the engine compiles at once. */
   readonly planning: number;
-  /** Calls of functions of `compile` that ran a recording again. */
+  /** Calls of functions of `compile` that replayed a recording. */
   readonly replays: number;
-  /** From the start until the device was idle, measuring included. */
+  /** From the start until the device was idle, including the measuring. */
   readonly milliseconds: number;
 }
 
@@ -108,7 +108,7 @@ interface Batch {
   readonly start: number;
 }
 
-/** Notes transfers while it is in the place of the runtime's own functions. */
+/** Records transfers while it replaces the runtime's own functions. */
 function watchTransfers(start: number): { readonly transfers: TransferRun[]; readonly end: () => void } {
   const transfers: TransferRun[] = [];
   const note = ({ name }: IEngine, direction: TransferRun['direction'], { bytes }: Binding, from: number): void => {
@@ -135,7 +135,7 @@ function watchTransfers(start: number): { readonly transfers: TransferRun[]; rea
   return { transfers, end: () => void Object.assign(runs, { upload, download, downloadSync }) };
 }
 
-/** Milliseconds in which some transfer was under way. */
+/** Milliseconds during which some transfer was under way. */
 function timeOf(transfers: readonly TransferRun[]): number {
   let [sum, until] = [0, 0];
   for (const { start, milliseconds } of [...transfers].sort((a, b) => a.start - b.start)) {
@@ -146,7 +146,7 @@ function timeOf(transfers: readonly TransferRun[]): number {
   return sum;
 }
 
-/** Kernels and transfers as events; batches begin when they were submitted, or when the one before has ended. */
+/** Kernels and transfers as events; a batch begins when it was submitted, or when the one before ended. */
 function traceOf(
   kernels: readonly KernelRun[],
   batches: readonly Batch[],
@@ -189,8 +189,8 @@ function traceOf(
  *
  * Kernels of other code that runs while an asynchronous function waits are listed as well.
  *
- * @param body what to look at, for instance one training step; run it once before, and plans and compilation stay out
- * @returns what it returned, and a line per kernel
+ * @param body the function to look at, for instance one training step; run it once before, so that planning and compiling are not counted
+ * @returns its result, and a line per kernel
  * @throws ArgumentError inside another profile
  * @example
  * import '@polygrad/backend-cpu';
@@ -214,7 +214,7 @@ export async function profile<T>(body: () => T | Promise<T>, options: ProfileOpt
   let value: T;
   runs.submit = (on, commands) => {
     const timed = on.submitTimed?.(commands) ?? null;
-    // A device that is lost meanwhile is reported below; nobody may wait for that.
+    // A device lost meanwhile is reported below, so this promise may go unhandled.
     timed?.catch(() => {});
     if (timed === null) on.submit(commands);
     batches.push({ engine: on, commands, times: timed, start: performance.now() });
@@ -282,7 +282,7 @@ function runOf(
   return kernelRun(figures, program, source);
 }
 
-/** The figures of a kernel, which everybody may enumerate; the program and its text are behind getters. */
+/** The figures of a kernel, which are enumerable; the program and its text are behind getters. */
 type Figures = Omit<KernelRun, 'program' | 'transforms' | 'source'>;
 
 class Run {
@@ -316,7 +316,7 @@ export function kernelRun(figures: Figures, program: Program, source: KernelSour
 /** Most kernels that the console shows. */
 const mostRows = 40;
 
-/** Few digits: times and sizes side by side are read, not computed with. */
+/** Few digits, because times and sizes are compared by eye. */
 function short(value: number): string {
   return value >= 1000 ? value.toFixed(0) : value.toPrecision(3);
 }
@@ -325,7 +325,7 @@ function plural(count: number, word: string, end: string): string {
   return `${count} ${word}${count === 1 ? '' : end}`;
 }
 
-/** A profile as lines of text: what was done in all, and a row for each kernel. */
+/** A profile as lines of text: totals, and a row for each kernel. */
 function tableOf(profile: Profile<unknown>): string {
   const { kernels, submits, newPlans, binds, planning, milliseconds, transfers, transferredBytes } = profile;
   const made = [plural(newPlans, 'new plan', 's'), ...(binds > 0 ? [plural(binds, 'bind', 's')] : [])].join(', ');
@@ -358,7 +358,7 @@ function tableOf(profile: Profile<unknown>): string {
     .join('\n  ');
 }
 
-/** A profile whose JSON has the figures, and the texts that were asked for; what the function returned and the trace are not in it. */
+/** A profile whose JSON has the figures and the requested texts, without the function's result and the trace. */
 function showProfile<T>(profile: Profile<T>): Profile<T> {
   const outline = ({ value: _value, trace: _trace, kernels, ...figures }: Profile<T>): object => ({
     kernels: kernels.map((run) => (run.source === null ? run : { ...run, source: run.source })),

@@ -10,7 +10,7 @@ import { TransactionLog } from '../graph/transactions.ts';
 import { forget, gpu, start } from '../tensor/fixtures/placement.ts';
 import { type Late, lateEngine } from '../tensor/fixtures/late-engine.ts';
 import { limited } from '../tensor/fixtures/limited.ts';
-import { createReferenceEngine } from '@polygrad/testing';
+import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { FlushQueue, queue as queueOfProgram } from './queue.ts';
 import { uploadNode } from './upload.ts';
 
@@ -198,5 +198,32 @@ describe('an entry that needs another engine', () => {
     expect(near.storage).not.toBe(null);
     await queue.settle();
     expect(far.storage).not.toBe(null);
+  });
+});
+
+describe('a flush that failed', () => {
+  it('is computed as a whole by whoever reads one of its nodes', async () => {
+    const engine = createFaultyEngine(createReferenceEngine());
+    await setEngine(engine);
+    const source = leaf(4);
+    const first = hold(plus(source, 1)).node;
+    const second = hold(plus(first, 1)).node;
+    engine.arm({ member: 'submit', at: 1, kind: 'launch', times: 2 });
+    expect(queue.add([first, second])?.error).toBeInstanceOf(Error);
+    expect([first.storage, second.storage]).toEqual([null, null]);
+    engine.arm(null);
+    expect(queue.realiseFor(first, 'none')).toBeNull();
+    expect(second.storage).not.toBeNull();
+  });
+
+  it('is computed alone where the others cannot be', async () => {
+    const engine = createFaultyEngine(createReferenceEngine());
+    await setEngine(engine);
+    const [first, second] = [made(4), made(8)];
+    engine.arm({ member: 'submit', at: 1, kind: 'launch', times: 3 });
+    expect(queue.add([first, second])?.error).toBeInstanceOf(Error);
+    engine.arm({ member: 'submit', at: 1, kind: 'launch' });
+    expect(queue.realiseFor(first, 'none')).toBeNull();
+    expect([first.storage === null, second.storage === null]).toEqual([false, true]);
   });
 });

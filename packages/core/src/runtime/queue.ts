@@ -1,20 +1,20 @@
 /**
- * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something before the next one.
+ * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something.
  *
- * An attempt needs one engine, as a rule. What a lost device needs first is done here too: another engine, and copies of what was protected. All
- * else is the business of multi-engine.ts. Where that is not loaded yet (late.ts), the first flush that needs it waits for it as it waits
+ * An attempt usually needs one engine. Recovery from a lost device starts here too: another engine, and copies of protected tensors. All
+ * else is done by multi-engine.ts. Where that is not loaded yet (late.ts), the first flush that needs it waits for it as it waits
  * for data.
  *
- * Each entry of the queue has a state, and each attempt an outcome; `transitions` says what follows. A flush is tried as soon as it begins.
- * Where something is missing it stays in the queue:
+ * Each entry of the queue has a state, and each attempt an outcome; `transitions` gives the next state. A flush is tried as soon as it begins.
+ * If something is missing it stays in the queue:
  *
- * - `memory`: the device has not said yet whether it has the memory. It is put off with its assignments, and flushes behind it wait, so that
- *   one that fails for want of memory has changed nothing, where the device says so late as well as where it says so at once. A program
- *   that never awaits never lets the device answer: when too many wait, they are done without its word.
- * - `data`: values of another engine, another engine, or code are on the way. Its assignments are final. What is flushed meanwhile does not
+ * - `memory`: the device has not yet said whether it has the memory. The flush is put off with its assignments, and later flushes wait behind
+ *   it, so that an out-of-memory error changes nothing, whether the device reports it at once or late. A program
+ *   that never awaits never lets the device answer: when too many flushes wait, they run without the answer.
+ * - `data`: values of another engine, another engine, or code are being loaded. Its assignments are final. Later flushes do not
  *   wait for it, but other entries that wait for data do.
- * - `split`: it failed as a whole and is done in parts that share no node still to be computed. Tensors assigned since the flush before make
- *   one part, so that a step of training is either done or not begun.
+ * - `split`: it failed as a whole and is computed in parts that share no unrealised node. Tensors assigned since the previous flush form
+ *   one part, so that a training step is either done or not begun.
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
@@ -29,16 +29,16 @@ import { componentsOf } from './placement.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { noticed } from '../engine/recovery.ts';
 
-/** What an entry is. */
+/** State of an entry. */
 export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
 
-/** How an attempt goes: all is computed, memory is not certain, data is on the way, or it fails. */
+/** Outcome of an attempt: everything is computed, memory is not certain, data is being loaded, or an error. */
 type Outcome = 'computed' | 'memory' | 'data' | 'error';
 
 const usual = { computed: 'done', memory: 'memory', data: 'data', error: 'failed' } as const;
 const whole = { ...usual, error: 'split' } as const;
 
-/** What an entry becomes; those that are done or have failed leave the queue. A part that waits for data is an entry of its own. */
+/** The next state. Entries that are done or have failed leave the queue. A part that waits for data becomes a separate entry. */
 const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, FlushState>>>>> = {
   recorded: whole,
   memory: whole,
@@ -50,7 +50,7 @@ function next({ state }: Entry, outcome: Outcome): FlushState {
   return (transitions[state] ?? usual)[outcome];
 }
 
-/** Why a flush failed; what is thrown may be anything. */
+/** Why a flush failed; any value may have been thrown. */
 export interface Failure {
   readonly error: unknown;
 }
@@ -61,28 +61,28 @@ interface Entry extends Attempt {
   everything: boolean;
   patience: Patience;
   transaction: Transaction;
-  /** What the last attempt threw, or waits for. */
+  /** What the last attempt threw, or the promise it waits for. */
   result?: unknown;
-  /** What is listened to. */
+  /** The promise that already has a listener. */
   arrival?: Promise<void> | null;
-  /** If it is split: the parts still to be tried, by those to be tried together, the next ones last. */
+  /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */
   parts?: (readonly (readonly Node[])[])[];
-  /** Assigned nodes, which are in one part; and whether that is what failed. */
+  /** Assigned nodes, which form one part; and whether that part failed. */
   together?: ReadonlySet<Node>;
   broken?: boolean;
-  /** How it failed: as the oldest of its parts that did. */
+  /** The failure: that of its oldest failed part. */
   failure?: Failure;
 }
 
-/** Flushes that may wait for memory. */
+/** Most flushes that may wait for memory. */
 const most = 8;
 
-/** Nodes that somebody still needs in memory. */
+/** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter((node) => node.storage === null && node.edges !== 'dead');
 }
 
-/** Counts as work in flight, so that loops come to a halt in throttle() when nothing else does it. */
+/** Counts as work in flight, so that throttle() slows loops down that nothing else slows down. */
 function countWork(): void {
   stateOf(getEngine()).inFlight++;
 }
@@ -90,7 +90,7 @@ function countWork(): void {
 const isOver = ({ state }: Entry): boolean => !(state in transitions);
 const isWaiting = ({ state }: Entry): boolean => state === 'data';
 
-/** Tries nodes of an entry. */
+/** Attempts to realise nodes of an entry. */
 function attempt(entry: Entry, nodes: readonly Node[]): Outcome {
   try {
     const arrival = realise(nodes, entry);
@@ -102,7 +102,7 @@ function attempt(entry: Entry, nodes: readonly Node[]): Outcome {
   }
 }
 
-/** Parts have failed together: they are tried in halves. */
+/** Several parts have failed together: next they are tried in halves. */
 function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
   if (parts.length > 1) {
     const half = parts.length >> 1;
@@ -115,8 +115,10 @@ function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
 
 export class FlushQueue {
   readonly #log: TransactionLog;
-  /** Those that wait for data first, then the others; both in the order of their flushes. */
+  /** Entries that wait for data first, then the others; each in the order of their flushes. */
   readonly #entries: Entry[] = [];
+  /** All nodes of a flush that failed, by each of them. */
+  readonly #left = new WeakMap<Node, readonly Node[]>();
   #late: Failure | null = null;
 
   constructor(log: TransactionLog) {
@@ -128,7 +130,7 @@ export class FlushQueue {
     return this.#entries.map(({ state }) => state);
   }
 
-  /** True while a flush is put off. */
+  /** True while a flush waits for the device's answer about memory. */
   get isPutOff(): boolean {
     return this.#entries.length > 0 && this.#first(false) !== undefined;
   }
@@ -141,7 +143,7 @@ export class FlushQueue {
     this.#entries.splice(this.#entries.indexOf(entry), 1);
   }
 
-  /** Does what can be done by now, oldest first. */
+  /** Computes what is possible now, oldest first. */
   advance(patience?: Patience): void {
     const entries = this.#entries;
     if (entries.length === 0) return;
@@ -155,7 +157,7 @@ export class FlushQueue {
       this.#try(entry, patience);
       if (isOver(entry)) this.#remove(entry);
       else if (isWaiting(entry) === waiting) return;
-      // Of one that waited for data, whoever reads its nodes is told.
+      // Failures of entries that waited for data are reported to the readers of their nodes.
       this.#late ??= entry.failure ?? null;
     }
   }
@@ -165,7 +167,7 @@ export class FlushQueue {
   }
 
   /**
-   * Computes what a flush wants, or what can be computed of it by now. Returns how it failed, or null.
+   * Computes what a flush wants, as far as possible now. Returns how it failed, or null.
    *
    * Assignments since the last flush are committed, rolled back, or put off with it.
    */
@@ -181,12 +183,12 @@ export class FlushQueue {
     return null;
   }
 
-  /** Tries an entry and gives it its next state. */
+  /** Attempts an entry and sets its next state. */
   #try(entry: Entry, patience: Patience): void {
     const log = this.#log;
     const flushes = !isWaiting(entry);
     entry.patience = patience;
-    // The assignments of an entry that waits for data are final. Those made since are the next flush's.
+    // The assignments of an entry that waits for data are final. Later ones belong to the next flush.
     if (!flushes) entry.transaction = log.current;
     const { transaction } = entry;
     let outcome: Outcome = 'error';
@@ -209,7 +211,7 @@ export class FlushQueue {
     if (flushes) {
       if (state === 'memory' || state === 'split') transaction.hold();
       else {
-        // What a lost device leaves is restored from copies, or gone: shadow.ts.
+        // After a loss, values are restored from copies (shadow.ts) or gone.
         const error = entry.failure?.error;
         if (entry.broken && !(error instanceof DeviceLostError)) this.#rollBack(transaction, error);
         log.commit(transaction);
@@ -222,6 +224,31 @@ export class FlushQueue {
     entry.state = state;
     if (outcome === 'memory' || outcome === 'data') this.#listen(entry);
     else entry.arrival = null;
+    if (state === 'failed') this.#leave(entry);
+  }
+
+  /** It failed: its nodes are recipes from now on. */
+  #leave({ nodes }: Entry): void {
+    if (nodes.length > 1) for (const node of nodes) this.#left.set(node, nodes);
+  }
+
+  /**
+   * `realise` for a reader of a node. What was flushed with it and failed is computed with it, in the kernels that it would have had: alone it might be
+   * added up in another order.
+   */
+  realiseFor(node: Node, patience: Patience): Promise<void> | null {
+    const asked = { told: true, patience, transaction: this.#log.current };
+    const left = needed(this.#left.get(node) ?? []);
+    if (left.includes(node)) {
+      try {
+        return realise(left, asked);
+      } catch (error) {
+        if (error instanceof DeviceLostError) throw error;
+        // It may be the fault of the others.
+        this.#left.delete(node);
+      }
+    }
+    return realise([node], asked);
   }
 
   #listen(entry: Entry): void {
@@ -234,6 +261,7 @@ export class FlushQueue {
       const waiting = isWaiting(entry);
       if (failed && waiting) {
         entry.state = next(entry, 'error');
+        this.#leave(entry);
         this.#remove(entry);
       }
       this.#advance(waiting, 'memory');
@@ -244,7 +272,7 @@ export class FlushQueue {
     );
   }
 
-  /** Does the parts of a flush one by one, or many at once where that goes well. */
+  /** Computes the parts of a flush one by one, or many at once where that succeeds. */
   #tryParts(entry: Entry, left: (readonly (readonly Node[])[])[]): Outcome {
     for (let parts = left.pop(); parts !== undefined; parts = left.pop()) {
       const nodes = needed(parts.flat());
@@ -255,7 +283,7 @@ export class FlushQueue {
       }
       if (outcome === 'error') split(entry, parts);
       if (outcome === 'data') {
-        // It waits alone.
+        // It waits as a separate entry.
         const part = this.#new(outcome, nodes);
         part.result = entry.result;
         const at = this.#entries.findIndex((other) => !isWaiting(other));
@@ -267,11 +295,11 @@ export class FlushQueue {
     return entry.failure === undefined ? 'computed' : 'error';
   }
 
-  /** Assigned tensors go back, and the error says so. */
+  /** Rolls assigned tensors back, and says so in the error. */
   #rollBack(transaction: Transaction, error: unknown): void {
     transaction.hold();
     const found = this.#log.rollBack(transaction);
-    // They may name what was lost meanwhile.
+    // Their old values may have been lost meanwhile.
     if (engines.losses > 0) copies.lookAgain();
     if (!found || !(error instanceof Error)) return;
     const told = '; tensors assigned since the last flush have the values they had before';
@@ -279,8 +307,8 @@ export class FlushQueue {
   }
 
   /**
-   * A node cannot be computed for a reader: what is pending and shares work with it waits for no flush any more. Assigned tensors
-   * among that are computed now, or go back. Returns the error.
+   * Called when a node cannot be computed for a reader: pending work that shares nodes with it must not fail again in the next flush. Assigned
+   * tensors among that work are computed now, or rolled back. Returns the error.
    */
   giveUp(node: Node, error: unknown): unknown {
     if (error instanceof DeviceLostError) return error;
@@ -294,7 +322,7 @@ export class FlushQueue {
     setAside((handle) => part.has(handle.node) && !transaction.entries.has(handle));
     if (changed.length === 0) return error;
     try {
-      // Where the device must be asked first, the next flush does it.
+      // If the device must answer first, the next flush computes them.
       if (realise(changed, { told: true, patience: 'memory', transaction }) === null) this.#log.commit(transaction);
     } catch {
       this.#rollBack(transaction, error);
@@ -304,8 +332,8 @@ export class FlushQueue {
   }
 
   /**
-   * Throws if protected tensors went back to older values and nobody was told. What was assigned since, from these, goes back too: whoever is told
-   * finds them as they were copied.
+   * Throws once if protected tensors went back to older values. Assignments since then, computed from these, go back too: whoever handles
+   * the error finds the tensors as they were copied.
    */
   tell(): void {
     const untold = takeUntold();
@@ -316,7 +344,7 @@ export class FlushQueue {
     throw untold;
   }
 
-  /** How the first flush failed that was put off, once. */
+  /** The failure of the first flush that was put off; each is returned once. */
   takeLate(): Failure | null {
     const failure = this.#late;
     this.#late = null;
@@ -331,7 +359,7 @@ export class FlushQueue {
       try {
         await untilSaid(this.#first(false)?.arrival);
       } catch (error) {
-        // A lost device is replaced by the next attempt.
+        // The next attempt replaces a lost device.
         if (pool.lost === null) throw error;
       }
     }
@@ -349,40 +377,40 @@ export class FlushQueue {
   }
 }
 
-/** Flushes that are not finished: a part of the runtime. */
+/** The unfinished flushes: a part of the runtime. */
 export let queue: FlushQueue = new FlushQueue(transactions);
 
-/** Another queue takes its place. */
+/** Replaces the queue in use. */
 export function useQueue(next: FlushQueue): void {
   queue = next;
 }
 
 /**
- * What an attempt is for: `everything` that is pending, by a flush, or a part. Only a reader is `told` of nodes that cannot be computed;
- * otherwise they are left as they are, so that other work goes on.
+ * What an attempt is for: `everything` pending, by a flush, or a part. Nodes that cannot be computed are an error only for a reader (`told`);
+ * otherwise they stay pending, so that other work goes on.
  */
 export interface Attempt {
   readonly everything?: boolean;
   readonly told?: boolean;
-  /** What it waits for rather than going on at once, beside data. */
+  /** What it waits for besides data, rather than going on at once. */
   readonly patience: Patience;
-  /** Assignments whose old values nothing may overwrite before all of it is submitted. */
+  /** Assignments whose old values must not be overwritten before everything is submitted. */
   readonly transaction: Transaction;
 }
 
-/** Those that are not in memory by now. */
+/** Nodes that are not in memory yet. */
 export function open(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter((node) => node.storage === null);
 }
 
 /**
- * Realises nodes on the engines that hold them, as far as that is possible now.
+ * Realises nodes on the engines that hold them, as far as possible now.
  *
- * @returns null if all is done; otherwise what to wait for before trying again. Data that is missing is under way.
+ * @returns null if all is done; otherwise what to wait for before the next attempt. Missing data is already being transferred.
  */
 export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void> | null {
   let wanted = nodes;
-  // One engine first, then several. What does not fit the current one goes to the CPU engine.
+  // First the current engine alone, then several; what does not fit the current one goes to the CPU engine.
   let on: 'one' | 'several' | 'cpu' = 'one';
   while (wanted.length > 0) {
     const current = stateOf(getEngine());
@@ -398,7 +426,7 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     const several = multiEngine;
     if (on !== 'one') {
       if (several === null) return quiet(load());
-      // What came back from a copy need not be computed. After a loss was dealt with, what is computed may still need what was gone then.
+      // Values restored from a copy need not be computed. Newly recorded nodes may still depend on values that were lost.
       if (engines.losses > 0) copies.lookAgain();
       const restored = copies.keeper?.restoreLost();
       wanted = open(wanted);
@@ -439,13 +467,13 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
   return null;
 }
 
-/** True for the promise of an engine in use to say whether it has the memory that was asked for. */
+/** True for the promise of an engine in use to say whether it has the requested memory. */
 export function isWord(promise: Promise<void>): boolean {
   if (promise === getEngine().confirming?.()) return true;
   return runs.placer?.others().some(({ engine }) => promise === engine.confirming?.()) === true;
 }
 
-/** Waits for what an attempt waits for: for the device's word on memory no longer than devices may take to answer. */
+/** Waits for an attempt's promise; for the device's answer about memory no longer than the time limit of answers. */
 export async function untilSaid(arrival: Promise<void> | null | undefined): Promise<void> {
   if (!arrival || !isWord(arrival)) return arrival ?? undefined;
   const state = stateOf(getEngine());
@@ -456,7 +484,7 @@ export async function untilSaid(arrival: Promise<void> | null | undefined): Prom
   }
 }
 
-/** Resolves when all transfers between engines that are under way now have arrived or failed. */
+/** Resolves when all transfers between engines that are under way have arrived or failed. */
 export async function arrivals(): Promise<void> {
   await Promise.allSettled(runs.transfers);
 }

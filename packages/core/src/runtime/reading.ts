@@ -1,8 +1,8 @@
 /**
- * What a reader gets: `readNode` computes a node if need be, brings it to row-major order and copies it to the host.
+ * Reading: `readNode` computes a node if necessary, brings it to row-major order and copies it to the host.
  *
- * The way goes straight down: a value in memory needs this file and engine/pool.ts, one that must be computed also queue.ts, run.ts and
- * the planner. docs/architecture.md says which files `await t.data()` visits, and tooling/read-path.test.mjs counts them.
+ * The path goes straight down: a value in memory needs this file and engine/pool.ts, a pending one also queue.ts, run.ts and
+ * the planner. docs/architecture.md lists the files that `await t.data()` visits, and tooling/read-path.test.mjs counts them.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
@@ -12,19 +12,18 @@ import { engines } from '../engine/registry.ts';
 import { type Node, isOp, release, retain } from '../graph/node.ts';
 import { contiguous } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
-import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { isRowMajor, sizeOf, type Shape, type View } from '@polygrad/compiler/shape/view';
 import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host';
 import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
-import { queue, realise, untilSaid } from './queue.ts';
+import { queue, untilSaid } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
 
 /**
- * The node's elements in row-major order in a new host array; computes them first if need be. Where kernels must be compiled for that,
- * the program goes on meanwhile. Afterwards the event loop has a turn where one is due.
+ * The node's elements in row-major order in a new host array; computes them first if necessary. If kernels must be compiled for that,
+ * the program goes on meanwhile. Afterwards the event loop gets a turn if one is due.
  */
 export async function readNode(node: Node): Promise<TypedArray> {
   if (node.shape.includes(0)) return hostArray(node.dtype, 0);
@@ -39,9 +38,9 @@ export async function readNode(node: Node): Promise<TypedArray> {
 }
 
 /**
- * The same for a node with elements, without a turn; `before` is the newest node of the read before. Of a node in memory, the read is in the
+ * The same for a node with elements, without a turn; `before` is the newest node at the previous read. For a node in memory, the read is in the
  * device's order before this returns, unless a kernel that brings it to row-major order must be compiled: then as soon as that is done,
- * and nobody changes the node until then.
+ * and the node does not change until then.
  */
 export async function download(node: Node, before: number = 0): Promise<TypedArray> {
   let read = readable(node, before, 'kernels');
@@ -67,12 +66,12 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
   }
 }
 
-/** Throws if protected tensors went back to older values and nobody was told. */
+/** Throws once if protected tensors went back to older values. */
 function tellRewound(): void {
   if (engines.untold !== null) queue.tell();
 }
 
-/** The error of a read: of a value that a lost device left to an engine that is disposed, the loss. */
+/** The error of a read: the loss, if a lost device left the value to an engine that was disposed since. */
 function failed(node: Node, engine: IEngine, error: unknown): unknown {
   noticed(engine, error);
   return (node.storage?.buffer as PoolBuffer | undefined)?.pool.disposed && isGone(node) ? goneError(node) : error;
@@ -81,7 +80,7 @@ function failed(node: Node, engine: IEngine, error: unknown): unknown {
 /**
  * The same without waiting for a task turn.
  *
- * @throws UnsupportedError where the engine cannot
+ * @throws UnsupportedError where the engine cannot wait
  */
 export function readNodeSync(node: Node): TypedArray {
   if (node.shape.includes(0)) return hostArray(node.dtype, 0);
@@ -127,23 +126,23 @@ function arrived(node: Node, engine: IEngine, bytes: Uint8Array): TypedArray {
   return received(engine, node.dtype, bytes, sizeOf(node.shape));
 }
 
-/** Computes a node and prepares to copy it, as far as that is possible now; else a promise of when to try again. */
+/** Computes a node and prepares to copy it, as far as possible now; else a promise of when to try again. */
 function readable(node: Node, before: number, patience: Patience): Read | Promise<void> {
   return tried(node, before, patience) ?? prepareRead(node, patience);
 }
 
 /**
- * The same as `attempt` for a reader; `before` is the newest node of the read before. Where it fails, what is pending beside the node is not
- * left to fail again.
+ * As `attempt`, for a reader; `before` is the newest node at the previous read. If it fails, pending work that shares nodes with this one is
+ * settled, so that it does not fail again.
  */
 function tried(node: Node, before: number, patience: Patience): Promise<void> | null {
   try {
     runs.old = before;
     return attempt(node, patience);
   } catch (error) {
-    // What is kept for later reads may be what there is no room for.
+    // The memory may be taken by values that are kept for later reads.
     if (error instanceof OutOfMemoryError && before > 0) return tried(node, 0, patience);
-    // What a flush said of it that was put off says more.
+    // A flush that was put off may have a better error.
     const late = error instanceof OutOfMemoryError ? queue.takeLate() : null;
     throw queue.giveUp(node, late === null ? error : late.error);
   } finally {
@@ -152,13 +151,13 @@ function tried(node: Node, before: number, patience: Patience): Promise<void> | 
 }
 
 /**
- * Computes a node as far as that is possible now; null if it is in memory. Throws DeviceLostError if it was and is gone.
+ * Computes a node as far as possible now; null if it is in memory. Throws DeviceLostError if its value is gone.
  */
 function attempt(node: Node, patience: Patience): Promise<void> | null {
   if (node.storage !== null) {
     const { lost, disposed } = (node.storage.buffer as PoolBuffer).pool;
     if ((lost === null && !disposed) || !isGone(node)) return null;
-    // What is protected comes back with another engine.
+    // Another engine also brings protected tensors back.
     const underway = recover();
     if (underway !== null) return underway;
     copies.keeper?.restoreLost();
@@ -167,11 +166,11 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
   }
   queue.advance(patience === 'none' ? patience : 'memory');
   if (queue.isPutOff) return queue.settlePutOff();
-  return node.storage === null ? realise([node], { told: true, patience, transaction: transactions.current }) : null;
+  return node.storage === null ? queue.realiseFor(node, patience) : null;
 }
 
 /**
- * Something is read: returns the newest node there was at the read before. Reads between which nothing is recorded count as one.
+ * Notes a read: returns the newest node at the previous one. Reads with nothing recorded between them count as one.
  */
 function beginRead(): number {
   graph.observer?.read();
@@ -186,13 +185,13 @@ function beginRead(): number {
 interface Read {
   readonly engine: IEngine;
   readonly binding: { readonly buffer: PoolBuffer['memory']; readonly offset: number; readonly bytes: number };
-  /** Lets go of what the read holds. */
+  /** Releases what the read holds. */
   readonly done: () => void;
 }
 
 /**
- * Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. If it is to wait for kernels, a
- * promise of when to try again where the one for that is still being compiled.
+ * Brings the value of a node in memory to row-major order, on the engine that has it, and holds it there. If it may wait and the kernel
+ * for that is still being compiled, returns a promise of when to try again.
  */
 function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
   let source = node;
@@ -224,12 +223,12 @@ function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
 }
 
 /*
- * Turns of the event loop. A promise that is settled already resumes its loop before any timer, message, signal, frame of a page or
- * collected handle is looked at: a loop that only ever awaits such promises keeps all of them waiting, and the memory of every Tensor
- * it forgot. Where the engine has computed before a read returns, reads see to it that they get their turn.
+ * Turns of the event loop. Awaiting a settled promise resumes the loop before any timer, message, signal, frame of a page or
+ * collected handle is handled: a program that awaits only such promises blocks them all, and keeps the memory of every Tensor
+ * it dropped. So where the engine has computed before a read returns, reads give the event loop a turn now and then.
  */
 
-/** Longest time in milliseconds that a loop of reads keeps the event loop to itself. */
+/** Longest time in milliseconds for which a loop of reads blocks the event loop. */
 const longestHold = 50;
 
 interface Host {
@@ -237,13 +236,13 @@ interface Host {
   setTimeout(callback: () => void, milliseconds: number): unknown;
 }
 
-// What tests put in the place of timers later is not asked: they would stop it.
+// The real timers: fake ones that tests install would stop reads.
 const { setImmediate, setTimeout } = globalThis as unknown as Host;
 
-/** A collector that was told to look for forgotten Tensors needs about so many turns until it gives their memory back. */
+/** The garbage collector needs about this many turns, after a hint, until dropped Tensors give their memory back. */
 const turnsOfHint = 8;
 
-/** A promise of after what is due in the event loop, or null where that had its turn a moment ago. */
+/** A promise that resolves after the event loop had a turn, or null if it had one recently. */
 export function turn(): Promise<void> | null {
   const now = performance.now();
   const r = runs;
@@ -258,7 +257,7 @@ export function turn(): Promise<void> | null {
     if (setImmediate !== undefined) setImmediate(resolve);
     else if (typeof MessageChannel === 'undefined') setTimeout(resolve, 0);
     else {
-      // Timers of pages wait: four milliseconds always, a second or a minute while nobody looks at the page.
+      // Browsers delay timers: always by four milliseconds, in hidden pages by a second or a minute.
       const { port1, port2 } = new MessageChannel();
       port1.onmessage = () => {
         port1.close();
@@ -269,10 +268,10 @@ export function turn(): Promise<void> | null {
   });
 }
 
-/** Most bytes that are copied for a few elements far apart. */
+/** Most bytes that are copied for a few scattered elements. */
 const mostBytes = 1 << 20;
 
-/** Where each element lies, row-major, counted in elements of the buffer. */
+/** Position of each element in the buffer, row-major, counted in elements. */
 function places(shape: Shape, { strides, offset }: View): number[] {
   let found = [offset];
   for (const [axis, extent] of shape.entries())
@@ -280,7 +279,7 @@ function places(shape: Shape, { strides, offset }: View): number[] {
   return found;
 }
 
-/** The elements of a node, row-major; null where they would have to be computed, waited for, or fetched from a device. */
+/** The elements of a node, row-major; null if they would have to be computed, waited for, or fetched from a device. */
 export function peek(node: Node): TypedArray | null {
   const size = sizeOf(node.shape);
   if (size === 0) return new hostArrays[node.dtype](0);
@@ -305,7 +304,7 @@ export function peek(node: Node): TypedArray | null {
     for (const [i, place] of at.entries()) values[i] = (all as Int32Array)[place - least]!;
     return values;
   } catch {
-    // An engine that is gone has no values.
+    // A lost engine has no values.
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One run: the plan of the nodes asked for, found or made, and executed on one engine. What is kept from run to run is made here too: of
- * each engine its plans, kernels and counts (per-engine.ts), of reads how old the graph was.
+ * One run: the plan of the requested nodes, found or made, and executed on one engine. It also makes what is kept between runs: for
+ * each engine plans, kernels and counts (per-engine.ts), and for reads how old the graph was.
  */
 import { usualLogger } from '#inspection';
 import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
@@ -12,15 +12,7 @@ import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import { KernelCache } from '../planner/lowering/kernel-cache.ts';
-import {
-  type BindingPlan,
-  type MakePlan,
-  makePlan,
-  type OutputPlan,
-  type Plan,
-  type PlanOptions,
-} from '../planner/plan.ts';
+import type { BindingPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -30,7 +22,7 @@ import type { Placer } from './placer.ts';
 /** Plans kept per engine. */
 const planLimit = 512;
 
-/** Has an engine start a batch. */
+/** Starts a batch on an engine. */
 export function submit(engine: IEngine, commands: readonly Command[]): void {
   engine.submit(commands);
 }
@@ -48,13 +40,17 @@ export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): 
   return engine.downloadSync!(from, into);
 }
 
-/** The runtime's own part of a runtime (runtime.ts), but for the queue of flushes and copies. */
+/** Makes a plan with the planner that the engine brought. */
+export const planByEngine: MakePlan = (cone, options, sized) =>
+  options.engine.caps.lowering.planner.makePlan(cone, options, sized);
+
+/** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
 export class RunState {
   readonly cone: Cone = new Cone();
   readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
-  /** That of the engine used last. */
+  /** The state of the engine used last. */
   last: EngineState | null = null;
-  /** Starts a batch: the one place where a plan's commands go to an engine, and where a profile listens. */
+  /** Starts a batch: all commands of plans go to engines through it, so a profile replaces it to listen. */
   submit: typeof submit = submit;
   /** The same for bytes that go to engines and come from them. */
   upload: typeof upload = upload;
@@ -62,30 +58,30 @@ export class RunState {
   downloadSync: typeof downloadSync = downloadSync;
   /** Null where the current engine computes all it can. */
   placer: Placer | null = null;
-  /** Code on its way, and what waits for it: flushes of work that builds on that are not planned before. */
+  /** Code that is being loaded, and nodes that need it: work that builds on those is not planned before. */
   awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
   /** Transfers between engines that are under way. */
   readonly transfers: Set<Promise<void>> = new Set();
-  /** The newest node when something was read last, that of the round of reads before, and the one that counts for the run being planned. */
+  /** The newest node at the last read, at the round of reads before, and the one that counts for the current plan. */
   lastRead: number = 0;
   readBefore: number = 0;
   old: number = 0;
-  /** When the last turn of the event loop was asked for; hints to the collector that are known here, and turns it is still to have (`turn`). */
+  /** When the event loop last had a turn; hints to the garbage collector seen so far, and turns still due because of one (`turn`). */
   since: number = 0;
   known: number = 0;
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
-  /** How plans are made, or found among those of earlier processes (stored/). */
-  makePlan: MakePlan = makePlan;
-  /** Whom hints go to. */
+  /** Makes plans, or finds those of earlier processes (stored/). */
+  makePlan: MakePlan = planByEngine;
+  /** Receives hints. */
   logger: Logger | null = usualLogger;
 }
 
-/** The part in use. */
+/** The state in use. */
 export let runs: RunState = new RunState();
 
-/** Another part takes its place. */
+/** Replaces the state in use. */
 export function useRuns(next: RunState): void {
   runs = next;
 }
@@ -101,7 +97,7 @@ export function stateOf(engine: IEngine): EngineState {
     for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
     const { bindAlign, dtypes } = engine.caps;
     const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
-    const kernelCache = new KernelCache(engine);
+    const kernelCache = engine.caps.lowering.planner.kernelsOf(engine);
     const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
     state = {
       engine,
@@ -133,14 +129,14 @@ export function stateOf(engine: IEngine): EngineState {
 }
 
 /**
- * Cheap work that was there at the read before is wanted for the second time: it is not computed a third. A loop that replaces its
- * values and reads one in every round would else be computed from its beginning each time, by a new plan.
+ * Cheap work that was pending at the previous read and is wanted now is computed for the second time; it is stored, so that there is no third. Otherwise a
+ * loop that replaces its values and reads one in every round would compute all from the beginning each time, by a new plan.
  */
 function isDearOrOld(node: Node): boolean {
   return isDear(node) || (node.id <= runs.old && node.src.length > 0 && definitionAt(node.kind).work > 0);
 }
 
-/** Too dear to compute twice: kept in memory if somebody may ask for it later. */
+/** True if the node costs too much to compute twice: it is stored if it may be needed later. */
 function isDear(node: Node): boolean {
   const { role } = definitionAt(node.kind);
   return role === 'contraction' || role === 'reduce' || role === 'program';
@@ -149,26 +145,26 @@ function isDear(node: Node): boolean {
 /** Kernels kept per engine: compiled code takes tens of kilobytes. */
 const kernelLimit = 4096;
 
-/** A reader waits for kernels so many times: compiling that fails for want of memory begins anew, and a run tells of it. */
+/** How often a reader waits for kernels. Compiling that runs out of memory starts again, and the run reports that. */
 export const mostWaits = 3;
 
 /**
- * What a run waits for rather than going on at once: nothing, the device's word on memory that it needs anew, or that and kernels that are
+ * What a run waits for, rather than going on: nothing; the device's answer about new memory; or that, and kernels that are
  * being compiled.
  */
 export type Patience = 'none' | 'memory' | 'kernels';
 
-/** What readers that cannot wait are told, by what there is to wait for. */
+/** Errors for readers that cannot wait, by the promise. */
 const missing = new WeakMap<Promise<void>, UnsupportedError>();
 
-/** The error for a reader that would have to wait for code, or undefined where it is something else that is on its way. */
+/** The error for a reader that would have to wait for code; undefined if the promise is for something else. */
 export function missingCode(arrival: Promise<void>): UnsupportedError | undefined {
   return missing.get(arrival);
 }
 
-/** When to try again, where an engine lacks code that is on its way. Throws any other error. */
+/** When to try again, if an engine lacks code that is being loaded. Throws any other error. */
 function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: readonly Node[]): Promise<void> {
-  // The engine may know another copy of this package.
+  // The error's class may be of another copy of this package.
   const { until } = (error instanceof PolygradError ? error : {}) as Partial<UnsupportedError>;
   if (until === undefined) throw noticed(engine, error);
   missing.set(until, error as UnsupportedError);
@@ -185,13 +181,13 @@ function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: readonly 
   return until;
 }
 
-/** True if the cone builds on what waits for code. Loops that never await would else plan ever more steps in vain. */
+/** True if the cone builds on nodes that wait for code. Otherwise loops that never await would plan ever more steps in vain. */
 function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
   for (let i = 0; i < cone.count; i++) if (nodes.has(cone.nodes[i]!)) return true;
   return false;
 }
 
-/** Does a run with loops in it, in several runs (loops.ts). Without patience, the last of them is only planned; null: it is. */
+/** Runs nodes with loops among them, as several runs (loops.ts). Without patience the last one is only planned; null: it is. */
 type RunLoops = (
   state: EngineState,
   wanted: readonly Node[],
@@ -202,17 +198,17 @@ type RunLoops = (
 
 let loops: RunLoops | null = null;
 
-/** From now on there may be loops: pages without one do without their code. */
-export function bringLoops(runLoops: RunLoops): void {
+/** Registers the code of loops: pages without loops do not carry it. */
+export function registerLoops(runLoops: RunLoops): void {
   loops = runLoops;
 }
 
 /**
- * Realises the nodes on one engine. False, with nothing done, where that engine lacks a dtype or data on the way, or the placer, if it is
- * asked, wants it elsewhere: then queue.ts decides.
+ * Realises the nodes on one engine. False, with nothing done, if that engine lacks a dtype or data that is on its way, or if the placer
+ * wants the work elsewhere: then queue.ts decides.
  *
- * A run that is put off, or lacks code that is loaded when first used, returns a promise of when to try again. One that nobody is `told` of is
- * not tried before.
+ * A run that is put off, or lacks code that is loaded at first use, returns a promise of when to try again. If no caller waits for the
+ * result (`told` is false), it is not tried before.
  */
 export function run(
   state: EngineState,
@@ -226,7 +222,7 @@ export function run(
   try {
     if (!cone.collect(wanted, options)) return false;
     const found = state.plans.find(cone.hash, cone.key);
-    // What stays where it is costs one comparison.
+    // A plan known to stay here costs one comparison.
     if (placer !== null && (told || found === undefined || found.stays !== placer.stays))
       if (!placer.isHere(state, cone, wanted, told, found)) return false;
     if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
@@ -257,7 +253,7 @@ export function run(
   }
 }
 
-/** Makes the plan that `run` would run, if one engine suffices. Returns what to wait for where code for it is on its way. */
+/** Makes the plan that `run` would run, if one engine suffices. Returns a promise if code for it is being loaded. */
 export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
   const { cone } = runs;
   try {
@@ -273,7 +269,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
   }
 }
 
-/** Forgets all plans and lets their kernels go. */
+/** Drops all plans and their kernels. */
 export function forgetPlans(state: EngineState): void {
   state.forgotten = {};
   state.plans.clear();
@@ -291,14 +287,14 @@ const optionsOf = (state: EngineState): PlanOptions => {
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
 
-/** The plan of what the cone holds. */
+/** The plan of the cone. */
 export function planOf(state: EngineState, cone: Cone): Plan {
   const found = state.plans.find(cone.hash, cone.key);
   if (found !== undefined) state.planHits++;
   return found ?? newPlan(state, cone);
 }
 
-/** Makes the plan of what the cone holds, and keeps it. */
+/** Makes and keeps the plan of the cone. */
 function newPlan(state: EngineState, cone: Cone): Plan {
   const { hash, key } = cone;
   state.planMisses++;
@@ -318,16 +314,16 @@ function newPlan(state: EngineState, cone: Cone): Plan {
 }
 
 /**
- * Binds a plan's slots to this flush's buffers, submits its commands once, hands the results to the nodes.
+ * Binds a plan's slots to this flush's buffers, submits its commands once, and hands the results to the nodes.
  *
- * If anything throws before the commands are submitted, every buffer made here goes back and no node has changed: they are
- * still pending and the flush can be tried again. So they do where a patient caller must wait for the device's word on new memory.
+ * If anything throws before the commands are submitted, all buffers allocated here are freed and no node has changed: they are
+ * still pending and the flush can be tried again. The same holds if a patient caller must wait for the device's answer about new memory.
  *
- * @returns null when it is done, else, with nothing done, a promise of when to try again
+ * @returns null when it is done; else nothing was done, and the promise says when to try again
  */
 function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
   const nodes = cone.nodes as readonly Node[];
-  // Buffers of outputs, then blocks for temporaries.
+  // Output buffers, then blocks for temporaries.
   const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
   let count = 0;
   try {
@@ -369,7 +365,7 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
   if (plan.outputs.length === 1) {
     realise(nodes[cone.outputs.data[0]!]!, storageOf(plan.outputs[0]!, cone, taken));
   } else {
-    // Storages first: letting sources go may give leaves back.
+    // Storages first: dropping sources may free leaves.
     const storages = plan.outputs.map((output) => storageOf(output, cone, taken));
     for (let i = 0; i < storages.length; i++) {
       realise(nodes[cone.outputs.data[i]!]!, storages[i]!);
@@ -379,14 +375,14 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
   return null;
 }
 
-/** Codes of what an engine says before a batch has begun, or after it has seen to it that the batch may run twice. */
+/** Codes of errors after which the batch has not begun, or may safely run again. */
 const toldBefore: readonly unknown[] = ['OUT_OF_MEMORY', 'COMPILE', 'UNSUPPORTED', 'DEVICE_LOST', 'ENGINE_DISPOSED'];
 
 /**
- * What a batch ends in that `submit` refused: what the engine says of memory, kernels and its end. After any other error nobody knows how far the batch
+ * The error of a batch that `submit` refused: a known engine error as it is. After any other error it is unknown how far the batch
  * came.
  *
- * @param overwrites the batch writes over values that are still wanted if it fails: they are gone then, and the device counts as lost
+ * @param overwrites true if the batch overwrites values that are still needed on failure: then they are gone, and the device counts as lost
  */
 export function unstarted(error: unknown, engine: IEngine, commands: readonly Command[], overwrites: boolean): unknown {
   if (toldBefore.includes((error as Partial<PolygradError> | null)?.code)) return error;
@@ -400,7 +396,7 @@ export function unstarted(error: unknown, engine: IEngine, commands: readonly Co
   return new DeviceError(engine.name, text, { cause: error });
 }
 
-/** Throws for leaves that the device had no memory for: they have no data to compute from. */
+/** Throws for leaves whose data the device had no memory for. */
 function checkLeaves(cone: Cone): void {
   for (let i = 0; i < cone.leaves.length; i++) {
     const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i]!]!).buffer as PoolBuffer).memory;
@@ -412,7 +408,7 @@ function bufferOf(node: Node): PoolBuffer {
   return node.storage!.buffer as PoolBuffer;
 }
 
-/** Storage of an output, with one count of its buffer. */
+/** Storage of an output, with a reference to its buffer. */
 function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly PoolBuffer[]): NodeStorage {
   if (!leaf) {
     const buffer = buffers[at]!;
@@ -426,26 +422,32 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const { dispatches } = plan;
+function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
   const commands = new Array<Command>(dispatches.length);
   for (let at = 0; at < dispatches.length; at++) {
     const { kernel, bindings, scalars, groups } = dispatches[at]!;
     const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) bound[i] = bind(bindings[i]!, cone, taken);
-    const values =
-      scalars.length === 0
-        ? noScalars
-        : scalars.map((local) =>
-            local < 0 ? plan.sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value,
-          );
+    for (let i = 0; i < bindings.length; i++) {
+      const b = bindings[i]!;
+      bound[i] =
+        b.kind === 'taken'
+          ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
+          : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
+    }
+    let values = noScalars;
+    if (scalars.length > 0) {
+      const list = new Array<number | bigint>(scalars.length);
+      for (let i = 0; i < scalars.length; i++) {
+        const local = scalars[i]!;
+        list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+      }
+      values = list;
+    }
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
 }
 
-function bind({ kind, at, unit, offset, bytes }: BindingPlan, cone: Cone, taken: readonly PoolBuffer[]): Binding {
-  if (kind === 'taken') return { buffer: taken[at]!.memory, offset, bytes };
-  const { buffer, view } = cone.storageOf(cone.nodes[at]!);
+function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
   return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
 }

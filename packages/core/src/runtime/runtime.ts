@@ -1,10 +1,10 @@
 /**
- * The runtime: all that changes while a program records and runs, and what the rest of the library asks of it beside reading (reading.ts)
+ * The runtime: all state that changes while a program records and runs, and the functions on it besides reading (reading.ts)
  * and uploading (upload.ts): flushes, waiting, statistics.
  *
- * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. What needs data of
- * another engine that cannot be read at once stays pending and goes on by itself (queue.ts). Nothing here is re-entrant, and
- * nothing needs to be: engines call nobody back.
+ * A flush finds or makes the plan of what is pending and submits it once; it never waits for the device. Work that needs data of
+ * another engine that cannot be read at once stays pending and continues later (queue.ts). Nothing here is re-entrant, and
+ * nothing needs to be, because engines make no callbacks.
  */
 import type { IEngine, Logger } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
@@ -38,46 +38,46 @@ export interface ScheduleStats {
   readonly flushes: number;
   readonly planHits: number;
   readonly planMisses: number;
-  /** Plans made, for one size or a class of sizes. What misses and makes none is bound to a plan of its class. */
+  /** Plans made, for one size or a class of sizes. A miss without a new plan was bound to the plan of its class. */
   readonly plansMade: number;
-  /** Plans that an earlier process has made (`usePlanCache`). */
+  /** Plans loaded that an earlier process made (`usePlanCache`). */
   readonly plansLoaded: number;
   /** Plans held now. */
   readonly plans: number;
-  /** Plans made for all sizes of a class, and how often one was bound to a size that is new. */
+  /** Plans made for a class of sizes, and how often one was bound to a new size. */
   readonly families: number;
   readonly binds: number;
-  /** Milliseconds that plans and their kernels have taken to make. */
+  /** Milliseconds spent on making plans and their kernels. */
   readonly planning: number;
   /** Kernels dispatched. */
   readonly kernels: number;
-  /** Calls of compiled functions that ran a recording again, and recordings that are held (`compile`). */
+  /** Calls of compiled functions that replayed a recording, and recordings held (`compile`). */
   readonly replays: number;
   readonly recordings: number;
   readonly bytes: number;
 }
 
 /**
- * All that changes while a program records and runs, in parts: a room defines what its functions need. One runtime is in use; tests make
- * others. Left out is what is known of one object by its identity (the memory of an engine, its loss), numbers that are merely unique,
+ * All state that changes while a program records and runs; each room defines its part. One runtime is in use; tests make
+ * others. Excluded: facts about one object by its identity (the memory of an engine, its loss), counters that only need to be unique,
  * code that was loaded late, and hints to the garbage collector, of which a program has one.
  */
 export interface Runtime {
-  /** What is recorded and pending, scopes, tapes, and the generator of random keys. */
+  /** Recorded and pending nodes, scopes, tapes, and the generator of random keys. */
   readonly graph: GraphState;
-  /** What was assigned. */
+  /** The log of assignments. */
   readonly transactions: TransactionLog;
-  /** Which engine works. */
+  /** The current engine, and the others. */
   readonly engines: Engines;
   /** Plans and counts of engines. */
   readonly runs: RunState;
-  /** Flushes that are not finished. */
+  /** Unfinished flushes. */
   readonly queue: FlushQueue;
   /** Copies of tensors that survive a lost device. */
   readonly copies: Copies;
 }
 
-/** A runtime with nothing in it: nothing is recorded, and no engine is set. It knows the backends that the program has imported. */
+/** An empty runtime: nothing is recorded, and no engine is set. It knows the backends that the program has imported. */
 export function createRuntime(): Runtime {
   const log = new TransactionLog();
   const fresh = new GraphState();
@@ -94,7 +94,7 @@ export function createRuntime(): Runtime {
 }
 
 /**
- * Another runtime is in use from now on; returns the one before. Tensors belong to the runtime they were made in, and so does what is on its way:
+ * Puts another runtime in use and returns the one before. Tensors belong to the runtime they were made in, and so does work in flight:
  * `await idle()` first.
  */
 export function useRuntime(next: Runtime): Runtime {
@@ -110,28 +110,28 @@ export function useRuntime(next: Runtime): Runtime {
   return before;
 }
 
-/** Flushes that may wait in the device before `throttle` waits for them. */
+/** Most flushes in flight before `throttle` waits for them. */
 const mostInFlight = 16;
-/** Bytes of results that may wait for an engine that does not know its memory. */
+/** Most bytes of pending results for an engine that does not know its memory. */
 const limitUnknown = 512 * 2 ** 20;
 graph.flush = flushPending;
 graph.engineLimit = engineLimit;
 
-/** An eighth of the engine's memory: what waits, what was computed and what kernels need between them fit together. `GraphState.engineLimit`. */
+/** An eighth of the engine's memory: then pending results, computed ones and temporaries fit together. `GraphState.engineLimit`. */
 function engineLimit(): number {
   const bytes = currentEngine()?.caps.memoryBytes;
   return bytes === undefined ? limitUnknown : Math.max(leastBytes, bytes / 8);
 }
 
-/** What recording asks for: `GraphState.flush`. */
+/** Called by recording: `GraphState.flush`. */
 function flushPending(atLimit: boolean): void {
   if (!atLimit || transactions.rehearsal === null) flush();
 }
 
 /**
- * Realises every pending handle's node and submits the work. What nobody holds any more is not computed. What cannot be computed is told
- * once, here, and to whoever reads it; everything else is computed (queue.ts). Where the device says late that it has no memory, the
- * next flush tells (queue.ts).
+ * Realises the nodes of all pending handles and submits the work. Unreachable results are not computed. What cannot be computed is
+ * reported once, here, and to its readers; everything else is computed (queue.ts). If the device reports late that it is out of memory, the
+ * next flush throws.
  *
  * @example
  * const y = ones([2]).add(1);
@@ -151,7 +151,7 @@ export function flush(): void {
   else transactions.commit(transactions.current);
   finishFlush();
   failure ??= queue.takeLate();
-  // Of a loss, what became of protected tensors says most.
+  // After a loss, what happened to protected tensors matters most.
   if (failure === null || failure.error instanceof DeviceLostError) queue.tell();
   if (failure !== null) throw failure.error;
   copies.keeper?.shadow(download);
@@ -160,14 +160,14 @@ export function flush(): void {
 
 const none: readonly Node[] = [];
 
-/** What a flush computes. */
+/** The nodes that a flush computes. */
 function pendingNodes(): readonly Node[] {
   const mark = nextMark();
   let wanted: Node[] | null = null;
   for (const { node, disposed } of graph.pending) {
     if (disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
-    // Often there is one: its list is no longer than that.
+    // The list often has one node, so it is not allocated larger.
     if (wanted === null) wanted = [node];
     else wanted.push(node);
   }
@@ -175,8 +175,8 @@ function pendingNodes(): readonly Node[] {
 }
 
 /**
- * Resolves at once, or when the device has caught up if much work is waiting. Now and then it lets timers, messages and signals have
- * their turn, as reads do. Loops that never read call it every step.
+ * Resolves at once, or when the device has caught up if much work is waiting. Now and then it gives timers, messages and signals a
+ * turn, as reads do. Loops that never read should call it every step.
  *
  * @example
  * for (let step = 0; step < 3; step++) {
@@ -196,7 +196,7 @@ export function throttle(): Promise<void> {
 }
 
 /**
- * Resolves when everything submitted so far is done, transfers between engines and what waits for them included. Operations that are
+ * Resolves when everything submitted so far is done, including transfers between engines and work that waits for them. Operations that are
  * only recorded are not started: call flush() first.
  *
  * @example
@@ -211,7 +211,7 @@ export async function idle(): Promise<void> {
   const current = stateOf(getEngine());
   for (const state of [current, ...(runs.placer?.others() ?? [])]) {
     const { engine, inFlight } = state;
-    // A device that was idle before, and was given nothing since, need not be asked.
+    // A device that was idle before, with nothing submitted since, is still idle.
     if (state !== current && inFlight === 0) continue;
     try {
       await inTime(state, engine.idle(), 'the work before idle()');
@@ -272,11 +272,11 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
 }
 
 /**
- * Whether sizes share plans. `automatic`: when a computation comes again with another size, one plan is made for all sizes of a class, from a
- * power of two to the next, and a new size of the class is only bound to it. `never`: every size has a plan of its own, made for it alone. `always`,
- * for tests: the first flush of a computation, too, is bound to a plan for the class of one of its extents. In bundles for browsers it is as `automatic`.
+ * Whether sizes share plans. `automatic`: when a computation recurs with another size, one plan is made for a class of sizes, from a
+ * power of two to the next, and a new size of the class is only bound to it. `never`: every size has its own plan. `always`,
+ * for tests: even the first flush of a computation is bound to a plan for the class of one of its extents. In bundles for browsers it acts as `automatic`.
  *
- * The bits of a result may differ between the two, as those of sums in another order do; a size has the same plan as long as it is kept.
+ * Both may give different bits, because sums may be taken in another order. A size keeps its plan as long as the plan is kept.
  *
  * @throws ArgumentError for anything else
  *
@@ -291,10 +291,10 @@ export function setDynamicSizes(mode: 'automatic' | 'always' | 'never'): void {
 }
 
 /**
- * Says who is told what costs a program time without being an error: so far, that a computation makes plan after plan because its shapes change.
- * That is said once for each engine. The usual one is `console.warn`; in bundles for browsers, and in Node with `NODE_ENV=production`, nobody.
+ * Sets who receives hints about lost time: so far, that a computation makes plan after plan because its shapes change.
+ * Each engine gives that hint once. The default is `console.warn`; in bundles for browsers, and in Node with `NODE_ENV=production`, there is no logger.
  *
- * @param logger a function of a text; null: nobody
+ * @param logger a function that takes a text; null for none
  * @throws ArgumentError for anything else
  *
  * @example
@@ -307,7 +307,7 @@ export function setLogger(logger: Logger | null): void {
 }
 
 /**
- * Forgets all plans of an engine and lets its compiled kernels go.
+ * Drops all plans of an engine, and its compiled kernels.
  *
  * @example
  * clearPlans();

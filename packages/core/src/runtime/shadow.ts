@@ -1,15 +1,15 @@
 /**
- * Copies in host memory of tensors that must survive a lost device: protect(), and all parameters with `shadow`.
+ * Copies in host memory of tensors that must survive a lost device: those of protect(), and with `shadow` all parameters.
  *
- * All of them are read at one point of the device's order, so a copy is one state of a training, never a mixture. One round of
- * reads is under way at a time, behind the steps and without anybody waiting; the copy is replaced only when all of a round has
+ * All are read at one point of the device's order, so a copy is one state of a training, never a mixture. One round of
+ * reads is in progress at a time, behind the steps and without a caller that waits; the copy is replaced only when a whole round has
  * arrived.
  *
- * After a loss, values that have not changed since they were copied come back as they were, and what is pending is computed from them: nothing is
- * lost. Where that does not do, because something was assigned since or needs more than the copies, all protected tensors go back to the last
- * complete copy together, and with them what counts their assignments (`onRollback`). Somebody must be told of that: the next flush, read or `idle()` throws.
+ * After a loss, values that have not changed since they were copied are restored, and pending work is computed from them: nothing is
+ * lost. Where that is impossible, because something was assigned since or pending work needs more than the copies, all protected tensors go back to the last
+ * complete copy together, and so do counters of their assignments (`onRollback`). The program must learn of that: the next flush, read or `idle()` throws.
  *
- * A program has this with the functions that ask for copies; which tensors may be asked for is in copies.ts.
+ * Programs load this with the functions that ask for copies; copies.ts knows which tensors have them.
  */
 import type { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
@@ -23,7 +23,7 @@ import { copies, type Keeper, type Protectable } from './copies.ts';
 import { goneError, isGone } from './placement.ts';
 import { upload } from './upload.ts';
 
-/** Tensors have copies from here on: those given to `protectHandles`, and those of a training where the policy says `shadow`. */
+/** Makes copies from now on: of tensors given to `protectHandles`, and of those of a training if the policy says `shadow`. */
 export function keepCopies(): void {
   copies.keeper = keeper;
 }
@@ -35,7 +35,7 @@ export function protectHandles(tensors: readonly Protectable[]): void {
   copies.last = Number.NEGATIVE_INFINITY;
 }
 
-/** Takes tensors out again and forgets their copies. */
+/** Removes tensors and forgets their copies. */
 export function unprotectHandles(tensors: readonly Protectable[]): void {
   for (const tensor of tensors) {
     copies.named.delete(tensor);
@@ -49,12 +49,12 @@ function covered(): readonly Protectable[] {
   return engines.policy.shadow ? [...new Set([...all, ...states.alive()])] : all;
 }
 
-/** The values that are gone of those that a node is, or would be computed from. */
+/** The lost values that a node is, or would be computed from. */
 function lostBelow(node: Node): Node[] {
   return nodesBelow([node]).filter((n) => n.storage !== null && isGone(n));
 }
 
-/** True if the value is gone, or would be computed from one that is. */
+/** True if the node's value is lost, or would be computed from a lost one. */
 function needsLost(node: Node): boolean {
   return lostBelow(node).length > 0;
 }
@@ -76,7 +76,7 @@ function shadow(read: (node: Node) => Promise<TypedArray>): void {
   const now = performance.now();
   if (now - c.last < engines.policy.interval) return;
   const tensors = covered();
-  // Half a step is no state: wait until all of it is in memory, but for what is lost already.
+  // Half a step is no state: wait until all is in memory, except what is lost already.
   if (tensors.some(({ node }) => node.storage === null && !needsLost(node))) return;
   const there = tensors.filter(
     ({ node }) => node.storage !== null && poolOfNode(node).lost === null && !node.shape.includes(0),
@@ -104,22 +104,22 @@ function shadow(read: (node: Node) => Promise<TypedArray>): void {
   );
 }
 
-/** Nothing is protected any more. */
+/** Ends the protection of all tensors. */
 function forget(): void {
   transactions.committed = null;
   copies.values = new WeakMap();
   copies.ofNodes = new WeakMap();
 }
 
-/** Resolves when no copy is being made. For tests, and before a program ends with what it has. */
+/** Resolves when no copy is being made. For tests, and for programs before they end. */
 export async function shadowed(): Promise<void> {
   await copies.reading;
 }
 
-/** A node and the memory it is to have. */
+/** A node and its new memory. */
 type Placed = readonly [node: Node, storage: NodeStorage];
 
-/** Memory for nodes with values, all of it or none. */
+/** Uploads values for nodes, all or none. */
 function uploaded(nodes: Iterable<readonly [Node, TypedArray]>): Placed[] {
   const placed: Placed[] = [];
   try {
@@ -146,7 +146,7 @@ function restoreLost(): boolean {
   const c = copies;
   const { losses } = engines;
   if (losses === 0 || poolOf(getEngine()).lost !== null) return false;
-  // After a loss is dealt with, a program may still assign what it computed on the lost device.
+  // After recovery a program may still assign values that it computed on the lost device.
   if (c.losses === losses && !covered().some(({ node }) => node.storage !== null && isGone(node))) return false;
   const tensors = covered().filter((tensor) => c.values.has(tensor));
   const same = c.overwritten === c.overwrittenThen ? c.ofNodes : new WeakMap<Node, TypedArray>();
@@ -167,11 +167,11 @@ function restoreLost(): boolean {
   const placed = uploaded(older);
   const loss = goneError(stale).cause as DeviceLostError;
   place(placed);
-  // What they named before is older than that, or gone.
+  // Their earlier values are older still, or gone.
   for (const tensor of tensors) transactions.forget(tensor as TrackedHandle);
   c.losses = losses;
   c.rewinds++;
-  // They are what was copied from now on.
+  // From now on the copies are the current state.
   c.overwrittenThen = c.overwritten;
   c.ofNodes = new WeakMap(tensors.map((tensor) => [tensor.node, c.values.get(tensor)!]));
   transactions.rewind();

@@ -1,24 +1,24 @@
-/** A profile as a file for Chrome's `about:tracing` or Perfetto, on Node. */
+/** Writes a profile as a file for Chrome's `about:tracing` or Perfetto, on Node. */
 import { UnsupportedError } from '../engine/errors.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Profile } from './profile.ts';
 
-/** The part of Node that is needed. Got from `process`, so that bundlers for browsers see no import. */
+/** The part of Node that is needed. It comes from `process`, so that bundlers for browsers see no import. */
 interface Host {
   getBuiltinModule?(name: 'node:fs/promises'): { writeFile(path: string, text: string): Promise<void> } | undefined;
 }
 
 /**
- * Writes a profile's trace to a file that `about:tracing` and ui.perfetto.dev open. Elsewhere than on Node, `JSON.stringify(profile.trace)` is
+ * Writes a profile's trace to a file that `about:tracing` and ui.perfetto.dev open. Outside of Node, `JSON.stringify(profile.trace)` is
  * the text of that file.
  *
  * Format: "Trace Event Format" of the Chromium project, complete events.
  *
  * @param profile what `profile()` returned
- * @param path the file; replaced if it is there
- * @throws UnsupportedError where there are no files; ArgumentError for what is no profile or no path; and what Node throws
+ * @param path the file; overwritten if it exists
+ * @throws UnsupportedError without a file system; ArgumentError for a wrong profile or path; and errors of Node
  * @example no-run: it writes a file
  * import '@polygrad/backend-cpu';
  * import { ones, profile, writeTrace } from '@polygrad/core';

@@ -1,10 +1,10 @@
 /**
  * Data of one engine on another: copies of leaves, made when a kernel elsewhere reads them.
  *
- * Buffers are written once, so a copy never grows old; it hangs on the buffer it was made from and goes back with it (a buffer
- * given to an output loses its copies, see run.ts). A small part of a buffer - a batch out of a data set - moves instead, lest
- * copies of all batches gather, unless both engines read it. Where the source engine cannot read at once, the copy is there when its
- * download has arrived; asking again meanwhile starts no second one. Which data that is, multi-engine.ts says.
+ * Buffers are written once, so a copy is never stale. It belongs to the buffer it was made from and is freed with it (a buffer
+ * given to an output loses its copies, see run.ts). A small part of a buffer - a batch of a data set - moves instead, so that
+ * copies of all batches do not pile up, unless both engines read it. If the source engine cannot read at once, the copy exists when its
+ * download has arrived; a second request meanwhile starts no other download. multi-engine.ts decides which data is transferred.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
@@ -21,21 +21,21 @@ interface Flight {
   promise: Promise<void>;
 }
 
-/** Copies of parts of one buffer; beyond that the oldest goes. */
+/** Most copies of parts of one buffer; then the oldest is dropped. */
 const mostCopies = 64;
 
 const flights = new WeakMap<PoolBuffer, Flight[]>();
 
-/** True if a leaf's value can be had in this pool's engine without waiting. */
+/** True if a leaf's value can be brought to this pool's engine without waiting. */
 export function isWithinReach(node: Node, pool: BufferPool): boolean {
   const { engine } = (node.storage!.buffer as PoolBuffer).pool;
   return engine.downloadSync !== undefined || storageIn(node, pool) !== null;
 }
 
 /**
- * Sees to it that a leaf's value is in this pool's engine. Null: it is there now; otherwise a promise that resolves when it is.
+ * Brings a leaf's value to this pool's engine. Null if it is there now; otherwise a promise that resolves when it is.
  *
- * @param keep true if it must stay where it is too
+ * @param keep true if it must stay on its present engine too
  */
 export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void> | null {
   if (storageIn(node, pool) !== null) return null;
@@ -56,7 +56,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
     blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
     return null;
   }
-  // Held, so that nothing is written over it before it is read.
+  // Retained, so that nothing overwrites it before it is read.
   buffer.retain();
   const flight: Flight = { pool, from, to, promise: Promise.resolve() };
   flights.set(buffer, [...underway, flight]);
@@ -76,7 +76,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
     }
   };
   flight.promise = fly();
-  // Whoever waits is told. Where nobody waits it may fail in silence: the next one who needs the data asks again.
+  // An awaiting caller gets the error. Otherwise the failure may stay silent: the next reader of the data asks again.
   const { transfers } = runs;
   transfers.add(flight.promise);
   const land = (): void => void transfers.delete(flight.promise);
@@ -84,7 +84,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   return flight.promise;
 }
 
-/** Does something that asks an engine; declares the engine lost if it says so. */
+/** Calls an engine, and declares it lost if it says so. */
 function blaming<T>(engine: IEngine, ask: () => T): T {
   try {
     return ask();
@@ -93,7 +93,7 @@ function blaming<T>(engine: IEngine, ask: () => T): T {
   }
 }
 
-/** Puts what was read into the other engine's memory. */
+/** Writes downloaded bytes into the other engine's memory. */
 function arrive(
   node: Node,
   buffer: PoolBuffer,

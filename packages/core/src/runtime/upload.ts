@@ -1,4 +1,4 @@
-/** Host data becomes leaves: on the engine that holds the dtype, or where there is room and a device. */
+/** Host data becomes leaves: on the engine that holds the dtype, or on one with room and a working device. */
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
@@ -20,13 +20,13 @@ export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
   return leaf;
 }
 
-/** Pending work is done, so that what it needs can go. */
+/** Flushes pending work, so that memory it needs is freed. */
 function makeRoom(pool: BufferPool): void {
   if (graph.pending.length > 0) graph.flush(false);
   pool.trim(0);
 }
 
-/** Memory with a copy of host data. `makeRoom` is called where there is none left. */
+/** Memory with a copy of host data. Calls `makeRoom` if there is none left. */
 export function upload(
   data: TypedArray,
   shape: Shape,

@@ -1,4 +1,7 @@
-/** The self-test: right engines pass it, and each kernel that computes wrongly is found, on every engine there is. */
+/**
+ * The self-test: right engines pass it, each kernel that computes wrongly is found, on every engine there is, and each way in which compilers of
+ * drivers go wrong.
+ */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createCudaEngine, listCudaDevices } from '@polygrad/backend-cuda';
 import { createNativeEngine, nativeProvider } from '@polygrad/backend-native';
@@ -8,6 +11,7 @@ import { createFaultyEngine, createReferenceEngine, createWrongEngine } from '@p
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Command, IEngine } from '../engine/engine.ts';
 import { runs } from '../runtime/run.ts';
+import { wrongCompilers } from './fixtures/wrong-compilers.ts';
 import { selfTest, selfTestSync } from './self-test.ts';
 
 const webgpu = await createWebGpuEngine().catch(() => null);
@@ -73,20 +77,55 @@ describe.each(Object.keys(engines))('%s', (name) => {
   });
 });
 
+describe.each([
+  ['vectors', {}],
+  ['groups of threads', { simt: true }],
+  ['subgroups', { simt: true, subgroup: 8 }],
+] as const)('a compiler for %s that', (_, options) => {
+  it.each(Object.keys(wrongCompilers))('%s is found', async (name) => {
+    const engine = createReferenceEngine(options);
+    const { caps } = engine;
+    const compiler = wrongCompilers[name]!;
+    let changed = 0;
+    const wrong: IEngine = {
+      ...engine,
+      caps: { ...caps, nativeOps: new Set([...caps.nativeOps, 'MULADD']) },
+      compile: (programs) =>
+        engine.compile(
+          programs.map((p) => {
+            const other = compiler.change(p);
+            if (other !== p) changed++;
+            return other;
+          }),
+        ),
+    };
+    const result = await selfTest(wrong);
+    const concerned = 'simt' in options ? compiler.threads : compiler.vectors;
+    expect(changed > 0).toBe(concerned);
+    if (concerned) expect(result.wrong).not.toBeNull();
+    else expect(result.wrong).toBeNull();
+  });
+});
+
 describe('the self-test', () => {
   it('goes through group memory where there is some', async () => {
     const engine = createReferenceEngine({ simt: true });
     const ops: string[][] = [];
+    const staged: string[] = [];
     const spied: IEngine = {
       ...engine,
       compile: (programs) => {
-        for (const { body } of programs) ops.push(body.map(({ op }) => op));
+        for (const { body } of programs) {
+          ops.push(body.map(({ op }) => op));
+          for (const { op, dtype } of body) if (op === 'SHARED') staged.push(dtype);
+        }
         return engine.compile(programs);
       },
     };
     const { questions } = await selfTest(spied);
-    expect(ops.filter((list) => list.includes('BARRIER')).length).toBeGreaterThanOrEqual(3);
-    expect(questions).toContain('a product of 16-bit floats');
+    expect(ops.filter((list) => list.includes('BARRIER')).length).toBeGreaterThanOrEqual(2);
+    expect(questions).toContain('a product through group memory');
+    expect(staged.includes('float16')).toBe(true);
   });
 
   it('tells an error instead of throwing it, and gives back what it had', async () => {
@@ -104,7 +143,9 @@ describe('the self-test', () => {
   it('at once is the same, and says where an engine cannot', async () => {
     const engine = createCpuEngine({ threads: 1 });
     expect(selfTestSync(engine).wrong).toBeNull();
-    expect(selfTestSync(createWrongEngine(engine, 2)).wrong).toMatch(/^element 0 of a long sum is 7, expected/);
+    expect(selfTestSync(createWrongEngine(engine, 2)).wrong).toMatch(
+      /^element 0 of sums and largest elements is 7, expected/,
+    );
     engine.dispose();
     const { downloadSync: _, ...waiting } = createReferenceEngine();
     expect(selfTestSync(waiting).wrong).toBe('it cannot be read at once');

@@ -1,25 +1,23 @@
 /**
- * The known-answer self-test: an engine computes small kernels whose results are known, and what differs is told.
+ * The known-answer self-test: an engine computes small kernels with known results, and the first difference is reported.
  *
- * Drivers compile and compute wrongly in silence now and then. Whoever is about to use an engine for the first time with a driver asks it
- * this first. Nothing of the runtime is used: no plans, no counts, and memory and kernels go back before it ends.
+ * Drivers sometimes miscompile silently. Code that is about to use an engine with a driver for the first time runs this
+ * first. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
-import { legalPrograms, lowerPlain, type Lowered } from '@polygrad/compiler/codegen/lowering';
-import { findContraction } from '@polygrad/compiler/contraction/contraction';
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
-/** What came of a self-test. */
+/** Result of a self-test. */
 export interface SelfTestResult {
-  /** The first wrong answer, or the error that came instead of one, in words; null where all are right. */
+  /** The first wrong answer, or the error in place of one, in words; null if all are right. */
   readonly wrong: string | null;
-  /** What was asked. */
+  /** Names of the questions. */
   readonly questions: readonly string[];
   /** Milliseconds it took, compiling included. */
   readonly milliseconds: number;
 }
 
-/** What is on its way: kernels, memory, and where each answer lies in the last buffer. */
+/** Questions in progress: kernels, memory, and the position of each answer in the last buffer. */
 interface Asked {
   readonly all: readonly Question[];
   readonly kernels: readonly CompiledKernel[];
@@ -29,10 +27,10 @@ interface Asked {
   readonly commands: readonly Command[];
 }
 
-/** What results are before a kernel writes them: NaN of either width. */
+/** Fills results before a kernel writes them: NaN in 32 bits and in 16. */
 const unwritten = 0x7fc17fc1;
 
-/** Whole words: a device that writes nothing smaller would compile a kernel of its own for what is left. */
+/** Whole words: a device that cannot write less would compile another kernel for the remainder. */
 function inWords(data: Numbers): Uint8Array {
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   if (bytes.length % 4 === 0) return bytes;
@@ -41,23 +39,10 @@ function inWords(data: Numbers): Uint8Array {
   return whole;
 }
 
-/** What an engine is given: nests lowered in its own way, products by the first of its tiles. */
-function lowered({ asked }: Question, { caps }: IEngine): Lowered {
-  if ('body' in asked) {
-    const bindings = asked.params.map((_, param) => ({ param }));
-    return { dispatches: [{ program: asked, bindings }], temps: [] };
-  }
-  const { kernel, e, tiled } = asked;
-  const contraction = tiled ? findContraction(kernel, e) : null;
-  const way = contraction === null ? undefined : caps.lowering.ways(contraction, kernel, e, caps)[0];
-  return way?.[1]() ?? lowerPlain(kernel, caps);
-}
-
 function prepare(engine: IEngine): Asked {
   const { caps } = engine;
   const all = questions(caps);
-  const plans = all.map((question) => lowered(question, engine));
-  const programs = plans.map((plan) => legalPrograms(plan, caps));
+  const programs = all.map(({ program }) => caps.lowering.legalize?.(program, caps) ?? program);
   const buffers: EngineBuffer[] = [];
   const memory = (size: number): Binding => {
     const bytes = Math.max(4, Math.ceil(size / 4) * 4);
@@ -65,7 +50,7 @@ function prepare(engine: IEngine): Asked {
     buffers.push(buffer);
     return { buffer, offset: 0, bytes };
   };
-  const kernels = engine.compile(programs.flat());
+  const kernels = engine.compile(programs);
   try {
     let end = 0;
     const places = all.map(({ answer }) => {
@@ -78,23 +63,17 @@ function prepare(engine: IEngine): Asked {
       const bytes = Math.ceil(answer.byteLength / 4) * 4;
       return { buffer: results.buffer, offset: places[i]!, bytes };
     });
-    // Uploaded, not filled: what repeats a word is one more kernel where devices have none of their own.
+    // Uploaded, not filled: devices without a fill command would compile another kernel for it.
     engine.upload(results, new Uint32Array(results.bytes / 4).fill(unwritten));
     const commands: Command[] = [];
-    let next = 0;
     for (const [i, { inputs }] of all.entries()) {
-      const params = inputs.map((data) => {
+      const bindings = inputs.map((data) => {
         const to = memory(data.byteLength);
         engine.upload(to, inWords(data));
         return to;
       });
-      params.push(answers[i]!);
-      const { dispatches, temps } = plans[i]!;
-      const between = temps.map(memory);
-      for (const { bindings } of dispatches) {
-        const bound = bindings.map((b) => ('param' in b ? params[b.param] : between[b.temp])!);
-        commands.push({ kind: 'dispatch', kernel: kernels[next++]!, bindings: bound, scalars: [] });
-      }
+      bindings.push(answers[i]!);
+      commands.push({ kind: 'dispatch', kernel: kernels[i]!, bindings, scalars: [] });
     }
     return { all, kernels, buffers, answers, results, commands };
   } catch (error) {
@@ -118,7 +97,7 @@ function distance(a: number, b: number): number {
   return Math.abs(m - n);
 }
 
-/** The first answer that is wrong, in words. */
+/** The first wrong answer, in words. */
 function wrongIn({ all, answers }: Asked, results: Uint8Array): string | null {
   for (const [i, { name, answer, ulp }] of all.entries()) {
     const bytes = results.slice(answers[i]!.offset, answers[i]!.offset + answer.byteLength).buffer;
@@ -139,9 +118,9 @@ function failureIn({ kernels }: Asked): Error | null {
 const words = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Has an engine compute what is known: products, plain and through group memory with its barriers, reductions, `exp` and `log1p` by units in
+ * Has an engine compute known answers: products, plain and through group memory with its barriers, reductions, `exp` and `log1p` by units in
  * the last place, 16-bit floats, all at sizes that fit no vector and no group. Never throws: an error is a wrong answer. The engine may be in
- * use; whether it hangs is for the caller to watch.
+ * use; the caller must watch for a hang.
  *
  * @returns what is wrong with the engine, if anything
  * @example
@@ -169,7 +148,7 @@ export async function selfTest(engine: IEngine): Promise<SelfTestResult> {
 }
 
 /**
- * `selfTest` for engines that compile and read at once (`downloadSync`), without waiting for a turn.
+ * `selfTest` for engines that compile and read at once (`downloadSync`): it returns without awaiting.
  *
  * @returns what is wrong with the engine, if anything
  * @example

@@ -1,8 +1,8 @@
 /**
- * Numbers and texts as bytes, and back. A reader never looks beyond its bytes: what ends early, or says what cannot be, is `Damaged`.
+ * Numbers and texts as bytes, and back. A reader never looks beyond its bytes: bytes that end early, or hold impossible values, throw `Damaged`.
  */
 
-/** Bytes that are not what was written. */
+/** Thrown for bytes that no writer can have written. */
 export class Damaged extends Error {}
 
 /** Throws unless it holds. */
@@ -15,7 +15,7 @@ const float = new Float64Array(1);
 const floatBytes = new Uint8Array(float.buffer);
 const big = new BigInt64Array(float.buffer);
 
-/** Bytes written one after the other. */
+/** Writes values one after the other. */
 export class ByteWriter {
   #buffer = new Uint8Array(1024);
   #length = 0;
@@ -112,7 +112,7 @@ export class ByteReader {
       unit *= 0x80;
     }
     value += byte * unit;
-    // Beyond the end there is no byte.
+    // Beyond the end `byte` is undefined, and so the value is NaN.
     check(Number.isSafeInteger(value), 'an integer');
     return value;
   }
@@ -122,7 +122,7 @@ export class ByteReader {
     return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
   }
 
-  /** A count of things that take a byte or more each. */
+  /** A count of things that take a byte or more each, so it is at most the number of bytes left. */
   count(): number {
     const count = this.uint();
     check(count <= this.#bytes.length - this.#at, 'a count');
@@ -171,12 +171,12 @@ export class ByteReader {
     return this.#bytes.subarray(this.#at, (this.#at += count));
   }
 
-  /** All that was not read. */
+  /** All unread bytes. */
   rest(): Uint8Array {
     return this.#bytes.subarray(this.#at);
   }
 
-  /** One of a list by its place there. */
+  /** An entry of a list, by its index. */
   among<T>(values: readonly T[]): T {
     const at = this.uint();
     check(at < values.length, 'a choice');

@@ -1,15 +1,15 @@
 /**
- * Plans of earlier processes: read once, found in memory while the program runs, and written behind its back.
+ * Plans of earlier processes: read once, found in memory while the program runs, and written in the background.
  *
- * Nothing here fails for the program: an entry that is no plan for the cone that asks is as none, and what cannot be written is told once.
+ * Nothing here fails the program: an entry that does not fit its cone counts as missing, and a failed write is reported once.
  */
 import { checkoutStamp, usualStore } from '#plan-store';
 import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
 import { CompileError } from '../engine/errors.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { SizedCone } from '../planner/capture/plan-graph.ts';
-import { type MakePlan, makePlan, type Plan, type PlanOptions } from '../planner/plan.ts';
-import { runs, stateOf } from '../runtime/run.ts';
+import type { MakePlan, Plan, PlanOptions } from '../planner/plan.ts';
+import { planByEngine, runs, stateOf } from '../runtime/run.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteWriter } from './bytes.ts';
@@ -36,25 +36,25 @@ export interface PlanCacheOptions {
   readonly folder?: string;
   /** In pages: the name of the database. Default `polygrad-plans`. */
   readonly database?: string;
-  /** Another place. */
+  /** Another store. */
   readonly store?: PlanStore;
-  /** Plans of one version are not used by another. It is the library's, and this besides. */
+  /** A version of your own, besides the library's: plans are used only by the same version. */
   readonly version?: string;
   /** Most bytes kept. Default 64 MiB. */
   readonly mostBytes?: number;
   /** Most plans kept. Default 512. */
   readonly mostPlans?: number;
-  /** Told the first trouble: what cannot be read, used or written. Default: the library's logger (`setLogger`); null: nobody. */
+  /** Called with the first problem: what cannot be read, used or written. Default: the library's logger (`setLogger`); null: none. */
   readonly log?: Logger | null;
 }
 
 /** The plans in use. */
 export interface PlanCache {
-  /** Plans that were read and may be asked for. */
+  /** Plans that were read and can be found. */
   readonly plans: number;
-  /** Resolves when all plans made so far are written, or found impossible to write. A program that is about to end waits for it. */
+  /** Resolves when all plans made so far are written, or cannot be. Await it before a program ends. */
   saved(): Promise<void>;
-  /** No plan is looked up or written any more. */
+  /** Stops looking up and writing plans. */
   stop(): void;
 }
 
@@ -70,20 +70,20 @@ interface Made {
   readonly engine: IEngine;
 }
 
-/** Plans that wait to be written; more are let go. */
+/** Most plans waiting to be written; further ones are dropped. */
 const mostWaiting = 512;
-/** Milliseconds of encoding after which other work has its turn, and before the first. */
+/** Milliseconds of encoding before other work gets a turn, and before encoding begins. */
 const turn = 4;
 const delay = 20;
 
-/** How long the last part of a name is, which tells entries of one place apart. */
+/** Length of the last part of a name, which distinguishes entries of one place. */
 const nameLength = 32;
 
 function hex(bytes: Uint8Array, count: number): string {
   return Array.from(bytes.subarray(0, count), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** A function later; a program that has ended does not wait for it. */
+/** Calls a function later, without keeping a program alive for it. */
 function later(f: () => void, milliseconds: number): void {
   const timer: unknown = setTimeout(f, milliseconds);
   (timer as { unref?: () => void }).unref?.();
@@ -95,13 +95,13 @@ class StoredPlans implements PlanCache {
   /** What names of this version begin with. */
   #prefix = '';
   readonly #logger: () => Logger | null;
-  /** Entries by place, and names of those that were not read yet. */
+  /** Entries by place, and names of entries that were not read yet. */
   readonly #known = new Map<string, Held[]>();
   readonly #names = new Map<string, string[]>();
   readonly #waiting: Made[] = [];
   readonly #written = new Set<string>();
   #working: Promise<void> | null = null;
-  /** Writing will begin, or go on. */
+  /** True if writing is scheduled or in progress. */
   #isDue = false;
   #told = false;
   #stopped = false;
@@ -114,7 +114,7 @@ class StoredPlans implements PlanCache {
     this.#logger = () => (log === undefined ? here.logger : log);
   }
 
-  /** Reads what is there. False where plans can be neither found nor kept. */
+  /** Reads the existing entries. False if plans can be neither found nor kept. */
   async load(own = ''): Promise<boolean> {
     const ofCheckout = own === '' && version === '0.0.0';
     const whole = [format, version, own, ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
@@ -153,7 +153,7 @@ class StoredPlans implements PlanCache {
     this.#known.set(place, [...(this.#known.get(place) ?? []), { ...entry, name }]);
   }
 
-  /** Reads what has the place and was not read yet. */
+  /** Reads the unread entries of a place. */
   #read(place: string): void {
     const names = this.#names.get(place);
     const { atHand } = this.#store;
@@ -175,7 +175,7 @@ class StoredPlans implements PlanCache {
     const signature = signatureOf(cone, sized);
     const found = this.#find(cone, options, sized, signature);
     if (found === null) {
-      const made = makePlan(cone, options, sized);
+      const made = planByEngine(cone, options, sized);
       this.#made(options.engine, cone, signature, made);
       return made;
     }
@@ -194,7 +194,7 @@ class StoredPlans implements PlanCache {
     try {
       return readPlan(entry.plan, cone, options, sized);
     } catch (error) {
-      // A lost device, or code on its way, says nothing of the plan.
+      // A lost device, or code that is being loaded, says nothing about the plan.
       if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
       list.splice(list.indexOf(entry), 1);
       this.#refuse(entry.name, error instanceof Error ? error.message : String(error));
@@ -216,7 +216,7 @@ class StoredPlans implements PlanCache {
   }
 
   async saved(): Promise<void> {
-    // Timers that do not keep a program alive do while somebody waits for them.
+    // The timers do not keep a program alive; this one does while a caller awaits them.
     const hold = setInterval(() => {}, 1000);
     try {
       while (this.#waiting.length > 0 || this.#working !== null) await this.#work();
@@ -231,7 +231,7 @@ class StoredPlans implements PlanCache {
     this.#known.clear();
     this.#names.clear();
     this.plans = 0;
-    if (runs.makePlan === this.plan) runs.makePlan = makePlan;
+    if (runs.makePlan === this.plan) runs.makePlan = planByEngine;
   }
 
   #work(): Promise<void> {
@@ -280,7 +280,7 @@ class StoredPlans implements PlanCache {
     return this.#prefix + placeOf(context, hash) + hex(await sha256(out.take()), nameLength / 2);
   }
 
-  /** An entry that cannot be used is no longer there. */
+  /** Drops an entry that cannot be used. */
   #refuse(name: string, why: string): void {
     this.#tell(`a kept plan is not used, and is made anew: ${why}`);
     this.plans--;
@@ -293,7 +293,7 @@ class StoredPlans implements PlanCache {
   #tell(text: string): void {
     if (this.#told) return;
     this.#told = true;
-    // Not within planning: whoever listens may compute.
+    // After planning: the logger may compute.
     void Promise.resolve(`[polygrad] ${text}`).then((said) => this.#logger()?.(said));
   }
 }
@@ -314,25 +314,25 @@ const rules: OptionRules<PlanCacheOptions> = {
 };
 
 /**
- * True where plans are kept between processes already: `usePlanCache` was called.
+ * True if plans are kept between processes already: `usePlanCache` was called.
  *
  * @example
  * isPlanCacheUsed(); // false
  */
 export function isPlanCacheUsed(): boolean {
-  return runs.makePlan !== makePlan;
+  return runs.makePlan !== planByEngine;
 }
 
 /**
- * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes as long as a later one,
- * nearly. Plans come from a folder that only the user can read, in pages from IndexedDB. They are verified before they run; what is damaged, or is
- * of another version, engine, device or number of threads, is planned anew. Results are the same, bit for bit.
+ * Uses plans that earlier processes have made, and keeps those that this one makes: the first step of a program then takes nearly as little time as a
+ * later one. Plans come from a folder that only the user can read, in pages from IndexedDB. They are verified before they run; plans that are damaged, or
+ * of another version, engine, device or number of threads, are made again. Results are the same, bit for bit.
  *
- * Call it before the first computation. Writing goes on behind the program's back, and never keeps it alive: a program that is about to end
- * awaits `saved()`.
+ * Call it before the first computation. Writing goes on in the background, and does not keep the program alive: await
+ * `saved()` before a program ends.
  *
- * @returns the plans in use, when all that are there are read
- * @throws ArgumentError for options that are none
+ * @returns the plans in use, when all existing ones are read
+ * @throws ArgumentError for wrong options
  * @example no-run: it would find what it wrote; docs/plan-cache.md has one that runs
  * import '@polygrad/backend-cpu';
  * import { softmax, stats, tensor } from '@polygrad/core';

@@ -1,11 +1,11 @@
-/** What decides, beside a cone, which plan is made for it: the library, the engine and what it can do, tiles measured on it. */
+/** What a plan depends on besides its cone: the library, the engine and its capabilities, tiles measured on it. */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import { choicesOf } from '../tuning/choices.ts';
 
-/** Of the form of entries: changes when what is written does. */
+/** Version of the format of entries; increase it with every change. */
 export const format = 2;
 
-/** A value as text: the same for equal values, whatever the order of their fields or elements. Functions belong to the library's version. */
+/** A value as text: equal values give equal text, whatever the order of their fields or elements. Functions are left out; the library's version covers them. */
 function textOf(value: unknown): string {
   if (value instanceof Set) return `{${[...value].map(String).sort().join()}}`;
   if (typeof value === 'function') return 'function';
@@ -26,12 +26,12 @@ function fixedOf(engine: IEngine): string {
   return text;
 }
 
-/** True where plans come to rest on tiles, or a library, that are measured while the program runs. */
+/** True if plans depend on tiles, or a library, that are measured while the program runs. */
 function isMeasured({ caps, library }: IEngine): boolean {
   return caps.simt || library !== undefined;
 }
 
-/** Null while plans are not to be kept: tiles are about to be measured for what this process plans. */
+/** The context as text. Null while plans should not be kept, because tiles are about to be measured. */
 export function contextOf(engine: IEngine): string | null {
   if (!isMeasured(engine)) return fixedOf(engine);
   const choices = choicesOf(engine);

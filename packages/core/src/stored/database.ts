@@ -1,7 +1,7 @@
 /** Entries in the browser's IndexedDB: what `#plan-store` is in bundles for browsers. */
 import { type PlanLimits, type PlanStore, type StoredEntry, within } from './store.ts';
 
-/** What is kept under a name. */
+/** A stored row. */
 interface Row {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -9,7 +9,7 @@ interface Row {
 }
 
 const table = 'plans';
-/** Milliseconds after which a database that does not open counts as none: another page may be holding it. */
+/** Milliseconds after which opening the database counts as failed: another page may block it. */
 const patience = 5000;
 
 const settled = <T>(request: IDBRequest<T>): Promise<T> =>
@@ -18,7 +18,7 @@ const settled = <T>(request: IDBRequest<T>): Promise<T> =>
     request.onerror = () => reject(request.error);
   });
 
-/** The store of this place, or of the database. */
+/** The default store, or that of a database. */
 export function usualStore({
   database = 'polygrad-plans',
 }: {

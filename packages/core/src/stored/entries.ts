@@ -1,7 +1,7 @@
 /**
- * Entries of the cache: what a plan is for, and its bytes, with a hash of all of it.
+ * Entries of the cache: what a plan is for, and its bytes, with a hash of both.
  *
- * A plan is for a cone, or for a class of sizes of one: the integers that say so, and which primitives they number, in a context (context.ts).
+ * A plan is for a cone or for a class of its sizes: the integers of that, the primitives that they number, and a context (context.ts).
  */
 import { definitionAt } from '../graph/definition.ts';
 import type { Cone } from '../planner/capture/cone.ts';
@@ -13,19 +13,19 @@ export interface Entry {
   readonly context: string;
   readonly hash: number;
   readonly key: Int32Array;
-  /** Numbers of primitives, which depend on what a program imports, with their names. */
+  /** Ids of primitives with their names, because ids depend on what a program imports. */
   readonly primitives: readonly (readonly [id: number, name: string])[];
   readonly plan: Uint8Array;
 }
 
-/** The integers that say what a plan is for: the first `length` of `data`. */
+/** The integers that identify what a plan is for: the first `length` of `data`. */
 export interface Signature {
   readonly hash: number;
   readonly data: Int32Array;
   readonly length: number;
 }
 
-/** What the plan of a cone, or of a class of its sizes, is for. */
+/** The signature for a cone, or for a class of its sizes. */
 export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
   if (sized === null) return { hash: cone.hash, data: cone.key.data, length: cone.key.length };
   const data = sized.key();
@@ -37,7 +37,7 @@ export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
   return { hash, data, length: data.length };
 }
 
-/** What is kept to know it again. */
+/** The identity of an entry, as it is kept. */
 export function keyOf(context: string, cone: Cone, { hash, data, length }: Signature): Omit<Entry, 'plan'> {
   const primitives = new Map<number, string>();
   for (let i = 0; i < cone.count; i++) {
@@ -47,7 +47,7 @@ export function keyOf(context: string, cone: Cone, { hash, data, length }: Signa
   return { context, hash, key: data.slice(0, length), primitives: [...primitives] };
 }
 
-/** True if the entry is for what the signature says. */
+/** True if the entry is for this signature. */
 export function isFor({ context, key, primitives }: Entry, own: string, { data, length }: Signature): boolean {
   if (context !== own) return false;
   if (key.length !== length) return false;
@@ -55,7 +55,7 @@ export function isFor({ context, key, primitives }: Entry, own: string, { data, 
   return primitives.every(([id, name]) => definitionAt(id)?.op === name);
 }
 
-/** Where entries for a context and the hash of a signature are found: what their names begin with, after the version. Others seldom share it. */
+/** Prefix of the names, after the version, of entries for a context and the hash of a signature. Different signatures rarely share it. */
 export function placeOf(context: string, hash: number): string {
   let a = 0x811c9dc5;
   let b = context.length;
@@ -79,7 +79,7 @@ export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
 }
 
-/** An entry as a file has it. */
+/** An entry as the bytes of a file. */
 export async function seal({ context, hash, key, primitives, plan }: Entry): Promise<Uint8Array<ArrayBuffer>> {
   const out = new ByteWriter();
   out.text(context);
@@ -99,18 +99,18 @@ export async function seal({ context, hash, key, primitives, plan }: Entry): Pro
   return file;
 }
 
-/** What a file has besides its hash, or null for something else. */
+/** The bytes of a file behind its hash, or null for other files. */
 function bodyOf(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
   return file.length <= bodyAt || magic.some((byte, i) => file[i] !== byte) ? null : file.subarray(bodyAt);
 }
 
-/** The entry of a file, or null for one that is not whole, or is something else. */
+/** The entry of a file, or null for one that is incomplete or something else. */
 export async function unseal(file: Uint8Array<ArrayBuffer>): Promise<Entry | null> {
   const body = bodyOf(file);
   return body === null ? null : entryOf(file, body, await sha256(body));
 }
 
-/** The same without waiting. */
+/** The same, synchronously. */
 export function unsealNow(file: Uint8Array<ArrayBuffer>, hash: (bytes: Uint8Array) => Uint8Array): Entry | null {
   const body = bodyOf(file);
   return body === null ? null : entryOf(file, body, hash(body));

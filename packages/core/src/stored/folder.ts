@@ -1,7 +1,7 @@
 /**
  * A folder of entries, one file each: what `#plan-store` is outside of bundles for browsers.
  *
- * Only the user may read the folder and its files. Files are written under another name and renamed, so readers never see half of one.
+ * Only the user may read the folder and its files. Files are written under another name and then renamed, so that readers never see part of one.
  */
 import { cacheFolder } from '../engine/cache-folder.ts';
 import { readPlainFile, refusalOf, type SyncFiles } from './private-folder.ts';
@@ -13,7 +13,7 @@ interface FileStatus {
   isFile(): boolean;
 }
 
-/** The part of `node:fs` that is needed. Got from `process`, so that bundlers for browsers see no import. */
+/** The part of `node:fs` that is needed. It comes from `process`, so that bundlers for browsers see no import. */
 interface NodeFiles extends SyncFiles {
   readonly promises: {
     writeFile(path: string, bytes: Uint8Array, options: { mode: number; flag: string }): Promise<void>;
@@ -35,11 +35,11 @@ interface NodeProcess {
 
 const ending = '.plan';
 const beside = '.part';
-/** No entry is larger. */
+/** Largest entry. */
 const mostBytes = 2 ** 28;
-/** What a process that ended has left beside its files is deleted so many milliseconds later. */
+/** Milliseconds after which temporary files of ended processes are deleted. */
 const leftAfter = 3_600_000;
-/** Most writes between two looks at the size of the folder; fewer where it is to hold few entries. */
+/** Most writes between two checks of the folder's size; fewer if it may hold few entries. */
 const mostWritesBetween = 32;
 
 const host = (): NodeProcess | undefined => (globalThis as { process?: NodeProcess }).process;
@@ -51,7 +51,7 @@ function moduleOf<T>(name: string): T {
 }
 const filesOf = (): NodeFiles => moduleOf('node:fs');
 
-/** The store of this place, or of the folder. */
+/** The default store, or that of a folder. */
 export function usualStore({
   folder,
 }: {
@@ -122,7 +122,7 @@ class PlanFolder implements PlanStore {
   async save(name: string, bytes: Uint8Array<ArrayBuffer>, limits: PlanLimits): Promise<void> {
     this.#check();
     const { promises } = this.#fs;
-    // Threads of Node share the process's number.
+    // Threads of Node share the process id.
     const part = this.#path(`${name}-${host()!.pid}-${Math.random().toString(36).slice(2)}${beside}`);
     try {
       await promises.writeFile(part, bytes, { mode: 0o600, flag: 'wx' });
@@ -139,7 +139,7 @@ class PlanFolder implements PlanStore {
     await this.#fs.promises.rm(this.#path(name + ending), { force: true });
   }
 
-  /** Deletes what is beyond the limits, and what processes have left that ended while they wrote. */
+  /** Deletes entries beyond the limits, and temporary files of processes that ended while writing. */
   async #tidy(limits: PlanLimits): Promise<void> {
     const files = await this.#files();
     const entries = files.filter(({ name }) => name.endsWith(ending));
@@ -152,8 +152,8 @@ class PlanFolder implements PlanStore {
 }
 
 /**
- * What tells one state of a checkout from another, whose packages all have one version: when they were built last. Sources that run as they are
- * tell nothing of themselves: no other process has the same.
+ * Distinguishes states of a checkout, whose packages all have one version, by when they were built last. Sources that run unbuilt have no such time,
+ * so no other process shares theirs.
  */
 export async function checkoutStamp(): Promise<string> {
   const { promises } = filesOf();

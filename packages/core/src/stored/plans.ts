@@ -1,8 +1,8 @@
 /**
- * Plans as bytes, and back, for the cone that asks: every slot, size and offset is checked against it.
+ * Plans as bytes, and back, for a given cone: every slot, size and offset is checked against it.
  *
- * Of a plan for a class of sizes, numbers are those at capacity, as in the sized cone that it is checked against. How bytes depend on sizes is
- * written for buffers alone: for what is bound to them, and to leaves, it follows.
+ * Numbers of a plan for a class of sizes are those at capacity, as in the sized cone it is checked against. How bytes depend on sizes is
+ * written only for buffers: for bindings to them, and to leaves, it follows.
  */
 import type { CompiledKernel } from '../engine/engine.ts';
 import type { Lowered, LoweredDispatch } from '@polygrad/compiler/codegen/lowering';
@@ -41,7 +41,7 @@ function writeKernel({ compiled }: KernelEntry, codes: readonly (KeptCode | null
 
 function readKernel(bytes: Uint8Array): Lowered {
   const from = new ByteReader(bytes);
-  // What they bind stands in plans.
+  // Their bindings are written with the plans.
   const dispatches = from.list((): LoweredDispatch => {
     const program = readProgram(from);
     return { program: programOf({ ...program, kept: readCode(from) }), bindings: [] };
@@ -76,10 +76,10 @@ function readCode(from: ByteReader): KeptCode | null {
 
 // Plans.
 
-/** Waits where work has gone on for some milliseconds: encoding holds nobody up for long. */
+/** Waits if encoding has taken some milliseconds, so that it does not block other work. */
 export type Pause = () => Promise<void> | null;
 
-/** A plan as bytes, or null for one that cannot be kept. */
+/** A plan as bytes, or null if it cannot be kept. */
 export async function writePlan(
   plan: Plan,
   codeOf: (kernel: CompiledKernel) => KeptCode | null,
@@ -157,7 +157,7 @@ class Places {
       this.#checkBytes(bytes);
       check(bytesAt(this.#bytesOf(buffer), capacities, capacities) === bytes, 'the bytes of a buffer');
       if (donor === -1) continue;
-      // Each gives its memory once.
+      // Each donor gives its memory once.
       check(donatable.delete(donor), 'a donor');
       for (const n of this.#sizes)
         check(bytesAt(this.#bytesOf(buffer), capacities, n) <= this.#leaf(donor, n).end, 'the bytes of a donor');
@@ -188,13 +188,13 @@ class Places {
     return { unit, shape: sized.shapeOf(local), strides: sized.stridesOf(local, own), more: unit };
   }
 
-  /** The bytes of a leaf from its view's offset: where it begins, at most, and ends. */
+  /** The bytes of a leaf from its view's offset: the greatest begin, and the end. */
   #leaf(local: number, n: readonly number[]): { readonly unit: number; readonly begin: number; readonly end: number } {
     const elements = this.#elementsOf(local);
     const { unit } = elements;
     const node = this.cone.nodes[local]!;
     const { strides, offset } = this.cone.storageOf(node).view;
-    // Strides of a leaf that has sizes are not negative: it begins where it does.
+    // Strides of a sized leaf are not negative, so it begins at its offset.
     const first = viewBase(node.shape, strides, offset);
     const aligned = (first * unit) % this.options.engine.caps.bindAlign;
     const begin = (first - offset) * unit;
@@ -270,11 +270,11 @@ class Places {
   }
 }
 
-/** What a plan for one size has in the place of sizes. */
+/** In place of sizes, for a plan of one size. */
 const oneSize = { capacities: [], low: [], high: [] } as const;
 
 /**
- * The plan of a cone, or of a class of its sizes, whose kernels the cache holds from now on. Throws Damaged for bytes that are none.
+ * The plan of a cone, or of a class of its sizes; the kernel cache holds its kernels from now on. Throws Damaged for wrong bytes.
  */
 export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions, sized: SizedCone | null): Plan {
   const from = new ByteReader(bytes);
@@ -331,12 +331,12 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions, si
     );
     return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null, stays: null };
   } finally {
-    // Kernels of a plan that is refused are forgotten, but for those that others have.
+    // Kernels of a refused plan are dropped, unless other plans use them.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));
   }
 }
 
-/** What kernels that were read bind: engines make programs again for whoever asks. */
+/** The slots of kernels that were read: engines build programs again on request. */
 const slotsOf = new WeakMap<KernelEntry, readonly Pick<Program, 'params' | 'scalars'>[]>();
 
 function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 'scalars'>[] {

@@ -1,10 +1,10 @@
 /**
- * Folders that belong to one user alone, as others could put code or links into them; and plain files in them.
+ * Folders that belong to one user, because others could put code or links into them; and plain files in them.
  *
- * Node's `fs` is handed over by whoever has it: this file is in pages too.
+ * The caller passes Node's `fs`, because pages carry this file too.
  */
 
-/** What is asked of a file. */
+/** The result of `stat`. */
 interface Status {
   readonly uid: number;
   readonly mode: number;
@@ -64,13 +64,13 @@ function makeFolder(fs: SyncFiles, folder: string): void {
   try {
     fs.mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have made it meanwhile.
     if (codeOf(error) !== 'EEXIST') throw error;
   }
 }
 
 /**
- * The bytes of a plain file of at most so many, or null where there is none. Nothing is waited for: a pipe or a device is 'no file'.
+ * The bytes of a plain file of at most this size, or null if there is none. It never blocks: a pipe or a device is 'no file'.
  *
  * @example
  * import * as fs from 'node:fs';
@@ -81,10 +81,10 @@ export function readPlainFile(fs: SyncFiles, path: string, most: number): Uint8A
   const { O_RDONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fs.constants;
   let file: number;
   try {
-    // Windows has neither of these flags, nor what they are against.
+    // Windows has neither these flags nor the dangers they prevent.
     file = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   } catch (error) {
-    // A link and a socket cannot be opened so.
+    // A link or a socket cannot be opened in this way.
     return /^(ELOOP|ENXIO)$/.test(codeOf(error)) ? 'no file' : null;
   }
   try {

@@ -1,7 +1,7 @@
 /**
- * Programs as bytes, and back: nodes in the order in which they run, each with the places of its sources.
+ * Programs as bytes, and back: nodes in order of execution, each with the positions of its sources.
  *
- * Everything is written out by name of operation: what is read is made of known operations, dtypes and fields alone, and verified like any program.
+ * Operations are written by name: a read program has only known operations, dtypes and fields, and is verified like any program.
  */
 import { withSources, uniqueNode } from '@polygrad/compiler/ir/expr';
 import type {
@@ -33,7 +33,7 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { normalize } from '@polygrad/compiler/shape/host';
 import { type ByteReader, type ByteWriter, check, Damaged } from './bytes.ts';
 
-/** The operations of programs that are no arithmetic, and whether they have arguments. */
+/** Operations of programs that are not arithmetic, and whether they have arguments. */
 const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
   PARAM: true,
   SCALAR: true,
@@ -84,14 +84,14 @@ const tiles = ['m16n8k8', 'm16n8k16'] as const satisfies readonly MatrixTile[];
 const factors = ['a', 'b'] as const;
 const shared = ['sum', 'prod', 'max', 'min'] as const;
 
-/** In the place of an operation: a node of the list that was written before it, and that there are no more. */
+/** In place of an operation: a node that was written before, and the end of a list. */
 const again = 254;
 const end = 255;
 
-/** No vector has more. */
+/** Most lanes of a vector. */
 const mostLanes = 1024;
 
-/** Beside the number of a dtype, in one byte. */
+/** Flag beside the number of a dtype, in one byte. */
 const inList = 16;
 const bounded = 32;
 
@@ -213,7 +213,7 @@ function readConstant(from: ByteReader, dtype: DType): number | bigint {
 
 const sourcesOf = (n: KNode): readonly KNode[] => n.src;
 
-/** Writes a program. Throws Damaged for one that cannot be read again: of a loop nest's operations. */
+/** Writes a program. Throws Damaged for one with operations of loop nests, which could not be read again. */
 export function writeProgram(out: ByteWriter, program: Program): void {
   const { name, params, scalars, grid, group, groups, body, cost, transforms, product } = program;
   out.text(name);
@@ -223,7 +223,7 @@ export function writeProgram(out: ByteWriter, program: Program): void {
   out.float(cost.flops);
   out.float(cost.bytes);
   out.uint(transforms === undefined ? 0 : transforms.length + 1);
-  // Loops are numbered in this process: those of a program from 0.
+  // Ids of loops depend on the process, so a program's loops are numbered from 0.
   const numbers = new Map<number, number>();
   const numberOf = (loop: number): number => {
     if (!numbers.has(loop)) numbers.set(loop, numbers.size);
@@ -246,10 +246,10 @@ export function writeProgram(out: ByteWriter, program: Program): void {
   out.byte(end);
 }
 
-/** Nodes being written, sources first. */
+/** Writes nodes, sources first. */
 class NodeWriter {
   readonly #out: ByteWriter;
-  /** The mark before that of the first node. Marks of nodes follow each other. */
+  /** Nodes are marked with consecutive numbers after this one. */
   readonly #before: number = newMark();
   #count = 0;
   readonly #isKnown = (n: KNode): boolean => (n as Known).mark > this.#before;
@@ -264,7 +264,7 @@ class NodeWriter {
     return this.#count - ((n as Known).mark - this.#before - 1);
   }
 
-  /** The node as the next of a list, where it may have been written before. */
+  /** Writes the node as the next of a list; it may have been written before. */
   writeIn(n: KNode): void {
     for (const s of n.src) sourcesFirst(s, this.#isKnown, sourcesOf, this.#writeSource);
     if (this.#isKnown(n)) {
@@ -277,7 +277,7 @@ class NodeWriter {
     const out = this.#out;
     const op = opNumbers.get(n.op);
     check(op !== undefined, `${n.op} in a program`);
-    // What follows from its sources need not be said.
+    // Dtype and bounds that follow from the sources are left out.
     const usual = withSources(n, n.src);
     const tells = lowOf(usual) !== lowOf(n) || highOf(usual) !== highOf(n);
     out.byte(op);
@@ -332,7 +332,7 @@ export function readProgram(from: ByteReader): Program {
   return program;
 }
 
-/** Nodes that are written one after another; those that they are made of are added to `nodes` too. */
+/** Reads nodes written one after another; also adds their sources to `nodes`. */
 function readList(from: ByteReader, nodes: KNode[]): KNode[] {
   const list: KNode[] = [];
   for (let code = from.byte(); code !== end; code = from.byte()) {
@@ -372,7 +372,7 @@ function readNode(from: ByteReader, op: KOp | undefined, what: number, nodes: re
   return n;
 }
 
-/** What a rule of bounds may look at before a node is verified. */
+/** How many sources a rule of bounds may look at before a node is verified. */
 function leastSources(op: KOp): number {
   if (op in ternaryOps) return 3;
   if (op in binaryOps) return 2;

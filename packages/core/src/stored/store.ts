@@ -1,8 +1,8 @@
 /**
- * Where entries are kept between processes: what a store is, and one in memory. Folders: folder.ts. Databases of pages: database.ts.
+ * Stores of entries between processes: the interface, and one in memory. Folders: folder.ts. Databases of pages: database.ts.
  */
 
-/** How much is kept, and read. */
+/** Limits on what is kept and read. */
 export interface PlanLimits {
   /** Bytes of all entries. */
   readonly bytes: number;
@@ -10,35 +10,35 @@ export interface PlanLimits {
   readonly plans: number;
 }
 
-/** An entry by its name. */
+/** An entry with its name. */
 export interface StoredEntry {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Entries that are read when they are asked for: a program then reads its own, however many others there are. */
+/** Entries that are read on request: a program then reads only its own, however many others there are. */
 export interface PlansAtHand {
-  /** The names that begin so. */
+  /** The names with this prefix. */
   names(prefix: string): Promise<readonly string[]>;
-  /** An entry, or null where it is gone. */
+  /** An entry, or null if it was deleted. */
   read(name: string): Uint8Array<ArrayBuffer> | null;
   sha256(bytes: Uint8Array): Uint8Array;
 }
 
 /**
- * Entries by name. Every method may reject: then plans are as if there were none. What is read is verified by whoever reads it.
+ * Entries by name. Every method may reject: then there are no plans. The caller verifies what it reads.
  */
 export interface PlanStore {
-  /** Present where entries can be read without waiting. Then `load` is not asked. */
+  /** Present if entries can be read synchronously. Then `load` is not called. */
   readonly atHand?: PlansAtHand;
-  /** The entries whose names begin so, those written last first, as many as the limits allow. */
+  /** The entries whose names have this prefix, the newest first, as many as the limits allow. */
   load(prefix: string, limits: PlanLimits): Promise<readonly StoredEntry[]>;
-  /** Keeps an entry: whoever loads meanwhile finds all of it or nothing. Entries beyond the limits go, the oldest first. */
+  /** Keeps an entry; a concurrent `load` finds all of it or nothing. The oldest entries beyond the limits are deleted. */
   save(name: string, bytes: Uint8Array<ArrayBuffer>, limits: PlanLimits): Promise<void>;
   remove(name: string): Promise<void>;
 }
 
-/** Those of a list, newest first, that stay within limits. */
+/** The newest entries of a list that stay within limits; the list is newest first. */
 export function within<T extends { readonly size: number }>(newestFirst: readonly T[], limits: PlanLimits): T[] {
   let bytes = 0;
   return newestFirst

@@ -1,2 +1,2 @@
-/** The version of the library, as plans know it: that of the packages, which a test compares. */
+/** The library's version in plans: that of the packages, which a test compares. */
 export const version = '0.0.0';

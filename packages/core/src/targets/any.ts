@@ -1,5 +1,5 @@
 /**
- * What engines bring along that may be of either kind, or have a library. The two kinds have files of their own: a page with engines of one
+ * Lowering for engines that may be of either kind, or have a library. Each kind has a separate file: a page with engines of one
  * kind carries nothing of the other.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
@@ -11,6 +11,7 @@ import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@poly
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
 import type { Lowering } from '../engine/engine.ts';
+import { planner } from '../planner/plan.ts';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { threadLowering } from './threads.ts';
@@ -40,6 +41,7 @@ export const anyLowering: Lowering = {
   columns: reduceColumns,
   copies: writeCopies,
   sizes: true,
+  planner,
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),

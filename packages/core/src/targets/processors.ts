@@ -1,4 +1,4 @@
-/** What engines with machine code of their own bring along: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
+/** Lowering for engines with machine code: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
 import { processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';

@@ -4,6 +4,7 @@ import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { startTuning } from '../tuning/automatic.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import type { Lowering } from '../engine/engine.ts';
+import { planner } from '../planner/plan.ts';
 import { candidateTiles, threadContraction } from '@polygrad/compiler/contraction/simt/choose';
 import { lowerSimt } from '@polygrad/compiler/contraction/simt/gemm';
 import { nameOf } from '@polygrad/compiler/contraction/simt/problem';
@@ -13,6 +14,7 @@ export const threadLowering: Lowering = {
   shape: shapeSimt,
   acrossThreads,
   sizes: true,
+  planner,
   contraction: (kernel, e, engine) => threadContraction(kernel, e, engine.caps, choicesOf(engine)),
   ways: (c, _kernel, e, caps) =>
     candidateTiles(c, caps).map((tile) => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]),

@@ -9,6 +9,7 @@ import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { lowerTiled, vectorContraction } from '@polygrad/compiler/contraction/gemm';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
 import type { Lowering } from '../engine/engine.ts';
+import { planner } from '../planner/plan.ts';
 
 /** For engines where a group is one thread, with vectors, which add `legalize` themselves where they do not compute in every dtype they hold. */
 export const vectorShaping: Lowering = {
@@ -16,6 +17,7 @@ export const vectorShaping: Lowering = {
   columns: reduceColumns,
   copies: writeCopies,
   sizes: true,
+  planner,
   contraction: (kernel, e, { caps }) => vectorContraction(kernel, e, caps),
   ways: (c, kernel, e, caps) => [[byTiles, () => lowerTiled(c, e, caps) ?? lowerPlain(kernel, caps)]],
 };

@@ -1,4 +1,4 @@
-/** Tensors as text, as NumPy prints them. How they are laid out is in printed.ts. */
+/** Tensors as text in NumPy's format. printed.ts lays them out. */
 import { checkShape } from '@polygrad/compiler/shape/axes';
 import { checkDType, type DType, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';

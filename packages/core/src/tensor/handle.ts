@@ -1,8 +1,8 @@
 /**
  * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
  *
- * Lifetime, assignment and reading are here, and what host data needs on its way in and out. The operations that Tensors have as methods are put on this class's prototype by
- * methods/methods.ts, so that operations can import `wrap` without a cycle.
+ * Lifetime, assignment and reading are here, and conversion of host data. methods/methods.ts adds the operations to this class's prototype,
+ * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
@@ -11,7 +11,7 @@ import { releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
-import { bringCommon } from '../primitives/common.ts';
+import { registerCommon } from '../primitives/common.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
 import { type DType, isFloat, type TypedArray } from '@polygrad/compiler/shape/dtype';
@@ -22,8 +22,8 @@ import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { NestedValues, Tensor } from './types.ts';
 
-// Nodes are recorded to be held by handles.
-bringCommon();
+// Tensors hold nodes, so nodes need their common primitives now.
+registerCommon();
 
 /**
  * A tensor was used after `dispose()` or after its scope ended.
@@ -50,7 +50,7 @@ export class DisposedError extends OperationError {
   }
 }
 
-/** A switch for debugging, of the program: no part of a runtime. */
+/** A switch for debugging. It is of the program, not of a runtime. */
 let withOrigins = false;
 
 /**
@@ -64,10 +64,12 @@ let withOrigins = false;
  * traceOrigins(false);
  */
 export function traceOrigins(on: boolean): void {
+  if (typeof on !== 'boolean')
+    throw new ArgumentError('traceOrigins', say`bad on: ${shown(on)}; must be true or false`);
   withOrigins = on;
 }
 
-/** What all Tensors are made of. */
+/** The class of all Tensors. */
 export class TensorHandle implements TrackedHandle {
   node: Node;
   disposed: boolean = false;
@@ -116,7 +118,7 @@ export class TensorHandle implements TrackedHandle {
         [node.dtype],
       );
     }
-    // Other handles of the same node keep what they have.
+    // Other handles of the same node keep their history.
     if (!wanted) this.rebind(stopGradient(node), null);
     else this.rebind(node.handles + node.uses > 1 ? identity(node) : node, { grad: null });
   }
@@ -151,7 +153,7 @@ export class TensorHandle implements TrackedHandle {
     retain(node);
     const old = this.node;
     this.node = node;
-    unwatch(this);
+    if (this.watched) unwatch(this);
     trackHandle(this);
     release(old);
   }
@@ -174,7 +176,7 @@ export class TensorHandle implements TrackedHandle {
       );
     }
     graph.placeholders?.checkAssign(this, node);
-    // A leaf keeps its gradient and stays a leaf; the value's own node must not become one.
+    // A leaf keeps its gradient and stays a leaf, without making the value's own node one.
     const leaf = target.slot !== null && target.slot !== releasedSlot;
     const next = leaf ? stopGradient(node) : node;
     if (next !== target) transactions.assign(this, next);
@@ -228,7 +230,7 @@ export class TensorHandle implements TrackedHandle {
     this.disposed = true;
     graph.live--;
     graph.observer?.disposed(this);
-    unwatch(this);
+    if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
     if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
@@ -244,12 +246,12 @@ export class TensorHandle implements TrackedHandle {
     return `Tensor ${this.node.dtype} ${showShape(this.node.shape)}${this.disposed ? ' (disposed)' : ''}`;
   }
 
-  /** Values are not here: logs and JSON show what tensor it is. */
+  /** Shape and dtype without values: logs and JSON only show which tensor it is. */
   toJSON(): string {
     return this.toString();
   }
 
-  /** In a text it is what it says of itself. As a number it would be NaN, and no comparison true; + would join texts. */
+  /** Text in a template. Throws as an operand of JavaScript: a number would be NaN, no comparison true, and + would join texts. */
   [Symbol.toPrimitive](hint: string): string {
     if (hint === 'string') return this.toString();
     throw new ArgumentError(
@@ -260,8 +262,10 @@ export class TensorHandle implements TrackedHandle {
 }
 
 Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
+// What messages call it.
+Object.defineProperty(TensorHandle, 'name', { value: 'Tensor' });
 
-/** A new Tensor on a node. It lives until its scope ends, it is disposed, or JavaScript forgets it. */
+/** A new Tensor for a node. It lives until its scope ends, it is disposed, or it is garbage collected. */
 export function wrap(node: Node): Tensor {
   retain(node);
   graph.live++;
@@ -281,11 +285,11 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
       node = handle.node;
     }
   } catch {
-    // A proxy that was revoked, or that throws.
+    // A revoked proxy, or one that throws.
   }
-  // With a name it is asked for as a tensor, not as an operand.
+  // With a name it is a tensor argument, not an operand of an operation, so autocast does not apply.
   if (node !== null) return op === '' && graph.casting !== null ? graph.casting(node) : node;
-  // Called by a name of its own, or the operation in progress.
+  // The name of the caller if it gave one, or of the operation in progress.
   const name = op !== '' && composingDepth() === 0 ? op : opName(op || (isHandle(tensor) ? handle.node.op : 'tensor'));
   if (isHandle(tensor)) throw new DisposedError(name, handle);
   throw new OperationError(name, say`not a tensor: ${shown(tensor)}; make one with tensor()`);
@@ -316,7 +320,7 @@ export function nest(
   return build(0);
 }
 
-/** The node. Throws ShapeError unless it has one element. */
+/** The node, if it has exactly one element. Throws ShapeError otherwise. */
 export function alone(op: string, node: Node): Node {
   if (sizeOf(node.shape) !== 1) {
     throw new ShapeError(
@@ -328,7 +332,7 @@ export function alone(op: string, node: Node): Node {
   return node;
 }
 
-/** The element as item() gives it. */
+/** The only element, as item() returns it. */
 export function element<T extends number | bigint>(data: TypedArray, { dtype }: { readonly dtype: DType }): T {
   const value = getElement(data, dtype, 0);
   return (typeof value === 'boolean' ? Number(value) : value) as T;

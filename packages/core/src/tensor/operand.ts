@@ -1,7 +1,7 @@
 /**
  * Operands: how the arguments of an operation - tensors and JavaScript numbers - become nodes of one dtype.
  *
- * A number is weak: it takes the dtype of the tensor it meets. Numbers of users become scalars bound at each run, so that a
+ * A number is weak: it takes the dtype of the tensor beside it. Numbers of users become scalars bound at each run, so that a
  * changing learning rate makes no new kernel; numbers written inside the library become constants of the kernel.
  */
 import type { Node } from '../graph/node.ts';
@@ -14,13 +14,13 @@ import { checkWeak, floatFor, promoteTypes } from '@polygrad/compiler/shape/prom
 import { nodeOf, wrap } from './handle.ts';
 import type { Tensor, TensorLike } from './types.ts';
 
-/** Dtype of a number that meets no tensor. */
+/** Dtype of a number without a tensor beside it. */
 export function weakDefault(value: number | boolean | bigint): DType {
   if (typeof value === 'bigint') return 'int64';
   return typeof value === 'boolean' ? 'bool' : 'float32';
 }
 
-/** Node of a number as `dtype`. */
+/** A number as a node of `dtype`. */
 export function weak(value: number | boolean | bigint, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
   checkWeak(opName('number'), value, dtype);
   const number = typeof value === 'bigint' ? value : Number(value);
@@ -28,7 +28,7 @@ export function weak(value: number | boolean | bigint, dtype: DType, fromUser: b
 }
 
 /**
- * On which side of an integer dtype's numbers another lies: 1 above all of them, -1 below; 0 among them, for NaN, and for anything but numbers
+ * Whether a number is outside the range of an integer dtype: 1 above, -1 below; 0 inside, for NaN, and for anything but numbers
  * beside integers.
  */
 export function sideOf(value: TensorLike, dtype: DType): -1 | 0 | 1 {
@@ -36,7 +36,7 @@ export function sideOf(value: TensorLike, dtype: DType): -1 | 0 | 1 {
   return value > highest(dtype) ? 1 : value < lowest(dtype) ? -1 : 0;
 }
 
-/** Node of an operand that meets no other. */
+/** Node of a single operand. */
 export function operand(value: TensorLike): Node {
   return typeof value === 'object' ? nodeOf(value) : weak(value, weakDefault(value));
 }
@@ -65,7 +65,7 @@ export function operands(a: TensorLike, b: TensorLike): [Node, Node] {
   return [weak(a, dtype), weak(b, dtype)];
 }
 
-/** The same, in a floating-point dtype. A number next to an integer tensor meets it as a float. */
+/** The same, in a floating-point dtype. A number beside an integer tensor becomes a float. */
 export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
   if (typeof a === 'object' && typeof b === 'object') {
     const [x, y] = operands(a, b);
@@ -81,8 +81,8 @@ export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
 }
 
 /**
- * Inside a composite: an argument of the user's as a tensor in the dtype of `x`, so that a number given by the user stays
- * a scalar although the composite's own numbers are constants.
+ * Inside a composite: a user's argument as a tensor in the dtype of `x`. A number of the user stays
+ * a scalar, although numbers of the composite itself are constants.
  */
 export function given(value: TensorLike, x: Tensor): Tensor {
   if (typeof value !== 'object') return wrap(weak(value, nodeOf(x).dtype, composingDepth() <= 1));
@@ -91,10 +91,10 @@ export function given(value: TensorLike, x: Tensor): Tensor {
 }
 
 /**
- * A number of JavaScript as a tensor of shape [] that a function of `compile` asks for at every call, such as a learning rate that changes.
+ * A tensor of shape [] holding a number of JavaScript that a function of `compile` reads at every call, such as a changing learning rate.
  * Elsewhere it is `full([], read())`.
  *
- * @param read asked for the number, now and at every replay
+ * @param read called for the number, now and at every replay
  * @param options dtype (float32)
  *
  * @example

@@ -1,8 +1,8 @@
 /**
- * Elements as rows of text, laid out as NumPy does: brackets for axes, long axes shortened, long rows broken, floats in one form.
+ * Elements as rows of text in NumPy's layout: brackets for axes, long axes shortened, long rows broken, one form for all floats.
  *
- * Pages load this when something is printed. It imports nothing: what it shared with the page would cost more than it holds, as bundlers put
- * that into files of its own.
+ * Pages load this when something is printed. It imports nothing: bundlers would move shared code into files of their own, which would
+ * cost more than they hold.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { Floats } from '@polygrad/compiler/shape/host';
@@ -12,12 +12,12 @@ const product = (shape: Shape): number => shape.reduce((size, n) => size * n, 1)
 
 /** Elements shown at each end of a shortened axis. */
 const edge = 3;
-/** Axes are shortened where there are more elements in all. */
+/** Axes are shortened if there are more elements than this in all. */
 const threshold = 1000;
 /** Rows are broken before they get longer. */
 const lineWidth = 75;
 
-/** Positions of an axis that are shown; -1 stands for those left out. */
+/** Positions of an axis that are shown; -1 marks the gap. */
 function positions(n: number, shorten: boolean): number[] {
   const left = shorten && n > 2 * edge ? n - 2 * edge : 0;
   const all = Array.from({ length: n - left }, (_, i) => (left > 0 && i >= edge ? i + left : i));
@@ -49,7 +49,7 @@ export function formatRows(shape: Shape, text: (at: number) => string): string {
     const parts = positions(shape[axis]!, shorten).map((i) => (i < 0 ? '...' : write(axis + 1, from + i * stride)));
     const indent = ' '.repeat(axis + 1);
     if (axis < shape.length - 1) return `[${parts.join('\n'.repeat(shape.length - axis - 1) + indent)}]`;
-    // One place is kept for every bracket that closes behind the row.
+    // Room is left for every bracket that closes behind the row.
     const width = lineWidth - shape.length;
     const lines: string[] = [];
     let line = '';
@@ -65,12 +65,12 @@ export function formatRows(shape: Shape, text: (at: number) => string): string {
   return write(0, 0);
 }
 
-/** Most digits after the point of an element among others. A number by itself gets all it needs. */
+/** Most digits after the point, for elements of arrays. A single number gets all it needs. */
 const precision = 8;
-/** Decimal digits that every number of a dtype keeps (C's FLT_DIG): from as many in front of the point on, floats get exponents. */
+/** Decimal digits that every number of a dtype keeps (C's FLT_DIG). From this many digits before the point on, floats get exponents. */
 const safeDigits: Partial<Readonly<Record<DType, number>>> = { float16: 3, bfloat16: 3, float32: 6 };
 
-/** toFixed or toExponential to the nearest, ties to even; their own ties go away from zero. */
+/** toFixed or toExponential, rounding to nearest, ties to even; JavaScript's own ties go away from zero. */
 function rounded(size: number, form: 'toFixed' | 'toExponential', places: number): string {
   const [digits = '', exponent] = size[form](places).split('e');
   const rest = size[form](60).split('e')[0]!.slice(digits.length);
@@ -79,11 +79,11 @@ function rounded(size: number, form: 'toFixed' | 'toExponential', places: number
   return `${tie ? digits.slice(0, -1) + (last - 1) : digits}${exponent ? `e${exponent}` : ''}`;
 }
 
-/** The shortest text with an exponent that stands for this number and no other of the dtype. */
+/** The shortest text with an exponent that identifies this number among those of the dtype. */
 function shortest(size: number, { dtype, nearest: nearestOf }: Floats): string {
   for (let places = 0; dtype !== 'float64' && places < 9; places++) {
     const nearest = rounded(size, 'toExponential', places);
-    // Below a power of two numbers are closer together: the nearest text may stand for the one below, and the next for this one.
+    // Below a power of two numbers are closer together: the nearest text may belong to the number below, and the next one to this.
     const [digits = '', power] = nearest.split('e');
     const next = Number(`${Number(digits.replace('.', '')) + 1}e${Number(power) - places}`).toExponential(places);
     for (const text of [nearest, next]) if (nearestOf(Number(text)) === size) return text;
@@ -141,7 +141,7 @@ function floatFormatter(values: readonly number[], floats: Floats, alone: boolea
       return `${sign}${whole}.${alone ? fraction || '0' : fraction.padEnd(places)}`;
     }
     let [whole, fraction, power] = digitsOf(size, floats, true, alone ? 60 : precision);
-    // Where others need more digits, NumPy shows more of this one, too.
+    // If other elements need more digits, NumPy shows more of this one too.
     if (fraction.length < places) [whole, fraction, power] = partsOf(rounded(size, 'toExponential', places));
     const point = alone && fraction === '' ? '' : '.';
     return `${sign}${whole}${point}${fraction.padEnd(places, '0')}${power.slice(0, 2)}${power.slice(2).padStart(powerWidth, '0')}`;
@@ -152,7 +152,7 @@ function floatFormatter(values: readonly number[], floats: Floats, alone: boolea
  * Elements of a shape as text.
  *
  * @param at an element by its row-major position
- * @param floats what they are, if they are floats
+ * @param floats facts of the dtype, for floats
  */
 export function textOf(shape: Shape, at: (i: number) => number | boolean | bigint, floats: Floats | null): string {
   const shown = shownElements(shape).map(at);

@@ -87,13 +87,13 @@ export function splitKey(key: RandomKey, count: number = 2): RandomKey[] {
 /** Keys taken from the generator, and those split from them. */
 const drawn = new WeakSet<RandomKey>();
 
-/** True if the key was the generator's next when a random function took it, rather than given. */
+/** True if the generator drew the key, rather than the caller. */
 export function isDrawn(key: RandomKey): boolean {
   return drawn.has(key);
 }
 
 /**
- * Starts the generator behind random functions that are given no key. Without a call it starts at seed 0.
+ * Starts the generator that random functions without a key use. Without this call it starts at seed 0.
  *
  * @example
  * seed(42);
@@ -111,14 +111,14 @@ export function generatedKey(call: number): [number, number] {
   return threefry(graph.root, [call >>> 0, (Math.floor(call / 2 ** 32) | 0x80000000) >>> 0]);
 }
 
-/** The words of a key as numbers that are bound at each run. */
+/** The words of a key as numbers bound at each run. */
 export function wordsOf(key: RandomKey): [Node, Node] {
   const words: [Node, Node] = [scalar(key[0], 'uint32'), scalar(key[1], 'uint32')];
   graph.observer?.words(words, key);
   return words;
 }
 
-/** Key of an option: given, made of a seed, or the generator's next. */
+/** The key of an option: as given, from a seed, or the generator's next. */
 export function resolveKey(key: RandomKey | number | undefined): RandomKey {
   if (typeof key === 'number') return keyOfSeed(opName('key'), key);
   if (key !== undefined) {
@@ -130,19 +130,19 @@ export function resolveKey(key: RandomKey | number | undefined): RandomKey {
   return next;
 }
 
-/** Where the generator stands, for running a function again with the same keys. */
+/** The position of the generator, for running a function again with the same keys. */
 export interface GeneratorState {
   readonly root: RandomKey;
   readonly calls: number;
 }
 
-/** Where the generator stands now. */
+/** The present position of the generator. */
 export function generatorState(): GeneratorState {
   const { root, calls } = graph;
   return { root, calls };
 }
 
-/** Runs a function with the generator put back to a state; afterwards it goes on from where it stood. */
+/** Runs a function with the generator at an earlier position; afterwards the generator continues from its present one. */
 export function withGenerator<T>(state: GeneratorState, body: () => T): T {
   const saved = generatorState();
   Object.assign(graph, state);
@@ -153,7 +153,7 @@ export function withGenerator<T>(state: GeneratorState, body: () => T): T {
   }
 }
 
-/** Where the generator behind random functions stands: plain numbers that JSON keeps. */
+/** Position of the generator of random functions: plain numbers that JSON keeps. */
 export interface RandomState {
   /** The key that `seed` started with. */
   readonly key: RandomKey;
@@ -162,7 +162,7 @@ export interface RandomState {
 }
 
 /**
- * Where the generator behind random functions stands, to go on from there later. Source: PyTorch `get_rng_state`.
+ * The position of the generator of random functions, to continue from there later. Source: PyTorch `get_rng_state`.
  *
  * @example
  * const state = getRandomState();
@@ -176,7 +176,7 @@ export function getRandomState(): RandomState {
 }
 
 /**
- * Lets the generator behind random functions go on from a state. Source: PyTorch `set_rng_state`.
+ * Lets the generator of random functions continue from a position. Source: PyTorch `set_rng_state`.
  *
  * @param state what `getRandomState` gave
  * @throws ArgumentError for anything else

@@ -1,4 +1,4 @@
-/** How long tensors live: scopes of users, what is held now, copies that survive a lost device, and steps that are rehearsed and undone. */
+/** Lifetime of tensors: scopes, memory statistics, copies that survive a lost device, and rehearsed steps that are undone. */
 import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
@@ -36,7 +36,7 @@ export function scope<T>(body: () => T): T {
   return userScope(() => called('scope', body));
 }
 
-/** Calls a user's function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is, or is no function. */
+/** Calls a user's function that must be synchronous. Throws ArgumentError in the name of `op` if it returns a promise or is no function. */
 export function called<A extends readonly unknown[], T>(op: string, f: (...args: A) => T, ...args: A): T {
   checkFunction(op, f);
   return refusePromise(op, f(...args));
@@ -45,7 +45,7 @@ export function called<A extends readonly unknown[], T>(op: string, f: (...args:
 /** The result of a function that must not be asynchronous. Throws ArgumentError in the name of `op` if it is a promise. */
 export function refusePromise<T>(op: string, result: T): T {
   if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
-    // Nobody waits for it: if it fails in turn, that must not end the process.
+    // The promise has no other handler: a later rejection must not end the process.
     (result as unknown as PromiseLike<unknown>).then(undefined, () => {});
     throw new ArgumentError(
       op,
@@ -56,7 +56,7 @@ export function refusePromise<T>(op: string, result: T): T {
 }
 
 /**
- * Takes a tensor out of every scope: it lives until it is disposed. Returns the tensor.
+ * Removes a tensor from every scope: it lives until it is disposed. Returns the tensor.
  *
  * @throws OperationError if it depends on an example inside vmap
  *
@@ -85,7 +85,7 @@ export function dispose(value: unknown): void {
   markAll(value, (handle) => handle.dispose());
 }
 
-/** Figures of one engine, but `numTensors`, which counts Tensors of all engines. */
+/** Figures of one engine, except `numTensors`, which counts Tensors of all engines. */
 export interface MemoryInfo {
   /** Tensors that exist and are not disposed. */
   readonly numTensors: number;
@@ -100,7 +100,7 @@ export interface MemoryInfo {
 }
 
 /**
- * What is held now. Values that are recorded but not computed hold nothing yet.
+ * What is held now. Recorded values that are not computed hold nothing yet.
  *
  * @param engine the current one unless given
  * @throws ArgumentError if it is no engine
@@ -116,11 +116,11 @@ export function memory(engine: IEngine = getEngine()): MemoryInfo {
 }
 
 /**
- * Keeps copies of tensors in host memory, so that they survive a lost device: afterwards they have the values of the last copy that was
- * complete. Copies are made behind flushes, at most one per `interval` of `setRecovery`, of all protected tensors at one point of
- * the work; nobody waits for them. Holds the tensors weakly: disposing one ends it, as `unprotect` does.
+ * Keeps copies of tensors in host memory, so that they survive a lost device: afterwards they have the values of the last complete
+ * copy. Copies are made behind flushes, at most one per `interval` of `setRecovery`, of all protected tensors at one point of
+ * the work, without delaying the program. It holds the tensors weakly; disposing one ends its protection, as `unprotect` does.
  *
- * @param tensors any shapes and dtypes; what belongs together (parameters and the optimizer's state) should be protected together
+ * @param tensors any shapes and dtypes; protect tensors that belong together (parameters and the optimizer's state) in one call
  * @throws DisposedError if one is disposed
  *
  * @example
@@ -137,7 +137,7 @@ function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
   if (typeof (tensors as Partial<Iterable<Tensor>> | null)?.[Symbol.iterator] !== 'function' || isHandle(tensors))
     throw new ArgumentError(op, say`bad tensors: ${shown(tensors)}; must be a list of tensors, such as [weights]`);
   const list: Tensor[] = [];
-  // An endless or sparse list ends with the first entry that is no tensor.
+  // An endless or sparse list ends at its first entry that is no tensor.
   for (const t of tensors) {
     if (!isTensor(t)) throw new ArgumentError(op, say`bad tensors: ${t} is among them; must be a list of tensors`);
     list.push(t);
@@ -158,7 +158,7 @@ export function unprotect(tensors: Iterable<Tensor>): void {
 }
 
 /**
- * Says that a tensor belongs to the state of a training, for layers and optimizers of your own: with `setRecovery({ shadow: true })`
+ * Registers a tensor as part of a training's state, for your own layers and optimizers: with `setRecovery({ shadow: true })`
  * it is protected. Parameters, buffers and optimizers of `@polygrad/nn` do so. Returns the tensor.
  *
  * @example
@@ -172,11 +172,11 @@ export function registerState(t: Tensor): Tensor {
 
 // warmup: a step's kernels are made before its first run.
 //
-// The function is recorded as always, but where its flushes would run a plan, the plan is only made. Results that no flush
-// computed are given back at the end, assignments are taken back, and the generator of random numbers is where it was.
+// The function is recorded as always, but where its flushes would run a plan, the plan is only made. At the end, pending results
+// are released, assignments undone, and the generator of random numbers is set back.
 
 export interface WarmupOptions {
-  /** Told how many kernels are ready, where the engine knows (WebGPU): at once, and after every one. */
+  /** Called with the number of compiled kernels, if the engine knows it (WebGPU): at once, and after every one. */
   readonly onCompile?: (progress: ReadyProgress) => void;
 }
 
@@ -185,11 +185,11 @@ export interface WarmupOptions {
  * that compile slowly (WebGPU) the first step then starts at once.
  *
  * Call it with the shapes of real steps. The function is called once: tensors it assigns keep their values, optimizers do not
- * count the step, tensors it makes are disposed; what else it changes in JavaScript stays changed. It should not read values. Steps that
- * flush several times are prepared as far as their first flush goes, and roughly after that.
+ * count the step, tensors it makes are disposed; its other effects in JavaScript remain. It should not read values. Of a step that
+ * flushes several times, the first flush is prepared exactly, later ones roughly.
  *
  * @param step a synchronous function
- * @param options onCompile: told how far it is
+ * @param options onCompile: called with the progress
  * @throws ArgumentError if it returns a promise, or inside another warmup
  * @example
  * const w = zeros([4]);
@@ -206,13 +206,13 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
     const state = stateOf(getEngine());
     missing = prepare(state, wanted, state.global) ?? missing;
   });
-  // What is loaded now is compiled by the first step.
+  // The first step compiles what is only loaded now.
   await missing;
   await engine.ready?.(options.onCompile);
 }
 
 /**
- * Calls a function whose flushes compute nothing: `plan` is given what each of them would. Afterwards all is as it was before.
+ * Calls a function whose flushes compute nothing: `plan` gets the nodes of each. Afterwards everything is as it was before.
  *
  * @throws ArgumentError if it returns a promise, or inside another such call
  */
@@ -220,7 +220,7 @@ export function rehearse(op: string, step: () => unknown, plan: (wanted: readonl
   if (isRehearsing()) throw new ArgumentError(op, 'a warmup is running already; end it before the next one');
   flush();
   const rehearsal: Rehearsal = transactions.begin();
-  // With the counts as they would be if nobody rehearsed.
+  // Uses the reference counts that a real run would see.
   rehearsal.plan = (wanted) => {
     rehearsal.letGo();
     try {

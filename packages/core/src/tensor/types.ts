@@ -10,8 +10,8 @@ import type { DType, HostTypesOf, TypedArray } from '@polygrad/compiler/shape/dt
 import type { Shape } from '@polygrad/compiler/shape/view';
 
 /**
- * The dtype of a plain `Tensor`, where the type checker knows none. It is `any` because nothing else goes both ways: a plain Tensor stands
- * for one of every dtype, and one of a known dtype stands wherever a plain one does.
+ * The dtype of a plain `Tensor`, where the type checker knows none. It is `any` because only that is assignable both ways: a plain Tensor
+ * may be used for any dtype, and a Tensor of a known dtype for a plain one.
  */
 // biome-ignore lint/suspicious/noExplicitAny: the one type that is assignable to every dtype and from every dtype
 export type PlainDType = any;
@@ -88,15 +88,15 @@ export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
   toString(): string;
 
   /**
-   * Lets this handle stand for the value of another tensor of the same shape and dtype from now on; returns the handle.
-   * What was computed from the old value stays. A leaf stays a leaf and keeps its gradient. If the next flush cannot compute the value, the
-   * tensor goes back to the old one, and so do all others assigned since the last flush; `onRollback` tells.
+   * Makes this handle name the value of another tensor of the same shape and dtype; returns the handle.
+   * Results computed from the old value stay. A leaf stays a leaf and keeps its gradient. If the next flush cannot compute the value, the
+   * tensor goes back to the old one, and so do all others assigned since the last flush; `onRollback` reports that.
    *
    * @throws ShapeError, DTypeError if they differ; OperationError for a value that depends on an example inside vmap, where this tensor
    *   was made outside
    */
   assign(value: Tensor): Tensor;
-  /** Gives the tensor up. Calling it again does nothing; using the tensor afterwards throws DisposedError. */
+  /** Releases the tensor. Calling it again does nothing; using the tensor afterwards throws DisposedError. */
   dispose(): void;
   [Symbol.dispose](): void;
 
@@ -123,7 +123,7 @@ export type DataOf<D extends DType> = HostTypesOf[KnownDType<D>]['data'];
 /** An element of what `array()` of a `Tensor<D>` gives. */
 export type ElementOf<D extends DType> = HostTypesOf[KnownDType<D>]['element'];
 
-/** All that `item()` of a `Tensor<D>` may give. */
+/** All types that `item()` of a `Tensor<D>` may return. */
 export type ItemsOf<D extends DType> = HostTypesOf[KnownDType<D>]['item'];
 
 /** What `item()` of a `Tensor<D>` gives: a number where it may be either. */

@@ -10,7 +10,7 @@ import { measureTiles } from './measure.ts';
 /** Milliseconds after which no further candidate of a class is begun, and before the first. */
 const budget = 500;
 const pause = 50;
-/** Classes that would take more memory of their own are left as they are. */
+/** Classes that would need more memory for the measurement are not measured. */
 const mostBytes = 2 ** 28;
 
 function bytesOf({ kernel }: Seen): number {

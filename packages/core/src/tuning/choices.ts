@@ -23,7 +23,7 @@ export class Choices implements TileChoices {
   /** Classes that are not to be measured. */
   readonly #left = new Set<string>();
   readonly library: ProductLibrary | null;
-  /** Told of a class that was not measured yet. */
+  /** Called with a class that was not measured yet. */
   onNew: ((key: string) => void) | null = null;
 
   constructor(library: ProductLibrary | null = null) {

@@ -6,7 +6,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import { bufferNode, makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
-import { bringCommon } from '../primitives/common.ts';
+import { registerCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
 import { stateOf, prepare, run } from '../runtime/run.ts';
 import type { EngineState } from '../runtime/per-engine.ts';
@@ -151,7 +151,7 @@ export async function compareEngines(
   const { budget = 600, now = () => performance.now(), signal } = options;
   const pairs: (readonly [ComparedWork, Bench, Bench])[] = [];
   // The program may not have made a tensor yet.
-  bringCommon();
+  registerCommon();
   try {
     for (const name of names) pairs.push([name, benchOf(engine, works[name]), benchOf(other, works[name])]);
     const benches = pairs.flatMap(([, a, b]) => [a, b]);

@@ -29,7 +29,7 @@ interface NodeProcess {
   getBuiltinModule?(name: string): unknown;
 }
 
-/** `diskStore` where there are files, which older versions of Node hand to nobody; null elsewhere. */
+/** `diskStore` if files can be accessed, which older versions of Node do not offer here; else null. */
 export function fileStore(folder?: string): TuningStore | null {
   const host = (globalThis as { process?: NodeProcess }).process;
   const files = host?.getBuiltinModule?.('node:fs') as NodeFiles | undefined;

@@ -1,5 +1,5 @@
 /**
- * Times the candidate tiles of one contraction on the device: the kernel itself, on memory of its own, in alternation.
+ * Times the candidate tiles of one contraction on the device: the kernel itself, on separate memory, in turns.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
@@ -50,7 +50,7 @@ function memoryOf(engine: IEngine, size: number, buffers: EngineBuffer[]): Bindi
   return { buffer, offset: 0, bytes };
 }
 
-/** When the device has said that it has the memory. Nothing may be sent before: what fails there is told to the program's own readers. */
+/** Resolves when the device has confirmed the memory. Nothing may be submitted before: failures would be reported to the program's own readers. */
 async function confirmed(engine: IEngine, buffers: readonly EngineBuffer[]): Promise<void> {
   await engine.confirming?.();
   for (const { refused } of buffers) if (refused != null) throw refused;

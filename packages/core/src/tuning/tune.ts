@@ -24,7 +24,7 @@ export interface TuneOptions {
   readonly budget?: number;
   /** Measure what is known already, too. Default false. */
   readonly again?: boolean;
-  /** Told after each class. */
+  /** Called after each class. */
   readonly onResult?: (result: TuneResult) => void;
   /** A clock in milliseconds. Default `performance.now`. */
   readonly now?: () => number;

@@ -142,7 +142,7 @@ export class EventWriter {
     );
   }
 
-  /** Writes what waits. Calls write one after the other. @throws DataError `missing` if it cannot be written; it waits on then */
+  /** Writes pending events. Calls write one after the other. @throws DataError `missing` if it cannot be written; the events stay pending */
   flush(): Promise<void> {
     const write = async (): Promise<void> => {
       const records = this.#waiting;

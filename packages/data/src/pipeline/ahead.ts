@@ -70,7 +70,7 @@ export function aheadOf<T, U>(
   let index = 0;
   const ask: Ask<U> = () => {
     const asked = last.then(() => source.next());
-    // What failed is told to who asked for it.
+    // The caller of the item gets the error.
     last = asked.catch(() => {});
     return asked.then(async (result) => {
       if (result.done === true) return { done: true, value: undefined };

@@ -1,5 +1,5 @@
 /**
- * Rows into batches: arrays of one row each become one array with an axis of rows, shorter ones padded where that is asked for.
+ * Rows into batches: arrays of one row each become one array with an axis of rows, shorter ones padded on request.
  *
  * The dtype of a column never depends on its values: numbers become float32 unless `dtypes` says otherwise.
  */

@@ -95,7 +95,7 @@ export class Dataset<T> implements AsyncIterable<T> {
     return new Dataset(planOf(source));
   }
 
-  /** Items of an epoch; undefined where nobody knows, Infinity where they never end. */
+  /** Items of an epoch; undefined if unknown, Infinity if endless. */
   get length(): number | undefined {
     return this.#plan.length;
   }
@@ -369,7 +369,7 @@ export class Dataset<T> implements AsyncIterable<T> {
   }
 
   /**
-   * The items `count` times over in one epoch, or without end. Every time is a pass of its own: what is shuffled is shuffled anew.
+   * The items `count` times over in one epoch, or without end. Every repetition is a separate pass: shuffles differ.
    *
    * @throws DataError `argument`
    * @example

@@ -57,7 +57,7 @@ export async function* shuffledThrough<T>(
   }
 }
 
-/** Items `start` to `end - 1`; what comes after is not asked for. */
+/** Items `start` to `end - 1`; later ones are not requested. */
 export async function* between<T>(items: AsyncIterable<T>, start: number, end: number): AsyncGenerator<T> {
   if (end <= start) return;
   let index = 0;

@@ -6,7 +6,7 @@ import { foldsOf, partsOf } from '../pipeline/parts.ts';
 /** What a column holds. */
 export type ColumnType = 'number' | 'text' | 'bool';
 
-/** Values of one column; NaN and null stand for what is missing. */
+/** Values of one column; NaN and null mark missing ones. */
 export type FrameColumn =
   | { readonly type: 'number'; readonly values: Float64Array }
   | { readonly type: 'text'; readonly values: readonly (string | null)[] }
@@ -40,7 +40,7 @@ export function typeOf(texts: readonly string[], missing: ReadonlySet<string>): 
   return there.every((text) => boolOf(text) !== undefined) ? 'bool' : 'text';
 }
 
-/** A text as a value of a type. @throws DataError `format` where it is none; `place` begins the message */
+/** A text as a value of a type. @throws DataError `format` if it is none; `place` begins the message */
 export function typedValue(
   text: string,
   type: ColumnType,
@@ -159,6 +159,32 @@ export class DataFrame {
     return column;
   }
 
+  /** The first and the last rows in columns, below their names, and how many there are. */
+  toString(): string {
+    const most = 10;
+    const shownRows = Array.from({ length: this.rows }, (_, i) => i).filter(
+      (i) => this.rows <= most || i < most / 2 || i >= this.rows - most / 2,
+    );
+    const cell = (value: Row[string]): string => {
+      const text =
+        value === null ? 'null' : typeof value === 'number' ? String(Number(value.toPrecision(6))) : String(value);
+      return text.length > 24 ? `${text.slice(0, 21)}...` : text;
+    };
+    const columns = [...this.#columns].map(([name, { type, values }]) => {
+      const texts = [cell(name), ...shownRows.map((row) => cell(values[row]!))];
+      const width = Math.max(...texts.map((text) => text.length));
+      return texts.map((text) => (type === 'number' ? text.padStart(width) : text.padEnd(width)));
+    });
+    const lines = [0, ...shownRows.map((_, i) => i + 1)].map((at) =>
+      columns
+        .map((texts) => texts[at])
+        .join('  ')
+        .trimEnd(),
+    );
+    if (this.rows > most) lines.splice(1 + most / 2, 0, '...');
+    return [...lines, `${this.rows} rows, ${this.#columns.size} columns`].join('\n');
+  }
+
   /** One row as an object. @throws DataError `argument` for numbers that are no row's */
   row(index: number): Row {
     checkInteger('DataFrame', 'row', index, 0, this.rows - 1);
@@ -211,7 +237,7 @@ export class DataFrame {
     }));
   }
 
-  /** How rows are dealt out: a name stands for the values of its column. */
+  /** How rows are assigned to folds: by the value of a column, given by name. */
   #dealt(op: string, options: SplitOptions): SplitOptions {
     checkOptions(op, options, { seed: 'number', stratify: 'any' });
     const { stratify } = options;
@@ -231,3 +257,8 @@ export class DataFrame {
     return { rows: this.rows, columns: Object.fromEntries([...this.#columns].map(([name, { type }]) => [name, type])) };
   }
 }
+
+// As Node's console shows it.
+Object.defineProperty(DataFrame.prototype, Symbol.for('nodejs.util.inspect.custom'), {
+  value: DataFrame.prototype.toString,
+});

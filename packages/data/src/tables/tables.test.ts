@@ -38,6 +38,18 @@ function pieces(text: string, random: RandomStream): Uint8Array[] {
   return found;
 }
 
+it('a table shows its first and last rows', () => {
+  const frame = DataFrame.fromRows([
+    { city: 'Oslo', size: 1.5 },
+    { city: null, size: null },
+  ]);
+  expect(String(frame)).toBe(['city  size', 'Oslo   1.5', 'null   NaN', '2 rows, 2 columns'].join('\n'));
+  const long = DataFrame.fromRows(Array.from({ length: 40 }, (_, i) => ({ i })))
+    .toString()
+    .split('\n');
+  expect([long.length, long[6], long[7], long.at(-1)]).toEqual([13, '...', '35', '40 rows, 1 columns']);
+});
+
 describe('parseCsv', () => {
   it("reads what Python's csv.writer writes, as csv.reader does", async () => {
     const random = new RandomStream(3);

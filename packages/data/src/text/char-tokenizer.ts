@@ -21,7 +21,7 @@ export class CharTokenizer {
 
   /**
    * @param letters each of one code point, all different
-   * @param options unknown: one of the letters, which stands for all others (default: other letters are an error)
+   * @param options unknown: one of the letters, used for all others (default: other letters are an error)
    * @throws DataError `argument`
    */
   constructor(letters: readonly string[], options: { readonly unknown?: string } = {}) {

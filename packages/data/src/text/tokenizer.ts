@@ -139,7 +139,7 @@ export class Tokenizer {
     return this.#library.decode(list, { skip_special_tokens: options.skipSpecial ?? true });
   }
 
-  /** The number of a token as the vocabulary writes it, such as `<|endoftext|>`; undefined where it has none. */
+  /** The number of a token as the vocabulary writes it, such as `<|endoftext|>`; undefined if it has none. */
   idOf(token: string): number | undefined {
     return this.#library.token_to_id(token);
   }

@@ -11,7 +11,7 @@ import { checkFits, checkInteger, checkOptions, isList } from '../errors.ts';
 export interface TrainBpeOptions {
   /** Tokens in all: 256 bytes, the special ones, and as many merges as fit or are found. */
   readonly vocabSize: number;
-  /** Tokens that stand for no text, such as '<|endoftext|>'; they get the first numbers. */
+  /** Special tokens without text, such as '<|endoftext|>'; they get the first numbers. */
   readonly specialTokens?: readonly string[];
   /** How often a pair must occur to be merged (default 2). */
   readonly minFrequency?: number;
@@ -82,7 +82,7 @@ class Pairs {
     this.#changed.add(pair);
   }
 
-  /** The most frequent pair; undefined where none occurs. */
+  /** The most frequent pair; undefined if there is none. */
   best(): Pair | undefined {
     for (const pair of this.#changed) if (pair.count > 0) this.#queue.push({ pair, count: pair.count });
     this.#changed.clear();

@@ -136,7 +136,7 @@ function float(dtype: 'float32' | 'float64' | 'float16', value: number): string 
   return cast !== '' ? `(${cast}${signed})` : negative ? `(${signed})` : text;
 }
 
-/** Decimal where that is short, else hexadecimal; both exact. */
+/** Decimal if that is short, else hexadecimal; both exact. */
 function magnitude(x: number): string {
   const decimal = `${x}`;
   if (decimal.length <= 8 && /^[0-9.]+$/.test(decimal)) return decimal.includes('.') ? decimal : `${decimal}.0`;

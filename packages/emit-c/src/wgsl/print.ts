@@ -177,7 +177,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
   }));
   const fields = scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`);
   if (pieces) fields.push('first_x: i32', 'first_y: i32', 'first_z: i32');
-  // Blocks are given as zeros, and nobody writes here.
+  // Blocks are passed as zeros, and not written here.
   if (printer.page.prologues.some((line) => line.includes('scalars.zero'))) fields.push('zero: u32');
   if (fields.length > 0) {
     head.push(`struct Scalars { ${fields.join(', ')} }`);

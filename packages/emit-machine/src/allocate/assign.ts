@@ -1,6 +1,6 @@
 /**
- * From registers without number to those of the machine: what is spilled is read from the frame where an instruction takes memory, and goes through
- * registers kept for that elsewhere.
+ * Replaces virtual registers by those of the machine. An instruction reads a spilled value from the frame directly if it takes memory;
+ * otherwise the value goes through a scratch register.
  */
 import type { Builder } from '../form/builder.ts';
 import {
@@ -29,7 +29,7 @@ const none: readonly Held[] = [];
 const noSpoils: readonly number[] = [];
 const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolean => temporary?.has(reg) === true;
 
-/** @param told also tells what each instruction expects where, for the verifier */
+/** @param told true to note what each instruction expects where, for the verifier */
 export function assign(builder: Builder, told = false): Assigned {
   const flat = flatten(builder);
   dropUnread(flat);
@@ -42,7 +42,7 @@ export function assign(builder: Builder, told = false): Assigned {
   );
   for (const cls of ['g', 'v', 'k'] as const) {
     if (scan(intervals, cls, classes.all[cls], places)) continue;
-    // Some have to do without: now registers are needed to bring them where they are used.
+    // Some values are spilled, so scratch registers are needed.
     const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
     scan(intervals, cls, rest, places);
   }
@@ -51,7 +51,7 @@ export function assign(builder: Builder, told = false): Assigned {
 
 class Assigner {
   readonly #registers: Registers;
-  /** The machine's registers by number of a register, or -1. */
+  /** The machine register of each virtual register, by its number, or -1. */
   readonly #places: Int32Array;
   readonly #scratch: Classes['scratch'];
   readonly #vectorBytes: number;
@@ -103,7 +103,7 @@ class Assigner {
     return at;
   }
 
-  /** Where a spilled register is in memory, and what the memory holds. */
+  /** The place of a spilled value in memory, and what that memory holds. */
   #inMemory(reg: Reg): { readonly place: Place; readonly held: readonly Held[] } {
     if (reg.home !== null) return { place: this.#fixed(reg.home), held: [] };
     const offset = this.#slot(reg);
@@ -164,7 +164,7 @@ class Assigner {
     });
   }
 
-  /** An instruction with the places of what it works on. */
+  /** An instruction with its operands placed. */
   #place(
     { row, size, zero }: Ins,
     places: readonly Place[],
@@ -175,7 +175,7 @@ class Assigner {
     this.#push({ kind: 'ins', row, size, places, mask, zero, reads, writes, spoils: noSpoils });
   }
 
-  /** An instruction whose registers are all in registers of the machine, as most are; false, with nothing done, for others. */
+  /** Handles the usual case: all operands have machine registers. False, with nothing done, for others. */
   #plain(item: Ins): boolean {
     const { row, args, mask } = item;
     const all = this.#places;
@@ -225,7 +225,7 @@ class Assigner {
         return;
       }
     }
-    // What can be had again need not be kept.
+    // A value that can be recomputed need not be stored.
     const [first] = args;
     if (first instanceof Reg && first.home !== null && first.home === args[1] && this.#placeOf(first) < 0) return;
     let temporary: Map<Reg, number> | null = null;
@@ -280,7 +280,7 @@ class Assigner {
       if (!(a instanceof Reg) || !row.operands[i]!.writes) continue;
       let number = this.#placeOf(a);
       if (number < 0) {
-        // A result may take the place of what was brought for an operand.
+        // A result may reuse the scratch register of an operand.
         const brought: readonly (readonly [Reg, number])[] = temporary === null ? [] : [...temporary];
         const own = brought.find(([r]) => r === a) ?? brought.find(([r]) => r.cls === a.cls);
         number = (own?.[0] === a ? own[1] : (this.#scratch[a.cls][taken[a.cls]] ?? own?.[1]))!;

@@ -1,13 +1,13 @@
 /**
- * Copies into registers that are written more than once, such as sums: what is copied is made there in the first place.
+ * Removes copies into registers that are written more than once, such as sums: the copied value is computed there directly.
  *
- * That changes nothing where what is copied has no other user, and nobody looks at the register in between.
+ * That is safe if the copied value has no other use, and no instruction between uses the register.
  */
 import { type Arg, isMemory, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
 import { copyOf, drop, type Flat, isWritten } from './flat.ts';
 
-/** Items that are looked at for one copy. */
+/** Most items that are examined for one copy. */
 const most = 400;
 
 interface Candidate {
@@ -20,7 +20,7 @@ interface Candidate {
 export function coalesce(flat: Flat): void {
   const { registers, regs, items, starts, uses } = flat;
   const candidates: Candidate[] = [];
-  // Of those that are copied, and those that are copied to.
+  // Registers that are the source or the target of a copy.
   const wanted = new Uint8Array(regs.length);
   for (let at = 0; at < items.length; at++) {
     const found = candidate(registers, items[at]!, at);
@@ -68,7 +68,7 @@ function candidate(registers: Registers, item: Item, at: number): Candidate | nu
   return copyOf(registers, item) === null ? null : { at, to, from };
 }
 
-/** True where control goes from one item to the other, and nowhere else. */
+/** True if control goes from one item to the other without branches. */
 function straight({ items, blocks }: Flat, from: number, to: number): boolean {
   for (let i = from; i <= to; i++) {
     const { kind } = items[i]!;
@@ -77,7 +77,7 @@ function straight({ items, blocks }: Flat, from: number, to: number): boolean {
   return true;
 }
 
-/** True where an item gives a register its first value. */
+/** True if an item gives a register its first value. */
 function startsAt({ starts, uses }: Flat, at: number, { id }: Reg): boolean {
   let first = true;
   for (let u = starts[at]!; u < starts[at + 1]!; u++) {

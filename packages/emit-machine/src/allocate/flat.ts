@@ -1,4 +1,4 @@
-/** From nested blocks to one list of instructions, what is known of every place in it, and all uses of registers. */
+/** Flattens nested blocks to one list of instructions, with the block of each, the loops, and all uses of registers. */
 import type { Builder } from '../form/builder.ts';
 import { Block, type Item, Reg } from '../form/code.ts';
 import type { Registers } from '../form/machine.ts';
@@ -10,23 +10,23 @@ export interface LoopRange {
   readonly block: Block;
 }
 
-/** Of a use: the register is read, and written. */
+/** Bits of a use: the register is read, and written. */
 export const isRead = 1;
 export const isWritten = 2;
 
-/** Passes take items out of it. Uses are found once, as numbers: every pass goes over all of them. */
+/** Passes remove items from it. Uses are found once, as numbers, because every pass visits all of them. */
 export interface Flat {
   readonly registers: Registers;
   /** All registers, by number. */
   readonly regs: readonly Reg[];
   readonly items: Item[];
-  /** The block that each item stands in. */
+  /** The block of each item. */
   readonly blocks: Block[];
   /** Inner loops before outer ones. */
   readonly loops: LoopRange[];
-  /** Where the uses of each item begin, and where those of the last end. */
+  /** Where the uses of each item begin, and one entry more for the end. */
   readonly starts: number[];
-  /** Uses in order: four times the number of the register, with `isRead` and `isWritten`. */
+  /** Uses in order: four times the register's number, plus `isRead` and `isWritten`. */
   readonly uses: number[];
 }
 
@@ -78,7 +78,7 @@ function addUses({ registers, uses }: Flat, item: Item & { readonly kind: 'ins' 
   if (mask !== null) uses.push(4 * mask.id + isRead);
 }
 
-/** Takes out numbers that nobody reads: some instructions hold them themselves. */
+/** Removes dead constants: instructions that encode a constant themselves do not read its register. */
 export function dropUnread(flat: Flat): void {
   const { registers, regs, items, uses } = flat;
   const read = new Uint8Array(regs.length);
@@ -96,7 +96,7 @@ export function dropUnread(flat: Flat): void {
   if (some) drop(flat, gone);
 }
 
-/** Takes out the items that are marked. */
+/** Removes the marked items. */
 export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Array): void {
   const before = new Int32Array(items.length + 1);
   let kept = 0;
@@ -121,7 +121,7 @@ export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Ar
   }
 }
 
-/** The registers that an item copies one to the other, or null. */
+/** The target and source if an item is a copy, or null. */
 export function copyOf(registers: Registers, item: Item): { readonly to: Reg; readonly from: Reg } | null {
   if (item.kind !== 'ins' || item.mask !== null) return null;
   const [to, from] = item.args;

@@ -1,28 +1,28 @@
 /**
- * Linear scan: how long every register is needed, and which ones of the machine they get.
+ * Linear scan: the live interval of every register, and the machine register it gets.
  *
- * Source: M. Poletto and V. Sarkar, "Linear scan register allocation", ACM TOPLAS 21(5), 1999. What is spilled is so from its start to its end; the
- * cheapest is, counted by how often it is used, inner loops most.
+ * Source: M. Poletto and V. Sarkar, "Linear scan register allocation", ACM TOPLAS 21(5), 1999. A spilled register is spilled over its whole interval. The
+ * cheapest is chosen, by its number of uses, weighted by loop depth.
  */
 import type { Block, Reg, RegClass } from '../form/code.ts';
 import { type Flat, isRead, isWritten } from './flat.ts';
 
-/** When a register is needed: reads are at even, writes at odd places. */
+/** The live interval of a register: reads are at even, writes at odd positions. */
 export interface Interval {
   readonly reg: Reg;
   start: number;
   end: number;
   /** Uses, each as often as it is expected to run. */
   weight: number;
-  /** What it costs to do without a register. */
+  /** Cost of spilling it. */
   cost: number;
 }
 
-/** The intervals, those that begin first first; registers that are never used have none. */
+/** The intervals by start; unused registers have none. */
 export function intervalsOf(flat: Flat): readonly Interval[] {
   const { regs, items, blocks, starts, uses } = flat;
   const found = new Array<Interval | undefined>(regs.length).fill(undefined);
-  // Where each register is used, in order, one register after the other.
+  // Positions of uses, ordered by register and position.
   const from = new Int32Array(regs.length + 1);
   for (let u = 0; u < uses.length; u++) from[(uses[u]! >> 2) + 1]!++;
   for (let id = 0; id < regs.length; id++) from[id + 1] = from[id + 1]! + from[id]!;
@@ -65,7 +65,7 @@ export function intervalsOf(flat: Flat): readonly Interval[] {
   return sorted(intervals);
 }
 
-/** By where they begin; those that begin together by number. */
+/** By start, then by number. */
 function sorted(intervals: readonly Interval[]): readonly Interval[] {
   const { length } = intervals;
   const keys = new Float64Array(length);
@@ -77,8 +77,8 @@ function sorted(intervals: readonly Interval[]): readonly Interval[] {
 }
 
 /**
- * A register is needed in all of a loop that finds what it was before. `used`: where registers are used, `reads`: whether they are read there; this one's
- * uses are those from `from` up to `to`.
+ * Extends an interval over every loop that reads a value from before the loop or from the previous iteration. `used`: positions of uses, `reads`:
+ * whether they read; this register's uses are those from `from` up to `to`.
  */
 function throughLoops(
   { blocks, loops }: Flat,
@@ -95,17 +95,17 @@ function throughLoops(
     if (used[k]! > end) continue;
     if (i.start < 2 * start) i.end = Math.max(i.end, 2 * end + 1);
     else if (i.reg.mutable && (reads[k] === 1 || !covers(blocks, used, k, to, end, block))) {
-      // What one iteration leaves, the next one may find.
+      // A later iteration may read what an earlier one left.
       i.start = Math.min(i.start, 2 * start);
       i.end = Math.max(i.end, 2 * end + 1);
     } else if (last <= end) {
-      // Every iteration sets it before it is read, and nothing outside reads it: nor do loops around.
+      // Every iteration sets it before reading it, and nothing outside reads it; the same holds for loops around.
       break;
     }
   }
 }
 
-/** The first of ascending places, from one of them up to another, that is not before a place; the end where all are. */
+/** Binary search: the first of ascending positions between two indices that is not before `start`; the end index if all are. */
 function firstFrom(places: Int32Array, start: number, from: number, to: number): number {
   let low = from;
   let high = to;
@@ -124,15 +124,15 @@ function loopsAround(block: Block): number {
 }
 
 /**
- * True where the k-th use of a register, which sets it, comes before all others of an iteration of a loop: it runs in every one, or they run only where
- * it does. Blocks are whole stretches of the list, so the last one tells for all in between.
+ * True if the k-th use of a register, a write, dominates all its other uses in an iteration of a loop: it runs in every iteration, or the others run only
+ * if it does. Blocks are contiguous in the list, so the last use decides for all in between.
  */
 function covers(blocks: readonly Block[], used: Int32Array, k: number, to: number, end: number, loop: Block): boolean {
   const first = blocks[used[k]!]!;
   return certain(first, loop) || isInside(blocks[used[firstFrom(used, end + 1, k, to) - 1]!]!, first);
 }
 
-/** True where a block runs in every iteration of a loop around it. */
+/** True if a block runs in every iteration of a loop around it. */
 function certain(inner: Block, loop: Block): boolean {
   for (let b: Block = inner; b !== loop; b = b.parent!) if (!b.certain) return false;
   return true;
@@ -143,7 +143,7 @@ function isInside(inner: Block, outer: Block): boolean {
   return false;
 }
 
-/** Gives places to those intervals that are of one class; returns whether all have one. They go to `places`, by number of register; -1 for none. */
+/** Assigns machine registers of one class to intervals, in `places` by register number, -1 for spilled ones; returns whether all got one. */
 export function scan(
   intervals: readonly Interval[],
   cls: RegClass,
@@ -153,7 +153,7 @@ export function scan(
   const available = [...free].reverse();
   const active: Interval[] = [];
   let whole = true;
-  /** No active one ends before. */
+  /** The earliest end of an active interval. */
   let ends = Number.POSITIVE_INFINITY;
   for (const i of intervals) {
     if (i.reg.cls !== cls) continue;

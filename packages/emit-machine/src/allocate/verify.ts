@@ -1,6 +1,6 @@
 /**
- * Replays assigned instructions and checks that every read finds the value it is meant to find: no live value is overwritten, on no way
- * through the code. Independent of how registers were given.
+ * Replays assigned instructions and checks that every read finds the intended value: no live value is overwritten, on any path
+ * through the code. Independent of how registers were assigned.
  */
 import type { Assigned, FinalItem, Held, Label } from '../form/code.ts';
 
@@ -8,7 +8,7 @@ type State = Map<string, ReadonlySet<number>>;
 
 const keyOf = ({ cls, number }: Held): string => `${cls}${number}`;
 
-/** What two ways to one place agree on. */
+/** What two states at a join agree on. */
 function meet(a: State, b: State): State {
   const out: State = new Map();
   for (const [key, ids] of a) {
@@ -25,7 +25,7 @@ function equal(a: State, b: State): boolean {
   return true;
 }
 
-/** The first thing that is wrong, or null. `uninitialised`: registers that may be read before they are written. */
+/** The first error, or null. `uninitialised`: registers that may be read before they are written. */
 export function verifyAssigned(
   { items }: Assigned,
   uninitialised: (id: number) => boolean = () => false,

@@ -1,4 +1,4 @@
-/** What every program needs, in arm64: moves, numbers, flags, sums of indices, addresses. */
+/** Basic instructions in arm64: moves, constants, flags, index sums, addresses. */
 import type { Builder } from '../form/builder.ts';
 import { type Memory, Reg } from '../form/code.ts';
 import type { Basics } from '../form/machine.ts';
@@ -11,7 +11,7 @@ function integer(b: Builder, value: bigint, size: 4 | 8): Reg {
     b.ins('mov:constant', size, d, Number(value));
     return d;
   }
-  // Numbers that no double holds are put together.
+  // Doubles cannot hold all numbers of 64 bits, so two halves are combined.
   const bits = BigInt.asUintN(64, value);
   b.ins('mov:constant', 8, d, Number(bits & 0xffffffffn));
   b.ins('movk', 8, d, Number((bits >> 32n) & 0xffffn), 32);
@@ -19,7 +19,7 @@ function integer(b: Builder, value: bigint, size: 4 | 8): Reg {
   return d;
 }
 
-/** The power of two that a number is, or -1. */
+/** The exponent if a number is a power of two, or -1. */
 export function powerOf(x: number): number {
   const power = x > 0 ? Math.log2(x) : -1;
   return Number.isInteger(power) ? power : -1;

@@ -1,8 +1,8 @@
-/** The assembler of arm64: instructions of the table as words, labels, and constants that lie behind the code. */
+/** The assembler of arm64: instructions of the table as words, labels, and constants behind the code. */
 import { type Condition, type Place, poolBase } from '../form/code.ts';
 import { conditions, type Operand, type Row } from './rows.ts';
 
-/** True where an instruction can hold this offset of memory. */
+/** True if the offset of a memory operand fits into the instruction. */
 export function holdsOffset({ bytes }: Row, offset: number): boolean {
   return (offset >= 0 && offset % bytes === 0 && offset / bytes < 4096) || (offset >= -256 && offset < 256);
 }
@@ -16,7 +16,7 @@ function bitsOf({ kind, at }: Operand, value: number, size: number): number {
     case 'hw':
       return (value / 16) << at;
     case 'lsl':
-      // Fields of bits: how far they are turned, and the last that stays.
+      // Fields of bits: how far they are rotated, and the last one kept.
       return ((size === 8 ? 1 << 22 : 0) | (((bits - value) % bits) << 16) | ((bits - 1 - value) << 10)) >>> 0;
     case 'shr':
       return ((size === 8 ? 1 << 22 : 0) | (value << 16) | ((bits - 1) << 10)) >>> 0;
@@ -37,7 +37,7 @@ function bitsOf({ kind, at }: Operand, value: number, size: number): number {
   }
 }
 
-/** What of an instruction does not depend on where it stands. */
+/** The part of an instruction that does not depend on its position. */
 export function wordOf(row: Row, size: number, places: readonly Place[]): number {
   let word = row.code | (row.sized && size === 8 ? 0x80000000 : 0);
   row.operands.forEach((o, i) => {
@@ -61,7 +61,7 @@ export class Assembler {
   readonly #labels: number[] = [];
   readonly #jumps: { readonly at: number; readonly label: number; readonly near: boolean }[] = [];
   readonly #constants: { readonly at: number; readonly offset: number; readonly address: boolean }[] = [];
-  /** Places of two instructions that hold how far a constant is from the one before them. */
+  /** Positions of instruction pairs that hold the distance of a constant. */
   readonly #distances: { readonly at: number; readonly offset: number }[] = [];
 
   get length(): number {
@@ -77,7 +77,7 @@ export class Assembler {
     this.#words[this.#count++] = x;
   }
 
-  /** Writes one instruction. `size`: bytes of the general registers, where the row leaves that open. */
+  /** Writes one instruction. `size`: bytes of the general registers, if the row does not fix it. */
   emit(row: Row, size: number, places: readonly Place[]): void {
     const constant = places.find((p) => typeof p === 'object' && p.base === poolBase);
     if (typeof constant !== 'object') {
@@ -88,7 +88,7 @@ export class Assembler {
     this.word((row.literal | (places[0] as number)) >>> 0);
   }
 
-  /** `register` becomes how far a constant is from the instruction before the two that say so. */
+  /** Sets `register` to the distance of a constant from the instruction before these two. */
   distance(register: number, offset: number): void {
     this.#distances.push({ at: this.#count, offset });
     this.word((0xd2800000 | register) >>> 0);
@@ -116,7 +116,7 @@ export class Assembler {
     this.word(condition === null ? 0x14000000 : (0x54000000 | conditions[condition]) >>> 0);
   }
 
-  /** Instructions that do nothing, up to a multiple of `bytes`. */
+  /** Pads with nops to a multiple of `bytes`. */
   align(bytes: number): void {
     while (this.length % bytes !== 0) this.word(0xd503201f);
   }

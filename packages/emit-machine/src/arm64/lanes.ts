@@ -5,18 +5,18 @@ import { type Context, type Lowered, makeParts, usedBytes } from '../form/contex
 import type { Lanes } from '../form/machine.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
 
-/** What was spread over all lanes of a register. */
+/** For each splat the register whose lowest lane it holds. */
 const spread = new WeakMap<Reg, Reg>();
 
-/** The lowest lane in all of them. */
+/** Copies the lowest lane to all lanes. */
 export function spreadLane(b: Builder, from: Reg, width: 4 | 8): Reg {
   const d = b.op(width === 8 ? 'dup:2d' : 'dup:4s', 16, from, 0);
-  // What may change is read now.
+  // A register that may change was read now, so it is not noted.
   if (!from.mutable) spread.set(d, from);
   return d;
 }
 
-/** The register whose lowest lane all lanes of this one hold, or null. */
+/** The register whose lowest lane fills all lanes of this one, or null. */
 export function laneOf(v: Reg): Reg | null {
   return spread.get(v) ?? null;
 }
@@ -36,7 +36,7 @@ function gather(ctx: Context, kind: Kind, lanes: number, laneOf: (i: number) => 
   const perPart = usedBytes(ctx, lanes, width) / width;
   const make = (from: number): Reg => {
     const first = laneOf(from);
-    // In lane 0 of a register of its own, and the others after it.
+    // Lane 0 of a new register first, then the other lanes.
     const d =
       first.cls === 'v'
         ? perPart === 1
@@ -56,7 +56,7 @@ function gather(ctx: Context, kind: Kind, lanes: number, laneOf: (i: number) => 
 
 const pairs = { even: 'uzp1:4s', odd: 'uzp2:4s', first: 'zip1:2d', last: 'zip2:2d' } as const;
 
-/** Where the bytes of each lane stand in one of the vectors; elsewhere a number that is none. */
+/** Table lookup indices: where each lane's bytes are in one of the vectors; out of range for other lanes, which gives 0. */
 function table(lanes: readonly { readonly window: number; readonly at: number }[], window: number): Uint8Array {
   const bytes = new Uint8Array(16).fill(0xff);
   for (const [i, lane] of lanes.entries())

@@ -9,12 +9,12 @@ const range = (from: number, to: number): readonly number[] => Array.from({ leng
  * General registers, those that a function may change first. 16 and 17 are the writer's; 18 belongs to some systems, 29 and 30 to the caller.
  */
 const general = [...range(0, 16), ...range(19, 29)];
-/** Of 8 to 15 the lower halves are the caller's. */
+/** Of 8 to 15 the callee must preserve the lower halves. */
 const vectors = [...range(0, 8), ...range(16, 32), ...range(8, 16)];
 
 const [copy, copyVector] = [rowOf('mov'), rowOf('mov:16b')];
 
-/** Numbers, and one lane in all of them: multiply-adds take either from where it was. */
+/** Constants and splats, which are dead where multiply-adds take the operand from its source. */
 const idle: ReadonlySet<Row> = new Set(['mov:constant', 'dup:4s', 'dup:2d'].map(rowOf));
 
 export const registers: Registers = {

@@ -1,15 +1,15 @@
 /**
- * The instructions of arm64 that this package writes, a row each: name, the bits that are always there, operands and where they are encoded. What
- * encodes them is in encode.ts.
+ * The instructions of arm64 that this package writes, one row each: name, fixed bits, operands and their fields. encode.ts encodes
+ * them.
  *
  * Source: Arm Architecture Reference Manual for A-profile (DDI 0487), chapter C. Every row is compared with a disassembler (rows.test.ts).
  */
 import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
 
 /**
- * What stands at an operand's place. `r`: a general register of 4 or 8 bytes as the instruction says; `w`, `x`: of 4, of 8; `X`: of 8, where 31 is
- * the stack pointer. `b h s d q`: the lowest 1, 2, 4, 8, 16 bytes of a vector. `4s 2d 16b ...`: a vector by its lanes. `S`, `D`: a vector one of
- * whose lanes is meant, which the next operand tells. `ext`: as `x`, beside a stack pointer. `both`: `16b` in two fields. `list`: `16b` as a table. `m`: memory. `a`: memory whose address is meant. Others are numbers.
+ * Kinds of operands. `r`: a general register of 4 or 8 bytes as the instruction says; `w`, `x`: of 4, of 8; `X`: of 8, where 31 is
+ * the stack pointer. `b h s d q`: the lowest 1, 2, 4, 8, 16 bytes of a vector. `4s 2d 16b ...`: a vector by its lanes. `S`, `D`: a vector of which the
+ * next operand selects a lane. `ext`: as `x`, beside a stack pointer. `both`: `16b` in two fields. `list`: `16b` as a table. `m`: memory. `a`: a memory operand of which only the address is used. Others are numbers.
  */
 export type OperandKind =
   | 'r'
@@ -39,9 +39,9 @@ export type OperandKind =
   | NumberKind;
 
 /**
- * Numbers. `u12`: 12 bits. `u12h`: 12 bits, shifted by as many. `u16`: 16 bits. `hw`: 0, 16, 32 or 48. `lsl`, `shr`: a shift of a general
- * register. `by`: a shift of the last operand. `uxtw`: a shift of the last operand, of 4 bytes. `ones`: how many low bits are set. `shl`, `ushr`: a shift
- * of lanes. `lane`: the number of a lane. `bytes`: a number of bytes. `cond`: a condition's code; `not`: its opposite's.
+ * Kinds of numbers. `u12`: 12 bits. `u12h`: 12 bits, shifted by 12. `u16`: 16 bits. `hw`: 0, 16, 32 or 48. `lsl`, `shr`: a shift of a general
+ * register. `by`: a shift of the last operand. `uxtw`: a shift of the last operand, of 4 bytes. `ones`: the number of low bits set. `shl`, `ushr`: a shift
+ * of lanes. `lane`: the number of a lane. `bytes`: a number of bytes. `cond`: a condition's code; `not`: the opposite's.
  */
 export type NumberKind =
   | 'u12'
@@ -64,18 +64,18 @@ export type NumberKind =
 
 export interface Operand extends AnyOperand {
   readonly kind: OperandKind;
-  /** The lowest of its bits. */
+  /** Its lowest bit in the instruction. */
   readonly at: number;
 }
 
 export interface Row extends AnyRow {
   readonly code: number;
   readonly operands: readonly Operand[];
-  /** The highest bit says that general registers have 8 bytes. */
+  /** True if the highest bit selects general registers of 8 bytes. */
   readonly sized: boolean;
-  /** Bytes of memory that it touches, or 0. */
+  /** Bytes of memory that it accesses, or 0. */
   readonly bytes: number;
-  /** The bits of its form with an address near the code, or 0. */
+  /** The bits of its PC-relative form, or 0. */
   readonly literal: number;
 }
 
@@ -105,7 +105,7 @@ function parse(text: string): readonly Operand[] {
 
 const table = new Map<string, Row>();
 
-/** The name of a key is what stands before its first colon. */
+/** The name is the key up to its first colon. */
 function row(key: string, code: number, operands: string, memory: { bytes?: number; literal?: number } = {}): void {
   const parsed = parse(operands);
   table.set(key, {
@@ -172,7 +172,7 @@ row('mov:inverse', 0x12800000, 'r@0= u16@5 hw@21');
 row('movk', 0x72800000, 'r@0+ u16@5 hw@21');
 row('csel', 0x1a800000, 'r@0= r@5 r@16 cond@12');
 row('cset', 0x1a9f07e0, 'r@0= not@12');
-/** Any number: written as one to four of the moves above. */
+/** Any constant: written as one to four of the moves above. */
 row('mov:constant', 0, 'r@0= bytes@0');
 
 // --- memory
@@ -202,7 +202,7 @@ for (const [key, code, kind, bytes] of [
   row(key, code, `m@5 ${kind}@0`, { bytes });
 row('adr', 0x10000000, 'x@0= a@5', { literal: 0x10000000 });
 
-// --- floats, one
+// --- scalar floats
 for (const [kind, type] of [
   ['s', 0],
   ['d', 1 << 22],
@@ -242,8 +242,8 @@ row('fmov:sw', 0x1e270000, 's@0= w@5');
 row('fmov:xd', 0x9e660000, 'x@0= d@5');
 row('fmov:dx', 0x9e670000, 'd@0= x@5');
 
-// --- floats, several
-/** Lanes of 4 and of 8 bytes, and what they set: a bit for floats, two for integers. */
+// --- vectors of floats
+/** Vector shapes with lanes of 4 and of 8 bytes, and the size field: one bit for floats, two for integers. */
 const shapes = [
   ['4s', 0, 2 << 22],
   ['2d', 1 << 22, 3 << 22],
@@ -278,7 +278,7 @@ for (const [lanes, sz, size] of shapes) {
   ] as const)
     row(`${name}:${lanes}`, code | sz, `${lanes}@0= ${lanes}@5`);
 
-  // --- integers, several
+  // --- vectors of integers
   for (const [name, code] of [
     ['add', 0x4e208400],
     ['sub', 0x6e208400],
@@ -350,7 +350,7 @@ row('fcvtn:2s', 0x0e616800, '2s@0= 2d@5');
 row('fcvtl:4s', 0x0e217800, '4s@0= 4h@5');
 row('fcvtn:4h', 0x0e216800, '4h@0= 4s@5');
 
-// --- places of lanes
+// --- moving lanes
 row('dup:4s', 0x4e040400, '4s@0= S@5 lane@19');
 row('dup:2d', 0x4e080400, '2d@0= D@5 lane@20');
 row('dup:w', 0x4e040c00, '4s@0= w@5');
@@ -390,7 +390,7 @@ export const conditions: Readonly<Record<Condition, number>> = {
   le: 13,
 };
 
-/** All rows, by key: the name, and after a colon which of several forms. */
+/** All rows by key: the name, and after a colon the form if there are several. */
 export const rows: ReadonlyMap<string, Row> = table;
 
 /** The row of a key. */

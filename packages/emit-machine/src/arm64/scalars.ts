@@ -12,10 +12,10 @@ import { conditions } from './rows.ts';
 const zero = 31;
 
 const compares = { LT: ['l', 'b'], LE: ['le', 'be'], EQ: ['e', 'e'] } as const;
-/** What a comparison of floats finds: nothing of the first three where one is NaN. */
+/** Condition codes of float comparisons: the first three are false if one operand is NaN. */
 const floatCompares = { LT: 's', LE: 'be', EQ: 'e', NE: 'ne', UNORD: 'p' } as const;
 
-/** One operation. `n`: the node, where its sources may tell more than the registers. */
+/** One operation. `n`: the node, because its sources may tell more than the registers. */
 export function scalarOperation(ctx: Context, op: string, kind: Kind, args: readonly Reg[], n: KNode | null): Reg {
   if (op === 'WHERE') {
     const [condition, yes, no] = args as [Reg, Reg, Reg];
@@ -24,7 +24,7 @@ export function scalarOperation(ctx: Context, op: string, kind: Kind, args: read
   return isFloat(kind) ? floatOperation(ctx, op, kind, args) : integerOperation(ctx, op, kind, args, n);
 }
 
-/** Compares integers; the condition that holds where the comparison is true. */
+/** Compares integers; returns the condition under which the comparison is true. */
 export function compareIntegers(
   { b }: Context,
   op: keyof typeof compares,
@@ -37,7 +37,7 @@ export function compareIntegers(
   return compares[op][kind[0] === 'i' ? 0 : 1];
 }
 
-/** The flag of a condition as a bool. */
+/** A condition as a bool. */
 export function flag(b: Builder, condition: Condition): Reg {
   return b.op('cset', 4, conditions[condition]);
 }
@@ -54,7 +54,7 @@ export const floatNames: Readonly<Record<string, string>> = {
   SUB: 'fsub',
   MUL: 'fmul',
   DIV: 'fdiv',
-  // NaN where one operand is NaN, and -0 is below 0.
+  // NaN if an operand is NaN, and -0 is below 0.
   MAX: 'fmax',
   MIN: 'fmin',
   SQRT: 'fsqrt',
@@ -160,7 +160,7 @@ function integerOperation(ctx: Context, op: string, kind: Kind, args: readonly R
   }
 }
 
-/** Division truncates, by zero it gives 0, and the smallest number by -1 wraps: as the instructions do. */
+/** Division truncates, gives 0 for divisor 0, and wraps for the smallest number by -1, as the instructions do. */
 function divide(b: Builder, op: 'IDIV' | 'IREM', kind: Kind, x: Reg, y: Reg, n: KNode | null): Reg {
   const size = widthOf(kind);
   const by = n === null ? null : reciprocalOf(n);

@@ -9,7 +9,7 @@ import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { laneOf } from './lanes.ts';
 import { floatNames } from './scalars.ts';
 
-/** One operation, or null where it is done lane by lane. */
+/** One operation, or null if it is done lane by lane. */
 export function vectorOperation(ctx: Context, n: KNode, kind: Kind): Make | null {
   return isFloat(kind) ? floats(ctx, n, kind) : integers(ctx, n, kind);
 }
@@ -84,7 +84,7 @@ function integers(ctx: Context, n: KNode, kind: Kind): Make | null {
   }
 }
 
-/** Products; of 64 bits from products of 32, as there is no instruction. */
+/** Products; for 64 bits from products of 32, because there is no instruction. */
 function product(b: Builder, width: 4 | 8, x: Reg, y: Reg): Reg {
   if (width === 4) return b.op('mul:4s', 16, x, y);
   const crossed = b.op('uaddlp:2d', 16, b.op('mul:4s', 16, x, b.op('rev64:4s', 16, y)));
@@ -104,13 +104,13 @@ function shift(b: Builder, { op, src }: KNode, kind: Kind): Make {
     return ([x]) => b.op(`${op === 'SHL' ? 'shl' : `${letter}shr`}:${lanes}`, 16, x!, by);
   }
   return ([x, y]) => {
-    // Counts below zero shift to the right.
+    // A negative count shifts to the right.
     const by = b.op('and:16b', 16, y!, b.bits(width * 8 - 1, width));
     return b.op(`${letter}shl:${lanes}`, 16, x!, op === 'SHL' ? by : b.op(`neg:${lanes}`, 16, by));
   };
 }
 
-/** Division by a constant above zero: shifts for powers of two, the reciprocal for what is known not to be negative; otherwise lane by lane. */
+/** Division by a positive constant: shifts for powers of two, the reciprocal for dividends known to be non-negative; otherwise lane by lane. */
 function divideByConstant(b: Builder, n: KNode, kind: Kind): Make | null {
   const by = reciprocalOf(n);
   if (by === null) return null;
@@ -121,7 +121,7 @@ function divideByConstant(b: Builder, n: KNode, kind: Kind): Make | null {
     if (small || kind === 'u32')
       return ([x]) => (isQuotient ? b.op('ushr:4s', 16, x!, power) : b.op('and:16b', 16, x!, b.bits(divisor - 1, 4)));
     return ([x]) => {
-      // Shifts round down; d - 1 is added to negative numbers first.
+      // Shifts round down, so d - 1 is added to negative numbers first.
       const bias = b.op('ushr:4s', 16, b.op('sshr:4s', 16, x!, 31), 32 - power);
       const quotient = b.op('sshr:4s', 16, b.op('add:4s', 16, x!, bias), power);
       return isQuotient ? quotient : b.op('sub:4s', 16, x!, b.op('shl:4s', 16, quotient, power));

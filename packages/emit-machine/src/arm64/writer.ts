@@ -1,6 +1,6 @@
 /**
- * The bytes of a function of arm64: entry and end by the procedure call standard, numbers of any size, and memory that is further away than an
- * instruction can say. Registers 16 and 17 are for that.
+ * The bytes of an arm64 function: prologue and epilogue by the procedure call standard, constants of any size, and memory beyond the offset range
+ * of an instruction, by registers 16 and 17.
  */
 import {
   type Assigned,
@@ -22,15 +22,15 @@ const [address, distance] = [16, 17];
 
 const at = (base: number, offset: number): MemoryPlace => ({ base, index: -1, scale: 1, offset });
 
-/** Bytes that one item becomes at most. */
+/** Most bytes of one item. */
 const mostOfItem = 40;
-/** As far as conditional jumps and constants are seen by one instruction. */
+/** Range of conditional jumps and PC-relative constants. */
 const nearBytes = 2 ** 20;
 
 export class Arm64Writer implements Writer {
   readonly #assembler = new Assembler();
   readonly #lines: string[] | null;
-  /** Registers that a function leaves as they were, and where they are kept. */
+  /** Callee-saved registers, and where they are saved. */
   readonly #saved: readonly (readonly [key: string, register: number, offset: number])[];
   readonly #bytes: number;
   readonly #far: boolean;
@@ -72,7 +72,7 @@ export class Arm64Writer implements Writer {
     if (near !== null) this.#emit(row, size, places.with(i, near));
   }
 
-  /** Any number in a register. */
+  /** Sets a register to any constant. */
   #number(register: number, value: bigint, size: number): void {
     const parts = Array.from({ length: size / 2 }, (_, i) => Number((value >> BigInt(16 * i)) & 0xffffn));
     const inverse = parts.filter((x) => x === 0xffff).length > parts.filter((x) => x === 0).length;
@@ -88,7 +88,7 @@ export class Arm64Writer implements Writer {
       if (parts[i] !== usual) this.#write('movk', size, [register, parts[i]!, i * 16]);
   }
 
-  /** A constant's place: near the code, or at an address made here. Null where that address was all that was asked for. */
+  /** A constant's place: PC-relative, or at an address computed here. Null if only that address was wanted. */
   #constant(row: Row, { offset }: MemoryPlace, places: readonly Place[]): MemoryPlace | null {
     if (!this.#far) return at(poolBase, offset);
     this.#assembler.word(0x10000000 | address);
@@ -102,7 +102,7 @@ export class Arm64Writer implements Writer {
     return at(address, 0);
   }
 
-  /** A place whose offset an instruction holds. */
+  /** A place with an offset that fits into an instruction. */
   #reached(row: Row, { base, offset }: MemoryPlace): MemoryPlace {
     if (holdsOffset(row, offset)) return at(base, offset);
     const low = offset & 4095;

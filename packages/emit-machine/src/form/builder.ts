@@ -1,4 +1,4 @@
-/** Writes the low-level form: instructions into the current block, constants, places in the frame. */
+/** Builds the low-level form: instructions in the current block, constants, places in the frame. */
 import {
   type Arg,
   Block,
@@ -38,12 +38,12 @@ export class Builder {
     this.machine = machine;
   }
 
-  /** The constants that lie behind the code. */
+  /** The constants, which follow the code. */
   get constants(): Uint8Array {
     return this.#constants.subarray(0, this.#constantBytes);
   }
 
-  /** Bytes of the frame that the code uses itself; a multiple of 64. */
+  /** Bytes of the frame for the code's own use; a multiple of 64. */
   get frameBytes(): number {
     return this.#frameBytes;
   }
@@ -54,7 +54,7 @@ export class Builder {
     return r;
   }
 
-  /** Writes into another open block: at its end so far, which is before what is open inside. */
+  /** Writes into an enclosing open block: at its present end, which is before the blocks that are open inside. */
   in<T>(block: Block, make: () => T): T {
     const old = this.current;
     this.current = block;
@@ -63,18 +63,18 @@ export class Builder {
     return made;
   }
 
-  /** One instruction whose operands are all given. */
+  /** One instruction with all operands given. */
   ins(key: string, size: number, ...args: Arg[]): void {
     this.current.items.push({ kind: 'ins', row: this.machine.rowOf(key), size, args, mask: null, zero: false });
   }
 
-  /** One instruction that writes only lanes of a mask; the others keep what they hold, or become zero. */
+  /** One instruction that writes only lanes of a mask; the other lanes are kept, or become zero. */
   masked(key: string, size: number, mask: Reg, zero: boolean, ...args: Arg[]): void {
     const made: Ins = { kind: 'ins', row: this.machine.rowOf(key), size, args, mask, zero };
     this.current.items.push(made);
   }
 
-  /** A new register with the result of an instruction, which is its first operand. */
+  /** A new register for the result of an instruction, its first operand. */
   op(key: string, size: number, ...args: Arg[]): Reg {
     const row = this.machine.rowOf(key);
     const d = this.reg(row.operands[0]!.cls!);
@@ -82,7 +82,7 @@ export class Builder {
     return d;
   }
 
-  /** Lanes of `a` changed by an instruction where a mask says so. */
+  /** A copy of `a` with the lanes of a mask replaced by the result of an instruction. */
   merged(key: string, size: number, mask: Reg, a: Reg, ...args: Arg[]): Reg {
     const d = this.copy(a, size);
     this.masked(key, size, mask, false, d, ...args);
@@ -102,12 +102,12 @@ export class Builder {
     return d;
   }
 
-  /** The size of vectors that the machine has. */
+  /** The size of the machine's registers for vectors of this size. */
   bytes(size: number): number {
     return this.machine.basics.bytes(this.target, size);
   }
 
-  /** An instruction of two operands whose first one is the result as well. */
+  /** An instruction whose first operand is also its result. */
   two(key: string, size: number, a: Reg, b: Arg): Reg {
     const d = this.copy(a);
     this.ins(key, size, d, b);
@@ -136,7 +136,7 @@ export class Builder {
     return made;
   }
 
-  /** Room among the constants, zeroed: where it begins. */
+  /** Reserves zeroed space among the constants and returns its offset. */
   #room(bytes: number): number {
     const offset = this.#constantBytes;
     this.#constantBytes += bytes;
@@ -148,7 +148,7 @@ export class Builder {
     return offset;
   }
 
-  /** At least so many zeros in memory. */
+  /** Zeros in memory, at least this many bytes. */
   zeros(bytes: number): Memory {
     if (this.#zeros === null || this.#zeros.bytes < bytes) {
       const room = Math.ceil(bytes / 64) * 64;
@@ -175,7 +175,7 @@ export class Builder {
   }
 
   float(value: number, width: 4 | 8): Reg {
-    // A map takes both zeros for one, and every NaN.
+    // A map does not distinguish the zeros, nor NaNs.
     if (Object.is(value, -0) || Number.isNaN(value)) return this.#floatAnew(value, width);
     const known = this.#floats[width].get(value);
     if (known !== undefined) return known;
@@ -201,19 +201,19 @@ export class Builder {
     });
   }
 
-  /** Some bytes of the frame, at a multiple of 64. */
+  /** Space in the frame, at a multiple of 64. */
   frame(bytes: number): Memory {
     const offset = this.#frameBytes;
     this.#frameBytes += Math.ceil(bytes / 64) * 64;
     return { base: 'frame', index: null, scale: 1, offset };
   }
 
-  /** Compares a bool with zero: `ne` where it is true. */
+  /** Compares a bool with zero: `ne` holds if it is true. */
   test(bool: Reg): void {
     this.machine.basics.test(this, bool);
   }
 
-  /** Compares integers of so many bytes. */
+  /** Compares integers of `size` bytes. */
   compare(size: number, x: Reg, y: Reg | number): void {
     this.machine.basics.compare(this, size, x, y);
   }
@@ -234,21 +234,21 @@ export class Builder {
     return this.current;
   }
 
-  /** Ends a loop: goes on from its start where the condition holds. */
+  /** Ends a loop: repeats it if the condition holds. */
   closeLoop(condition: Condition): void {
     const { current } = this;
     current.items.push({ kind: 'jump', label: current.label, condition });
     this.#close();
   }
 
-  /** Only now is a block part of the one around it: what was written there meanwhile comes before. */
+  /** Adds a block to its parent only now, so that code written to the parent meanwhile comes before it. */
   #close(): void {
     const { current } = this;
     this.current = current.parent!;
     this.current.items.push(current);
   }
 
-  /** What follows runs only unless the condition holds, which the last instruction has found. */
+  /** The code that follows runs unless the condition holds, which the last instruction has set. */
   openUnless(condition: Condition): void {
     const block = new Block(this.current, 'if', false);
     const comparison = this.current.items.pop() as Item;
@@ -256,7 +256,7 @@ export class Builder {
     this.current = block;
   }
 
-  /** What follows runs where a bool is true. */
+  /** The code that follows runs if a bool is true. */
   openIf(bool: Reg): void {
     this.test(bool);
     this.openUnless('e');
@@ -266,7 +266,7 @@ export class Builder {
     this.#close();
   }
 
-  /** Gives up where the condition holds. The number tells which check it was. */
+  /** Ends the function if the condition holds, with the number of the check. */
   fault(condition: Condition): void {
     this.current.items.push({ kind: 'fault', label: new Label(), condition, code: ++this.#faults });
   }

@@ -1,13 +1,12 @@
 /**
- * The low-level form: instructions of the machine on any number of registers, in nested blocks. Which registers of the machine they become
- * is decided in allocate/.
+ * The low-level form: machine instructions on any number of virtual registers, in nested blocks. allocate/ assigns the registers of the machine.
  */
 
 /** General registers, vectors, masks. */
 export type RegClass = 'g' | 'v' | 'k';
 
 /**
- * What the last comparison may have found, named as on x86: l, le, g, ge of signed and b, be, a, ae of unsigned numbers, e equal, s negative, p
+ * Conditions after a comparison, named as on x86: l, le, g, ge for signed and b, be, a, ae for unsigned numbers, e equal, s negative, p
  * unordered.
  */
 export type Condition = 'b' | 'ae' | 'e' | 'ne' | 'be' | 'a' | 's' | 'ns' | 'p' | 'np' | 'l' | 'ge' | 'le' | 'g';
@@ -16,13 +15,13 @@ export type Condition = 'b' | 'ae' | 'e' | 'ne' | 'be' | 'a' | 's' | 'ns' | 'p' 
 export interface Operand {
   readonly reads: boolean;
   readonly writes: boolean;
-  /** The registers that may stand here; null for constants, and for what is memory alone. */
+  /** The register class; null for constants, and for operands that are always memory. */
   readonly cls: RegClass | null;
-  /** Memory may stand in the place of the register. */
+  /** True if memory may replace the register. */
   readonly folds: boolean;
 }
 
-/** What allocation must know of an instruction; targets know more. */
+/** What allocation must know of an instruction; targets add more. */
 export interface Row {
   readonly name: string;
   readonly operands: readonly Operand[];
@@ -32,11 +31,11 @@ export interface Row {
 export class Reg {
   readonly id: number;
   readonly cls: RegClass;
-  /** The block it is made in. */
+  /** The block in which it is created. */
   readonly block: Block;
-  /** True where it is written more than once by design: a register of the program, a counter. */
+  /** True if it is written more than once by design: a register of the program, a counter. */
   readonly mutable: boolean;
-  /** Where its value can be had from at any time: constants, what the entry put into the frame. */
+  /** Memory that always holds its value: constants, parameters in the frame. */
   home: Memory | null = null;
   /** What it was copied from. */
   hint: Reg | null = null;
@@ -64,7 +63,7 @@ export function further(m: Memory, bytes: number): Memory {
 
 export type Arg = Reg | Memory | number;
 
-/** Memory at registers of the machine: `base + index * scale + offset`; a base of -1 is the constants behind the code, an index of -1 none. */
+/** Memory at machine registers: `base + index * scale + offset`; base -1: the constants behind the code, index -1: none. */
 export interface MemoryPlace {
   readonly base: number;
   readonly index: number;
@@ -72,10 +71,10 @@ export interface MemoryPlace {
   readonly offset: number;
 }
 
-/** Where the entry of the function leaves its four parameters in the frame. */
+/** Offsets in the frame of the function's four parameters. */
 export const parameterOffset = { args: 0, from: 8, to: 16, scratch: 24 } as const;
 
-/** What stands at an operand's place in the end: a register's number, or a constant where the operand is one; memory. */
+/** An assigned operand: a register's number, a constant if the operand is one, or memory. */
 export type Place = number | MemoryPlace;
 
 /** The base of constants. */
@@ -91,13 +90,13 @@ export interface Ins {
   readonly zero: boolean;
 }
 
-/** What is more than one instruction, or none. */
+/** Items of more than one instruction, or of none. */
 export type Special =
   /** quotient or remainder of `args[1] / args[2]` into `args[0]`; uses two registers of its own. */
   | { readonly kind: 'divide'; readonly signed: boolean; readonly rest: boolean; readonly size: 4 | 8; args: Arg[] }
   | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
   | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
-  /** Ends the function with a number, where a check failed. */
+  /** Ends the function with a number, because a check failed. */
   | { readonly kind: 'fault'; readonly label: Label; readonly condition: Condition; readonly code: number };
 
 export type Item = Ins | Special;
@@ -112,10 +111,10 @@ export class Block {
   readonly parent: Block | null;
   readonly depth: number;
   readonly kind: 'root' | 'loop' | 'if';
-  /** Runs whenever the parent does. */
+  /** True if it runs whenever the parent does. */
   readonly certain: boolean;
   readonly items: (Item | Block)[] = [];
-  /** What stands before it, and stays there: a comparison and a jump past the block. */
+  /** Items that stay in front of it: a comparison and a jump past the block. */
   readonly head: Item[] = [];
   readonly label: Label = new Label();
 
@@ -147,16 +146,16 @@ export interface FinalIns {
   readonly places: readonly Place[];
   readonly mask: number;
   readonly zero: boolean;
-  /** What it expects where, and what it leaves where: only where the verifier asks. */
+  /** What it expects where, and what it leaves where; only for the verifier. */
   readonly reads: readonly Held[];
   readonly writes: readonly Held[];
-  /** Registers it changes besides. */
+  /** Other registers it changes. */
   readonly spoils: readonly number[];
 }
 
 export type FinalItem =
   | FinalIns
-  /** Two registers become one place: it holds the value of both. */
+  /** Two registers become one place, which holds the value of both. */
   | { readonly kind: 'same'; readonly from: Held; readonly to: Held }
   | { readonly kind: 'label'; readonly label: Label; readonly loop: boolean }
   | { readonly kind: 'jump'; readonly label: Label; readonly condition: Condition | null }
@@ -166,7 +165,7 @@ export interface Assigned {
   readonly items: readonly FinalItem[];
   /** Bytes of the frame, a multiple of 64. */
   readonly frameBytes: number;
-  /** General registers and vectors that are written. */
+  /** General and vector registers that are written. */
   readonly general: ReadonlySet<number>;
   readonly vectors: ReadonlySet<number>;
   readonly spilled: number;

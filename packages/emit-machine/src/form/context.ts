@@ -1,4 +1,4 @@
-/** What the lowering functions share: values found so far, and vectors in parts as wide as the machine's. */
+/** Shared state of the lowering functions: values lowered so far, and vectors in parts as wide as the machine's. */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Builder } from './builder.ts';
 import type { Reg } from './code.ts';
@@ -20,24 +20,24 @@ export interface Context {
   readonly machine: Machine;
   readonly target: MachineTarget;
   readonly masks: Masks;
-  /** The lowered form of a source that stands earlier in the body. */
+  /** The lowered form of a source that comes earlier in the body. */
   get(node: KNode): Lowered;
-  /** How many live nodes use this one. */
+  /** Number of live users of a node. */
   uses(node: KNode): number;
 }
 
-/** Parts that hold so many lanes. */
+/** Number of parts for this many lanes. */
 export function partCount({ target }: Context, lanes: number, width: number): number {
   if ((lanes & (lanes - 1)) !== 0) refuse(`vectors must have a power of two lanes: got ${lanes}`);
   return Math.max(1, (lanes * width) / target.vectorBytes);
 }
 
-/** Bytes that each part holds. */
+/** Bytes in use in each part. */
 export function usedBytes({ target }: Context, lanes: number, width: number): number {
   return Math.min(target.vectorBytes, lanes * width);
 }
 
-/** Bytes of the registers that hold the parts: 16 at least. */
+/** Bytes of the registers of the parts: at least 16. */
 export function partBytes(ctx: Context, lanes: number, width: number): number {
   return Math.max(16, usedBytes(ctx, lanes, width));
 }

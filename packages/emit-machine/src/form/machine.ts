@@ -1,6 +1,6 @@
 /**
- * What a set of instructions is to the rest of this package: its registers for allocate/, its forms of what every program needs for builder.ts,
- * its operations for lower/, its bytes for write.ts. x64/ and arm64/ have one each.
+ * The interface of a machine, that is, an instruction set: its registers for allocate/, basic instructions for builder.ts,
+ * operations for lower/, encoding for write.ts. x64/ and arm64/ implement it.
  */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Builder } from './builder.ts';
@@ -9,18 +9,18 @@ import type { Context, Lowered } from './context.ts';
 import type { Masks } from './masks.ts';
 import type { DType, Kind, MachineTarget } from '../target.ts';
 
-/** The registers of each class, in the order in which they are taken. */
+/** The registers of each class, in order of preference. */
 export interface Classes {
   readonly all: Readonly<Record<RegClass, readonly number[]>>;
-  /** Those that spilled values go through, where some are. */
+  /** Scratch registers, used if values are spilled. */
   readonly scratch: Readonly<Record<RegClass, readonly number[]>>;
 }
 
-/** What an instruction of a division is written with. */
+/** The parts of a division. */
 export interface DivisionParts {
   readonly where: (reg: Reg) => { readonly place: Place; readonly held: readonly Held[] };
   readonly push: (item: FinalItem) => void;
-  /** The register of a result, or -1 where it is in memory. */
+  /** The register of a result, or -1 if it is in memory. */
   readonly placeOf: (reg: Reg) => number;
   /** Notes that a register is written. */
   readonly written: (list: Held[], number: number, reg: Reg) => void;
@@ -28,54 +28,54 @@ export interface DivisionParts {
 
 export interface Registers {
   classes(target: MachineTarget, divides: boolean): Classes;
-  /** The register that the frame lies at. */
+  /** The register that points to the frame. */
   readonly stack: number;
-  /** Instructions that bring a spilled value and put it away. */
+  /** Instructions that load and store a spilled value. */
   readonly load: Readonly<Record<RegClass, Row>>;
   readonly store: Readonly<Record<RegClass, Row>>;
   /** Bytes of a spilled vector. */
   readonly slotBytes: number;
-  /** True where an instruction on two registers copies one whole. */
+  /** True for an instruction that copies a whole register to another. */
   isCopy(item: Ins): boolean;
-  /** True for instructions that are left out where nobody reads what they make: numbers that other instructions hold themselves. */
+  /** True for instructions that may be removed if their result is dead: constants, which other instructions may encode themselves. */
   mayGo(row: Row): boolean;
-  /** True where lanes outside of its mask, if it has one, keep what they hold. */
+  /** True if lanes outside of its mask, if it has one, are kept. */
   keepsLanes(item: Ins): boolean;
-  /** Writes a division that needs registers of its own. */
+  /** Writes a division, which needs fixed registers. */
   divide(item: Item & { readonly kind: 'divide' }, parts: DivisionParts): void;
 }
 
 /** Instructions that every program needs. */
 export interface Basics {
-  /** Bytes of the registers that hold vectors of so many bytes. */
+  /** The size of the registers for vectors of this size. */
   bytes(target: MachineTarget, size: number): number;
   move(b: Builder, to: Reg, from: Reg, size: number): void;
   integer(b: Builder, value: bigint, size: 4 | 8): Reg;
-  /** 8 bytes of memory into a general register. */
+  /** Loads 8 bytes into a general register. */
   pointer(b: Builder, from: Memory, to?: Reg): Reg;
   /** A vector of constants. */
   constants(b: Builder, to: Reg, from: Memory): void;
-  /** Compares a bool with zero: `ne` where it is true. */
+  /** Compares a bool with zero: `ne` holds if it is true. */
   test(b: Builder, bool: Reg): void;
-  /** Compares a number of 32 bits with zero. */
+  /** Compares a 32-bit number with zero. */
   sign(b: Builder, x: Reg): void;
-  /** Compares integers of so many bytes. */
+  /** Compares integers of `size` bytes. */
   compare(b: Builder, size: number, x: Reg, y: Reg | number): void;
   /** Writes one register to another where the condition holds. */
   take(b: Builder, condition: Condition, to: Reg, from: Reg): void;
   /** Adds to a counter. */
   count(b: Builder, counter: Reg, by: number): void;
-  /** Quotient or remainder of unsigned numbers of 32 bits; not by zero. */
+  /** Quotient or remainder of unsigned 32-bit numbers; the divisor is not zero. */
   divide(b: Builder, x: Reg, by: Reg, rest: boolean): Reg;
-  /** `x + by`, of 32 bits. */
+  /** `x + by`, in 32 bits. */
   add(b: Builder, x: Reg, by: number): Reg;
-  /** `sum + x * by`, of 32 bits. */
+  /** `sum + x * by`, in 32 bits. */
   addProduct(b: Builder, sum: Reg | null, x: Reg, by: number): Reg;
-  /** A number of 32 bits with its sign in 64. */
+  /** Sign-extends 32 bits to 64. */
   extend(b: Builder, x: Reg): Reg;
   /** The address of a place. */
   address(b: Builder, at: Memory): Reg;
-  /** Places may have an index; otherwise their address is made first. */
+  /** True if memory operands may have an index; otherwise the address is computed first. */
   readonly indexes: boolean;
 }
 
@@ -88,46 +88,46 @@ export interface Access {
   scalar(b: Builder, kind: Kind, at: Memory): Reg;
   element(b: Builder, dtype: DType, at: Memory): Reg;
   storeElement(b: Builder, dtype: DType, at: Memory, r: Reg): void;
-  /** One element in all lanes of so many bytes. */
+  /** Splats one element of memory to lanes of this width. */
   spread(b: Builder, width: 4 | 8, bytes: number, at: Memory): Reg;
   /** 4 bytes or more of a vector. */
   part(b: Builder, bytes: number, at: Memory): Reg;
   storePart(b: Builder, bytes: number, at: Memory, part: Reg): void;
-  /** Stores past the caches, or null where they bring nothing. */
+  /** Non-temporal stores, or null if they gain nothing. */
   readonly streams: Streams | null;
-  /** Bytes or words as lanes of four bytes, part by part. */
+  /** Bytes or words extended to lanes of four bytes, part by part. */
   small(ctx: Context, from: Memory, lanes: number, bytes: 1 | 2, signed: boolean): readonly Reg[];
   storeSmall(ctx: Context, to: Memory, parts: readonly Reg[], lanes: number, bytes: 1 | 2): void;
   /** One of two scalars. */
   choose(ctx: Context, condition: Reg, yes: Reg, no: Reg): Reg;
 }
 
-/** Stores of whole vectors that leave nothing in the caches. */
+/** Non-temporal stores of whole vectors, which bypass the caches. */
 export interface Streams {
-  /** Compares: `e` where vectors of so many bytes may be stored at a place this way. */
+  /** Compares: `e` holds if vectors of `bytes` bytes may be stored at a place in this way. */
   test(b: Builder, at: Memory, bytes: number): void;
   store(b: Builder, bytes: number, at: Memory, part: Reg): void;
-  /** What has been stored is seen by other threads before what is written from here on. */
+  /** Orders earlier stores before later ones, as other threads see them. */
   fence(b: Builder): void;
 }
 
-/** Lanes, moved. */
+/** Moving lanes. */
 export interface Lanes {
-  /** The lower or upper half of a vector of so many bytes. */
+  /** The lower or upper half of a vector of `bytes` bytes. */
   half(ctx: Context, v: Reg, bytes: number, upper: boolean): Reg;
-  /** Two halves as one vector of so many bytes. */
+  /** Two halves as one vector of `bytes` bytes. */
   join(ctx: Context, low: Reg, high: Reg, bytes: number): Reg;
-  /** The lower four bytes of every eight, in half as many bytes. */
+  /** The lower four bytes of every eight, in a vector of half the size. */
   lowWords(ctx: Context, v: Reg, bytes: number): Reg;
   /** A scalar in all lanes. */
   splat(ctx: Context, kind: Kind, scalar: Reg, bytes: number): Reg;
-  /** A lane of a vector that is no mask, as a scalar of its kind. */
+  /** A lane of a vector that is not a mask, as a scalar of its kind. */
   extract(ctx: Context, kind: Kind, from: Lowered, lane: number): Reg;
-  /** A vector of scalars that are no bools. */
+  /** A vector of scalars that are not bools. */
   gather(ctx: Context, kind: Kind, lanes: number, laneOf: (i: number) => Reg): Lowered;
   /** Two lanes of each of two vectors of four. */
   pairs(ctx: Context, which: 'even' | 'odd' | 'first' | 'last', x: Reg, y: Reg): Reg;
-  /** Lanes of four bytes from any of some vectors. */
+  /** Lanes of four bytes, selected from several vectors. */
   pick(
     ctx: Context,
     vectors: readonly Reg[],
@@ -139,15 +139,15 @@ export interface Lanes {
 /** Operations on scalars, and on vectors part by part. */
 export interface Operations {
   scalar(ctx: Context, op: string, kind: Kind, args: readonly Reg[], n: KNode | null): Reg;
-  /** Compares integers; the condition that holds where the comparison is true. */
+  /** Compares integers; returns the condition under which the comparison is true. */
   compare(ctx: Context, op: 'LT' | 'LE' | 'EQ', kind: Kind, x: Reg, y: Reg, n: KNode | null): Condition;
-  /** Null where the operation is done lane by lane. */
+  /** Null if the operation is done lane by lane. */
   vector(ctx: Context, n: KNode, kind: Kind, bytes: number): Make | null;
-  /** `x < y ? y : x` and `x < y ? x : y`, where there is something better than a comparison; null otherwise. */
+  /** `x < y ? y : x` and `x < y ? x : y`, if the machine has something better than a comparison; else null. */
   extremum(ctx: Context, kind: Kind, most: boolean, bytes: number): Make | null;
 }
 
-/** Casts between numbers; null where they are done lane by lane. */
+/** Casts between numbers; null if they are done lane by lane. */
 export interface Casts {
   scalar(ctx: Context, from: Kind, to: Kind, x: Reg): Reg;
   same(ctx: Context, from: Kind, to: Kind, v: Reg, bytes: number, lanes: number): Reg | null;
@@ -155,7 +155,7 @@ export interface Casts {
   widen(ctx: Context, from: Kind, to: Kind, v: Reg, bytes: number, lanes: number): Reg | null;
   /** Lanes of eight bytes to lanes of four, in half as many bytes. */
   narrow(ctx: Context, from: Kind, to: Kind, v: Reg, bytes: number, lanes: number): Reg | null;
-  /** A scalar of 32 bits cut to a small integer and extended again. */
+  /** Truncates a 32-bit scalar to a small integer and extends it again. */
   wrap(b: Builder, x: Reg, bits: 8 | 16, signed: boolean): Reg;
   /** The same for lanes of four bytes. */
   wrapLanes(b: Builder, v: Reg, bits: 8 | 16, signed: boolean, bytes: number): Reg;
@@ -163,7 +163,7 @@ export interface Casts {
   bits(b: Builder, to: Kind, x: Reg): Reg;
 }
 
-/** float16, packed: 16 bits a lane. Bytes are those of the lanes of four bytes. */
+/** float16, packed: 16 bits per lane. Byte counts are those of lanes of four bytes. */
 export interface Halves {
   /** To float32. */
   widen(b: Builder, packed: Reg, bytes: number): Reg;
@@ -175,15 +175,15 @@ export interface Halves {
   unpack(b: Builder, packed: Reg, bytes: number): Reg;
 }
 
-/** Writes what was assigned. */
+/** Writes assigned code. */
 export interface Writer {
-  /** The entry of the function: its parameters go into the frame. */
+  /** The entry of the function: stores its parameters in the frame. */
   enter(): void;
   instruction(row: Row, size: number, places: readonly Place[], mask: number, zero: boolean): void;
   label(): number;
   bind(label: number, loop: boolean): void;
   jump(label: number, condition: Condition | null): void;
-  /** Puts the number of a check, or 0, where the function's result is. */
+  /** Sets the function's result to the number of a check, or 0. */
   result(code: number): void;
   leave(): void;
   /** The code with the constants behind it. */
@@ -200,6 +200,6 @@ export interface Machine {
   readonly casts: Casts;
   readonly halves: Halves;
   masks(ctx: Context): Masks;
-  /** @param lines where the instructions go as text, or null */
+  /** @param lines receives the instructions as text, or null */
   writer(assigned: Assigned, constantBytes: number, lines: string[] | null): Writer;
 }

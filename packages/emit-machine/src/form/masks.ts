@@ -1,4 +1,4 @@
-/** Vectors of bool: what lowering needs of them. How they are held is up to the machine (x64/bit-masks.ts, lane-masks.ts). */
+/** Vectors of bool: what lowering needs of them. The machine decides how they are held (x64/bit-masks.ts, lane-masks.ts). */
 import type { Memory, Reg } from './code.ts';
 import type { Kind } from '../target.ts';
 import type { Lowered } from './context.ts';
@@ -6,10 +6,10 @@ import type { Lowered } from './context.ts';
 export type Comparison = 'LT' | 'LE' | 'EQ' | 'NE' | 'ORD' | 'UNORD';
 
 export interface Masks {
-  /** One mask register for all lanes, rather than vectors. */
+  /** True if one mask register holds all lanes; otherwise vectors do. */
   readonly inBits: boolean;
   compare(kind: Kind, op: Comparison, a: readonly Reg[], b: readonly Reg[], lanes: number): Lowered;
-  /** AND, OR, XOR; EQ is its own; NOT takes one. */
+  /** AND, OR, XOR, and EQ, which is XNOR; NOT takes one operand. */
   logic(op: 'AND' | 'OR' | 'XOR' | 'EQ' | 'ANDNOT', a: Lowered, b: Lowered, lanes: number): Lowered;
   not(a: Lowered, lanes: number): Lowered;
   /** Lanes of `yes` where the mask is set, of `no` elsewhere; lanes have `width` bytes. */
@@ -20,6 +20,6 @@ export interface Masks {
   lane(mask: Lowered, lane: number): Reg;
   load(from: Memory, lanes: number): Lowered;
   store(to: Memory, mask: Lowered, lanes: number): void;
-  /** A number that is not zero where some lane is set, or not set where `inverse`. */
+  /** A number that is not zero if some lane is set, or with `inverse` not set. */
   some(mask: Lowered, lanes: number, inverse: boolean): Reg;
 }

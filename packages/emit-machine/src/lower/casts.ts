@@ -16,7 +16,7 @@ export function lowerCast(ctx: Context, n: KNode): Lowered {
   return bits !== 0 && smallBits(source.dtype) !== bits ? wrap(ctx, n, to, bits, made) : made;
 }
 
-/** Cut to a small integer and extended again. */
+/** Truncates to a small integer and extends again. */
 function wrap(ctx: Context, n: KNode, kind: Kind, bits: 8 | 16, { parts, width }: Lowered): Lowered {
   const { b, machine } = ctx;
   const signed = kind === 'i32';
@@ -54,7 +54,7 @@ function convert(ctx: Context, lanes: number, from: Kind, to: Kind, x: Lowered):
     : { parts: made, width };
 }
 
-/** A cast of a vector between numbers, or null where it is done lane by lane. */
+/** A cast of a vector between numbers, or null if it is done lane by lane. */
 function castVector(ctx: Context, lanes: number, from: Kind, to: Kind, x: Lowered): readonly Reg[] | null {
   const { casts, lanes: moves } = ctx.machine;
   const [wide, narrow] = [widthOf(to) > widthOf(from), widthOf(to) < widthOf(from)];
@@ -79,7 +79,7 @@ function castVector(ctx: Context, lanes: number, from: Kind, to: Kind, x: Lowere
   return makeParts(ctx, lanes, 4, (p) => moves.join(ctx, cut[2 * p]!, cut[2 * p + 1]!, ctx.target.vectorBytes)).parts;
 }
 
-/** All results, or null where there is none. */
+/** All results, or null if one is missing. */
 function mapAll<T>(list: readonly T[], make: (x: T) => Reg | null): readonly Reg[] | null {
   const made: Reg[] = [];
   for (const x of list) {

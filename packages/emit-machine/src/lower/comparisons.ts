@@ -1,6 +1,6 @@
 /**
- * Comparisons of integers that are made where somebody asks for them: flags answer there, and no bool is made. So it is where only choices
- * between integers and conditions ask.
+ * Integer comparisons that are computed where they are used: the condition flags answer there, and no bool is needed. That holds if all users are
+ * selects between integers or branches.
  */
 import { type KNode, operandsOf, type Program, type RareSide, type Uses } from '@polygrad/core/kernel';
 import { isFloat, kindOf } from '../target.ts';
@@ -9,16 +9,16 @@ export function isComparison(n: KNode): boolean {
   return n.op === 'LT' || n.op === 'LE' || n.op === 'EQ';
 }
 
-/** What is known of one on the way through a program. */
+/** A candidate during the walk through a program. */
 interface Candidate {
   readonly at: number;
-  /** Choices and conditions that have asked so far. */
+  /** Selects and branches seen so far that use it. */
   askers: number;
-  /** True where a counter or register that is compared may hold something else when somebody asks. */
+  /** True if an operand, a counter or register, may have changed by the time of a use. */
   changes: boolean;
 }
 
-/** Computed somewhere else than where it stands. */
+/** A range that is computed elsewhere than at its position. */
 interface Rare {
   readonly sides: ReadonlyMap<KNode, RareSide>;
   readonly inside: ReadonlySet<KNode>;
@@ -56,7 +56,7 @@ export class Comparisons {
       condition.src.some((s) => s.op === 'LOAD' && s.src[0].op === 'REG' && (written.get(s.src[0]) ?? -1) > found.at);
   }
 
-  /** True for a comparison that is left to who asks; `mayChange`: operands that are another value at another time. */
+  /** True for a comparison that is left to its users; `mayChange`: operands with another value at another time. */
   isLater(n: KNode, mayChange: (operand: KNode) => boolean): boolean {
     const found = this.#later.get(n);
     return found !== undefined && !(found.changes && n.src.some((s) => s.op !== 'CONST' && mayChange(s)));

@@ -1,13 +1,13 @@
 /**
- * What counters of loops mean in copies of their bodies: a body that is written several times is lowered several times, each time with another number
- * added to the counter, or in its place.
+ * Counters of unrolled loops: a body that is unrolled is lowered several times, each time with another number added to the counter, or in place
+ * of it.
  *
- * How often a body is written, core says (`unrollFactor`); program.ts writes it.
+ * Core decides how often a body is written (`unrollFactor`); program.ts writes it.
  */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Block, Reg } from '../form/code.ts';
 
-/** One copy of the body of a loop: its counter is `base + by`, made in a block; no base where no loop remains. */
+/** One copy of a loop's body: its counter is `base + by`, computed in a block; without a base if no loop remains. */
 export interface Copy {
   readonly block: Block;
   readonly base: Reg | null;
@@ -21,9 +21,9 @@ export interface Linear {
   readonly offset: number;
 }
 
-/** The running copies, by their counters. */
+/** The current copies, by counter. */
 export class Copies extends Map<KNode, Copy> {
-  /** A sum with what copies add to their counters. */
+  /** A sum including what copies add to their counters. */
   unshifted(form: Linear): Linear {
     if (this.size === 0 || !form.terms.some((t) => this.has(t))) return form;
     const terms: KNode[] = [];

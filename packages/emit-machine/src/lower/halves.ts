@@ -1,19 +1,19 @@
 /**
- * float16 between its bits and float32. Vectors of it are packed, 16 bits a lane, where nothing else of this package is: parts of half as many bytes as
- * those of float32. Scalars lie in vector registers.
+ * float16 between its bits and float32. Vectors of it are packed, 16 bits a lane, unlike all else in this package: their parts have half the bytes of
+ * those of float32. Scalars are in vector registers.
  */
 import type { KNode } from '@polygrad/core/kernel';
 import { type Context, type Lowered, partBytes } from '../form/context.ts';
 import { kindOf, refuse } from '../target.ts';
 
-/** True for a vector of bits that is only made float16 again, or was: it stays packed. */
+/** True for a vector of bits that is only converted from or to float16: it stays packed. */
 export function isPacked(n: KNode, user: KNode | undefined): boolean {
   if (n.dtype !== 'uint16' || n.lanes === 1 || user === undefined) return false;
   if (n.op === 'LOAD') return user.op === 'BITCAST' && user.dtype === 'float16' && !isGated(n);
   return n.op === 'BITCAST' && n.src[0].dtype === 'float16' && user.op === 'STORE' && user.src[0].op !== 'REG';
 }
 
-/** True where another value may take the place of what is loaded. */
+/** True if a gate may replace the loaded value. */
 function isGated(n: KNode): boolean {
   const alt = n.src[3];
   return alt !== undefined && !(alt.op === 'CONST' && Number(alt.arg.value) === 0);

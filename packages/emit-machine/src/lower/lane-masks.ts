@@ -1,4 +1,4 @@
-/** Vectors of bool in vectors: lanes have all bits set or none, in the width of what was compared. For machines without mask registers. */
+/** Vectors of bool in vector registers: lanes have all bits set or none, in the width of the compared lanes. For machines without mask registers. */
 import type { Builder } from '../form/builder.ts';
 import type { Memory, Reg } from '../form/code.ts';
 import type { Make } from '../form/machine.ts';
@@ -6,16 +6,16 @@ import { type Kind, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 import type { Comparison, Masks } from '../form/masks.ts';
 
-/** How a machine works on such lanes. */
+/** A machine's instructions on such lanes. */
 export interface LaneForms {
-  /** Compares two vectors; the result is inverted afterwards where `inverse`. */
+  /** Compares two vectors; with `inverse` the result must be inverted afterwards. */
   compare(b: Builder, kind: Kind, op: Comparison, bytes: number): { readonly make: Make; readonly inverse: boolean };
   logic(b: Builder, op: 'AND' | 'OR' | 'XOR' | 'ANDNOT', bytes: number, x: Reg, y: Reg): Reg;
   not(b: Builder, bytes: number): Make;
   select(b: Builder, bytes: number, mask: Reg, yes: Reg, no: Reg): Reg;
   /** Lanes of four bytes to lanes of eight. */
   widen(b: Builder, bytes: number, mask: Reg): Reg;
-  /** A bool as a number of 32 bits, all set or none; and the lowest bit of one. */
+  /** A bool as a 32-bit number, all bits set or none; and the lowest bit of one. */
   negated(b: Builder, bool: Reg): Reg;
   lowest(b: Builder, bits: Reg): Reg;
   /** Lanes of 0 and 1 to masks, and back. */

@@ -26,22 +26,22 @@ function bytesOf(dtype: KNode['dtype']): number {
 }
 
 /**
- * Operations for each byte that is moved, from which on stores past the caches bring nothing: others are waited for by nobody while so much is computed.
+ * Operations per moved byte from which on non-temporal stores gain nothing: with so much arithmetic the other stores cause no waiting.
  * Softmax has 3 and gains a quarter, gelu has 6 and loses a tenth (bench/results/2026-11-28-native.md).
  */
 const mostArithmetic = 4;
 
-/** What the lowering of programs tells of blocks. */
+/** What memory accesses need from the lowering of programs. */
 export interface Scopes {
-  /** The block of the running group: what hangs on nothing else of the program is made there. */
+  /** The block of the current group: what depends on nothing else of the program is computed there. */
   readonly group: Block;
   readonly cost: Program['cost'];
   /** Groups along each axis. */
   readonly grid: readonly [number, number, number];
-  /** A sum with what copies of bodies of loops add to their counters, and the register of a term of it. */
+  /** A sum including what unrolled copies add to their counters, and the register of a term. */
   unshifted(form: Linear): Linear;
   term(t: KNode): Reg;
-  /** The loop that runs, and where in the program its body is; or null. */
+  /** The innermost running loop, with the position of its body in the program; or null. */
   readonly innermost: {
     readonly loop: KNode;
     readonly body: Program['body'];
@@ -51,7 +51,7 @@ export interface Scopes {
 }
 
 export class Accesses {
-  /** True where something is stored past the caches. */
+  /** True if a non-temporal store was written. */
   streamed = false;
   readonly #ctx: Context;
   readonly #scopes: Scopes;
@@ -95,7 +95,7 @@ export class Accesses {
     return found;
   }
 
-  /** The place of elements from an index on, as the machine may say it. */
+  /** The place of the elements from an index on, in the machine's addressing modes. */
   #at(mem: KNode, index: KNode, lanes: number, gate: Reg | null): Place {
     const at = this.#placeOf(mem, index, lanes, gate);
     const { b, machine } = this.#ctx;
@@ -121,7 +121,7 @@ export class Accesses {
       const full = this.#sum(form.terms, form.coefs, form.offset);
       let at = full;
       if (gate !== null) {
-        // What is not touched is not checked either.
+        // A gated-off access is not checked either.
         at = b.integer(0);
         b.test(gate);
         b.take('ne', at, full);
@@ -143,7 +143,7 @@ export class Accesses {
     if (form.terms.length === 0 && near) return { base, index: null, scale: 1, offset: further_ };
     if (!near || form.terms.length === 0)
       return { base, index: this.#sum(form.terms, form.coefs, form.offset), scale: bytes, offset };
-    // Sums of 32 bits that stay between 0 and 2^31 are what they are in 64. Others are the index less the constant: negative only where that is not.
+    // A 32-bit sum between 0 and 2^31 extends to 64 bits unchanged. Otherwise the sum is taken without its constant; if that is positive the rest may be negative, and is sign-extended.
     if (!(low >= 0 && high < 2 ** 31)) {
       const sum = this.#sum(form.terms, form.coefs, 0);
       return { base, index: form.offset <= 0 ? sum : this.#extended(sum), scale: bytes, offset: further_ };
@@ -156,13 +156,13 @@ export class Accesses {
 
   #boundsOf(t: KNode): readonly [number, number] {
     if (t.op === 'SPECIAL' && t.arg.kind === 'group') return [0, this.#scopes.grid[t.arg.axis] - 1];
-    // The bits of a number that is small without its sign are the same number with it.
+    // The bits of a small unsigned number are the same number.
     if (t.op === 'BITCAST' && t.src[0].dtype === 'uint32' && highOf(t.src[0]) < 2 ** 31)
       return this.#boundsOf(t.src[0]);
     return [lowOf(t), highOf(t)];
   }
 
-  /** A sum of 32 bits with its sign in 64. */
+  /** Sign-extends a 32-bit sum to 64. */
   #extended(sum: Reg): Reg {
     const { b } = this.#ctx;
     const make = (): Reg => this.#ctx.machine.basics.extend(b, sum);
@@ -176,7 +176,7 @@ export class Accesses {
     return made;
   }
 
-  /** A sum of products in 32 bits: parts that change rarely are added first, outside of the loops that do not change them. */
+  /** A 32-bit sum of products: parts that change rarely are added first, outside of the loops that do not change them. */
   #sum(terms: readonly KNode[], coefs: readonly number[], offset: number): Reg {
     const { b, machine } = this.#ctx;
     const { basics } = machine;
@@ -184,7 +184,7 @@ export class Accesses {
     known.sort((x, y) => x.reg.block.depth - y.reg.block.depth);
     let sum: Reg | null = null;
     let key = '';
-    /** False behind a register that changes at any time. */
+    /** False after a register that may change at any time. */
     let kept = true;
     for (const { reg, coef } of known) {
       key += ` ${reg.id}*${coef}`;
@@ -219,7 +219,7 @@ export class Accesses {
     return block.depth < this.#scopes.group.depth ? this.#scopes.group : block;
   }
 
-  /** `packed`: words stay as they are in memory. */
+  /** `packed`: 16-bit words stay as they are in memory. */
   load(n: KNodeOf<'LOAD'>, splat: number, packed: boolean): Lowered {
     const [mem, index, gate, alt] = n.src;
     const { b, machine, masks } = this.#ctx;
@@ -230,7 +230,7 @@ export class Accesses {
     const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
     let at = this.#at(mem, index, n.lanes, condition);
     if (condition !== null) {
-      // Where the gate is false zeros are read instead.
+      // Where the gate is false, zeros are read instead.
       const zeros = basics.address(b, b.zeros(n.lanes * bytes));
       const address = basics.address(b, at);
       const chosen = b.copy(zeros);
@@ -260,7 +260,7 @@ export class Accesses {
     return { parts: masks.select(mask, loaded.parts, otherwise.parts, n.lanes, width), width };
   }
 
-  /** So many elements of four bytes, which lie `from` elements behind what a load reads; all up to them may be read. */
+  /** Elements of four bytes, `from` elements behind those of a load; all up to them may be read. */
   row({ src: [mem, index] }: KNodeOf<'LOAD'>, from: number, lanes: number): Reg {
     const at = this.#at(mem, index, from + lanes, null);
     const place = further(at, from * 4);
@@ -322,7 +322,7 @@ export class Accesses {
     for (const [p, part] of parts.entries()) store(this.#ctx.b, bytes, further(at, p * bytes), part);
   }
 
-  /** True where the stores of one turn of the innermost loop lie next to each other, and those of the next turn right behind them. */
+  /** True if the stores of one iteration of the innermost loop are adjacent, and those of the next iteration follow them. */
   #fillsLines({ src: [mem, index] }: KNodeOf<'STORE'>): boolean {
     const { innermost } = this.#scopes;
     if (innermost === null) return false;
@@ -342,8 +342,8 @@ export class Accesses {
   }
 
   /**
-   * True for large outputs of kernels that wait for memory, which are not read here, stored a whole line of a cache at once, or from one turn of the innermost loop to the next: lines that
-   * are written in parts far from each other would go to memory in parts.
+   * True for large outputs of memory-bound kernels that are not read here and are stored in whole cache lines, at once or by consecutive iterations of the innermost loop. Lines that
+   * are written in distant parts would go to memory in parts.
    */
   #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
     const [mem] = n.src;
@@ -356,14 +356,14 @@ export class Accesses {
   }
 }
 
-/** Counters change between iterations, at their ends; registers of programs anywhere. */
+/** True for a register that changes between iterations: a counter; registers of programs change anywhere. */
 function isCounter(reg: Reg): boolean {
   return reg.mutable && counters.has(reg);
 }
 
 const counters = new WeakSet<Reg>();
 
-/** Says that a register is the counter of a loop whose block it is made in. */
+/** Marks a register as the counter of the loop in whose block it is made. */
 export function markCounter(reg: Reg): void {
   counters.add(reg);
 }

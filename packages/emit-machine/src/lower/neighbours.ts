@@ -1,6 +1,6 @@
 /**
- * Which vectors of a program are made of neighbouring elements, and how: as columns of squares of several rows (squares.ts), or by a few wide
- * loads whose lanes are moved (windows.ts). What only such vectors read is not loaded element by element.
+ * Which vectors of a program consist of neighbouring elements, and how: as columns of squares of several rows (squares.ts), or from a few wide
+ * loads whose lanes are moved (windows.ts). Loads that only such vectors use are not done element by element.
  */
 import {
   findRuns,
@@ -18,17 +18,17 @@ import { type Picked, pickWide } from './windows.ts';
 /** Rows and columns of a square. */
 export const side = 4;
 
-/** What of a program is read so. */
+/** The vectors of a program that are read in this way. */
 export interface Neighbours {
   /** Vectors by their parts of four lanes. */
   readonly squares: ReadonlyMap<KNode, readonly SquareColumn[]>;
   /** Vectors by parts as wide as registers. */
   readonly windows: ReadonlyMap<KNode, readonly Picked[]>;
-  /** Loads that only such vectors read. */
+  /** Loads that have no other users. */
   readonly unread: ReadonlySet<KNode>;
 }
 
-/** Finds them, for registers of so many bytes. */
+/** Finds them, for registers of `vectorBytes` bytes. */
 export function findNeighbours(program: Program, uses: Uses, vectorBytes: number): Neighbours {
   const squares = new Map<KNode, readonly SquareColumn[]>();
   const windows = new Map<KNode, readonly Picked[]>();
@@ -51,7 +51,7 @@ function windowsOf(n: KNode, width: number, places: ReadonlyMap<KNode, RunPlace>
   return partsOf(n, Math.min(width, n.lanes), (lanes) => pickWide(lanes, places));
 }
 
-/** Something for each stretch of so many lanes, or null where there is one that has none. */
+/** Calls `part` for each stretch of `width` lanes; null if one gives null. */
 function partsOf<T>({ src }: KNode, width: number, part: (lanes: readonly KNode[]) => T | null): readonly T[] | null {
   const parts: T[] = [];
   for (let at = 0; at < src.length; at += width) {

@@ -1,7 +1,7 @@
-/** What is known of the numbers that operands are. */
+/** Facts about the numbers that operands are. */
 import { highOf, type KNode, lowOf } from '@polygrad/core/kernel';
 
-/** The number that a source is, where it fits into 32 bits. */
+/** The value of a constant source, if it fits into 32 bits. */
 export function constantOf(n: KNode | undefined): number | null {
   if (n?.op !== 'CONST') return null;
   const value = BigInt(n.arg.value);
@@ -17,16 +17,16 @@ export function isSmall(n: KNode): boolean {
 /** A division by a constant above zero and below 2^31, as a shift or a product. */
 export interface Reciprocal {
   readonly divisor: number;
-  /** The divisor is 2 to that, or -1. */
+  /** log2 of the divisor, or -1. */
   readonly power: number;
   /** x / divisor is x * factor >> shift where `small`. */
   readonly factor: bigint;
   readonly shift: number;
-  /** What is divided is known to be from 0 to below 2^31. */
+  /** True if the dividend is known to be from 0 to below 2^31. */
   readonly small: boolean;
 }
 
-/** How to divide by the constant that the second source is, or null. */
+/** How to divide by the second source if that is a constant, or null. */
 export function reciprocalOf(n: KNode): Reciprocal | null {
   const by = n.src[1]!;
   const divisor = by.op === 'CONST' && (n.dtype === 'int32' || n.dtype === 'uint32') ? Number(by.arg.value) : 0;

@@ -6,7 +6,6 @@
  * scratch: the address of the running thread's memory for SHARED. The function gives 0, or the number of the check that failed.
  */
 import {
-  blocksOf,
   endsOf,
   findRareSides,
   type KNode,
@@ -24,6 +23,7 @@ import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
 import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
+import { Aliases } from './aliases.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
 import { bitcastHalf, isPacked } from './halves.ts';
@@ -33,7 +33,7 @@ import { Squares } from './squares.ts';
 import { lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
 
-/** Lowers one program; throws MachineCodeError for what this engine does not execute. */
+/** Lowers one program; throws MachineCodeError for what this package does not support. */
 export function lowerProgram(program: Program, target: MachineTarget, machine: Machine): Builder {
   if (program.group.some((g) => g !== 1))
     refuse(`groups of ${program.group.join(' x ')} threads; this engine runs groups of one thread`);
@@ -110,7 +110,7 @@ class Lowering implements Context {
     let value = this.#values.get(node);
     if (value === undefined) {
       value = this.#leaf(node);
-      // Numbers in instructions and registers are made where they are needed.
+      // Constants are made where they are used.
       if (node.op !== 'CONST') this.#values.set(node, value);
     }
     return value;
@@ -217,7 +217,7 @@ class Lowering implements Context {
     return last;
   }
 
-  /** Lowers a node that only gives a value. */
+  /** Lowers a node that only computes a value. */
   #node(n: KNode, at: number): void {
     if (!this.#isLeftOut(n)) this.#values.set(n, this.#value(n, at));
   }
@@ -231,21 +231,21 @@ class Lowering implements Context {
     return this.#comparisons.isLater(n, (operand) => this.get(operand).parts[0]!.mutable);
   }
 
-  /** Compares for such a comparison. */
+  /** Computes a comparison that was left to its user. */
   #compare(n: KNode): Condition {
     const [x, y] = n.src as [KNode, KNode];
     const right = this.get(y).parts[0]!;
     return this.machine.operations.compare(this, n.op as 'LT', kindOf(x.dtype), this.get(x).parts[0]!, right, n);
   }
 
-  /** What follows runs where a bool is true. */
+  /** The code that follows runs if a bool is true. */
   #open(bool: KNode): void {
     if (this.#values.has(bool) || !isComparison(bool) || !this.#isComparedLater(bool))
       this.b.openIf(this.get(bool).parts[0]!);
     else this.b.openUnless(unless[this.#compare(bool)]!);
   }
 
-  /** A choice between integers by a comparison that was left to it, or null. */
+  /** A select between integers by a comparison that was left to it, or null. */
   #chosen(n: KNode): Lowered | null {
     const condition = n.src[0];
     if (n.op !== 'WHERE' || condition === undefined || this.#values.has(condition)) return null;
@@ -267,12 +267,12 @@ class Lowering implements Context {
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
     const made = this.#neighbours(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
-    // A value must not change with the register that it was found in.
+    // The value must not change with the register that it is in.
     if (!made.parts.some((r) => r.mutable)) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
   }
 
-  /** A vector that is made of neighbouring elements. */
+  /** A vector of neighbouring elements. */
   #neighbours(n: KNode): Lowered | null {
     if (n.op !== 'VEC') return null;
     const columns = this.#found.squares.get(n);
@@ -281,33 +281,33 @@ class Lowering implements Context {
     return parts === undefined ? null : this.#windows.vector(n, parts);
   }
 
-  /** True for bits of float16 that stay packed from memory, or to it. */
+  /** True for bits of float16 that stay packed from memory, or to memory. */
   #isPacked(n: KNode): boolean {
     const use = this.#uses.get(n);
     return use?.count === 1 && isPacked(n, this.#program.body[use.at]);
   }
 
-  /** The lanes of the vector that a scalar is only read into, or 0. */
+  /** The lanes of the only vector that uses a scalar load, as a splat; or 0. */
   #splatLanes(n: KNode): number {
     const use = this.#uses.get(n);
     const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
     return user?.op === 'VEC' && user.src.length === 1 && n.dtype !== 'bool' ? user.lanes : 0;
   }
 
-  /** A VEC whose scalar was read into all lanes. */
+  /** A VEC whose scalar was loaded into all lanes. */
   #splatted(n: KNode): Lowered | null {
     if (n.op !== 'VEC' || n.src.length !== 1) return null;
     const [source] = n.src;
     const kind = kindOf(n.dtype);
     if (source.op !== 'LOAD' || source.src[0].op === 'REG' || this.#splatLanes(source) === 0) return null;
     const [r] = this.get(source).parts;
-    // An integer in a vector register is one that was read so; floats always are, and reading them again is as cheap.
+    // An integer in a vector register was loaded in that way; floats always are in one, and reading them again is as cheap.
     if (r!.cls !== 'v' || (isFloat(kind) && source.src.length > 3)) return null;
     const width = widthOf(kind);
     return makeParts(this, n.lanes, width, () => r!);
   }
 
-  /** A WHERE whose one side is computed only if a lane takes it. */
+  /** A WHERE with a side that is computed only if a lane takes it. */
   #rarely(n: KNode, { side, nodes }: RareSide, at: number): Lowered {
     const { b } = this;
     const condition = this.get(n.src[0]!);
@@ -370,7 +370,7 @@ class Lowering implements Context {
     if (whole < count) this.#oneLoop(n, from, to, whole, count, 1);
   }
 
-  /** How often a body is written. Vectors of neighbours are found again by their nodes, which copies would share. */
+  /** How often a body is unrolled. Vectors of neighbours are found by their nodes, which copies would share, so their loops are not. */
   #factor(n: KNodeOf<'LOOP'>, from: number, to: number, count: number): number {
     const { body } = this.#program;
     for (let i = from; i < to; i++) if (body[i]!.op === 'VEC' && body[i]!.src.length > 1) return 1;
@@ -390,7 +390,7 @@ class Lowering implements Context {
     b.closeLoop('l');
   }
 
-  /** Lowers the body of a loop once, with this meaning of its counter. */
+  /** Lowers the body of a loop once, for one copy of the counter. */
   #copy(n: KNodeOf<'LOOP'>, from: number, to: number, copy: Copy): void {
     const outer = this.innermost;
     this.innermost = { loop: n, body: this.#program.body, from, to };
@@ -403,7 +403,7 @@ class Lowering implements Context {
     this.innermost = outer;
   }
 
-  /** What a copy of a body computed is not what the next one computes: a comparison made here may be left to its user there. */
+  /** Forgets what a copy of a body computed: in the next copy a comparison may be left to its user. */
   #forget(from: number, to: number): void {
     const { body } = this.#program;
     for (let i = from; i < to; i++) {
@@ -412,7 +412,7 @@ class Lowering implements Context {
     }
   }
 
-  /** A sum of products of nodes with what copies of bodies add to their counters. */
+  /** A sum of products including what unrolled copies add to their counters. */
   unshifted(form: Linear): Linear {
     return this.#copies.unshifted(form);
   }
@@ -451,7 +451,7 @@ class Lowering implements Context {
     const given = this.get(value);
     const cells = this.#cells(mem, index);
     const kind = kindOf(mem.dtype);
-    // Masks of a register have the width that memory gives.
+    // Masks of a register have the width of its memory form.
     const parts =
       kind === 'bool' && value.lanes > 1 && !this.masks.inBits
         ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
@@ -467,7 +467,7 @@ function isIndex({ op }: KNode): boolean {
   return op === 'ADD' || op === 'SUB' || op === 'MUL' || op === 'CONST';
 }
 
-/** What does not hold where a condition does. */
+/** The opposite of each condition. */
 const unless: Readonly<Record<string, Condition>> = {
   l: 'ge',
   ge: 'l',
@@ -479,55 +479,3 @@ const unless: Readonly<Record<string, Condition>> = {
   a: 'be',
   e: 'ne',
 };
-
-/** Which reads of registers are seen unchanged by all who use them: those need no copy. */
-class Aliases {
-  readonly #program: Program;
-  readonly #ends: Int32Array;
-  /** The last place where each read of a register is used. */
-  readonly #last = new Map<KNode, number>();
-  /** Where each register is written, by register and index. */
-  readonly #stores = new Map<KNode, Map<number, number[]>>();
-
-  constructor(program: Program, ends: Int32Array, rare: ReturnType<typeof findRareSides>) {
-    this.#program = program;
-    this.#ends = ends;
-    const { body } = program;
-    // What is computed rarely is computed at its WHERE.
-    const later = new Map<KNode, number>();
-    for (let at = body.length - 1; at >= 0; at--) {
-      const side = rare.sides.get(body[at]!);
-      if (side === undefined) continue;
-      const place = later.get(body[at]!) ?? at;
-      for (const n of side.nodes) later.set(n, place);
-    }
-    for (let at = 0; at < body.length; at++) {
-      const n = body[at]!;
-      const place = later.size === 0 ? at : (later.get(n) ?? at);
-      for (const s of operandsOf(n))
-        if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
-      if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
-      let all = this.#stores.get(n.src[0]);
-      if (all === undefined) this.#stores.set(n.src[0], (all = new Map()));
-      const index = n.src[1].op === 'CONST' ? Number(n.src[1].arg.value) : -1;
-      const list = all.get(index);
-      if (list === undefined) all.set(index, [at]);
-      else list.push(at);
-    }
-  }
-
-  /** True where a register read at a place of the body is not written until it was used. */
-  stays(n: KNodeOf<'LOAD'>, at: number): boolean {
-    const blocks = blocksOf(this.#program);
-    let end = this.#last.get(n) ?? at;
-    // A loop inside comes back to its uses: all of it counts.
-    for (let open = blocks[end]!; open !== blocks[at]!; open = blocks[open]!) {
-      if (open < 0) return false;
-      end = this.#ends[open]!;
-    }
-    const index = n.src[1].op === 'CONST' ? Number(n.src[1].arg.value) : -1;
-    const last = this.#last.get(n) ?? at;
-    const stores = this.#stores.get(n.src[0])?.get(index) ?? [];
-    return !stores.some((s) => s > at && (s < end || (s === end && s !== last)));
-  }
-}

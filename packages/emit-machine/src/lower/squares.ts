@@ -1,4 +1,4 @@
-/** Vectors whose elements lie in neighbouring places of several rows: rows are loaded whole, and a square of them is turned in registers. */
+/** Vectors whose elements are neighbours in several rows: whole rows are loaded, and squares of them are transposed in registers. */
 import { idOf, type KNode, type KNodeOf, type SquareColumn } from '@polygrad/core/kernel';
 import type { Block, Reg } from '../form/code.ts';
 import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
@@ -8,10 +8,10 @@ import { side } from './neighbours.ts';
 export class Squares {
   readonly #ctx: Context;
   readonly #row: (load: KNodeOf<'LOAD'>, at: number, lanes: number) => Reg;
-  /** By what their rows are, of each block. Their halves are two columns each. */
+  /** By the key of their rows, for each block. Each half is two columns. */
   readonly #made = new Map<Block, Map<string, readonly (readonly [Reg, Reg])[]>>();
 
-  /** @param row loads so many elements, `at` behind that of a load */
+  /** @param row loads elements, `at` elements behind those of a load */
   constructor(ctx: Context, row: (load: KNodeOf<'LOAD'>, at: number, lanes: number) => Reg) {
     this.#ctx = ctx;
     this.#row = row;

@@ -1,15 +1,15 @@
 /**
- * Vectors whose elements lie near each other in one row, with steps or more than once: the row is loaded in few wide windows, and lanes are moved
- * from there. Pooling, strided convolutions and their gradients read so. Windows lie at fixed places of the row, so that vectors share them.
+ * Vectors whose elements are near each other in one row, with steps or repeated: the row is loaded in a few wide windows, and lanes are moved
+ * from there. Pooling, strided convolutions and their gradients read in this way. Windows begin at fixed positions of the row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
 import type { Block, Reg } from '../form/code.ts';
 import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
 
-/** Windows of a part at most: moving lanes from each takes an instruction, and loading one element takes two. */
+/** Most windows of a part: moving lanes from each takes one instruction, loading one element takes two. */
 const mostWindows = 4;
 
-/** One part: either its windows, and of each lane the window and the place in it, or two halves that read two rows. */
+/** One part: its windows, with the window and position of each lane, or two halves that read two rows. */
 export type Picked =
   | readonly [Picked, Picked]
   | {
@@ -24,7 +24,7 @@ function isHalves(picked: Picked): picked is readonly [Picked, Picked] {
   return Array.isArray(picked);
 }
 
-/** The windows of a part, or null where loading its elements one by one is as good. */
+/** The windows of a part, or null if loading its elements one by one is as good. */
 export function pickWide(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Picked | null {
   return pickOne(lanes, places) ?? pickHalves(lanes, places);
 }
@@ -65,16 +65,16 @@ function pickOne(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>):
 export class Windows {
   readonly #ctx: Context;
   readonly #row: (load: KNodeOf<'LOAD'>, at: number, lanes: number) => Reg;
-  /** Windows that are in registers, of each block. */
+  /** Windows in registers, for each block. */
   readonly #loaded = new Map<Block, Map<string, Reg>>();
 
-  /** @param row loads so many elements, `at` behind that of a load */
+  /** @param row loads elements, `at` elements behind those of a load */
   constructor(ctx: Context, row: (load: KNodeOf<'LOAD'>, at: number, lanes: number) => Reg) {
     this.#ctx = ctx;
     this.#row = row;
   }
 
-  /** A vector made of such parts. */
+  /** A vector of such parts. */
   vector(n: KNode, parts: readonly Picked[]): Lowered {
     const bytes = usedBytes(this.#ctx, n.lanes, 4);
     return makeParts(this.#ctx, n.lanes, 4, (p) => this.#part(parts[p]!, bytes));

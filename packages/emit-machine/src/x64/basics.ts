@@ -1,4 +1,4 @@
-/** What every program needs, in x86-64: moves, numbers, flags, sums of indices, addresses. */
+/** Basic instructions in x86-64: moves, constants, flags, index sums, addresses. */
 import type { Builder } from '../form/builder.ts';
 import type { Reg } from '../form/code.ts';
 import type { Basics } from '../form/machine.ts';
@@ -14,7 +14,7 @@ function integer(b: Builder, big: bigint, size: 4 | 8): Reg {
     b.ins('mov:constant', 8, d, Number(big));
     return d;
   }
-  // Numbers that no double holds are put together.
+  // Doubles cannot hold all numbers of 64 bits, so two halves are combined.
   const high = b.reg('g');
   b.ins('mov:constant', 4, high, Number(BigInt.asIntN(32, big >> 32n)));
   b.ins('shl', 8, high, 32);

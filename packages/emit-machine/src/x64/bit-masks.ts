@@ -1,4 +1,4 @@
-/** Vectors of bool with AVX-512: one mask register holds a bit per lane, whatever the width of the lanes; bits above the lanes are not defined. */
+/** Vectors of bool with AVX-512: one mask register holds a bit per lane, whatever the width of the lanes; bits above the lanes are undefined. */
 import type { Memory, Reg } from '../form/code.ts';
 import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
 import type { Comparison, Masks } from '../form/masks.ts';
@@ -41,7 +41,7 @@ export class BitMasks implements Masks {
       ? `vcmpp${width === 4 ? 's' : 'd'}:k`
       : `vpcmp${kind[0] === 'u' ? 'u' : ''}${width === 4 ? 'd' : 'q'}:k`;
     const code = comparisonCodes[op];
-    // Parts of fewer bits than the register's are cleared above, but for the last.
+    // Parts with fewer bits than the register are cleared above, except the last.
     return this.#combined(
       x.map((a, p) => b.op(key, bytes, a, y[p]!, code)),
       this.#perPart(lanes, width),

@@ -104,7 +104,7 @@ function narrow(ctx: Context, from: Kind, to: Kind, v: Reg, bytes: number, lanes
       const positive = b.op('vmaxpd', bytes, v, b.bits(0, 8));
       const within = b.op('vminpd', bytes, positive, b.float(2 ** 32 - 1, 8));
       if (v4) return b.op('vcvttpd2udq', bytes, within);
-      // A whole number below 2^31 once 2^31 is taken away.
+      // A whole number below 2^31 after subtracting 2^31.
       const whole = b.op('vroundpd', bytes, within, 11);
       const signed = b.op('vcvttpd2dq', bytes, b.op('vsubpd', bytes, whole, b.float(2 ** 31, 8)));
       return b.op('vxorps', 16, signed, b.bits(0x80000000, 4));
@@ -151,7 +151,7 @@ function floatToInteger(ctx: Context, from: Kind, to: Kind, given: Reg): Reg {
   const x = from === 'f32' ? floatToFloat(ctx, from, given) : given;
   const range = limits[to];
   if (range !== undefined) {
-    // Limits leave NaN, whose lower 32 bits come out as zeros.
+    // The limits leave NaN, whose lower 32 bits become zeros.
     const within = b.op('vmaxsd', 16, b.float(range[0], 8), b.op('vminsd', 16, b.float(range[1], 8), x));
     return b.op('mov', 4, b.op('vcvttsd2si:long', 8, within));
   }
@@ -162,7 +162,7 @@ function floatToInteger(ctx: Context, from: Kind, to: Kind, given: Reg): Reg {
     const d = b.copy(b.op('vcvttsd2si:long', 8, x));
     b.ins('vucomisd', 16, x, limit);
     b.ins('cmovae', 8, d, most);
-    // Unordered sets the flag of what is below too.
+    // Unordered sets the flag of 'below' too.
     b.ins('vucomisd', 16, x, x);
     b.ins('cmovp', 8, d, zero);
     return d;
@@ -186,11 +186,11 @@ function floatToInteger(ctx: Context, from: Kind, to: Kind, given: Reg): Reg {
 function integerToFloat(ctx: Context, from: Kind, to: Kind, x: Reg): Reg {
   const { b } = ctx;
   const s = to === 'f32' ? 's' : 'd';
-  // Which register is given besides does not matter: its upper lanes are not used.
+  // The other register operand does not matter: its upper lanes are not used.
   const zero = b.bits(0, 4);
   if (from === 'i32') return b.op(`vcvtsi2s${s}`, 16, zero, x);
   if (from !== 'u64') return b.op(`vcvtsi2s${s}:long`, 16, zero, x);
-  // Half of a number with the highest bit, its lowest bit kept for rounding, and twice that.
+  // Halves a number with the highest bit set, keeping its lowest bit for rounding, and doubles the result.
   const halved = b.two('shr', 8, x, 1);
   const odd = b.two('and:constant', 8, x, 1);
   const t = b.copy(b.two('or', 8, halved, odd));

@@ -1,10 +1,10 @@
 /**
- * The assembler: instructions of the table as bytes, labels, and constants that lie behind the code.
+ * The assembler: instructions of the table as bytes, labels, and constants behind the code.
  */
 import { type Condition, type MemoryPlace, type Place, poolBase } from '../form/code.ts';
 import { conditions, type Row } from './rows.ts';
 
-/** An instruction has 15 bytes at most. */
+/** Most bytes of an instruction, rounded up. */
 const mostBytes = 16;
 
 const none: MemoryPlace = { base: 0, index: -1, scale: 1, offset: 0 };
@@ -17,16 +17,16 @@ export class Assembler {
   #bytes = new Uint8Array(1024);
   #length = 0;
   readonly #labels: number[] = [];
-  /** Places of four bytes that say how far a label is. */
+  /** Positions of four bytes that hold the distance of a label. */
   readonly #jumps: { readonly at: number; readonly label: number }[] = [];
-  /** Places of four bytes that say how far a constant is, and the end of their instructions. */
+  /** Positions of four bytes that hold the distance of a constant, and the end of their instructions. */
   readonly #constants: { readonly at: number; readonly offset: number; end: number }[] = [];
 
   get length(): number {
     return this.#length;
   }
 
-  /** Room for an instruction, or a part of the padding before a label. */
+  /** Makes room for an instruction, or a piece of padding before a label. */
   #makeRoom(): void {
     if (this.#length + mostBytes <= this.#bytes.length) return;
     const old = this.#bytes;
@@ -45,7 +45,7 @@ export class Assembler {
 
   /**
    * Writes one instruction. `size`: bytes of the vectors, or of the general registers. `mask`: the number of the mask register
-   * that says which lanes are written, 0 for all; `zero`: the others become zero.
+   * that selects the lanes written, 0 for all; `zero`: the others become zero.
    */
   emit(row: Row, size: number, places: readonly Place[], mask = 0, zero = false): void {
     this.#makeRoom();
@@ -70,7 +70,7 @@ export class Assembler {
     if (row.prefix === 1) this.#byte(0x66);
     const wide = row.evexW === 1 || (size === 8 && row.general);
     const place = rm;
-    // Registers that are part of the opcode extend by the bit of the field that stands in it.
+    // A register in the opcode is extended by the bit of the field that holds it.
     const inOpcode = place === null && row.operands[0]?.field === 'R';
     const [x, b] = place === null ? [0, inOpcode ? reg >> 3 : 0] : extensionOf(place);
     const rex =
@@ -220,7 +220,7 @@ export class Assembler {
     this.#word(0, 4);
   }
 
-  /** Instructions that do nothing, up to a multiple of `bytes`. */
+  /** Pads with nops to a multiple of `bytes`. */
   align(bytes: number): void {
     let left = (bytes - (this.#length % bytes)) % bytes;
     while (left > 0) {

@@ -1,16 +1,16 @@
-/** What the flags of x86-64 hold from instruction to instruction, so that nothing is compared twice. It knows no jumps: at a label nothing is known. */
+/** Tracks what the flags of x86-64 hold, so that nothing is compared twice. It does not follow jumps: at a label nothing is known. */
 import type { Place } from '../form/code.ts';
 import { type Row, rowOf, rows } from './rows.ts';
 
 const keepers = /^(mov|movzx|movsx|movsxd|lea|cmov[a-z]+|set[a-z]+|push|pop|[kv][a-z0-9]+)$/;
 const setters = /^(k(or)?test|vp?test[ps]?[sd]?$|vu?comis)/;
 
-/** Instructions that leave the flags as they are. */
+/** Instructions that leave the flags unchanged. */
 const keeping: ReadonlySet<Row> = new Set(
   [...rows.values()].filter(({ name }) => keepers.test(name) && !setters.test(name)),
 );
 const comparing: ReadonlySet<Row> = new Set(['cmp', 'cmp:constant', 'test', 'test:constant'].map(rowOf));
-/** They leave what a test of their result finds. */
+/** Instructions that set the flags as a test of their result would. */
 const testing: ReadonlySet<Row> = new Set(
   ['and', 'or', 'xor'].flatMap((name) => [rowOf(name), rowOf(`${name}:constant`)]),
 );
@@ -26,7 +26,7 @@ export class Flags {
     this.#row = null;
   }
 
-  /** Goes past an instruction; true where it only finds what the flags hold already. */
+  /** Passes an instruction; true if it only sets the flags to what they are already. */
   pass(row: Row, size: number, places: readonly Place[]): boolean {
     if (keeping.has(row)) {
       if (this.#row !== null && this.#changes(row, places)) this.#row = null;
@@ -40,14 +40,14 @@ export class Flags {
     return false;
   }
 
-  /** Memory may change unseen, registers not. */
+  /** Notes a comparison of registers; memory may change unseen. */
   #hold(row: Row, size: number, places: readonly Place[]): void {
     this.#row = places.every((p) => typeof p === 'number') ? row : null;
     this.#size = size;
     this.#places = places;
   }
 
-  /** True where an instruction writes a register that was compared. */
+  /** True if an instruction writes a register that was compared. */
   #changes({ operands }: Row, places: readonly Place[]): boolean {
     return operands.some(
       ({ writes, cls }, i) =>

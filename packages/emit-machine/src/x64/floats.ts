@@ -5,7 +5,7 @@ import { type Kind, widthOf } from '../target.ts';
 import type { Context } from '../form/context.ts';
 
 /**
- * MAX or MIN: NaN where one operand is NaN, and -0 is below 0. The instructions give their second operand for NaN and for equal numbers.
+ * MAX or MIN: NaN if an operand is NaN, and -0 is below 0. The instructions return their second operand for NaN and for equal numbers.
  */
 export function extremum(
   ctx: Context,
@@ -29,14 +29,14 @@ export function extremum(
       return op === 'MAX' && Object.is(c, 0) ? b.op(`vadd${p}`, bytes, r, limit) : r;
     }
   }
-  // Both orders: they differ where one operand is NaN, which is one result, and for zeros. Then OR keeps a NaN and -0, and AND of the signs finds 0.
+  // Both orders differ if one operand is NaN, which one result then is, and for zeros. Then OR keeps a NaN and -0, and AND of the signs finds 0.
   const [m, w] = [b.op(key, bytes, x, y), b.op(key, bytes, y, x)];
   if (op === 'MIN') return b.op('vorps', bytes, m, w);
   const width = widthOf(kind);
   const sign = b.bits(1n << BigInt(width * 8 - 1), width);
   if (target.isa === 'x64-v4') {
     const d = b.copy(m, bytes);
-    // Where the third operand has a bit, AND of the others, elsewhere OR.
+    // AND of the others where the third operand has a bit set, OR elsewhere.
     b.ins('vpternlogd', bytes, d, w, sign, 0xd4);
     return d;
   }
@@ -44,7 +44,7 @@ export function extremum(
   return b.op('vorps', bytes, digits, b.op('vandps', bytes, m, w));
 }
 
-/** x * y + z, rounded once. The result takes the place of an operand that nobody else needs, if there is one. */
+/** x * y + z, rounded once. The result overwrites an operand without other uses, if there is one. */
 export function multiplyAdd(ctx: Context, suffix: string, bytes: number, x: Reg, y: Reg, z: Reg, n: KNode | null): Reg {
   const { b } = ctx;
   const single = (i: number): boolean => {
@@ -56,7 +56,7 @@ export function multiplyAdd(ctx: Context, suffix: string, bytes: number, x: Reg,
     b.ins(`${key}${suffix}`, bytes, d, p, q);
     return d;
   };
-  // A constant or what stays elsewhere may be in memory, as the last operand.
+  // A constant, or a value that stays elsewhere, may come from memory, as the last operand.
   if (z.mutable || (single(2) && !(single(0) && n?.src[2]?.op === 'CONST'))) {
     return x.home === null ? over(z, 'vfmadd231', x, y) : over(z, 'vfmadd231', y, x);
   }
@@ -65,7 +65,7 @@ export function multiplyAdd(ctx: Context, suffix: string, bytes: number, x: Reg,
   return x.home === null ? over(z, 'vfmadd231', x, y) : over(z, 'vfmadd231', y, x);
 }
 
-/** Numbers without NaN: zero in its place. */
+/** Replaces NaN by zero. */
 export function withoutNaN(ctx: Context, kind: Kind, x: Reg, lanes: number): Reg {
   const { b, masks } = ctx;
   const width = widthOf(kind);

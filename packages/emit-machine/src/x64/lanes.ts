@@ -72,7 +72,7 @@ function gather(ctx: Context, kind: Kind, lanes: number, laneOf: (i: number) => 
   return makeParts(ctx, lanes, width, (p) => make((p * used) / width, used));
 }
 
-/** Two elements of each of two vectors, as `vshufps` is told. */
+/** Two elements of each of two vectors: operands of `vshufps`. */
 const shuffles = { even: 0x88, odd: 0xdd, first: 0x44, last: 0xee } as const;
 
 export const lanes: Lanes = {

@@ -1,4 +1,4 @@
-/** x86-64 as a machine: AVX2 with masks in vectors, AVX-512 with masks in registers of their own. */
+/** x86-64 as a machine: AVX2 with masks in vectors, AVX-512 with masks in mask registers. */
 import { LaneMasks } from '../lower/lane-masks.ts';
 import type { Machine } from '../form/machine.ts';
 import { access } from './access.ts';
@@ -23,7 +23,7 @@ const common: Omit<Machine, 'masks'> = {
     scalar: scalarOperation,
     compare: compareIntegers,
     vector: vectorOperation,
-    // The instructions give their second operand for NaN and for equal numbers.
+    // The instructions return their second operand for NaN and for equal numbers.
     extremum({ b }, kind, most, bytes) {
       const key = `v${most ? 'max' : 'min'}p${kind === 'f32' ? 's' : 'd'}`;
       return ([x, y]) => b.op(key, bytes, x!, y!);

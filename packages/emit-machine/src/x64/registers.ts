@@ -4,11 +4,11 @@ import type { Classes, DivisionParts, Registers } from '../form/machine.ts';
 import type { MachineTarget } from '../target.ts';
 import { rowOf } from './rows.ts';
 
-/** Registers of division: what is divided, and its upper half or the remainder. */
+/** Fixed registers of division: the dividend, and its upper half or the remainder. */
 const quotient = 0;
 const remainder = 2;
 
-/** General registers, those that a function may change first. */
+/** General registers, caller-saved ones first. */
 const generalRegisters = [1, 6, 7, 8, 9, 10, 11, 0, 2, 3, 5, 12, 13, 14, 15];
 const scratchGeneral = [0, 2, 1];
 

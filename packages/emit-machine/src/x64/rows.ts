@@ -1,5 +1,5 @@
 /**
- * The instructions that this package writes, a row each: name, encoding and operands. What encodes them is in encode.ts.
+ * The instructions that this package writes, one row each: name, encoding and operands. encode.ts encodes them.
  *
  * Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2. Every row is compared with a disassembler (rows.test.ts).
  */
@@ -7,8 +7,8 @@
 import type { Condition, Operand as AnyOperand, RegClass, Row as AnyRow } from '../form/code.ts';
 
 /**
- * What stands at an operand's place. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of
- * 16 bytes at least), `x` 16 bytes, `y` 32 bytes, `s` and `d` one float32 or float64. `k` masks. `r` a general register of 4 or 8 bytes as the
+ * Kinds of operands. Vectors: `v` as wide as the instruction says, `h` half, `q` a quarter, `e` an eighth of it (registers of
+ * at least 16 bytes), `x` 16 bytes, `y` 32 bytes, `s` and `d` one float32 or float64. `k` masks. `r` a general register of 4 or 8 bytes as the
  * instruction says, `l` of 4 bytes, `o` of 8 bytes, `w` and `b` of 2 and 1. `i` a constant in the instruction.
  */
 export type OperandKind = 'v' | 'h' | 'q' | 'e' | 'x' | 'y' | 's' | 'd' | 'k' | 'r' | 'l' | 'o' | 'w' | 'b' | 'i';
@@ -19,9 +19,9 @@ export type Field = 'R' | 'M' | 'V' | 'S' | 'I';
 export interface Operand extends AnyOperand {
   readonly kind: OperandKind;
   readonly field: Field;
-  /** Only memory may stand here, or only a register; otherwise both where the field is M. */
+  /** Only memory or only a register is allowed; null: both if the field is M. */
   readonly only: 'memory' | 'register' | null;
-  /** True for vectors and single floats: registers of which EVEX reaches more. */
+  /** True for vectors and single floats: EVEX encodes more of their registers. */
   readonly vector: boolean;
 }
 
@@ -41,14 +41,14 @@ export interface Row extends AnyRow {
   readonly vexW: number;
   readonly evexW: number;
   readonly opcode: number;
-  /** What the register field holds where no operand does, or -1. */
+  /** Fixed value of the register field if it holds no operand, or -1. */
   readonly extension: number;
   readonly operands: readonly Operand[];
-  /** True where an operand is a general register of 4 or 8 bytes. */
+  /** True if an operand is a general register of 4 or 8 bytes. */
   readonly general: boolean;
   /** The unit of short displacements with EVEX: a share of the vector's bytes, or bytes. */
   readonly unit: number | 'v' | 'h' | 'q' | 'e';
-  /** Bytes of the constant, 0 where there is none; -1: one byte where that is enough, else four. */
+  /** Bytes of the constant, 0 without one; -1: one byte if that is enough, else four. */
   readonly constant: number;
   /** With VEX: the L bit is not the vector's size. */
   readonly long: number | null;
@@ -134,7 +134,7 @@ function row(
   });
 }
 
-// --- moves and places of lanes
+// --- moves, also of lanes
 row('vmovups', 1, 0, 0, 0x10, 'vR= vM!');
 row('vmovups:store', 1, 0, 0, 0x11, 'vM=! vR');
 row('vmovntps', 1, 0, 0, 0x2b, 'vM=! vR');
@@ -221,7 +221,7 @@ row('vblendmpd', 2, 1, 1, 0x65, 'vR= vV vM', { only: 'evex' });
 row('vucomiss', 1, 0, 0, 0x2e, 'sR sM');
 row('vucomisd', 1, 1, 1, 0x2e, 'dR dM', { vexW: 0 });
 
-// --- arithmetic on integers in vectors
+// --- arithmetic on vectors of integers
 for (const [name, map, opcode, w] of [
   ['vpaddd', 1, 0xfe, 0],
   ['vpaddq', 1, 0xd4, 1],
@@ -397,7 +397,7 @@ row('pop', 0, 0, 0, 0x58, 'oR=', legacy);
 row('ret', 0, 0, 0, 0xc3, '', legacy);
 row('sfence', 1, 0, 0, 0xae, '', { ...legacy, extension: 7 });
 
-/** All rows, by key: the name, and after a colon which of several forms. */
+/** All rows by key: the name, and after a colon the form if there are several. */
 export const rows: ReadonlyMap<string, Row> = table;
 
 /** The row of a key. */

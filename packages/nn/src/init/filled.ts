@@ -5,7 +5,7 @@
  */
 import { type DType, type Tensor, tensor } from '@polygrad/core/functions';
 
-/** A tensor of one value in memory of its own. */
+/** A tensor of one value in memory. */
 export function filled(shape: readonly number[], value: number, dtype: DType = 'float32'): Tensor {
   const size = shape.reduce((product, extent) => product * extent, 1);
   const List = dtype === 'float64' ? Float64Array : Float32Array;

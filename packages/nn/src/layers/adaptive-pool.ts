@@ -1,4 +1,4 @@
-/** Pooling to a size that is asked for, whatever the size of what comes in. */
+/** Pooling to a given size, whatever the size of the input. */
 import {
   adaptiveAvgPool1d,
   adaptiveAvgPool2d,

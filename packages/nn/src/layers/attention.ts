@@ -41,9 +41,9 @@ export interface MultiHeadAttentionOptions {
   readonly dropout?: number;
   readonly dtype?: DType;
   /** Size of the last axis of keys (default: that of queries). PyTorch's `kdim`. */
-  readonly keyWidth?: number;
+  readonly kdim?: number;
   /** Size of the last axis of values (default: that of queries). PyTorch's `vdim`. */
-  readonly valueWidth?: number;
+  readonly vdim?: number;
   /** A learned key and value behind those of each call, which every query sees (default false). */
   readonly addBiasKv?: boolean;
   /** A key and a value of zeros behind all others, which every query sees (default false). */
@@ -66,10 +66,10 @@ export interface WeightsCall {
   /** As in `AttentionCall`. */
   readonly mask?: Tensor | null;
   /** The mean over the heads (default true), or the weights of each. */
-  readonly average?: boolean;
+  readonly averageAttnWeights?: boolean;
 }
 
-/** A result of attention, and the shares the keys had in it: [N, L, S], or [N, heads, L, S] without `average`. */
+/** A result of attention, and the shares the keys had in it: [N, L, S], or [N, heads, L, S] without `averageAttnWeights`. */
 export interface AttentionWeights {
   readonly output: Tensor;
   readonly weights: Tensor;
@@ -89,7 +89,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    * PyTorch's state dictionaries.
    */
   readonly in_proj_weight: Tensor | null;
-  /** Where keys or values have another width, the projection of each: [width, width], [width, keyWidth], [width, valueWidth]. */
+  /** Where keys or values have another width, the projection of each: [width, width], [width, kdim], [width, vdim]. */
   readonly q_proj_weight: Tensor | null;
   readonly k_proj_weight: Tensor | null;
   readonly v_proj_weight: Tensor | null;
@@ -100,20 +100,20 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   readonly bias_v: Tensor | null;
   readonly out_proj: Linear;
   readonly width: number;
-  readonly keyWidth: number;
-  readonly valueWidth: number;
+  readonly kdim: number;
+  readonly vdim: number;
   readonly heads: number;
   readonly causal: boolean;
   readonly dropout: number;
   readonly addZeroAttn: boolean;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: MultiHeadAttentionOptions = {}) {
     super();
-    const names = 'bias? causal? dropout dtype keyWidth valueWidth addBiasKv? addZeroAttn?';
+    const names = 'bias? causal? dropout dtype kdim vdim addBiasKv? addZeroAttn?';
     checkOptions('MultiHeadAttention', options, names);
     checkInteger('MultiHeadAttention', 'width', width, 1);
     checkInteger('MultiHeadAttention', 'heads', heads, 1);
@@ -124,23 +124,23 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
         ['heads'],
       );
     const { bias = true, causal = false, dropout: share = 0, dtype = 'float32' } = options;
-    const { keyWidth = width, valueWidth = width, addBiasKv = false, addZeroAttn = false } = options;
+    const { kdim = width, vdim = width, addBiasKv = false, addZeroAttn = false } = options;
     checkFraction('MultiHeadAttention', 'dropout', share);
-    checkInteger('MultiHeadAttention', 'keyWidth', keyWidth, 1);
-    checkInteger('MultiHeadAttention', 'valueWidth', valueWidth, 1);
-    const apart = keyWidth !== width || valueWidth !== width;
+    checkInteger('MultiHeadAttention', 'kdim', kdim, 1);
+    checkInteger('MultiHeadAttention', 'vdim', vdim, 1);
+    const apart = kdim !== width || vdim !== width;
     const projection = (rows: number, columns: number): Tensor => parameter(xavierUniform()([rows, columns], dtype));
     this.in_proj_weight = apart ? null : projection(3 * width, width);
     this.q_proj_weight = apart ? projection(width, width) : null;
-    this.k_proj_weight = apart ? projection(width, keyWidth) : null;
-    this.v_proj_weight = apart ? projection(width, valueWidth) : null;
+    this.k_proj_weight = apart ? projection(width, kdim) : null;
+    this.v_proj_weight = apart ? projection(width, vdim) : null;
     this.in_proj_bias = bias ? parameter(filled([3 * width], 0, dtype)) : null;
     this.bias_k = addBiasKv ? parameter(xavierNormal()([1, 1, width], dtype)) : null;
     this.bias_v = addBiasKv ? parameter(xavierNormal()([1, 1, width], dtype)) : null;
     this.out_proj = new Linear(width, width, { bias, dtype, biasInit: zerosInit() });
     this.width = width;
-    this.keyWidth = keyWidth;
-    this.valueWidth = valueWidth;
+    this.kdim = kdim;
+    this.vdim = vdim;
     this.heads = heads;
     this.causal = causal;
     this.dropout = share;
@@ -149,8 +149,8 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
 
   /**
    * @param query shape [N, L, width]
-   * @param key shape [N, S, keyWidth] (default: the queries)
-   * @param value shape [N, S, valueWidth] (default: the keys)
+   * @param key shape [N, S, kdim] (default: the queries)
+   * @param value shape [N, S, vdim] (default: the keys)
    * @param call a mask, a cache
    * @returns shape [N, L, width]
    * @throws NnError for a cache without causal self-attention, or unless all have three axes, the last of size `width`; ShapeError where they do not fit each other
@@ -176,7 +176,7 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
    * `addZeroAttn` put behind the keys. A query that sees no key has weights of zero.
    *
    * @param query, key, value as in `forward`
-   * @param call a mask; average: the mean over the heads (default true)
+   * @param call a mask; averageAttnWeights: the mean over the heads (default true)
    * @example
    * const { weights } = new MultiHeadAttention(16, 4).forwardWithWeights(zeros([2, 5, 16]));
    * weights.shape; // [2, 5, 5]
@@ -187,9 +187,9 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     value: Tensor = key,
     call: WeightsCall = {},
   ): AttentionWeights {
-    checkOptions('MultiHeadAttention', call, 'mask average?');
+    checkOptions('MultiHeadAttention', call, 'mask averageAttnWeights?');
     this.#checkAll(query, key, value);
-    const { mask: given = null, average = true } = call;
+    const { mask: given = null, averageAttnWeights = true } = call;
     const mask = this.#extra === 0 ? given : this.#maskBeside(query, key, given);
     const [q, k, v] = this.#projected(query, key, value).map((t) => this.#apart(t)) as [Tensor, Tensor, Tensor];
     let scores = matmul(q, transpose(k)).mul(1 / Math.sqrt(this.width / this.heads));
@@ -204,13 +204,13 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
     for (const seen of allowed) weights = where(seen, weights, 0);
     const kept = this.training && this.dropout > 0 ? dropout(weights, { p: this.dropout, training: true }) : weights;
     const mixed = reshape(permute(matmul(kept, v), [0, 2, 1, 3]), query.shape);
-    return { output: this.out_proj.forward(mixed), weights: average ? mean(weights, 1) : weights };
+    return { output: this.out_proj.forward(mixed), weights: averageAttnWeights ? mean(weights, 1) : weights };
   }
 
   #checkAll(query: Tensor, key: Tensor, value: Tensor): void {
     this.#check('query', query, this.width);
-    this.#check('key', key, this.keyWidth);
-    this.#check('value', value, this.valueWidth);
+    this.#check('key', key, this.kdim);
+    this.#check('value', value, this.vdim);
   }
 
   #check(name: string, x: Tensor, width: number): void {
@@ -315,15 +315,15 @@ function causalMask(queries: number, keys: number): Tensor {
 }
 
 export interface TransformerBlockOptions
-  extends Omit<MultiHeadAttentionOptions, 'keyWidth' | 'valueWidth' | 'addBiasKv' | 'addZeroAttn'> {
+  extends Omit<MultiHeadAttentionOptions, 'kdim' | 'vdim' | 'addBiasKv' | 'addZeroAttn'> {
   /** Width between the two linear layers (default 4 times the block's). */
-  readonly hidden?: number;
+  readonly dimFeedforward?: number;
   /** Function between them: 'gelu' (default), 'relu', or any other of one tensor. */
   readonly activation?: 'gelu' | 'relu' | ((x: Tensor) => Tensor);
   /** Normalise before attention and linear layers (default) or, as in the paper, the sums after them. */
   readonly normFirst?: boolean;
   /** Added to variances (default 1e-5). */
-  readonly eps?: number;
+  readonly layerNormEps?: number;
 }
 
 /** The function between the two linear layers. */
@@ -356,19 +356,29 @@ export class TransformerBlock extends Module<[x: Tensor, call?: AttentionCall]> 
   readonly dropout: number;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerBlockOptions = {}) {
     super();
-    checkOptions('TransformerBlock', options, 'bias? causal? dropout dtype hidden activation normFirst? eps#');
+    checkOptions(
+      'TransformerBlock',
+      options,
+      'bias? causal? dropout dtype dimFeedforward activation normFirst? layerNormEps#',
+    );
     checkInteger('TransformerBlock', 'width', width, 1);
-    const { hidden = 4 * width, activation = 'gelu', normFirst = true, eps = 1e-5, ...attention } = options;
+    const {
+      dimFeedforward = 4 * width,
+      activation = 'gelu',
+      normFirst = true,
+      layerNormEps: eps = 1e-5,
+      ...attention
+    } = options;
     const { bias = true, dtype = 'float32', dropout: share = 0 } = attention;
-    checkInteger('TransformerBlock', 'hidden', hidden, 1);
+    checkInteger('TransformerBlock', 'dimFeedforward', dimFeedforward, 1);
     this.self_attn = new MultiHeadAttention(width, heads, attention);
-    this.linear1 = new Linear(width, hidden, { bias, dtype });
-    this.linear2 = new Linear(hidden, width, { bias, dtype });
+    this.linear1 = new Linear(width, dimFeedforward, { bias, dtype });
+    this.linear2 = new Linear(dimFeedforward, width, { bias, dtype });
     this.norm1 = new LayerNorm(width, { eps, dtype });
     this.norm2 = new LayerNorm(width, { eps, dtype });
     this.activation = activationOf('TransformerBlock', activation);

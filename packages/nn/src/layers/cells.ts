@@ -12,7 +12,7 @@ export interface CellOptions {
   readonly dtype?: DType;
 }
 
-/** Parameters under PyTorch's names, and the checks of what comes in. */
+/** Parameters under PyTorch's names, and the checks of inputs. */
 abstract class Cell<State, Result> extends Module<[x: Tensor, state?: State], Result> {
   /** Shape [gates * hidden, inputs]. */
   readonly weight_ih: Tensor;
@@ -75,7 +75,7 @@ abstract class Cell<State, Result> extends Module<[x: Tensor, state?: State], Re
 
 export interface RNNCellOptions extends CellOptions {
   /** What a step applies: 'tanh' (default) or 'relu'. */
-  readonly activation?: 'tanh' | 'relu';
+  readonly nonlinearity?: 'tanh' | 'relu';
 }
 
 /**
@@ -86,18 +86,19 @@ export interface RNNCellOptions extends CellOptions {
  * cell.forward(zeros([4, 8])).shape; // [4, 16]
  */
 export class RNNCell extends Cell<Tensor, Tensor> {
-  readonly activation: 'tanh' | 'relu';
+  readonly nonlinearity: 'tanh' | 'relu';
 
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: RNNCellOptions = {}) {
-    checkOptions('RNNCell', options, 'bias? dtype activation');
+    checkOptions('RNNCell', options, 'bias? dtype nonlinearity');
     super('RNNCell', 1, inputs, hidden, options);
-    const { activation = 'tanh' } = options;
-    checkFits('RNNCell', 'activation', activation, activation === 'tanh' || activation === 'relu', "'tanh' or 'relu'");
-    this.activation = activation;
+    const { nonlinearity = 'tanh' } = options;
+    const isKnown = nonlinearity === 'tanh' || nonlinearity === 'relu';
+    checkFits('RNNCell', 'nonlinearity', nonlinearity, isKnown, "'tanh' or 'relu'");
+    this.nonlinearity = nonlinearity;
   }
 
   /**
@@ -108,7 +109,7 @@ export class RNNCell extends Cell<Tensor, Tensor> {
   forward(x: Tensor, state?: Tensor): Tensor {
     const [input, weights] = this.parts(x);
     const sum = input.add(projected(this.stateFor(x, state), weights.hidden, weights.hiddenBias));
-    return this.activation === 'tanh' ? tanh(sum) : relu(sum);
+    return this.nonlinearity === 'tanh' ? tanh(sum) : relu(sum);
   }
 }
 
@@ -128,7 +129,7 @@ export interface LSTMCellState {
  */
 export class LSTMCell extends Cell<LSTMCellState, LSTMCellState> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: CellOptions = {}) {
@@ -158,7 +159,7 @@ export class LSTMCell extends Cell<LSTMCellState, LSTMCellState> {
  */
 export class GRUCell extends Cell<Tensor, Tensor> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: CellOptions = {}) {

@@ -30,7 +30,7 @@ import { parameter } from '../module/parameter.ts';
 
 export interface EmbeddingLayerOptions {
   /** A row that receives no gradient; it is zero at first, unless `weightInit` is given. Negative ones count from the end. */
-  readonly paddingIndex?: number;
+  readonly paddingIdx?: number;
   /** First value of the table (default normal, as in PyTorch). */
   readonly weightInit?: Initializer;
   /** Rows that are looked up and longer than this are shortened to it in the table, before they are used. Default: as long as they are. */
@@ -44,13 +44,13 @@ export interface EmbeddingLayerOptions {
 
 /** The first table: normal numbers, and zeros in the row of padding. */
 function firstTable(op: string, rows: number, width: number, options: EmbeddingLayerOptions): Tensor {
-  const { paddingIndex, weightInit, dtype = 'float32' } = options;
-  if (paddingIndex !== undefined) checkInteger(op, 'paddingIndex', paddingIndex, -rows, rows - 1);
+  const { paddingIdx, weightInit, dtype = 'float32' } = options;
+  if (paddingIdx !== undefined) checkInteger(op, 'paddingIdx', paddingIdx, -rows, rows - 1);
   const table = (weightInit ?? normalInit())([rows, width], dtype);
-  if (paddingIndex === undefined || weightInit !== undefined) return table;
+  if (paddingIdx === undefined || weightInit !== undefined) return table;
   return scope(() => {
     const kept = new Float32Array(rows).fill(1);
-    kept[paddingIndex < 0 ? paddingIndex + rows : paddingIndex] = 0;
+    kept[paddingIdx < 0 ? paddingIdx + rows : paddingIdx] = 0;
     const zeroed = table.mul(tensor(kept, { shape: [rows, 1], dtype }));
     table.dispose();
     return zeroed;
@@ -117,23 +117,23 @@ class TableRules {
 export class Embedding extends Module {
   /** Shape [rows, width]. */
   readonly weight: Tensor;
-  readonly paddingIndex: number | undefined;
+  readonly paddingIdx: number | undefined;
   readonly #rules: TableRules;
 
   constructor(rows: number, width: number, options: EmbeddingLayerOptions = {}) {
     super();
-    checkOptions('Embedding', options, 'paddingIndex weightInit! dtype maxNorm# normType# scaleGradByFreq?');
+    checkOptions('Embedding', options, 'paddingIdx weightInit! dtype maxNorm# normType# scaleGradByFreq?');
     checkInteger('Embedding', 'rows', rows, 1);
     checkInteger('Embedding', 'width', width, 1);
     this.weight = parameter(firstTable('Embedding', rows, width, options));
-    this.paddingIndex = options.paddingIndex;
+    this.paddingIdx = options.paddingIdx;
     this.#rules = new TableRules('Embedding', options);
   }
 
   /** @param indices integers of any shape; the result has one axis more */
   forward(indices: Tensor): Tensor {
     const table = this.#rules.apply('Embedding', this.weight, indices);
-    return embedding(indices, table, this.paddingIndex === undefined ? {} : { paddingIndex: this.paddingIndex });
+    return embedding(indices, table, this.paddingIdx === undefined ? {} : { paddingIdx: this.paddingIdx });
   }
 }
 
@@ -156,22 +156,22 @@ export type BagCall = Pick<EmbeddingBagOptions, 'offsets' | 'perSampleWeights'>;
 export class EmbeddingBag extends Module<[indices: Tensor, call?: BagCall]> {
   /** Shape [rows, width]. */
   readonly weight: Tensor;
-  readonly options: Pick<EmbeddingBagOptions, 'mode' | 'paddingIndex'>;
+  readonly options: Pick<EmbeddingBagOptions, 'mode' | 'paddingIdx'>;
   readonly #rules: TableRules;
 
   constructor(rows: number, width: number, options: EmbeddingBagLayerOptions = {}) {
     super();
-    const names = 'paddingIndex weightInit! dtype mode maxNorm# normType# scaleGradByFreq?';
+    const names = 'paddingIdx weightInit! dtype mode maxNorm# normType# scaleGradByFreq?';
     checkOptions('EmbeddingBag', options, names);
     checkInteger('EmbeddingBag', 'rows', rows, 1);
     checkInteger('EmbeddingBag', 'width', width, 1);
-    const { mode = 'mean', paddingIndex } = options;
+    const { mode = 'mean', paddingIdx } = options;
     if (mode === 'max' && options.scaleGradByFreq)
       throw new NnError('EmbeddingBag', "scaleGradByFreq has no meaning with mode 'max'; choose 'sum' or 'mean'", [
         'scaleGradByFreq',
       ]);
     this.weight = parameter(firstTable('EmbeddingBag', rows, width, options));
-    this.options = paddingIndex === undefined ? { mode } : { mode, paddingIndex };
+    this.options = paddingIdx === undefined ? { mode } : { mode, paddingIdx };
     this.#rules = new TableRules('EmbeddingBag', options);
   }
 

@@ -190,11 +190,11 @@ describe('cached attention', () => {
 
   it('serves a decoder, whose targets also see what an encoder made, and a stack of encoder layers', async () => {
     using model = new Transformer({
-      width,
-      heads,
-      encoderLayers: 2,
-      decoderLayers: 2,
-      hidden: 16,
+      dModel: width,
+      nhead: heads,
+      numEncoderLayers: 2,
+      numDecoderLayers: 2,
+      dimFeedforward: 16,
       causal: true,
     }).eval();
     using source = randn([N, 7, width], { key: 6 });
@@ -212,7 +212,13 @@ describe('cached attention', () => {
     using once = noGrad(() => scope(() => stack.forward(target)));
     expect(await allClose(again, once, { rtol: 1e-4, atol: 1e-5 })).toBe(true);
     // Targets that see later ones cannot be kept.
-    using open = new Transformer({ width, heads, encoderLayers: 1, decoderLayers: 1, hidden: 16 });
+    using open = new Transformer({
+      dModel: width,
+      nhead: heads,
+      numEncoderLayers: 1,
+      numDecoderLayers: 1,
+      dimFeedforward: 16,
+    });
     expect(() => open.decoder.forward(target, memory, { cache: new KVCache() })).toThrow(/causal/);
   });
 

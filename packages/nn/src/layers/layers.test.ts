@@ -212,17 +212,15 @@ describe('layers', () => {
   });
 
   it('tables begin with zeros in the row of padding, as in PyTorch', async () => {
-    for (const paddingIndex of [1, -2]) {
-      for (const layer of [new Embedding(3, 2, { paddingIndex }), new EmbeddingBag(3, 2, { paddingIndex })]) {
+    for (const paddingIdx of [1, -2]) {
+      for (const layer of [new Embedding(3, 2, { paddingIdx }), new EmbeddingBag(3, 2, { paddingIdx })]) {
         const table = (await layer.weight.array()) as number[][];
         expect(table.map((row) => row.every((n) => n === 0))).toEqual([false, true, false]);
       }
     }
-    const given = new Embedding(3, 2, { paddingIndex: 1, weightInit: onesInit() });
+    const given = new Embedding(3, 2, { paddingIdx: 1, weightInit: onesInit() });
     expect(await given.weight.array()).toEqual([1, 1, 1].map((n) => [n, n]));
-    expect(() => new Embedding(3, 2, { paddingIndex: 3 })).toThrow(
-      'paddingIndex is 3; it must be an integer from -3 to 2',
-    );
+    expect(() => new Embedding(3, 2, { paddingIdx: 3 })).toThrow('paddingIdx is 3; it must be an integer from -3 to 2');
   });
 
   it('Embedding looks rows up', async () => {

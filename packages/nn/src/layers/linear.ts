@@ -1,6 +1,6 @@
 /** Linear and Bilinear: products with learned matrices and a bias. */
 import { bilinear, cast, type DType, matmul, type Tensor, transpose } from '@polygrad/core/functions';
-import { checkOptions, checkInteger } from '../errors.ts';
+import { checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { fanInUniform, type Initializer } from '../init/init.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
@@ -31,8 +31,8 @@ export class Linear extends Module {
   readonly bias: Tensor | null;
 
   /**
-   * @param inputs size of the last axis of what comes in
-   * @param outputs size of the last axis of what goes out
+   * @param inputs size of the last axis of the input
+   * @param outputs size of the last axis of the output
    */
   constructor(inputs: number, outputs: number, options: WeightOptions = {}) {
     super();
@@ -47,7 +47,16 @@ export class Linear extends Module {
 
   /** @param x shape [..., inputs] */
   forward(x: Tensor): Tensor {
-    const product = matmul(x, transpose(this.weight));
+    checkTensor('Linear', 'x', x);
+    const { weight } = this;
+    const [outputs, inputs] = weight.shape as readonly [number, number];
+    if (x.shape.at(-1) !== inputs)
+      throw new NnError(
+        'Linear',
+        `x has shape [${x.shape.join(', ')}] and the layer is ${inputs} to ${outputs}; the last axis must have ${inputs}`,
+        ['x'],
+      );
+    const product = matmul(x, transpose(weight));
     // In mixed precision the product has 16 bits, and so has the sum.
     return this.bias === null ? product : product.add(cast(this.bias, product.dtype));
   }
@@ -69,7 +78,7 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor]> {
   /**
    * @param inputs1 size of the last axis of the first operand
    * @param inputs2 size of the last axis of the second
-   * @param outputs size of the last axis of what goes out
+   * @param outputs size of the last axis of the output
    */
   constructor(inputs1: number, inputs2: number, outputs: number, options: WeightOptions = {}) {
     super();

@@ -128,7 +128,7 @@ export interface LayerNormLayerOptions {
   /** Added to the variance (default 1e-5). */
   readonly eps?: number;
   /** Learn a scale and a shift per element (default true). */
-  readonly affine?: boolean;
+  readonly elementwiseAffine?: boolean;
   readonly dtype?: DType;
 }
 
@@ -147,13 +147,13 @@ export class LayerNorm extends Module {
   /** @param normalizedShape sizes of the last axes, or of the last axis */
   constructor(normalizedShape: number | readonly number[], options: LayerNormLayerOptions = {}) {
     super();
-    checkOptions('LayerNorm', options, 'eps# affine? dtype');
+    checkOptions('LayerNorm', options, 'eps# elementwiseAffine? dtype');
     if (typeof normalizedShape !== 'number') checkList('LayerNorm', 'normalizedShape', normalizedShape);
     const shape = typeof normalizedShape === 'number' ? [normalizedShape] : [...normalizedShape];
     for (const extent of shape) checkInteger('LayerNorm', 'normalizedShape', extent, 1);
-    const { eps = 1e-5, affine = true, dtype = 'float32' } = options;
-    this.weight = affine ? parameter(filled(shape, 1, dtype)) : null;
-    this.bias = affine ? parameter(filled(shape, 0, dtype)) : null;
+    const { eps = 1e-5, elementwiseAffine = true, dtype = 'float32' } = options;
+    this.weight = elementwiseAffine ? parameter(filled(shape, 1, dtype)) : null;
+    this.bias = elementwiseAffine ? parameter(filled(shape, 0, dtype)) : null;
     this.normalizedShape = shape;
     this.eps = eps;
   }
@@ -183,11 +183,11 @@ export class RMSNorm extends Module {
   /** @param width size of the last axis */
   constructor(width: number, options: RmsNormLayerOptions = {}) {
     super();
-    checkOptions('RMSNorm', options, 'eps affine? dtype');
+    checkOptions('RMSNorm', options, 'eps elementwiseAffine? dtype');
     checkInteger('RMSNorm', 'width', width, 1);
-    const { eps = null, affine = true, dtype = 'float32' } = options;
+    const { eps = null, elementwiseAffine = true, dtype = 'float32' } = options;
     if (eps !== null) checkNumber('RMSNorm', 'eps', eps, 0);
-    this.weight = affine ? parameter(filled([width], 1, dtype)) : null;
+    this.weight = elementwiseAffine ? parameter(filled([width], 1, dtype)) : null;
     this.width = width;
     this.eps = eps;
   }

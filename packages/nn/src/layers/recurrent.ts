@@ -32,7 +32,7 @@ import { parameter } from '../module/parameter.ts';
 
 export interface RecurrentOptions {
   /** Layers on top of each other (default 1). */
-  readonly layers?: number;
+  readonly numLayers?: number;
   /** Go through the sequence from its end as well; results of both directions lie side by side (default false). */
   readonly bidirectional?: boolean;
   /** Whether there are biases (default true). */
@@ -95,11 +95,17 @@ abstract class Recurrent<State, Result> extends Module<[x: Tensor, state?: State
     projection: number = 0,
   ) {
     super();
-    checkOptions(name, options, 'layers bidirectional? bias? dropout dtype');
-    const { layers = 1, bidirectional = false, bias = true, dropout: share = 0, dtype = 'float32' } = options;
+    checkOptions(name, options, 'numLayers bidirectional? bias? dropout dtype');
+    const {
+      numLayers: layers = 1,
+      bidirectional = false,
+      bias = true,
+      dropout: share = 0,
+      dtype = 'float32',
+    } = options;
     checkInteger(name, 'inputs', inputs, 1);
     checkInteger(name, 'hidden', hidden, 1);
-    checkInteger(name, 'layers', layers, 1, mostLayers);
+    checkInteger(name, 'numLayers', layers, 1, mostLayers);
     checkFraction(name, 'dropout', share);
     this.inputs = inputs;
     this.hidden = hidden;
@@ -257,7 +263,7 @@ function through(
 /** What an LSTM is made with besides. */
 export interface LSTMOptions extends RecurrentOptions {
   /** Hidden states are projected to this many numbers (default 0: they are not). Source: Sak et al. (2014); PyTorch's `proj_size`. */
-  readonly projection?: number;
+  readonly projSize?: number;
 }
 
 /** Where an LSTM is: hidden state and cell state, each [layers * directions, N, hidden]; a projected hidden state is as wide as that. */
@@ -278,22 +284,22 @@ export interface LSTMResult extends LSTMState {
  * `i, f, g, o = W x + b + U h + c`, then `cell = sigmoid(f) cell + sigmoid(i) tanh(g)` and `h = sigmoid(o) tanh(cell)`.
  *
  * @example
- * const layer = new LSTM(8, 16, { layers: 2 });
+ * const layer = new LSTM(8, 16, { numLayers: 2 });
  * const { output, hidden } = layer.forward(zeros([4, 10, 8]));
  * output.shape; // [4, 10, 16]
  */
 export class LSTM extends Recurrent<LSTMState, LSTMResult> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    * @throws NnError for a projection that is not smaller than the state
    */
   constructor(inputs: number, hidden: number, options: LSTMOptions = {}) {
-    checkOptions('LSTM', options, 'layers bidirectional? bias? dropout dtype projection');
-    const { projection = 0, ...rest } = options;
+    checkOptions('LSTM', options, 'numLayers bidirectional? bias? dropout dtype projSize');
+    const { projSize = 0, ...rest } = options;
     checkInteger('LSTM', 'hidden', hidden, 1);
-    checkInteger('LSTM', 'projection', projection, 0, hidden - 1);
-    super('LSTM', 4, inputs, hidden, rest, projection);
+    checkInteger('LSTM', 'projSize', projSize, 0, hidden - 1);
+    super('LSTM', 4, inputs, hidden, rest, projSize);
   }
 
   /**
@@ -345,7 +351,7 @@ export interface GRUResult extends GRUState {
  */
 export class GRU extends Recurrent<GRUState, GRUResult> {
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    */
   constructor(inputs: number, hidden: number, options: RecurrentOptions = {}) {
@@ -376,7 +382,7 @@ export function gruStep(input: Tensor, [h]: readonly Tensor[], cell: CellWeights
 /** What an RNN is made with besides. */
 export interface RNNOptions extends RecurrentOptions {
   /** What each step applies: 'tanh' (default) or 'relu'. */
-  readonly activation?: 'tanh' | 'relu';
+  readonly nonlinearity?: 'tanh' | 'relu';
 }
 
 /** Where an RNN is: its hidden state, [layers * directions, N, hidden]. */
@@ -400,19 +406,20 @@ export interface RNNResult extends RNNState {
  * layer.forward(zeros([4, 10, 8]), undefined, { lengths }).output.shape; // [4, 10, 16]
  */
 export class RNN extends Recurrent<RNNState, RNNResult> {
-  readonly activation: 'tanh' | 'relu';
+  readonly nonlinearity: 'tanh' | 'relu';
 
   /**
-   * @param inputs size of the last axis of what comes in
+   * @param inputs size of the last axis of the input
    * @param hidden size of the state
    * @throws NnError for another activation
    */
   constructor(inputs: number, hidden: number, options: RNNOptions = {}) {
-    checkOptions('RNN', options, 'layers bidirectional? bias? dropout dtype activation');
-    const { activation = 'tanh', ...rest } = options;
+    checkOptions('RNN', options, 'numLayers bidirectional? bias? dropout dtype nonlinearity');
+    const { nonlinearity = 'tanh', ...rest } = options;
     super('RNN', 1, inputs, hidden, rest);
-    checkFits('RNN', 'activation', activation, activation === 'tanh' || activation === 'relu', "'tanh' or 'relu'");
-    this.activation = activation;
+    const isKnown = nonlinearity === 'tanh' || nonlinearity === 'relu';
+    checkFits('RNN', 'nonlinearity', nonlinearity, isKnown, "'tanh' or 'relu'");
+    this.nonlinearity = nonlinearity;
   }
 
   /**
@@ -422,7 +429,7 @@ export class RNN extends Recurrent<RNNState, RNNResult> {
    * @throws NnError for other shapes
    */
   forward(x: Tensor, state?: RNNState, options: SequenceOptions = {}): RNNResult {
-    const act = this.activation === 'tanh' ? tanh : relu;
+    const act = this.nonlinearity === 'tanh' ? tanh : relu;
     const step: Step = (input, [h], cell) => [act(input.add(projected(h as Tensor, cell.hidden, cell.hiddenBias)))];
     const [output, [hidden]] = this.run(x, state ? [state.hidden] : null, 1, step, options);
     return { output, hidden: hidden as Tensor };

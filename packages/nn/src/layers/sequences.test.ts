@@ -54,7 +54,7 @@ describe('as in PyTorch', () => {
   const wide = (): Tensor => values(0, [2, 3, 4], true);
 
   it('LSTM, two layers in both directions', async () => {
-    const [layer, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), sequence()];
+    const [layer, x] = [new LSTM(2, 2, { numLayers: 2, bidirectional: true, dtype }), sequence()];
     await check('LSTM', layer, x, () => {
       const { output, hidden, cell } = layer.forward(x);
       return [output, hidden, cell];
@@ -89,7 +89,7 @@ describe('as in PyTorch', () => {
   const long = (): Tensor => values(0, [2, 6, 2], true);
 
   it('LSTM and GRU of six steps, in loops', async () => {
-    const [lstm, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    const [lstm, x] = [new LSTM(2, 2, { numLayers: 2, bidirectional: true, dtype }), long()];
     await check('LSTM of six steps', lstm, x, () => {
       const { output, hidden, cell } = lstm.forward(x);
       return [output, hidden, cell];
@@ -102,12 +102,12 @@ describe('as in PyTorch', () => {
   });
 
   it('RNN, two layers in both directions; from a state, with relu and without biases', async () => {
-    const [both, x] = [new RNN(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    const [both, x] = [new RNN(2, 2, { numLayers: 2, bidirectional: true, dtype }), long()];
     await check('RNN', both, x, () => {
       const { output, hidden } = both.forward(x);
       return [output, hidden];
     });
-    const [layer, y] = [new RNN(2, 2, { activation: 'relu', bias: false, dtype }), long()];
+    const [layer, y] = [new RNN(2, 2, { nonlinearity: 'relu', bias: false, dtype }), long()];
     await check('RNN from a state', layer, y, () => {
       const { output, hidden } = layer.forward(y, { hidden: values(80, [1, 2, 2]) });
       return [output, hidden];
@@ -115,7 +115,7 @@ describe('as in PyTorch', () => {
   });
 
   it('LSTM and GRU of padded sequences, as packed ones', async () => {
-    const [lstm, x] = [new LSTM(2, 2, { layers: 2, bidirectional: true, dtype }), long()];
+    const [lstm, x] = [new LSTM(2, 2, { numLayers: 2, bidirectional: true, dtype }), long()];
     await check('LSTM of padded sequences', lstm, x, () => {
       const { output, hidden, cell } = lstm.forward(x, undefined, { lengths: [2, 6] });
       return [output, hidden, cell];
@@ -142,7 +142,7 @@ describe('as in PyTorch', () => {
   });
 
   it('TransformerBlock that normalises before, causal; and after', async () => {
-    const options = { hidden: 6, dtype } as const;
+    const options = { dimFeedforward: 6, dtype } as const;
     const pre = new TransformerBlock(4, 2, { ...options, causal: true });
     const post = new TransformerBlock(4, 2, { ...options, activation: 'relu', normFirst: false });
     for (const [name, layer] of [['pre', pre] as const, ['post', post] as const]) {
@@ -155,7 +155,7 @@ describe('as in PyTorch', () => {
 describe('recurrent layers', () => {
   it('go on where they stopped', async () => {
     seed(5);
-    const [layer, x] = [new LSTM(3, 4, { layers: 2, dtype }), values(3, [2, 3, 3])];
+    const [layer, x] = [new LSTM(3, 4, { numLayers: 2, dtype }), values(3, [2, 3, 3])];
     const parts: Tensor[] = [];
     let state: LSTMResult | undefined;
     for (let t = 0; t < 3; t++) parts.push((state = layer.forward(x.narrow(1, t, 1), state)).output);
@@ -163,16 +163,16 @@ describe('recurrent layers', () => {
   });
 
   it('say which shape is wrong', () => {
-    const layer = new LSTM(3, 4, { layers: 2 });
+    const layer = new LSTM(3, 4, { numLayers: 2 });
     expect(() => layer.forward(zeros([5, 3]))).toThrow('[LSTM] x has shape [5, 3]; it must be [N, steps, 3]');
     expect(() => layer.forward(zeros([2, 0, 3]))).toThrow('at least one step');
     const state = zeros([2, 4]);
     expect(() => layer.forward(zeros([2, 5, 3]), { hidden: state, cell: state })).toThrow(
       'a state has shape [2, 4]; it must be [2, 2, 4]',
     );
-    expect(() => new GRU(3, 4, { layers: 0 })).toThrow('[GRU] layers is 0');
+    expect(() => new GRU(3, 4, { numLayers: 0 })).toThrow('[GRU] numLayers is 0');
     expect(() => new GRU(3, 4, { dropout: 1 })).toThrow('[GRU] dropout is 1');
-    expect(() => new RNN(3, 4, { activation: 'sin' as 'tanh' })).toThrow("[RNN] bad activation: 'sin'");
+    expect(() => new RNN(3, 4, { nonlinearity: 'sin' as 'tanh' })).toThrow("[RNN] bad nonlinearity: 'sin'");
   });
 
   it('say which lengths are wrong', () => {
@@ -185,7 +185,7 @@ describe('recurrent layers', () => {
 
   it('drop between layers, in training only', async () => {
     seed(1);
-    const [layer, x] = [new GRU(2, 8, { layers: 2, dropout: 0.5 }), zeros([1, 3, 2])];
+    const [layer, x] = [new GRU(2, 8, { numLayers: 2, dropout: 0.5 }), zeros([1, 3, 2])];
     const [a, b] = [await layer.forward(x).output.data(), await layer.forward(x).output.data()];
     expect(a).not.toEqual(b);
     layer.eval();

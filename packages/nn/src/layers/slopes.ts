@@ -18,7 +18,7 @@ import { parameter } from '../module/parameter.ts';
 
 export interface PReLUOptions {
   /** How many slopes there are: 1 (default), or one per channel. */
-  readonly count?: number;
+  readonly numParameters?: number;
   /** Their first value (default 0.25). */
   readonly init?: number;
   readonly dtype?: DType;
@@ -31,16 +31,16 @@ export interface PReLUOptions {
  * new PReLU().forward(tensor([-4, 2])); // [-1, 2]
  */
 export class PReLU extends Module {
-  /** Shape [count]. */
+  /** Shape [numParameters]. */
   readonly weight: Tensor;
 
   constructor(options: PReLUOptions = {}) {
     super();
-    checkOptions('PReLU', options, 'count init# dtype');
-    const { count = 1, init = 0.25, dtype = 'float32' } = options;
-    checkInteger('PReLU', 'count', count, 1);
+    checkOptions('PReLU', options, 'numParameters init# dtype');
+    const { numParameters = 1, init = 0.25, dtype = 'float32' } = options;
+    checkInteger('PReLU', 'numParameters', numParameters, 1);
     checkNumber('PReLU', 'init', init);
-    this.weight = parameter(filled([count], init, dtype));
+    this.weight = parameter(filled([numParameters], init, dtype));
   }
 
   forward(x: Tensor): Tensor {

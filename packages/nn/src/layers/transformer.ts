@@ -18,25 +18,25 @@ import type { KVCache } from './kv-cache.ts';
 import { Linear } from './linear.ts';
 import { LayerNorm } from './norm.ts';
 
-/** Options of encoder and decoder layers; defaults are PyTorch's: hidden 2048, dropout 0.1, 'relu', norms after the sums. */
+/** Options of encoder and decoder layers; defaults are PyTorch's: dimFeedforward 2048, dropout 0.1, 'relu', norms after the sums. */
 export type TransformerLayerOptions = TransformerBlockOptions;
 
-const layerOptions = 'bias? causal? dropout dtype hidden activation normFirst? eps#';
+const layerOptions = 'bias? causal? dropout dtype dimFeedforward activation normFirst? layerNormEps#';
 
 /** What PyTorch has where nothing is said. */
-const defaults = { hidden: 2048, dropout: 0.1, activation: 'relu', normFirst: false } as const;
+const defaults = { dimFeedforward: 2048, dropout: 0.1, activation: 'relu', normFirst: false } as const;
 
 /**
  * Self-attention and two linear layers, each added to what went into it. Source: Vaswani et al. (2017); PyTorch `nn.TransformerEncoderLayer` with
  * `batch_first`, whose weights it can load.
  *
  * @example
- * const layer = new TransformerEncoderLayer(16, 4, { hidden: 32 });
+ * const layer = new TransformerEncoderLayer(16, 4, { dimFeedforward: 32 });
  * layer.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
  */
 export class TransformerEncoderLayer extends TransformerBlock {
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerLayerOptions = {}) {
@@ -60,7 +60,7 @@ export interface DecoderCall {
  * `nn.TransformerDecoderLayer` with `batch_first`, whose weights it can load.
  *
  * @example
- * const layer = new TransformerDecoderLayer(16, 4, { hidden: 32, causal: true });
+ * const layer = new TransformerDecoderLayer(16, 4, { dimFeedforward: 32, causal: true });
  * layer.forward(zeros([2, 5, 16]), zeros([2, 7, 16])).shape; // [2, 5, 16]
  */
 export class TransformerDecoderLayer extends Module<[x: Tensor, memory: Tensor, call?: DecoderCall]> {
@@ -76,7 +76,7 @@ export class TransformerDecoderLayer extends Module<[x: Tensor, memory: Tensor, 
   readonly dropout: number;
 
   /**
-   * @param width size of the last axis of what comes in and goes out
+   * @param width size of the last axis of input and output
    * @param heads must divide the width
    */
   constructor(width: number, heads: number, options: TransformerLayerOptions = {}) {
@@ -84,13 +84,20 @@ export class TransformerDecoderLayer extends Module<[x: Tensor, memory: Tensor, 
     const op = 'TransformerDecoderLayer';
     checkOptions(op, options, layerOptions);
     checkInteger(op, 'width', width, 1);
-    const { hidden, activation, normFirst, eps = 1e-5, causal = false, ...attention } = { ...defaults, ...options };
+    const {
+      dimFeedforward,
+      activation,
+      normFirst,
+      layerNormEps: eps = 1e-5,
+      causal = false,
+      ...attention
+    } = { ...defaults, ...options };
     const { bias = true, dtype = 'float32', dropout: share } = attention;
-    checkInteger(op, 'hidden', hidden, 1);
+    checkInteger(op, 'dimFeedforward', dimFeedforward, 1);
     this.self_attn = new MultiHeadAttention(width, heads, { ...attention, causal });
     this.multihead_attn = new MultiHeadAttention(width, heads, attention);
-    this.linear1 = new Linear(width, hidden, { bias, dtype });
-    this.linear2 = new Linear(hidden, width, { bias, dtype });
+    this.linear1 = new Linear(width, dimFeedforward, { bias, dtype });
+    this.linear2 = new Linear(dimFeedforward, width, { bias, dtype });
     this.norm1 = new LayerNorm(width, { eps, dtype });
     this.norm2 = new LayerNorm(width, { eps, dtype });
     this.norm3 = new LayerNorm(width, { eps, dtype });
@@ -138,7 +145,7 @@ function repeated<Layer>(op: string, make: () => Layer, count: number): Layer[] 
  * Encoder layers in a row, and a norm behind them. Source: PyTorch `nn.TransformerEncoder`, whose weights it can load.
  *
  * @example
- * const encoder = new TransformerEncoder(() => new TransformerEncoderLayer(16, 4, { hidden: 32 }), 2);
+ * const encoder = new TransformerEncoder(() => new TransformerEncoderLayer(16, 4, { dimFeedforward: 32 }), 2);
  * encoder.forward(zeros([2, 5, 16])).shape; // [2, 5, 16]
  */
 export class TransformerEncoder extends Module<[x: Tensor, call?: AttentionCall]> {
@@ -146,7 +153,7 @@ export class TransformerEncoder extends Module<[x: Tensor, call?: AttentionCall]
   readonly norm: LayerNorm | null;
 
   /**
-   * @param make makes one layer, with first values of its own
+   * @param make makes one layer, with its initial values
    * @param count how many
    * @param norm of the result (default none)
    */
@@ -170,7 +177,7 @@ export class TransformerEncoder extends Module<[x: Tensor, call?: AttentionCall]
  * Decoder layers in a row, and a norm behind them. Source: PyTorch `nn.TransformerDecoder`, whose weights it can load.
  *
  * @example
- * const decoder = new TransformerDecoder(() => new TransformerDecoderLayer(16, 4, { hidden: 32 }), 2);
+ * const decoder = new TransformerDecoder(() => new TransformerDecoderLayer(16, 4, { dimFeedforward: 32 }), 2);
  * decoder.forward(zeros([2, 5, 16]), zeros([2, 7, 16])).shape; // [2, 5, 16]
  */
 export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?: DecoderCall]> {
@@ -178,7 +185,7 @@ export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?
   readonly norm: LayerNorm | null;
 
   /**
-   * @param make makes one layer, with first values of its own
+   * @param make makes one layer, with its initial values
    * @param count how many
    * @param norm of the result (default none)
    */
@@ -201,13 +208,13 @@ export class TransformerDecoder extends Module<[x: Tensor, memory: Tensor, call?
 
 export interface TransformerOptions extends Omit<TransformerLayerOptions, 'causal' | 'bias'> {
   /** Size of the last axis of everything (default 512). */
-  readonly width?: number;
+  readonly dModel?: number;
   /** Must divide the width (default 8). */
-  readonly heads?: number;
+  readonly nhead?: number;
   /** Default 6. */
-  readonly encoderLayers?: number;
+  readonly numEncoderLayers?: number;
   /** Default 6. */
-  readonly decoderLayers?: number;
+  readonly numDecoderLayers?: number;
   /** No target sees later ones (default false, as in PyTorch, where it is a mask). Sources see all sources either way. */
   readonly causal?: boolean;
 }
@@ -228,7 +235,7 @@ export interface TransformerCall {
  * `nn.Transformer` with `batch_first`, whose weights it can load.
  *
  * @example
- * const model = new Transformer({ width: 16, heads: 4, encoderLayers: 1, decoderLayers: 1, hidden: 32 });
+ * const model = new Transformer({ dModel: 16, nhead: 4, numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 32 });
  * model.forward(zeros([2, 7, 16]), zeros([2, 5, 16])).shape; // [2, 5, 16]
  */
 export class Transformer extends Module<[source: Tensor, target: Tensor, call?: TransformerCall]> {
@@ -237,19 +244,27 @@ export class Transformer extends Module<[source: Tensor, target: Tensor, call?: 
 
   constructor(options: TransformerOptions = {}) {
     super();
-    const names = 'dropout dtype hidden activation normFirst? eps# width heads encoderLayers decoderLayers causal?';
+    const names =
+      'dropout dtype dimFeedforward activation normFirst? layerNormEps# dModel nhead numEncoderLayers numDecoderLayers causal?';
     checkOptions('Transformer', options, names);
-    const { width = 512, heads = 8, encoderLayers = 6, decoderLayers = 6, causal = false, ...layer } = options;
-    const { eps = 1e-5, dtype = 'float32' } = layer;
+    const {
+      dModel: width = 512,
+      nhead: heads = 8,
+      numEncoderLayers = 6,
+      numDecoderLayers = 6,
+      causal = false,
+      ...layer
+    } = options;
+    const { layerNormEps: eps = 1e-5, dtype = 'float32' } = layer;
     const norm = (): LayerNorm => new LayerNorm(width, { eps, dtype });
     this.encoder = new TransformerEncoder(
       () => new TransformerEncoderLayer(width, heads, layer),
-      encoderLayers,
+      numEncoderLayers,
       norm(),
     );
     this.decoder = new TransformerDecoder(
       () => new TransformerDecoderLayer(width, heads, { ...layer, causal }),
-      decoderLayers,
+      numDecoderLayers,
       norm(),
     );
     for (const tensor of this.parameters()) {

@@ -27,7 +27,7 @@ import { buffer, parameter, roleOf } from '../module/parameter.ts';
 
 type Members = Record<string, Tensor>;
 
-/** The layer's parameter of a name; throws where it has none, or one that cannot be replaced. */
+/** The layer's parameter of a name; throws if it has none, or one that cannot be replaced. */
 function weightOf(op: string, layer: AnyModule, name: string): Tensor {
   checkFits(op, 'name', name, typeof name === 'string', 'the name of a parameter');
   checkModule(op, layer);

@@ -34,7 +34,7 @@ import {
 import { checkFits, checkInteger, checkOptions, checkTensor, NnError } from '../errors.ts';
 
 export interface CtcOptions {
-  /** Class that stands for no label (default 0). */
+  /** The blank class, which means no label (default 0). */
   readonly blank?: number;
   /** 'mean' (default) divides each loss by the number of labels first; 'sum', or 'none' for the loss of each sequence. */
   readonly reduction?: Reduction;

@@ -2,7 +2,7 @@
 import { checkFits, NnError } from '../errors.ts';
 import { type AnyModule, isModule, Module } from './module.ts';
 
-/** A container has no function of its own. */
+/** A container has no forward function. */
 function refuse(op: string): never {
   throw new NnError(op, 'forward is not defined: it only holds modules; call them one by one');
 }
@@ -50,7 +50,7 @@ export class ModuleList<Layer extends AnyModule = AnyModule> extends Module<neve
     return this.#layers[Symbol.iterator]();
   }
 
-  /** Throws: a list has no function of its own. */
+  /** Throws: a list has no forward function. */
   forward(): never {
     return refuse('ModuleList');
   }
@@ -113,7 +113,7 @@ export class ModuleDict<Layer extends AnyModule = AnyModule>
     return this.#layers[Symbol.iterator]();
   }
 
-  /** Throws: a dictionary has no function of its own. */
+  /** Throws: a dictionary has no forward function. */
   forward(): never {
     return refuse('ModuleDict');
   }

@@ -49,12 +49,25 @@ const textOf = (key: unknown): string => (typeof key === 'string' ? key : shown(
 /** Most places in a module: what is in two places counts twice, so lists in each other have more than a program lives to see. */
 const mostPlaces = 2 ** 20;
 
+/** Throws NnError if a module has that many places and there may be no end to them. */
+function checkPlaces(count: number): void {
+  if (count <= mostPlaces) return;
+  const most = `more than ${mostPlaces} lists, objects and values`;
+  throw new NnError('Module', `too many parts in a module: ${most}; is a list in itself by many ways?`);
+}
+
 /** What can hold members: the entries of a module, array, Map or plain object; undefined for anything else. */
 function entriesOf(value: object): Iterable<readonly [string, unknown]> | undefined {
   // Of a list its gaps are left out: it may be nothing else.
   if (Array.isArray(value) || isModule(value) || isPlain(value)) return Object.entries(value);
   if (value instanceof Map) return [...value].map(([key, item]) => [textOf(key), item] as const);
   return undefined;
+}
+
+/** The same without names. */
+function itemsOf(value: object): readonly unknown[] {
+  if (Array.isArray(value) || isModule(value) || isPlain(value)) return Object.values(value);
+  return value instanceof Map ? [...value.values()] : [];
 }
 
 /** A place in the tree of members, with the way back to the root. */
@@ -92,13 +105,30 @@ function walk(
     const children = [...entries].map(
       ([key, item]): Place => ({ name: name === '' ? key : `${name}.${key}`, value: item, parent: place }),
     );
-    count += children.length;
-    if (count > mostPlaces) {
-      const most = `more than ${mostPlaces} lists, objects and values`;
-      throw new NnError('Module', `too many parts in a module: ${most}; is a list in itself by many ways?`);
-    }
+    checkPlaces((count += children.length));
     for (const child of children.reverse()) pending.push(child);
   }
+}
+
+/** Parameters below a module, each once: every step of a training asks for them, and for no names. */
+function parametersIn(module: object): Tensor[] {
+  const found: Tensor[] = [];
+  const seen = new Set<object>();
+  const pending: unknown[] = [module];
+  let count = 1;
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (isTensor(value)) {
+      if (roleOf(value) === 'parameter') found.push(value);
+      continue;
+    }
+    const items = itemsOf(value);
+    checkPlaces((count += items.length));
+    for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
+  }
+  return found;
 }
 
 /** A module whatever it takes and gives. */
@@ -171,7 +201,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Every parameter once, in order. */
   parameters(): Tensor[] {
-    return [...new Set(this.namedParameters().map(([, tensor]) => tensor))];
+    return parametersIn(this);
   }
 
   /** This module (under the name '') and every module inside it. */

@@ -14,7 +14,7 @@ export function withOwnValues(change: () => void): boolean {
   return changes === undefined;
 }
 
-/** Runs `body`, while other tensors stand for parameters; changes follow it, and do not where it throws. */
+/** Runs `body` while other tensors replace parameters; changes follow it, unless it throws. */
 export function deferChanges<T>(body: () => T): T {
   const changes: (() => void)[] = [];
   waiting.push(changes);

@@ -1,5 +1,6 @@
 /** Sequential: modules one after the other, each given what the one before returned. */
-import type { Tensor } from '@polygrad/core/functions';
+import { shown } from '@polygrad/core/engine';
+import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { NnError } from '../errors.ts';
 import { isModule, Module } from './module.ts';
 
@@ -20,8 +21,13 @@ export class Sequential extends Module {
   constructor(...layers: readonly Layer[]) {
     super();
     for (const [index, layer] of layers.entries()) {
-      if (!isModule(layer) && typeof layer !== 'function') {
-        throw new NnError('Sequential', `layer ${index} is a ${typeof layer}; pass modules or functions of one tensor`);
+      const isClass = typeof layer === 'function' && isModule(layer.prototype);
+      if (isClass || (!isModule(layer) && typeof layer !== 'function')) {
+        const found = isClass ? `the class ${layer.name}` : shown(layer);
+        const remedy = isClass
+          ? `make it with new ${layer.name}(...)`
+          : 'pass modules or functions of one tensor, one by one';
+        throw new NnError('Sequential', `layer ${index} is ${found}; ${remedy}`);
       }
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });
     }
@@ -32,7 +38,14 @@ export class Sequential extends Module {
 
   forward(x: Tensor): Tensor {
     let value = x;
-    for (const layer of this.layers) value = typeof layer === 'function' ? layer(value) : layer.forward(value);
+    for (const [index, layer] of this.layers.entries()) {
+      value = typeof layer === 'function' ? layer(value) : layer.forward(value);
+      if (!isTensor(value))
+        throw new NnError(
+          'Sequential',
+          `layer ${index} gave ${shown(value)}; layers give one tensor: write a Module that takes what it needs of it`,
+        );
+    }
     return value;
   }
 }

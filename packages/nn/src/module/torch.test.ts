@@ -58,10 +58,10 @@ describe('a checkpoint of PyTorch', () => {
   });
 
   it('of an LSTM in two layers and directions, and of an encoder layer, too', async () => {
-    using lstm = new LSTM(3, 4, { layers: 2, bidirectional: true });
+    using lstm = new LSTM(3, 4, { numLayers: 2, bidirectional: true });
     lstm.loadStateDict(stateOf('lstm'));
     expect(await distance(lstm.forward(given('x.lstm')).output, 'y.lstm')).toBeLessThan(1e-6);
-    using block = new TransformerBlock(8, 2, { hidden: 12, normFirst: false });
+    using block = new TransformerBlock(8, 2, { dimFeedforward: 12, normFirst: false });
     block.loadStateDict(stateOf('encoder'));
     block.eval();
     expect(await distance(block.forward(given('x.encoder')), 'y.encoder')).toBeLessThan(1e-6);

@@ -19,7 +19,14 @@ import {
 import { checkNumber, checkOptions } from '../errors.ts';
 import { AdamBase } from './adam.ts';
 import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import {
+  type Correction,
+  type MaximizeOptions,
+  Optimizer,
+  type OptimizerOptions,
+  type Scalars,
+  type StepScalars,
+} from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -51,7 +58,7 @@ const decayed = (g: Tensor, p: Tensor, { weightDecay }: Settings, decay: Tensor)
   weightDecay === 0 ? g : g.add(p.mul(decay));
 
 export interface AMSGradOptions extends VariantOptions, MaximizeOptions {
-  /** Weight decay of its own, as in AdamW (default false: added to the gradient, as in Adam). */
+  /** Decoupled weight decay, as in AdamW (default false: added to the gradient, as in Adam). */
   readonly decoupled?: boolean;
 }
 
@@ -103,12 +110,12 @@ export class Adamax extends Optimizer<AdamaxNames> {
     return { beta1, rest1: 1 - beta1, beta2, rate: rate / (1 - beta1 ** step), eps, decay: weightDecay };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<AdamaxNames> {
+  protected override scalarsAt(_step: Tensor, rate: Tensor, correction: Correction): StepScalars<AdamaxNames> {
     return { rate: rate.div(correction(this.#settings.betas[0])) };
+  }
+
+  protected override get formula(): unknown {
+    return Adamax.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, largest]: readonly Tensor[], s: Scalars<AdamaxNames>): Next {
@@ -175,11 +182,7 @@ export class NAdam extends Optimizer<NAdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<NAdamNames> {
+  protected override scalarsAt(step: Tensor, rate: Tensor, correction: Correction): StepScalars<NAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const momentum = (at: Tensor): Tensor =>
       exp(at.mul(this.#momentumDecay * Math.log(0.96)))
@@ -196,6 +199,10 @@ export class NAdam extends Optimizer<NAdamNames> {
       gradientRate: rate.mul(sub(1, now)).div(sub(1, product)),
       meanRate: rate.mul(next).div(sub(1, product.mul(next))),
     };
+  }
+
+  protected override get formula(): unknown {
+    return NAdam.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<NAdamNames>): Next {
@@ -252,11 +259,7 @@ export class RAdam extends Optimizer<RAdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<RAdamNames> {
+  protected override scalarsAt(step: Tensor, rate: Tensor, correction: Correction): StepScalars<RAdamNames> {
     const [beta1, beta2] = this.#settings.betas;
     const longest = 2 / (1 - beta2) - 1;
     const [plain, spread] = [rate.div(correction(beta1)), correction(beta2)];
@@ -265,6 +268,10 @@ export class RAdam extends Optimizer<RAdamNames> {
     const rectified = sqrt(square.mul(longest / ((longest - 4) * (longest - 2))));
     const isKnown = less(5, length);
     return { plain: where(isKnown, 0, plain), adaptive: where(isKnown, plain.mul(rectified).mul(sqrt(spread)), 0) };
+  }
+
+  protected override get formula(): unknown {
+    return RAdam.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, [mean, meanSquare]: readonly Tensor[], s: Scalars<RAdamNames>): Next {

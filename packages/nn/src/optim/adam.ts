@@ -1,12 +1,20 @@
 /** Adam and AdamW: steps scaled by running means of the gradient and of its square. */
 import { div, maximum, sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkNumber } from '../errors.ts';
-import { checkBetas } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { checkBetas, momentumAt } from './betas.ts';
+import {
+  type Correction,
+  type MaximizeOptions,
+  Optimizer,
+  type OptimizerOptions,
+  type Scalars,
+  type StepScalars,
+} from './optimizer.ts';
+import type { Schedule } from './schedule.ts';
 
 export interface AdamOptions extends OptimizerOptions, MaximizeOptions {
-  /** Decay of the two running means (default 0.9 and 0.999). */
-  readonly betas?: readonly [number, number];
+  /** Decay of the two running means; the first may be a schedule, such as `oneCycleMomentum` (default 0.9 and 0.999). */
+  readonly betas?: readonly [number | Schedule, number];
   /** Added to the denominator (default 1e-8). */
   readonly eps?: number;
   /** Weight decay (default 0 for Adam, 0.01 for AdamW). */
@@ -22,7 +30,8 @@ type Decay = 'gradient' | 'parameter';
 
 /** What Adam, AdamW and AMSGrad have in common. */
 export abstract class AdamBase extends Optimizer<AdamNames> {
-  readonly #betas: readonly [number, number];
+  readonly #name: string;
+  readonly #betas: readonly [number | Schedule, number];
   readonly #eps: number;
   readonly #weightDecay: number;
   readonly #decay: Decay;
@@ -30,19 +39,24 @@ export abstract class AdamBase extends Optimizer<AdamNames> {
   constructor(name: string, parameters: Iterable<Tensor>, options: AdamOptions, decay: Decay, weightDecay: number) {
     checkOptions(name, options, 'lr betas eps weightDecay maximize? amsgrad?');
     const { lr = 1e-3, betas = [0.9, 0.999], eps = 1e-8, amsgrad = false } = options;
-    checkBetas(name, betas);
+    checkBetas(name, betas, true);
     checkNumber(name, 'eps', eps, 0);
     checkNumber(name, 'weightDecay', weightDecay, 0);
     super(name, parameters, lr, ['mean', 'square', ...(amsgrad ? ['largest'] : [])]);
     this.maximize = options.maximize;
+    this.#name = name;
     this.#betas = [...betas];
     this.#eps = eps;
     this.#weightDecay = weightDecay;
     this.#decay = decay;
   }
 
+  #beta1(): number {
+    return momentumAt(this.#name, 'betas', this.#betas[0], this.steps);
+  }
+
   protected scalars(step: number, rate: number): Record<AdamNames, number> {
-    const [beta1, beta2] = this.#betas;
+    const [beta1, beta2] = [this.#beta1(), this.#betas[1]];
     return {
       beta1,
       rest1: 1 - beta1,
@@ -56,13 +70,14 @@ export abstract class AdamBase extends Optimizer<AdamNames> {
     };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<AdamNames> {
+  protected override scalarsAt(_step: Tensor, rate: Tensor, correction: Correction): StepScalars<AdamNames> {
     const [beta1, beta2] = this.#betas;
-    return { rate: rate.div(correction(beta1)), rootCorrection: div(1, sqrt(correction(beta2))) };
+    const first = correction(typeof beta1 === 'number' ? beta1 : () => this.#beta1());
+    return { rate: rate.div(first), rootCorrection: div(1, sqrt(correction(beta2))) };
+  }
+
+  protected override get formula(): unknown {
+    return AdamBase.prototype.update;
   }
 
   protected update(
@@ -101,7 +116,7 @@ export class Adam extends AdamBase {
 }
 
 /**
- * Adam with weight decay of its own: every step first takes `lr weightDecay p` away from the parameter. Source:
+ * Adam with decoupled weight decay: every step first subtracts `lr weightDecay p` from the parameter. Source:
  * Loshchilov and Hutter, "Decoupled weight decay regularization", 2019; PyTorch `AdamW`.
  *
  * @example

@@ -3,6 +3,8 @@ import { clip, sign, sqrt, square, type Tensor, where, equal, greater, less } fr
 import { checkFits, checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { checkMomentum, momentumAt } from './betas.ts';
+import type { Schedule } from './schedule.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -10,7 +12,8 @@ export interface RMSPropOptions extends OptimizerOptions, MaximizeOptions {
   /** Decay of the running mean of squares (default 0.99). */
   readonly alpha?: number;
   readonly eps?: number;
-  readonly momentum?: number;
+  /** Share of the last step that is kept, or a schedule of it (default 0). */
+  readonly momentum?: number | Schedule;
   /** Subtract the square of the mean, so that the variance is what scales (default false). */
   readonly centered?: boolean;
   /** Weight of the squared parameters in the loss (default 0). */
@@ -35,10 +38,10 @@ export class RMSProp extends Optimizer<RMSPropNames> {
     checkOptions('RMSProp', options, 'lr alpha eps momentum centered? weightDecay maximize?');
     const { lr = 1e-2, alpha = 0.99, eps = 1e-8, momentum = 0, centered = false, weightDecay = 0 } = options;
     checkFraction('RMSProp', 'alpha', alpha);
-    checkFraction('RMSProp', 'momentum', momentum);
+    checkMomentum('RMSProp', 'momentum', momentum);
     checkNumber('RMSProp', 'eps', eps, 0);
     checkNumber('RMSProp', 'weightDecay', weightDecay, 0);
-    const slots = ['square', ...(centered ? ['mean'] : []), ...(momentum > 0 ? ['momentum'] : [])];
+    const slots = ['square', ...(centered ? ['mean'] : []), ...(momentum === 0 ? [] : ['momentum'])];
     super('RMSProp', parameters, lr, slots);
     this.#options = { alpha, eps, momentum, centered, weightDecay };
     this.maximize = options.maximize;
@@ -46,7 +49,12 @@ export class RMSProp extends Optimizer<RMSPropNames> {
 
   protected scalars(_step: number, rate: number): Record<RMSPropNames, number> {
     const { alpha, eps, momentum, weightDecay } = this.#options;
-    return { rate, alpha, rest: 1 - alpha, eps, momentum, decay: weightDecay };
+    const kept = momentumAt('RMSProp', 'momentum', momentum, this.steps);
+    return { rate, alpha, rest: 1 - alpha, eps, momentum: kept, decay: weightDecay };
+  }
+
+  protected override get formula(): unknown {
+    return RMSProp.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<RMSPropNames>): Next {
@@ -61,7 +69,7 @@ export class RMSProp extends Optimizer<RMSPropNames> {
       spread = v.sub(square(mean));
     }
     let step = g.div(sqrt(spread).add(s.eps));
-    if (momentum > 0) {
+    if (momentum !== 0) {
       step = state[centered ? 2 : 1]!.mul(s.momentum).add(step);
       next.push(step);
     }
@@ -70,10 +78,10 @@ export class RMSProp extends Optimizer<RMSPropNames> {
 }
 
 export interface AdagradOptions extends OptimizerOptions, MaximizeOptions {
-  /** Step t has the rate `lr / (1 + (t - 1) rateDecay)` (default 0). */
-  readonly rateDecay?: number;
+  /** Step t has the rate `lr / (1 + (t - 1) lrDecay)` (default 0). */
+  readonly lrDecay?: number;
   /** What the sum of squares begins with (default 0). */
-  readonly initialAccumulator?: number;
+  readonly initialAccumulatorValue?: number;
   readonly eps?: number;
   /** Weight of the squared parameters in the loss (default 0). */
   readonly weightDecay?: number;
@@ -91,27 +99,31 @@ type AdagradNames = 'rate' | 'eps' | 'decay';
  * p; // [0.9]
  */
 export class Adagrad extends Optimizer<AdagradNames> {
-  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize' | 'initialAccumulator'>>;
+  readonly #options: Required<Omit<AdagradOptions, 'lr' | 'maximize' | 'initialAccumulatorValue'>>;
 
   constructor(parameters: Iterable<Tensor>, options: AdagradOptions = {}) {
-    checkOptions('Adagrad', options, 'lr rateDecay initialAccumulator eps weightDecay maximize?');
-    const { lr = 1e-2, rateDecay = 0, initialAccumulator = 0, eps = 1e-10, weightDecay = 0 } = options;
-    checkNumber('Adagrad', 'rateDecay', rateDecay, 0);
-    checkNumber('Adagrad', 'initialAccumulator', initialAccumulator, 0);
+    checkOptions('Adagrad', options, 'lr lrDecay initialAccumulatorValue eps weightDecay maximize?');
+    const { lr = 1e-2, lrDecay = 0, initialAccumulatorValue = 0, eps = 1e-10, weightDecay = 0 } = options;
+    checkNumber('Adagrad', 'lrDecay', lrDecay, 0);
+    checkNumber('Adagrad', 'initialAccumulatorValue', initialAccumulatorValue, 0);
     checkNumber('Adagrad', 'eps', eps, 0);
     checkNumber('Adagrad', 'weightDecay', weightDecay, 0);
-    super('Adagrad', parameters, lr, ['sum'], (_, { shape, dtype }) => filled(shape, initialAccumulator, dtype));
-    this.#options = { rateDecay, eps, weightDecay };
+    super('Adagrad', parameters, lr, ['sum'], (_, { shape, dtype }) => filled(shape, initialAccumulatorValue, dtype));
+    this.#options = { lrDecay, eps, weightDecay };
     this.maximize = options.maximize;
   }
 
   protected scalars(step: number, rate: number): Record<AdagradNames, number> {
-    const { rateDecay, eps, weightDecay } = this.#options;
-    return { rate: rate / (1 + (step - 1) * rateDecay), eps, decay: weightDecay };
+    const { lrDecay, eps, weightDecay } = this.#options;
+    return { rate: rate / (1 + (step - 1) * lrDecay), eps, decay: weightDecay };
   }
 
   protected override scalarsAt(step: Tensor, rate: Tensor): StepScalars<AdagradNames> {
-    return { rate: rate.div(step.sub(1).mul(this.#options.rateDecay).add(1)) };
+    return { rate: rate.div(step.sub(1).mul(this.#options.lrDecay).add(1)) };
+  }
+
+  protected override get formula(): unknown {
+    return Adagrad.prototype.update;
   }
 
   protected update(p: Tensor, gradient: Tensor, [sum]: readonly Tensor[], s: Scalars<AdagradNames>): Next {
@@ -159,6 +171,10 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
     return { rate, rho, rest: 1 - rho, eps, decay: weightDecay };
   }
 
+  protected override get formula(): unknown {
+    return Adadelta.prototype.update;
+  }
+
   protected update(p: Tensor, gradient: Tensor, state: readonly Tensor[], s: Scalars<AdadeltaNames>): Next {
     const [meanSquare, meanDelta] = state as [Tensor, Tensor];
     const g = this.#options.weightDecay === 0 ? gradient : gradient.add(p.mul(s.decay));
@@ -171,8 +187,8 @@ export class Adadelta extends Optimizer<AdadeltaNames> {
   }
 }
 
-export interface RpropOptions extends OptimizerOptions {
-  /** What a step's size is multiplied by where the gradient's sign changes and where it stays (default 0.5 and 1.2). */
+export interface RpropOptions extends OptimizerOptions, MaximizeOptions {
+  /** Factors of a step's size: where the gradient's sign changes, and where it stays (default 0.5 and 1.2). */
   readonly etas?: readonly [number, number];
   /** Least and largest size of a step (default 1e-6 and 50). */
   readonly stepSizes?: readonly [number, number];
@@ -181,7 +197,7 @@ export interface RpropOptions extends OptimizerOptions {
 type RpropNames = 'shrink' | 'grow';
 
 /**
- * Rprop: each number has a step of its own, which grows while the gradient keeps its sign. For whole batches; `lr` is the size of the first step only.
+ * Rprop: each number has a separate step size, which grows while the gradient keeps its sign. For whole batches; `lr` is the size of the first step only.
  * Source: Riedmiller and Braun (1993), without backtracking; PyTorch `Rprop`.
  *
  * @example
@@ -194,7 +210,7 @@ export class Rprop extends Optimizer<RpropNames> {
   readonly #stepSizes: readonly [number, number];
 
   constructor(parameters: Iterable<Tensor>, options: RpropOptions = {}) {
-    checkOptions('Rprop', options, 'lr etas stepSizes');
+    checkOptions('Rprop', options, 'lr etas stepSizes maximize?');
     const { lr = 1e-2, etas = [0.5, 1.2], stepSizes = [1e-6, 50] } = options;
     const isPair = (pair: unknown): boolean =>
       Array.isArray(pair) && pair.length === 2 && pair.every((n) => Number.isFinite(n));
@@ -207,11 +223,16 @@ export class Rprop extends Optimizer<RpropNames> {
     );
     this.#etas = [...etas];
     this.#stepSizes = [...stepSizes];
+    this.maximize = options.maximize;
   }
 
   protected scalars(): Record<RpropNames, number> {
     const [shrink, grow] = this.#etas;
     return { shrink, grow };
+  }
+
+  protected override get formula(): unknown {
+    return Rprop.prototype.update;
   }
 
   protected update(p: Tensor, g: Tensor, [before, size]: readonly Tensor[], s: Scalars<RpropNames>): Next {

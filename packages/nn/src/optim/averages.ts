@@ -22,6 +22,7 @@ import {
   type StateValues,
 } from '../module/state.ts';
 import { checkedState, type Gradients, type LoadedState, type OptimizerState } from './optimizer.ts';
+import { owned, ownerOf } from './owners.ts';
 
 const owner: StateOwner = { op: 'loadStateDict', name: 'average', remedy: 'the state is of another model' };
 
@@ -194,6 +195,7 @@ export class GradientAccumulator {
   readonly count: number;
   #sums: (Tensor | undefined)[] = [];
   #held: boolean[] = [];
+  #owners: (Tensor | undefined)[] = [];
   #added = 0;
 
   constructor(count: number) {
@@ -221,9 +223,10 @@ export class GradientAccumulator {
       noGrad(() => {
         for (const [i, gradient] of gradients.entries()) {
           const sum = this.#sums[i];
+          if (gradient !== null) this.#owners[i] = ownerOf(gradient);
           const part = gradient === null ? null : gradient.mul(1 / this.count);
           const total = this.#held[i] && sum !== undefined ? (part === null ? sum.mul(1) : sum.add(part)) : part;
-          if (isLast) done.push(total === null ? null : keep(total));
+          if (isLast) done.push(total === null ? null : owned(keep(total), this.#owners[i]));
           else if (part !== null && total !== null) {
             const { shape, dtype } = part;
             this.#sums[i] = sum ?? registerState(keep(filled(shape, 0, dtype)));

@@ -25,7 +25,7 @@ function checkGradients(op: string, gradients: Gradients): void {
  * Scales all gradients by one factor so that their norm, the root of the sum of all squares, is at most `limit`; other norms: `clipGradNorms`. Source: Pascanu,
  * Mikolov and Bengio, "On the difficulty of training recurrent neural networks", 2013; PyTorch `clip_grad_norm_`.
  *
- * @param gradients changed in place: each handle stands for the scaled gradient afterwards
+ * @param gradients changed in place: each handle names the scaled gradient afterwards
  * @param limit largest norm
  * @returns the norm before clipping, a scalar tensor that the caller disposes (or its scope does)
  * @example

@@ -95,6 +95,27 @@ export function cyclicRate(low: number, high: number, options: CyclicOptions = {
   };
 }
 
+/**
+ * The momentum that goes with `cyclicRate` of the same options: `high` where the rate is lowest, `low` where it is highest. Source: PyTorch `CyclicLR`, whose
+ * `cycle_momentum` it is, with 0.8 and 0.9 by default.
+ *
+ * @param low the least momentum
+ * @param high the greatest
+ * @example
+ * const optimizer = new SGD([parameter(tensor([1]))], {
+ *   lr: cyclicRate(0.01, 0.1, { up: 4 }),
+ *   momentum: cyclicMomentum(0.8, 0.9, { up: 4 }),
+ * });
+ * cyclicMomentum(0.8, 0.9, { up: 4 })(6); // about 0.85
+ */
+export function cyclicMomentum(low: number = 0.8, high: number = 0.9, options: CyclicOptions = {}): Schedule {
+  checkFraction('cyclicMomentum', 'high', high);
+  checkNumber('cyclicMomentum', 'low', low, 0);
+  const height = cyclicRate(0, 1, options);
+  checkNumber('cyclicMomentum', 'high', high, low);
+  return (step) => high - (high - low) * height(step);
+}
+
 export interface RestartOptions {
   /** Length of the first cycle. */
   readonly steps: number;
@@ -191,7 +212,7 @@ export interface PlateauOptions {
   /** How many values after a change do not count (default 0). */
   readonly cooldown?: number;
   /** Least learning rate (default 0). */
-  readonly floor?: number;
+  readonly minLr?: number;
 }
 
 /** Where a `ReduceOnPlateau` stands, as JSON holds it. */
@@ -224,9 +245,9 @@ export class ReduceOnPlateau {
   #cooling = 0;
 
   constructor(optimizer: HasRate, options: PlateauOptions = {}) {
-    checkOptions('ReduceOnPlateau', options, 'mode factor patience threshold thresholdMode cooldown floor');
+    checkOptions('ReduceOnPlateau', options, 'mode factor patience threshold thresholdMode cooldown minLr');
     const { mode = 'min', factor = 0.1, patience = 10, threshold = 1e-4 } = options;
-    const { thresholdMode = 'relative', cooldown = 0, floor = 0 } = options;
+    const { thresholdMode = 'relative', cooldown = 0, minLr = 0 } = options;
     checkFits('ReduceOnPlateau', 'mode', mode, mode === 'min' || mode === 'max', "'min' or 'max'");
     checkFraction('ReduceOnPlateau', 'factor', factor);
     checkInteger('ReduceOnPlateau', 'patience', patience, 0);
@@ -234,11 +255,11 @@ export class ReduceOnPlateau {
     const known = thresholdMode === 'relative' || thresholdMode === 'absolute';
     checkFits('ReduceOnPlateau', 'thresholdMode', thresholdMode, known, "'relative' or 'absolute'");
     checkInteger('ReduceOnPlateau', 'cooldown', cooldown, 0);
-    checkNumber('ReduceOnPlateau', 'floor', floor, 0);
+    checkNumber('ReduceOnPlateau', 'minLr', minLr, 0);
     const isOptimizer = typeof optimizer === 'object' && optimizer !== null && 'learningRate' in optimizer;
     checkFits('ReduceOnPlateau', 'optimizer', optimizer, isOptimizer, 'an optimizer');
     this.#targets = optimizer.groups ?? [optimizer];
-    this.#options = { mode, factor, patience, threshold, thresholdMode, cooldown, floor };
+    this.#options = { mode, factor, patience, threshold, thresholdMode, cooldown, minLr };
     this.#best = mode === 'min' ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   }
 
@@ -308,10 +329,10 @@ export class ReduceOnPlateau {
   }
 
   #reduce(target: HasRate): void {
-    const { factor, floor } = this.#options;
+    const { factor, minLr } = this.#options;
     const before = target.learningRate;
-    if (typeof before === 'function') target.learningRate = (step) => Math.max(before(step) * factor, floor);
+    if (typeof before === 'function') target.learningRate = (step) => Math.max(before(step) * factor, minLr);
     // Changes too small to matter are left out, as in PyTorch.
-    else if (before - Math.max(before * factor, floor) > 1e-8) target.learningRate = Math.max(before * factor, floor);
+    else if (before - Math.max(before * factor, minLr) > 1e-8) target.learningRate = Math.max(before * factor, minLr);
   }
 }

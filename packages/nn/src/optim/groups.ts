@@ -1,4 +1,4 @@
-/** Parameters in groups, each with options of its own: one step for all of them, and rates that fall from layer to layer. */
+/** Parameter groups with separate options: one step for all of them, and learning rates that decrease from layer to layer. */
 import type { Tensor } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';

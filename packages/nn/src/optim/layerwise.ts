@@ -21,7 +21,7 @@ import {
 import { checkFits, checkFraction, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { checkBetas } from './betas.ts';
-import { Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { type Correction, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 
@@ -77,11 +77,7 @@ export class LAMB extends Optimizer<LAMBNames> {
     };
   }
 
-  protected override scalarsAt(
-    _step: Tensor,
-    _rate: Tensor,
-    correction: (beta: number) => Tensor,
-  ): StepScalars<LAMBNames> {
+  protected override scalarsAt(_step: Tensor, _rate: Tensor, correction: Correction): StepScalars<LAMBNames> {
     const [beta1, beta2] = this.#options.betas;
     return { correction1: div(1, correction(beta1)), correction2: div(1, correction(beta2)) };
   }

@@ -36,28 +36,33 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import { checkedState, type Gradients, type LoadedState, type OptimizerState } from './optimizer.ts';
+import {
+  checkedState,
+  type Closure,
+  type ClosureFit,
+  type ClosureOptimizer,
+  type LoadedState,
+  type OptimizerState,
+} from './optimizer.ts';
+import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
 
 export interface LBFGSOptions {
   /** Length of a step, of Newton's one (default 1); with a line search that of its first try. */
   readonly lr?: number;
   /** Most iterations per call (default 20). */
-  readonly iterations?: number;
+  readonly maxIter?: number;
   /** Most evaluations per call (default 5/4 of the iterations). */
-  readonly evaluations?: number;
+  readonly maxEval?: number;
   /** Stop where no number of the gradient is larger (default 1e-7). */
-  readonly gradientTolerance?: number;
+  readonly toleranceGrad?: number;
   /** Stop where steps or losses change less (default 1e-9). */
-  readonly changeTolerance?: number;
+  readonly toleranceChange?: number;
   /** How many gradients the second derivatives are estimated from (default 100). */
-  readonly history?: number;
-  /** Search for a length that meets the strong Wolfe conditions (default 'none'). */
-  readonly lineSearch?: 'none' | 'strongWolfe';
+  readonly historySize?: number;
+  /** Search for a length that meets the strong Wolfe conditions (default null: none). */
+  readonly lineSearchFn?: 'strongWolfe' | null;
 }
-
-/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
-export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
 /** A move and the change of the gradient on it. */
 interface Pair {
@@ -66,6 +71,11 @@ interface Pair {
   /** 1 / (move . change). */
   readonly inverse: number;
 }
+
+/**
+ * Pairs of the history that one flush goes through. Every number of pairs has plans of its own; so those of long histories, too, are made of few.
+ */
+const pairsAtOnce = 8;
 
 const dot = (a: Tensor, b: Tensor): Tensor => sum(a.mul(b));
 const quietly = <Result>(body: () => Result): Result => scope(() => noGrad(body));
@@ -83,16 +93,18 @@ async function read(scalars: () => readonly Tensor[]): Promise<number[]> {
  *
  * @example
  * const x = parameter(tensor([3, -4]));
- * const optimizer = new LBFGS([x], { lineSearch: 'strongWolfe' });
+ * const optimizer = new LBFGS([x], { lineSearchFn: 'strongWolfe' });
  * await optimizer.step(() => {
  *   const [value, grad] = valueAndGrad((t: Tensor) => t.mul(t).sum())(x);
  *   return { value, grads: [grad] };
  * });
  * x; // about [0, 0]
  */
-export class LBFGS {
+export class LBFGS implements ClosureOptimizer {
   readonly parameters: readonly Tensor[];
-  readonly options: Required<LBFGSOptions>;
+  /** The rate of the next step. May be changed between steps, as by `ReduceOnPlateau`. */
+  learningRate: number;
+  readonly options: Required<Omit<LBFGSOptions, 'lr'>>;
   readonly #dtype: DType;
   #iterations = 0;
   #pairs: Pair[] = [];
@@ -103,12 +115,12 @@ export class LBFGS {
 
   /** @param parameters the tensors to optimise, all of one dtype */
   constructor(parameters: Iterable<Tensor>, options: LBFGSOptions = {}) {
-    const names = 'lr iterations evaluations gradientTolerance changeTolerance history lineSearch';
+    const names = 'lr maxIter maxEval toleranceGrad toleranceChange historySize lineSearchFn';
     checkOptions('LBFGS', options, names);
-    const { lr = 1, iterations = 20, history = 100 } = options;
-    checkInteger('LBFGS', 'iterations', iterations, 1);
-    const { evaluations = Math.floor((iterations * 5) / 4) } = options;
-    const { gradientTolerance = 1e-7, changeTolerance = 1e-9, lineSearch = 'none' } = options;
+    const { lr = 1, maxIter = 20, historySize = 100 } = options;
+    checkInteger('LBFGS', 'maxIter', maxIter, 1);
+    const { maxEval = Math.floor((maxIter * 5) / 4) } = options;
+    const { toleranceGrad = 1e-7, toleranceChange = 1e-9, lineSearchFn = null } = options;
     const isList =
       typeof parameters?.[Symbol.iterator] === 'function' && typeof parameters !== 'string' && !isTensor(parameters);
     checkFits('LBFGS', 'parameters', parameters, isList, 'a list of tensors: pass model.parameters()');
@@ -124,13 +136,19 @@ export class LBFGS {
           'parameters',
         ]);
     checkNumber('LBFGS', 'lr', lr, 0);
-    checkInteger('LBFGS', 'evaluations', evaluations, 1);
-    checkInteger('LBFGS', 'history', history, 1);
-    checkNumber('LBFGS', 'gradientTolerance', gradientTolerance, 0);
-    checkNumber('LBFGS', 'changeTolerance', changeTolerance, 0);
-    const known = lineSearch === 'none' || lineSearch === 'strongWolfe';
-    checkFits('LBFGS', 'lineSearch', lineSearch, known, "'none' or 'strongWolfe'");
-    this.options = { lr, iterations, evaluations, gradientTolerance, changeTolerance, history, lineSearch };
+    checkInteger('LBFGS', 'maxEval', maxEval, 1);
+    checkInteger('LBFGS', 'historySize', historySize, 1);
+    checkNumber('LBFGS', 'toleranceGrad', toleranceGrad, 0);
+    checkNumber('LBFGS', 'toleranceChange', toleranceChange, 0);
+    const known = lineSearchFn === null || lineSearchFn === 'strongWolfe';
+    checkFits('LBFGS', 'lineSearchFn', lineSearchFn, known, "'strongWolfe', or null");
+    this.learningRate = lr;
+    this.options = { maxIter, maxEval, toleranceGrad, toleranceChange, historySize, lineSearchFn };
+  }
+
+  /** The learning rate of the next step. */
+  get currentRate(): number {
+    return this.learningRate;
   }
 
   /** Iterations made. */
@@ -139,7 +157,7 @@ export class LBFGS {
   }
 
   /**
-   * Takes up to `iterations` steps.
+   * Takes up to `maxIter` steps.
    *
    * @param closure computes the loss and its gradients at the parameters as they are then; it is called several times
    * @returns the loss before
@@ -147,12 +165,14 @@ export class LBFGS {
    */
   async step(closure: Closure): Promise<number> {
     checkFunction('step', 'closure', closure);
-    const { lr, iterations, evaluations, gradientTolerance, changeTolerance, lineSearch } = this.options;
+    const { maxIter, maxEval, toleranceGrad, toleranceChange, lineSearchFn } = this.options;
+    const lr = this.learningRate;
+    checkNumber('step', 'learningRate', lr, 0);
     const start = await this.#evaluate(closure);
     let { loss, gradient } = start;
     let count = 1;
     let [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
-    for (let i = 1; i <= iterations && largest > gradientTolerance; i++) {
+    for (let i = 1; i <= maxIter && largest > toleranceGrad; i++) {
       this.#iterations++;
       if (this.#iterations === 1) this.#direct(quietly(() => gradient.mul(-1)));
       else await this.#newton(gradient);
@@ -161,8 +181,8 @@ export class LBFGS {
       this.#length = this.#iterations === 1 ? Math.min(1, 1 / total) * lr : lr;
       const direction = this.#direction!;
       const [slope, reach] = (await read(() => [dot(gradient, direction), max(abs(direction))])) as [number, number];
-      if (slope > -changeTolerance) break;
-      if (lineSearch === 'strongWolfe') {
+      if (slope > -toleranceChange) break;
+      if (lineSearchFn === 'strongWolfe') {
         const from = this.#flat();
         const found = await strongWolfe(
           async (length) => {
@@ -174,7 +194,7 @@ export class LBFGS {
           this.#length,
           { loss, gradient, slope },
           reach,
-          changeTolerance,
+          toleranceChange,
         );
         this.#length = found.length;
         ({ loss, gradient } = found);
@@ -186,12 +206,12 @@ export class LBFGS {
         this.#move(from, this.#length);
         from.dispose();
         // The last one is not looked at: the next call begins there.
-        if (i === iterations) break;
+        if (i === maxIter) break;
         ({ loss, gradient } = await this.#evaluate(closure));
         count++;
       }
       [largest, total] = (await read(() => [max(abs(gradient)), sum(abs(gradient))])) as [number, number];
-      if (count >= evaluations || reach * this.#length <= changeTolerance || Math.abs(loss - before) < changeTolerance)
+      if (count >= maxEval || reach * this.#length <= toleranceChange || Math.abs(loss - before) < toleranceChange)
         break;
     }
     if (gradient !== this.#gradient) gradient.dispose();
@@ -199,10 +219,41 @@ export class LBFGS {
   }
 
   /** The loss and the gradient as one vector, which the caller disposes. */
+  /** How `fit` takes its steps: iterations on each batch; loss and metrics are those before the first. */
+  fitted(options: object): ClosureFit {
+    const { precision, ...given } = options as Readonly<Record<string, unknown>>;
+    const refused = ['compile', 'clipNorm', 'scaler'].find((name) => given[name] !== undefined);
+    const name = refused ?? (precision === 'float16' ? 'precision' : undefined);
+    if (name !== undefined)
+      throw new NnError(
+        'fit',
+        `${name} is given, and LBFGS decides by the losses it asks for; leave ${name} out, or take an optimizer that is given gradients, such as Adam`,
+        [name],
+      );
+    return async (ready, evaluate, sums, batch) => {
+      // Kept over the reads of the step. Tensors of the batch itself are the caller's.
+      const own = scope(ready);
+      let first: typeof sums | null = sums;
+      try {
+        await this.step(() =>
+          scope(() => {
+            const found = evaluate(...own, first);
+            first = null;
+            return found;
+          }),
+        );
+      } finally {
+        const theirs = new Set<unknown>(Object.values(batch));
+        for (const t of new Set(own)) if (!theirs.has(t)) t.dispose();
+      }
+    };
+  }
+
   async #evaluate(closure: Closure): Promise<{ readonly loss: number; readonly gradient: Tensor }> {
-    const { value, grads } = closure();
+    const { value, grads: found } = closure();
     checkTensor('step', 'value', value);
-    checkList('step', 'grads', grads);
+    checkList('step', 'grads', found);
+    const grads = inOrder(this.parameters, found);
     if (grads.length !== this.parameters.length)
       throw new NnError(
         'step',
@@ -226,7 +277,7 @@ export class LBFGS {
     );
     const loss = Number(await value.item());
     dispose(value);
-    for (const grad of grads) grad?.dispose();
+    for (const grad of found) grad?.dispose();
     return { loss, gradient };
   }
 
@@ -272,7 +323,7 @@ export class LBFGS {
     ]) as [Tensor, Tensor];
     const [product, square] = (await read(() => [dot(change, move), dot(change, change)])) as [number, number];
     if (product > 1e-10) {
-      if (this.#pairs.length === this.options.history) {
+      if (this.#pairs.length === this.options.historySize) {
         const [oldest] = this.#pairs.splice(0, 1);
         oldest!.move.dispose();
         oldest!.change.dispose();
@@ -283,21 +334,47 @@ export class LBFGS {
       move.dispose();
       change.dispose();
     }
+    this.#direct(this.#turned(gradient));
+  }
+
+  /** The gradient times the estimate of the second derivatives' inverse, downhill: the recursion in two loops. */
+  #turned(gradient: Tensor): Tensor {
     const number = (value: number): Tensor => full([], value, { dtype: this.#dtype });
-    const direction = quietly(() => {
-      let q = gradient.mul(-1);
-      const shares: Tensor[] = [];
-      for (const pair of [...this.#pairs].reverse()) {
-        const share = dot(pair.move, q).mul(number(pair.inverse));
-        shares.unshift(share);
-        q = q.sub(pair.change.mul(share));
-      }
-      q = q.mul(number(this.#scale));
-      for (const [i, pair] of this.#pairs.entries())
-        q = q.add(pair.move.mul(shares[i]!.sub(dot(pair.change, q).mul(number(pair.inverse)))));
-      return keep(q);
-    });
-    this.#direct(direction);
+    const parts = Array.from({ length: Math.ceil(this.#pairs.length / pairsAtOnce) }, (_, i) =>
+      this.#pairs.slice(i * pairsAtOnce, (i + 1) * pairsAtOnce),
+    );
+    let q = quietly(() => keep(gradient.mul(-1)));
+    const replace = (next: Tensor): void => {
+      q.dispose();
+      q = next;
+    };
+    const shares: Tensor[][] = [];
+    for (const part of [...parts].reverse()) {
+      const own: Tensor[] = [];
+      const next = quietly(() => {
+        let rest = q;
+        for (const pair of [...part].reverse()) {
+          const share = dot(pair.move, rest).mul(number(pair.inverse));
+          own.unshift(keep(share));
+          rest = rest.sub(pair.change.mul(share));
+        }
+        return keep(rest);
+      });
+      replace(next);
+      shares.unshift(own);
+    }
+    replace(quietly(() => keep(q.mul(number(this.#scale)))));
+    for (const [at, part] of parts.entries()) {
+      const next = quietly(() => {
+        let sum = q;
+        for (const [i, pair] of part.entries())
+          sum = sum.add(pair.move.mul(shares[at]![i]!.sub(dot(pair.change, sum).mul(number(pair.inverse)))));
+        return keep(sum);
+      });
+      replace(next);
+      dispose(shares[at]!);
+    }
+    return q;
   }
 
   /** The state in host memory, to go on from. */
@@ -399,4 +476,9 @@ export class LBFGS {
   }
 }
 
-showAs(LBFGS.prototype, ({ steps, options, parameters }) => ({ steps, options, parameters: parameters.length }));
+showAs(LBFGS.prototype, ({ steps, learningRate, options, parameters }) => ({
+  steps,
+  learningRate,
+  options,
+  parameters: parameters.length,
+}));

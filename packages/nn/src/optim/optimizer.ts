@@ -10,6 +10,7 @@ import {
   type DType,
   equal,
   flush,
+  Formula,
   hostEffect,
   hostNumber,
   hostValue,
@@ -32,16 +33,39 @@ import {
   type StateOwner,
   type StateValues,
 } from '../module/state.ts';
+import { inOrder } from './owners.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
 export type Gradients = readonly (Tensor | null)[];
+
+/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
+export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
+
+/** What `fit` knows of a batch: it on the device, loss and gradients of it, and what sums losses and metrics of those it is given with. */
+export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
+  ready: () => Batch,
+  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
+  sums: Sums,
+  given: object,
+) => Promise<void>;
+
+/** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
+export interface ClosureOptimizer {
+  readonly parameters: readonly Tensor[];
+  step(closure: Closure): Promise<number>;
+  /** How `fit` takes its steps. @throws NnError for options of `fit` that do not go with it */
+  fitted(options: object): ClosureFit;
+}
 
 /** Numbers of one step as scalars on the device, by name. */
 export type Scalars<Names extends string> = { readonly [Name in Names]: Tensor };
 
 /** Scalars that depend on the number of the step. */
 export type StepScalars<Names extends string> = { readonly [Name in Names]?: Tensor };
+
+/** 1 - beta ** step, of a step whose number only the device knows. A function gives the beta of each step. */
+export type Correction = (beta: number | (() => number)) => Tensor;
 
 /** Options that all optimizers share. */
 export interface OptimizerOptions {
@@ -67,7 +91,7 @@ export interface StepGuard {
 /** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
 export interface OptimizerState {
   readonly steps: number;
-  /** How many of them were skipped; left out where none can have been. */
+  /** How many of them were skipped; absent if none can have been. */
   readonly skipped?: number;
   /** Steps that each parameter had no gradient in; left out where there were none. */
   readonly missed?: readonly number[];
@@ -78,7 +102,7 @@ export interface OptimizerState {
 /** A state to go on from, whose slots may come from a file. */
 export type LoadedState = Omit<OptimizerState, 'slots'> & { readonly slots: StateValues };
 
-/** What a state says of so many parameters, whole. Throws where that cannot be. */
+/** Checks a state of all parameters completely. Throws if it cannot be loaded. */
 export function checkedState(
   state: LoadedState,
   count: number,
@@ -147,6 +171,12 @@ export abstract class Optimizer<Names extends string = string> {
   readonly #slots: readonly (readonly string[])[];
   /** Steps of each parameter without a gradient. Those that a guard skipped are among them, so that a corrected count may come out too small: it is kept at 1. */
   #missed: readonly number[];
+  /** For each parameter the first one that has missed as many. */
+  #leaders: readonly number[];
+  /** Of `#next`, where that is one. */
+  #formula: Formula | null = null;
+  /** Of the scalars. */
+  #names: readonly string[] = [];
   /** int32, shape []: steps that guards kept from counting. Null before the first guard. */
   #skipped: Tensor | null = null;
 
@@ -178,6 +208,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (typeof learningRate !== 'function') checkNumber(name, 'lr', learningRate, 0);
     this.learningRate = learningRate;
     this.#missed = this.parameters.map(() => 0);
+    this.#leaders = this.#missed;
     this.#slots = this.parameters.map((parameter) => (isSmall(parameter) ? [master, ...slots] : slots));
     this.#state = this.parameters.map((parameter) => {
       const own = (value: Tensor): Tensor => registerState(keep(value));
@@ -185,7 +216,7 @@ export abstract class Optimizer<Names extends string = string> {
       const copy = own(noGrad(() => cast(parameter, 'float32')));
       return [copy, ...slots.map((slot) => own(first(slot, copy)))];
     });
-    // First values of parameters are still to be computed; a step of their own keeps them out of the first step's plan.
+    // Initial values of parameters are still pending; a separate step keeps them out of the first step's plan.
     flush();
   }
 
@@ -206,7 +237,7 @@ export abstract class Optimizer<Names extends string = string> {
    * Those of `scalars` that depend on the number of the step, for a step whose number only the device knows. `correction` gives 1 - beta ** step. Optimizers
    * without such scalars leave the method out.
    */
-  protected scalarsAt?(step: Tensor, rate: Tensor, correction: (beta: number) => Tensor): StepScalars<Names>;
+  protected scalarsAt?(step: Tensor, rate: Tensor, correction: Correction): StepScalars<Names>;
 
   /** The new parameter and its new state. */
   protected abstract update(
@@ -216,13 +247,19 @@ export abstract class Optimizer<Names extends string = string> {
     scalars: Scalars<Names>,
   ): { readonly parameter: Tensor; readonly state: readonly Tensor[] };
 
+  /** `update`, where it is one elementwise formula for all parameters that never changes: a `Formula` then, which is called once. */
+  protected get formula(): unknown {
+    return undefined;
+  }
+
   /**
    * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has
    * changed nothing; where the device has no room for it, parameters, state and count of steps go back to what they were.
    *
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
-   * @param gradients one per parameter, or null; they are consumed: disposed, and not to be used afterwards
+   * @param gradients those of `lossAndGrad`, of which each goes to its parameter, and those of other parameters stay; others one per parameter, or null. They are
+   *   consumed: disposed, and not to be used afterwards
    * @param guard of `GradScaler`: whether the step is skipped
    * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
    *   where the schedule gives no learning rate: NaN, infinity, a negative number
@@ -234,8 +271,11 @@ export abstract class Optimizer<Names extends string = string> {
    * optimizer.steps; // 1
    */
   step(gradients?: Gradients, guard?: StepGuard): void {
-    const given = gradients ?? this.parameters.map((parameter) => parameter.grad);
-    checkList('step', 'gradients', given);
+    if (gradients !== undefined) checkList('step', 'gradients', gradients);
+    const given =
+      gradients === undefined
+        ? this.parameters.map((parameter) => parameter.grad)
+        : inOrder(this.parameters, gradients);
     if (given.length !== this.parameters.length) {
       throw new NnError(
         'step',
@@ -249,7 +289,7 @@ export abstract class Optimizer<Names extends string = string> {
       // Only when all of it is known to be right: nothing is changed by a step that throws.
       noGrad(() => this.prepare(given, guard)());
       if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of gradients) gradient?.dispose();
+      else for (const gradient of given) gradient?.dispose();
     });
   }
 
@@ -258,24 +298,29 @@ export abstract class Optimizer<Names extends string = string> {
     for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
     // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
-    const leaders = hostValue(() => this.#missed.map((count, _, all) => all.indexOf(count)).join()).split(',');
-    const steps: Record<string, number> = {};
-    const numbers: Record<string, Record<Names, number>> = {};
+    hostValue(() => this.#leaders.join());
+    const leaders = this.#leaders;
+    const steps: number[] = [];
+    const numbers: Record<Names, number>[] = [];
     let rate = 0;
     // At every call of a compiled step, too.
     hostEffect(() => {
       rate = this.#rate();
-      for (const leader of new Set(leaders)) {
-        steps[leader] = this.#steps + 1 - this.#missed[Number(leader)]!;
-        numbers[leader] = this.#numbers(steps[leader], rate);
+      for (let leader = 0; leader < leaders.length; leader++) {
+        if (leaders[leader] !== leader) continue;
+        steps[leader] = this.#steps + 1 - this.#missed[leader]!;
+        numbers[leader] = this.#numbers(steps[leader]!, rate);
       }
     });
-    const scalarsIn = (dtype: DType, leader: string): Scalars<Names> => {
+    const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
       const scalars = scalarsOf(() => numbers[leader]!, dtype);
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
       const step = hostNumber(() => steps[leader]!, { dtype });
       const counted = guard.maximum(step.sub(cast(this.#skipped!, dtype)), 1);
-      const correction = (beta: number): Tensor => guard.expm1(counted.mul(Math.log(beta))).mul(-1);
+      const correction: Correction = (beta) => {
+        const log = typeof beta === 'number' ? Math.log(beta) : hostNumber(() => Math.log(beta()), { dtype });
+        return guard.expm1(counted.mul(log)).mul(-1);
+      };
       return {
         ...scalars,
         ...this.scalarsAt(
@@ -285,26 +330,32 @@ export abstract class Optimizer<Names extends string = string> {
         ),
       };
     };
-    // The gradients may be gone when this is counted.
-    const isAbsent = given.map((gradient) => gradient === null);
     const changes: (readonly [target: Tensor, value: Tensor])[] = [];
-    const known = new Map<string, Scalars<Names>>();
-    for (const [index, gradient] of given.entries()) {
+    const known: { readonly dtype: DType; readonly leader: number; readonly scalars: readonly Tensor[] }[] = [];
+    if (this.formula === this.update && !this.maximize)
+      this.#formula ??= new Formula((set, numbers) => this.#next(set, numbers));
+    for (let index = 0; index < given.length; index++) {
+      const gradient = given[index]!;
       if (gradient === null) continue;
       const parameter = this.parameters[index]!;
       const state = this.#state[index]!;
-      const [copy, own] = isSmall(parameter) ? [state[0]!, state.slice(1)] : [null, state];
+      const leader = leaders[index]!;
+      const copy = isSmall(parameter) ? state[0]! : null;
+      const own = copy === null ? state : state.slice(1);
       const dtype = copy === null ? parameter.dtype : 'float32';
-      const key = dtype + leaders[index];
-      let scalars = known.get(key);
-      if (scalars === undefined) known.set(key, (scalars = scalarsIn(dtype, leaders[index]!)));
+      let numbered = known.find((other) => other.dtype === dtype && other.leader === leader);
+      if (numbered === undefined) {
+        const scalars = scalarsIn(dtype, leader);
+        this.#names = Object.keys(scalars);
+        known.push((numbered = { dtype, leader, scalars: Object.values(scalars) }));
+      }
       const p = copy === null ? parameter : following(copy, parameter);
       const g = copy === null ? gradient : cast(gradient, dtype);
-      // Nobody needs what lies between afterwards: no flush has to store it.
-      const next = scope(() => this.update(p, this.maximize ? g.mul(-1) : g, own, scalars));
-      if (copy === null) changes.push([parameter, next.parameter]);
-      else changes.push([copy, next.parameter], [parameter, cast(next.parameter, parameter.dtype)]);
-      changes.push(...next.state.map((value, slot) => [own[slot]!, value] as const));
+      const set = [p, g, ...own];
+      const next = this.#formula?.of(set, numbered.scalars) ?? this.#next(set, numbered.scalars);
+      if (copy === null) changes.push([parameter, next[0]!]);
+      else changes.push([copy, next[0]!], [parameter, cast(next[0]!, parameter.dtype)]);
+      for (let i = 1; i < next.length; i++) changes.push([own[i - 1]!, next[i]!]);
     }
     for (const [target, value] of changes) {
       if (target.dtype === value.dtype) continue;
@@ -318,17 +369,36 @@ export abstract class Optimizer<Names extends string = string> {
       for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
       changes.push([this.#skipped!, this.#skipped!.add(cast(skip, 'int32'))]);
     }
+    // The gradients may be gone when this is counted.
+    const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
     return () => {
       for (const [target, value] of changes) target.assign(value);
       const count = (by: 1 | -1): void => {
         this.#steps += by;
-        this.#missed = this.#missed.map((missed, index) => (isAbsent[index] ? missed + by : missed));
+        if (absent.length > 0)
+          this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
       };
       hostEffect(
         () => count(1),
         () => count(-1),
       );
     };
+  }
+
+  /** The new value of a parameter and its new state, from the old ones. The values in between are dead afterwards, so no flush stores them. */
+  #next(set: readonly Tensor[], numbers: readonly Tensor[]): readonly Tensor[] {
+    return scope(() => {
+      const [p, g, ...own] = set as readonly [Tensor, Tensor, ...Tensor[]];
+      const scalars = Object.fromEntries(this.#names.map((name, i) => [name, numbers[i]]));
+      const { parameter, state } = this.update(p, this.maximize ? g.mul(-1) : g, own, scalars as Scalars<Names>);
+      return [parameter, ...state];
+    });
+  }
+
+  /** Steps of each parameter without a gradient, from now on. */
+  #miss(missed: readonly number[]): void {
+    this.#missed = missed;
+    this.#leaders = missed.map((count) => missed.indexOf(count));
   }
 
   /** The learning rate of a step, before anything is recorded: one NaN would be in every parameter after it. */
@@ -357,13 +427,13 @@ export abstract class Optimizer<Names extends string = string> {
   #check(index: number, gradient: Tensor): void {
     checkFits('step', `gradient ${index}`, gradient, isTensor(gradient), 'a tensor, or null where there is none');
     const { shape, dtype } = this.parameters[index]!;
-    if (gradient.shape.join() !== shape.join()) {
+    if (gradient.ndim !== shape.length || shape.some((n, axis) => gradient.shape[axis] !== n)) {
       throw new NnError(
         'step',
         `gradient ${index} has shape [${gradient.shape.join(', ')}] and its parameter [${shape.join(', ')}]; pass gradients in the order of the parameters`,
       );
     }
-    if (/^(u?int|bool)/.test(gradient.dtype)) {
+    if (!gradient.dtype.includes('float')) {
       throw new NnError(
         'step',
         `gradient ${index} is ${gradient.dtype} and its parameter ${dtype}; gradients are floating-point, convert with cast()`,
@@ -423,7 +493,7 @@ export abstract class Optimizer<Names extends string = string> {
       this.#skipped?.dispose();
       this.#skipped = skipped === 0 ? null : registerState(keep(filled([], skipped, 'int32')));
       this.#steps = steps;
-      this.#missed = missed;
+      this.#miss(missed);
     };
   }
 
@@ -438,12 +508,12 @@ export abstract class Optimizer<Names extends string = string> {
   }
 }
 
-/** The float32 copy of a parameter; its own value where that is another. */
+/** The float32 copy of a parameter, or the parameter itself if it has none. */
 function following(copy: Tensor, parameter: Tensor): Tensor {
   return where(equal(cast(copy, parameter.dtype), parameter), copy, cast(parameter, 'float32'));
 }
 
-/** Numbers as scalars of a dtype: bound when a plan runs, so that no value makes a plan of its own. */
+/** Numbers as scalars of a dtype: bound when a plan runs, so that a new value makes no new plan. */
 function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, dtype: DType): Scalars<Names> {
   const found: Partial<Record<Names, Tensor>> = {};
   for (const name of Object.keys(numbers()) as Names[]) found[name] = hostNumber(() => numbers()[name], { dtype });

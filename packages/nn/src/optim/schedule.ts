@@ -116,45 +116,80 @@ export function linearWarmup(steps: number, then: Schedule): Schedule {
   return (step) => (step < steps ? (then(0) * (step + 1)) / steps : then(step - steps));
 }
 
+export interface OneCycleOptions {
+  readonly steps: number;
+  /** Share of the steps that go up (default 0.3). */
+  readonly up?: number;
+  /** The first rate is `rate / startFactor` (default 25). */
+  readonly startFactor?: number;
+  /** The last rate is the first one over `endFactor` (default 1e4). */
+  readonly endFactor?: number;
+  /** Down to the first rate in as many steps as up, and then to the last (default false). */
+  readonly threePhase?: boolean;
+  /** Along half a cosine (default) or in lines. */
+  readonly anneal?: 'cosine' | 'linear';
+}
+
+/** A schedule that goes from the first of four values to the second, to the third (with three phases) and to the last. */
+function phases(
+  op: string,
+  options: Pick<OneCycleOptions, 'steps' | 'up' | 'threePhase' | 'anneal'>,
+  [first, top, back, last]: readonly [number, number, number, number],
+): Schedule {
+  const { steps, up = 0.3, threePhase = false, anneal = 'cosine' } = options;
+  checkInteger(op, 'steps', steps, 2);
+  checkFraction(op, 'up', up);
+  const known = anneal === 'cosine' || anneal === 'linear';
+  checkFits(op, 'anneal', anneal, known, "'cosine' or 'linear'");
+  const between = (from: number, to: number, share: number): number =>
+    anneal === 'linear' ? from + (to - from) * share : to + ((from - to) * (1 + Math.cos(Math.PI * share))) / 2;
+  const upTo = up * steps - 1;
+  const backAt = threePhase ? 2 * up * steps - 2 : upTo;
+  return (step) => {
+    if (step <= upTo) return between(first, top, step / upTo);
+    if (step <= backAt) return between(top, back, (step - upTo) / (backAt - upTo));
+    return between(threePhase ? back : top, last, Math.min((step - backAt) / (steps - 1 - backAt), 1));
+  };
+}
+
 /**
  * One cycle: up to `rate` along half a cosine over the first part of `steps`, then down to nearly nothing. Source: Smith
- * and Topin, "Super-convergence", 2018; PyTorch `OneCycleLR`, whose defaults these are.
+ * and Topin, "Super-convergence", 2018; PyTorch `OneCycleLR`, whose defaults these are. `oneCycleMomentum` is the momentum that goes with it.
  *
  * @example
  * oneCycle(1, { steps: 10 })(2); // 1
  */
-export function oneCycle(
-  rate: number,
-  options: {
-    readonly steps: number;
-    /** Share of the steps that go up (default 0.3). */
-    readonly up?: number;
-    /** The first rate is `rate / startFactor` (default 25). */
-    readonly startFactor?: number;
-    /** The last rate is the first one over `endFactor` (default 1e4). */
-    readonly endFactor?: number;
-    /** Down to the first rate in as many steps as up, and then to the last (default false). */
-    readonly threePhase?: boolean;
-    /** Along half a cosine (default) or in lines. */
-    readonly anneal?: 'cosine' | 'linear';
-  },
-): Schedule {
+export function oneCycle(rate: number, options: OneCycleOptions): Schedule {
   checkNumber('oneCycle', 'rate', rate, 0);
   checkRequired('oneCycle', options, 'steps up startFactor# endFactor# threePhase? anneal');
-  const { steps, up = 0.3, startFactor = 25, endFactor = 1e4, threePhase = false, anneal = 'cosine' } = options;
-  checkInteger('oneCycle', 'steps', steps, 2);
-  checkFraction('oneCycle', 'up', up);
+  const { startFactor = 25, endFactor = 1e4 } = options;
   const first = rate / startFactor;
-  const last = first / endFactor;
-  const top = up * steps - 1;
-  const known = anneal === 'cosine' || anneal === 'linear';
-  checkFits('oneCycle', 'anneal', anneal, known, "'cosine' or 'linear'");
-  const between = (from: number, to: number, share: number): number =>
-    anneal === 'linear' ? from + (to - from) * share : to + ((from - to) * (1 + Math.cos(Math.PI * share))) / 2;
-  const back = threePhase ? 2 * up * steps - 2 : top;
-  return (step) => {
-    if (step <= top) return between(first, rate, step / top);
-    if (step <= back) return between(rate, first, (step - top) / (back - top));
-    return between(threePhase ? first : rate, last, Math.min((step - back) / (steps - 1 - back), 1));
-  };
+  return phases('oneCycle', options, [first, rate, first, first / endFactor]);
+}
+
+export interface OneCycleMomentumOptions extends Omit<OneCycleOptions, 'startFactor' | 'endFactor'> {
+  /** Momentum where the rate is highest (default 0.85). */
+  readonly low?: number;
+  /** Momentum at the first and the last step (default 0.95). */
+  readonly high?: number;
+}
+
+/**
+ * The momentum that goes with `oneCycle` of the same options: down while the rate goes up, and up again. For `momentum` of SGD and RMSProp, and the first of the
+ * `betas` of Adam. Source: PyTorch `OneCycleLR`, whose `cycle_momentum` it is.
+ *
+ * @example
+ * const optimizer = new Adam([parameter(tensor([1]))], {
+ *   lr: oneCycle(0.1, { steps: 10 }),
+ *   betas: [oneCycleMomentum({ steps: 10 }), 0.999],
+ * });
+ * oneCycleMomentum({ steps: 10 })(2); // 0.85
+ */
+export function oneCycleMomentum(options: OneCycleMomentumOptions): Schedule {
+  checkRequired('oneCycleMomentum', options, 'steps up threePhase? anneal low high');
+  const { low = 0.85, high = 0.95 } = options;
+  checkFraction('oneCycleMomentum', 'high', high);
+  checkNumber('oneCycleMomentum', 'low', low, 0);
+  checkNumber('oneCycleMomentum', 'high', high, low);
+  return phases('oneCycleMomentum', options, [high, low, high, high]);
 }

@@ -1,12 +1,13 @@
 /** SGD: steps along the gradient, with momentum. And Lion: steps along the sign of a momentum. */
 import { cast, less, sign, type Tensor } from '@polygrad/core/functions';
-import { checkFraction, checkNumber, checkOptions, NnError } from '../errors.ts';
-import { checkBetas } from './betas.ts';
+import { checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkBetas, checkMomentum, momentumAt } from './betas.ts';
 import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import type { Schedule } from './schedule.ts';
 
 export interface SGDOptions extends OptimizerOptions, MaximizeOptions {
-  /** Share of the last step's direction that is kept (default 0). */
-  readonly momentum?: number;
+  /** Share of the last step's direction that is kept, or a schedule of it, such as `oneCycleMomentum` (default 0). */
+  readonly momentum?: number | Schedule;
   /** Look ahead along the momentum (default false). */
   readonly nesterov?: boolean;
   /** Weight of the squared parameters in the loss (default 0). */
@@ -37,7 +38,7 @@ export class SGD extends Optimizer<SGDNames> {
   constructor(parameters: Iterable<Tensor>, options: SGDOptions = {}) {
     checkOptions('SGD', options, 'lr momentum nesterov? weightDecay dampening# maximize?');
     const { lr = 1e-3, momentum = 0, nesterov = false, weightDecay = 0, dampening = 0, maximize } = options;
-    checkFraction('SGD', 'momentum', momentum);
+    checkMomentum('SGD', 'momentum', momentum);
     checkNumber('SGD', 'weightDecay', weightDecay, 0);
     if (nesterov && (momentum === 0 || dampening !== 0))
       throw new NnError('SGD', 'nesterov needs a momentum without dampening; set momentum above 0, dampening to 0', [
@@ -50,11 +51,16 @@ export class SGD extends Optimizer<SGDNames> {
 
   protected scalars(step: number, rate: number): Record<SGDNames, number> {
     const { momentum, weightDecay, dampening } = this.#options;
-    return { rate, momentum, decay: weightDecay, fresh: step === 1 ? 1 : 1 - dampening };
+    const kept = momentumAt('SGD', 'momentum', momentum, this.steps);
+    return { rate, momentum: kept, decay: weightDecay, fresh: step === 1 ? 1 : 1 - dampening };
   }
 
   protected override scalarsAt(step: Tensor): StepScalars<SGDNames> {
     return { fresh: cast(less(1, step), step.dtype).mul(-this.#options.dampening).add(1) };
+  }
+
+  protected override get formula(): unknown {
+    return SGD.prototype.update;
   }
 
   protected update(
@@ -106,6 +112,10 @@ export class Lion extends Optimizer<LionNames> {
   protected scalars(_step: number, rate: number): Record<LionNames, number> {
     const [beta1, beta2] = this.#betas;
     return { rate, beta1, rest1: 1 - beta1, beta2, rest2: 1 - beta2, keep: 1 - rate * this.#weightDecay };
+  }
+
+  protected override get formula(): unknown {
+    return Lion.prototype.update;
   }
 
   protected update(

@@ -1,5 +1,5 @@
 /** States that are taken over: those of files, whole or not at all, and what is no state of the optimizer. */
-import { seed, setEngine, sum, type Tensor, tensor, valueAndGrad } from '@polygrad/core/functions';
+import { seed, setEngine, stats, sum, type Tensor, tensor, valueAndGrad } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, expect, it } from 'vitest';
 import {
@@ -34,8 +34,19 @@ function valley(p: Tensor): { value: Tensor; grads: Tensor[] } {
   return { value, grads: [gradient] };
 }
 
+it('a longer history of L-BFGS makes no new plans', async () => {
+  const p = at(-1.2, 1);
+  const optimizer = new LBFGS([p], { lr: 0.01, maxIter: 20, toleranceChange: 0 });
+  const step = (): Promise<number> => optimizer.step(() => valley(p));
+  await step();
+  const { plansMade } = stats();
+  await step();
+  expect([optimizer.steps, stats().plansMade - plansMade]).toEqual([40, 0]);
+  optimizer.dispose();
+});
+
 it('L-BFGS goes on from a file as if it had not stopped', async () => {
-  const options = { iterations: 4, history: 3, lineSearch: 'strongWolfe' } as const;
+  const options = { maxIter: 4, historySize: 3, lineSearchFn: 'strongWolfe' } as const;
   const whole = at(-1.2, 1);
   const optimizer = new LBFGS([whole], options);
   const step = (o: LBFGS, p: Tensor): Promise<unknown> => o.step(() => valley(p));
@@ -51,7 +62,7 @@ it('L-BFGS goes on from a file as if it had not stopped', async () => {
 
 it('L-BFGS refuses states of others, and keeps its own', async () => {
   const p = at(-1.2, 1);
-  const optimizer = new LBFGS([p], { iterations: 3 });
+  const optimizer = new LBFGS([p], { maxIter: 3 });
   await optimizer.step(() => valley(p));
   const state = await optimizer.state();
   const { numbers: counts, ...vectors } = state.slots;

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import {
+  compile,
   concat,
   flatten,
   narrow,
@@ -60,6 +61,8 @@ async function trajectory(make: (ps: [Tensor, Tensor]) => nn.Optimizer): Promise
   return trajectoryOf(ps, make(ps));
 }
 
+const cycle = { steps: 25 };
+
 const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer>> = {
   SGD: (p) => new nn.SGD(p, { lr: 0.1 }),
   'SGD with momentum': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, weightDecay: 0.1 }),
@@ -73,7 +76,7 @@ const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer
     new nn.RMSProp(p, { lr: 0.05, alpha: 0.9, eps: 1e-5, weightDecay: 0.1, momentum: 0.5, centered: true }),
   Adagrad: (p) => new nn.Adagrad(p),
   'Adagrad with all options': (p) =>
-    new nn.Adagrad(p, { lr: 0.1, rateDecay: 0.2, weightDecay: 0.1, initialAccumulator: 0.3, eps: 1e-5 }),
+    new nn.Adagrad(p, { lr: 0.1, lrDecay: 0.2, weightDecay: 0.1, initialAccumulatorValue: 0.3, eps: 1e-5 }),
   Adadelta: (p) => new nn.Adadelta(p),
   'Adadelta with all options': (p) => new nn.Adadelta(p, { lr: 0.5, rho: 0.8, eps: 1e-5, weightDecay: 0.1 }),
   'SGD with dampening': (p) => new nn.SGD(p, { lr: 0.1, momentum: 0.9, dampening: 0.3, weightDecay: 0.1 }),
@@ -89,8 +92,20 @@ const optimizers: Readonly<Record<string, (ps: [Tensor, Tensor]) => nn.Optimizer
   'Adamax climbing': (p) => new nn.Adamax(p, { lr: 0.05, betas: [0.8, 0.9], maximize: true }),
   RAdam: (p) => new nn.RAdam(p, { weightDecay: 0.1 }),
   'RAdam with all options': (p) => new nn.RAdam(p, { lr: 0.05, betas: [0.8, 0.9], eps: 1e-5 }),
+  'SGD in one cycle': (p) =>
+    new nn.SGD(p, { lr: nn.oneCycle(0.1, cycle), momentum: nn.oneCycleMomentum(cycle), nesterov: true }),
+  'Adam in one cycle': (p) =>
+    new nn.Adam(p, { lr: nn.oneCycle(0.1, cycle), betas: [nn.oneCycleMomentum(cycle), 0.999] }),
+  'SGD in cycles': (p) =>
+    new nn.SGD(p, {
+      lr: nn.cyclicRate(0.01, 0.1, { up: 4, down: 3, mode: 'halved' }),
+      momentum: nn.cyclicMomentum(0.8, 0.9, { up: 4, down: 3, mode: 'halved' }),
+    }),
+  'RMSProp in cycles': (p) =>
+    new nn.RMSProp(p, { lr: nn.cyclicRate(0.01, 0.1, { up: 4 }), momentum: nn.cyclicMomentum(0.5, 0.9, { up: 4 }) }),
   Rprop: (p) => new nn.Rprop(p),
   'Rprop with all options': (p) => new nn.Rprop(p, { lr: 0.05, etas: [0.6, 1.5], stepSizes: [1e-3, 0.2] }),
+  'Rprop climbing': (p) => new nn.Rprop(p, { lr: 0.05, maximize: true }),
   groups: ([a, b]) =>
     new nn.ParameterGroups(
       nn.Adam,
@@ -109,13 +124,13 @@ describe('as in PyTorch', () => {
     it(name, async () => close(await trajectory(make), stored(name)));
 
   const searches = {
-    LBFGS: { lr: 0.05, history: 4 },
-    'LBFGS with a line search': { lineSearch: 'strongWolfe' },
+    LBFGS: { lr: 0.05, historySize: 4 },
+    'LBFGS with a line search': { lineSearchFn: 'strongWolfe' },
   } as const;
   for (const [name, options] of Object.entries(searches))
     it(name, async () => {
       const ps = parameters();
-      const optimizer = new nn.LBFGS(ps, { ...options, iterations: 8 });
+      const optimizer = new nn.LBFGS(ps, { ...options, maxIter: 8 });
       const rosenbrock = (a: Tensor, b: Tensor): Tensor => {
         const x = concat([flatten(a), flatten(b)], 0);
         const [now, next] = [x, x].map((t, i) => narrow(t, 0, i, 8)) as [Tensor, Tensor];
@@ -148,6 +163,9 @@ describe('as in PyTorch', () => {
     cosineRestarts: nn.cosineRestarts(0.1, { steps: 5, factor: 2, floor: 0.01 }),
     'oneCycle of three phases': nn.oneCycle(0.1, { steps: 30, threePhase: true }),
     'oneCycle in lines': nn.oneCycle(0.1, { steps: 30, up: 0.4, anneal: 'linear' }),
+    cyclicMomentum: nn.cyclicMomentum(0.8, 0.9, { up: 4, down: 3, mode: 'exponential', factor: 0.95 }),
+    oneCycleMomentum: nn.oneCycleMomentum({ steps: 30 }),
+    'oneCycleMomentum of three phases': nn.oneCycleMomentum({ steps: 30, threePhase: true, anneal: 'linear' }),
     sequentialRates: nn.sequentialRates([nn.linearRate(0.1, { from: 0.1 }), nn.exponentialDecay(0.1, 0.9)], [8]),
     chainedRates: nn.chainedRates(0.1, [nn.heldRate(0.1, { factor: 0.1 }), nn.exponentialDecay(0.1, 0.9)]),
   };
@@ -165,7 +183,7 @@ describe('as in PyTorch', () => {
     ReduceOnPlateau: [1, { patience: 2, factor: 0.5 }],
     'ReduceOnPlateau upwards': [
       -1,
-      { mode: 'max', patience: 1, factor: 0.3, threshold: 0.05, thresholdMode: 'absolute', cooldown: 2, floor: 0.002 },
+      { mode: 'max', patience: 1, factor: 0.3, threshold: 0.05, thresholdMode: 'absolute', cooldown: 2, minLr: 0.002 },
     ],
   };
   for (const [name, [sign, options]] of Object.entries(plateaus))
@@ -185,6 +203,39 @@ describe('as in PyTorch', () => {
       const norms = nn.clipGradNorms([grads], 0.5, { order });
       close(await numbers([norms, ...grads]), stored(`clipGradNorms of order ${order === 1 / 0 ? 'inf' : order}`));
     });
+});
+
+describe('momentum that changes from step to step', () => {
+  for (const name of ['SGD in one cycle', 'Adam in one cycle'])
+    it(`${name}: in compiled steps with a scaler, too`, async () => {
+      const ps = parameters();
+      const optimizer = optimizers[name]!(ps);
+      const scaler = new nn.GradScaler({ initScale: 1 });
+      const step = compile((a: Tensor, b: Tensor) => {
+        scaler.step(optimizer, scaler.unscale(optimizer, [a.add(ps[0].mul(0.3)), b.add(ps[1].mul(0.3))]));
+        return sum(a);
+      });
+      const found: number[] = [];
+      for (let t = 0; t < 25; t++) {
+        scope(() => void step(value(3 + 2 * t, [2, 3]), value(4 + 2 * t, [3])));
+        if (t === 0 || t === 4 || t === 24) found.push(...(await numbers(ps)));
+      }
+      close(found, stored(name));
+      step.dispose();
+    });
+
+  it('is refused where it is none', () => {
+    const [p] = parameters();
+    expect(() => new nn.SGD([p], { momentum: () => 1.5 }).step([ones([2, 3], { dtype })])).toThrow(
+      /momentum of step 0 is 1.5/,
+    );
+    expect(() => new nn.Adam([p], { betas: [() => Number.NaN, 0.9] }).step([ones([2, 3], { dtype })])).toThrow(
+      /betas of step 0/,
+    );
+    expect(() => new nn.Adam([p], { betas: [0.9, (() => 0.9) as never] })).toThrow(/betas/);
+    expect(() => nn.cyclicMomentum(0.95, 0.9)).toThrow(/high is 0.9/);
+    expect(() => nn.oneCycleMomentum({ steps: 9, high: 1 })).toThrow(/high is 1/);
+  });
 });
 
 // What PyTorch 1.13 does not have: the papers' algorithms, one number after the other.

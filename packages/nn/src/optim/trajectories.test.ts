@@ -80,7 +80,7 @@ const TORCH: Record<string, { make: Make; first: number[]; fifth: number[] }> = 
     fifth: [0.3415323260055088, -1.1351008472110364, 1.908175586878248],
   },
   'Adagrad with decays': {
-    make: (p) => new Adagrad(p, { lr: 0.1, rateDecay: 0.2, weightDecay: 0.1 }),
+    make: (p) => new Adagrad(p, { lr: 0.1, lrDecay: 0.2, weightDecay: 0.1 }),
     first: [0.40000000002857145, -1.150000000012121, 1.9000000000076924],
     fifth: [0.3550803972426948, -1.1223817241776661, 1.8840981512313053],
   },

@@ -69,7 +69,7 @@ const kinds: Readonly<Record<string, (p: Iterable<Tensor>) => Optimizer>> = {
   NAdam: (p) => new nn.NAdam(p, { lr: 0.1 }),
   RAdam: (p) => new nn.RAdam(p, { lr: 0.1 }),
   RMSProp: (p) => new nn.RMSProp(p, { lr: 0.1 }),
-  Adagrad: (p) => new nn.Adagrad(p, { lr: 0.1, rateDecay: 0.1 }),
+  Adagrad: (p) => new nn.Adagrad(p, { lr: 0.1, lrDecay: 0.1 }),
   Adadelta: (p) => new nn.Adadelta(p, { lr: 1 }),
   Rprop: (p) => new nn.Rprop(p),
   Lion: (p) => new nn.Lion(p, { lr: 0.1 }),

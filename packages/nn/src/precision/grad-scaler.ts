@@ -25,6 +25,7 @@ import {
 import { checkFits, checkInteger, checkList, checkNumber, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { type Gradients, Optimizer } from '../optim/optimizer.ts';
+import { inOrder } from '../optim/owners.ts';
 
 export interface GradScalerOptions {
   /** First factor of the loss (default 65536). */
@@ -230,8 +231,9 @@ export class GradScaler {
   /** The gradients, checked as far as they are read here; the optimizer checks the rest. */
   #given(op: string, optimizer: Optimizer, gradients: Gradients | undefined): Gradients {
     checkFits(op, 'optimizer', optimizer, optimizer instanceof Optimizer, 'an Optimizer');
-    const given = gradients ?? optimizer.parameters.map(({ grad }) => grad);
-    checkList(op, 'gradients', given);
+    if (gradients !== undefined) checkList(op, 'gradients', gradients);
+    const given =
+      gradients === undefined ? optimizer.parameters.map(({ grad }) => grad) : inOrder(optimizer.parameters, gradients);
     if (given.length !== optimizer.parameters.length)
       throw new NnError(
         op,

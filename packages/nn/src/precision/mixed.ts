@@ -1,4 +1,4 @@
-/** What `fit` and `evaluate` need for `precision`. Loaded apart it would cost pages more than it holds. */
+/** What `fit` and `evaluate` need for `precision`. Loaded separately it would cost pages more than its size. */
 import { autocast, type SmallFloat } from '@polygrad/core/functions';
 import { GradScaler } from './grad-scaler.ts';
 
@@ -12,7 +12,7 @@ export function mixedRunner(dtype: SmallFloat | undefined): Runner {
   return (body) => autocast(dtype, body);
 }
 
-/** The scaler of a training of its own, which float16 needs. */
+/** A scaler for one training, which float16 needs. */
 export function ownScaler(dtype: SmallFloat | undefined): GradScaler | null {
   return dtype === 'float16' ? new GradScaler() : null;
 }

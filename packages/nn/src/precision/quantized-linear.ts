@@ -55,8 +55,8 @@ export class QuantizedLinear extends Module {
   declare readonly bias: Tensor | null;
 
   /**
-   * @param inputs size of the last axis of what comes in
-   * @param outputs size of the last axis of what goes out
+   * @param inputs size of the last axis of the input
+   * @param outputs size of the last axis of the output
    */
   constructor(inputs: number, outputs: number, options: QuantizedLinearOptions = {}) {
     super();
@@ -113,7 +113,7 @@ function converted(layer: Linear): void {
   );
   if (bias !== null) bias.requiresGrad = false;
   define(layer, q, scale, bias);
-  // The same object, so that lists, dictionaries and whoever else holds the layer go on with it.
+  // The same object, so that lists, dictionaries and other holders of the layer keep it.
   Object.setPrototypeOf(layer, QuantizedLinear.prototype);
 }
 

@@ -156,7 +156,7 @@ export interface RandomAffineOptions {
 }
 
 /**
- * Turns, scales and moves each image about its centre, by bilinear interpolation; what comes from outside is 0. Source: torchvision
+ * Rotates, scales and moves each image about its centre, by bilinear interpolation; pixels from outside are 0. Source: torchvision
  * `RandomAffine`.
  *
  * @param options degrees (0), translate ([0, 0]), scale ([1, 1])

@@ -15,7 +15,7 @@ export interface TrainBatch {
 /** Batches of one pass. */
 export type BatchSequence = Iterable<TrainBatch> | AsyncIterable<TrainBatch>;
 
-/** A source of passes: `epoch(n)` where it has that, otherwise itself, iterated again for every pass. */
+/** A source of passes: `epoch(n)` if it has that, otherwise itself, iterated again for every pass. */
 export type BatchSource = BatchSequence & {
   /** Batches in a pass, if known; for progress. */
   readonly length?: number | undefined;

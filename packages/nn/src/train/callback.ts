@@ -1,7 +1,7 @@
 /** Callbacks: what a training loop tells those who follow it, and how they stop it. */
 import type { ReadyProgress } from '@polygrad/core/functions';
 import type { AnyModule } from '../module/module.ts';
-import { checkOptions } from '../errors.ts';
+import { checkFits, checkOptions } from '../errors.ts';
 
 /** The numbers of one epoch. Losses and metrics are means over rows. */
 export interface EpochReport {
@@ -61,7 +61,8 @@ export interface Callback {
  * Stops when a number of the report has not improved for some epochs.
  *
  * @param options what to watch (default the validation loss, or the loss without validation), how many epochs to wait
- *   (default 3), and by how much counts as better (default 0)
+ *   (default 3), by how much counts as better (default 0), and whether the least or
+ *   the greatest number is best (default 'min')
  * @example
  * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
  * const model = new Linear(1, 2);
@@ -75,10 +76,16 @@ export function earlyStopping(
     readonly watch?: (report: EpochReport) => number;
     readonly patience?: number;
     readonly minDelta?: number;
+    readonly best?: 'min' | 'max';
   } = {},
 ): Callback {
-  checkOptions('earlyStopping', options, 'watch! patience# minDelta#');
+  checkOptions('earlyStopping', options, 'watch patience# minDelta# best');
   const { watch = (report) => report.validation?.loss ?? report.loss, patience = 3, minDelta = 0 } = options;
+  const { best: direction = 'min' } = options;
+  const isFunction = typeof watch === 'function';
+  checkFits('earlyStopping', 'watch', watch, isFunction, 'a function of the report, as (report) => report.loss');
+  checkFits('earlyStopping', 'best', direction, direction === 'min' || direction === 'max', "'min' or 'max'");
+  const sign = direction === 'min' ? 1 : -1;
   let best = Number.POSITIVE_INFINITY;
   let waited = 0;
   return {
@@ -87,7 +94,7 @@ export function earlyStopping(
       waited = 0;
     },
     onEpochEnd(report, control) {
-      const value = watch(report);
+      const value = sign * watch(report);
       if (value < best - minDelta) {
         best = value;
         waited = 0;

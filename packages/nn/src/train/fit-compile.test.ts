@@ -106,3 +106,21 @@ describe('fit with compile', () => {
     expect(stats().recordings).toBe(0);
   });
 });
+
+it('what is no replay is refused, and nothing of the training stays', async () => {
+  const model = new Sequential(new Linear(2, 3));
+  const optimizer = new Adam(model.parameters(), { lr: 0.01 });
+  const before = memory().numTensors;
+  const failing = (): never => {
+    throw new Error('no');
+  };
+  for (const [compiler, told] of [
+    [() => 5, /^\[fit\] .*what compile made/],
+    [failing, /^no$/],
+  ] as const) {
+    const options = { optimizer, loss: crossEntropy, epochs: 1, precision: 'float16' as const };
+    const given = { ...options, compile: compiler as unknown as typeof compile };
+    await expect(fit(model, batches, given)).rejects.toThrow(told);
+    expect(memory().numTensors).toBe(before);
+  }
+});

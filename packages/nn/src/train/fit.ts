@@ -17,7 +17,7 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { Optimizer } from '../optim/optimizer.ts';
+import { type ClosureFit, type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
@@ -29,8 +29,8 @@ import { type ProgressStyle, progress } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
 
 export interface FitOptions {
-  /** Made over the model's parameters. */
-  readonly optimizer: Optimizer;
+  /** Made over the model's parameters. One that takes a closure, as `LBFGS`, takes its iterations on each batch; it reads losses meanwhile. */
+  readonly optimizer: Optimizer | ClosureOptimizer;
   /** Loss of a batch: the mean over its rows. */
   readonly loss: LossFunction;
   /** Changes of each training batch before its step, in this order; metrics see the targets as they were. */
@@ -57,7 +57,7 @@ export interface FitOptions {
    * out.
    */
   readonly precision?: SmallFloat;
-  /** Scales the loss, with `precision`: to keep its state (default: one of its own for float16, none for bfloat16). */
+  /** Scales the loss, with `precision`: pass one to keep its state (default: a new one for float16, none for bfloat16). */
   readonly scaler?: GradScaler;
   /**
    * `compile` of core: steps are recorded at first and replayed from then on (default: each is recorded). What model, loss and metrics read of JavaScript counts
@@ -106,28 +106,43 @@ function transformed(transforms: readonly BatchTransform[], x: Tensor, y: Tensor
 /** What a step computes from a batch after its transforms. `y` are the targets before them. */
 type Step = (x: Tensor, target: Tensor, y: Tensor) => void;
 
-/** One optimizer step, and its loss and metrics into the meter. */
-function stepOf(
+/** Loss and gradients of a batch; loss and metrics go into the meter, where there is one. */
+type Evaluate = (...batch: [...Parameters<Step>, meter: Meter | null]) => { value: Tensor; grads: Gradients };
+
+function evaluationOf(
   model: Module,
   options: FitOptions,
   names: readonly string[],
-  meter: Meter,
   run: Runner,
   scaler: GradScaler | null,
-): Step {
-  return (x, target, y) => {
+): Evaluate {
+  return (x, target, y, meter) => {
     const rows = y.shape[0]!;
-    const found = lossAndGrad(model, () => {
+    const { value, grads, aux } = lossAndGrad(model, () => {
       const [prediction, loss] = run(() => {
         const made = model.forward(x);
         return [made, options.loss(made, target)] as const;
       });
       return [scaler === null ? loss : scaler.scale(loss), { prediction, loss }] as const;
     });
-    const { prediction, loss } = found.aux;
-    const scores = names.map((name) => scoresOf(options.metrics![name]!, prediction, y));
-    meter.add([loss.mul(rows), ...scores], rows);
-    const { optimizer, clipNorm } = options;
+    if (meter !== null) {
+      const scores = names.map((name) => scoresOf(options.metrics![name]!, aux.prediction, y));
+      meter.add([aux.loss.mul(rows), ...scores], rows);
+    }
+    return { value, grads };
+  };
+}
+
+/** One optimizer step, and its loss and metrics into the meter. */
+function stepOf(
+  optimizer: Optimizer,
+  evaluate: Evaluate,
+  meter: Meter,
+  scaler: GradScaler | null,
+  clipNorm: number | undefined,
+): Step {
+  return (x, target, y) => {
+    const found = evaluate(x, target, y, meter);
     const grads = scaler === null ? found.grads : scaler.unscale(optimizer, found.grads);
     if (clipNorm !== undefined) clipGradNorm(grads, clipNorm);
     if (scaler === null) optimizer.step(grads);
@@ -138,13 +153,73 @@ function stepOf(
   };
 }
 
+/** A batch on the device, after its transforms, and its targets before them. */
+function readyBatch(batch: TrainBatch, transforms: readonly BatchTransform[]): Parameters<Step> {
+  const { x: given, y } = toDevice('fit', batch);
+  return [...noGrad(() => transformed(transforms, given, y)), y];
+}
+
 /** A step on a batch of the data. */
 function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], step: Step): void {
-  scope(() => {
-    const { x: given, y } = toDevice('fit', batch);
-    const [x, target] = noGrad(() => transformed(transforms, given, y));
-    step(x, target, y);
-  });
+  scope(() => step(...readyBatch(batch, transforms)));
+}
+
+/** The step as `compile` of the options makes it. Throws NnError if that is no compiled function. */
+function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): ReturnType<typeof compile> {
+  const made = compile(plain);
+  const isReplay = typeof made === 'function' && typeof made.dispose === 'function';
+  checkFits(
+    'fit',
+    'what compile made',
+    made,
+    isReplay,
+    'a function to call and dispose of; pass compile of @polygrad/core',
+  );
+  return made;
+}
+
+/** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
+function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
+  checkModule('fit', model);
+  checkSource('fit', 'data', data);
+  checkRequired(
+    'fit',
+    options,
+    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
+  );
+  const { optimizer, epochs, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  checkInteger('fit', 'epochs', epochs, 0);
+  checkInteger('fit', 'readEvery', readEvery, 1);
+  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
+  checkInteger('fit', 'firstStep', firstStep, 0);
+  const asking = (optimizer as Partial<ClosureOptimizer> | null)?.fitted?.(options);
+  const isOptimizer = asking !== undefined || optimizer instanceof Optimizer;
+  checkFits('fit', 'optimizer', optimizer, isOptimizer, 'an Optimizer, such as new Adam(model.parameters())');
+  const learned = new Set(model.parameters());
+  if (!optimizer.parameters.some((parameter) => learned.has(parameter)))
+    throw new NnError(
+      'fit',
+      `the optimizer has ${optimizer.parameters.length} parameters, none of the model's ${learned.size}; make it over model.parameters()`,
+      ['optimizer'],
+    );
+  checkFunction('fit', 'loss', options.loss);
+  const { compile, metrics = {}, validation } = options;
+  if (compile !== undefined) checkFunction('fit', 'compile', compile);
+  checkMetrics('fit', metrics);
+  if (validation !== undefined) checkSource('fit', 'validation', validation);
+  const { transforms = [], callbacks = [], signal, scaler, precision } = options;
+  checkList('fit', 'transforms', transforms);
+  for (const transform of transforms) checkFunction('fit', 'transform', transform);
+  checkList('fit', 'callbacks', callbacks);
+  for (const callback of callbacks)
+    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
+  if (signal !== undefined)
+    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
+  if (scaler !== undefined)
+    checkFits('fit', 'scaler', scaler, precision !== undefined, "left out without precision: 'float16'");
+  if (Object.keys(metrics).includes('loss'))
+    throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
+  return asking;
 }
 
 /**
@@ -171,45 +246,11 @@ function trainStep(batch: TrainBatch, transforms: readonly BatchTransform[], ste
  * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  checkModule('fit', model);
-  checkSource('fit', 'data', data);
-  checkRequired(
-    'fit',
-    options,
-    'optimizer loss! epochs transforms metrics validation callbacks progress clipNorm compile readEvery firstEpoch firstStep precision scaler signal',
-  );
-  const { epochs, validation, metrics = {}, readEvery = 50, precision, signal } = options;
-  const { firstEpoch = 0, firstStep = 0 } = options;
-  checkInteger('fit', 'epochs', epochs, 0);
-  checkInteger('fit', 'readEvery', readEvery, 1);
-  checkInteger('fit', 'firstEpoch', firstEpoch, 0);
-  checkInteger('fit', 'firstStep', firstStep, 0);
-  const { optimizer, compile, callbacks: given = [] } = options;
-  const isOptimizer = optimizer instanceof Optimizer;
-  checkFits(
-    'fit',
-    'optimizer',
-    optimizer,
-    isOptimizer,
-    'an Optimizer; those that evaluate a closure, as LBFGS, need a loop',
-  );
-  checkFunction('fit', 'loss', options.loss);
-  if (compile !== undefined) checkFunction('fit', 'compile', compile);
-  checkMetrics('fit', metrics);
-  if (validation !== undefined) checkSource('fit', 'validation', validation);
-  const { transforms = [] } = options;
-  checkList('fit', 'transforms', transforms);
-  for (const transform of transforms) checkFunction('fit', 'transform', transform);
-  checkList('fit', 'callbacks', given);
-  for (const callback of given)
-    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
-  if (signal !== undefined)
-    checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
-  if (options.scaler !== undefined)
-    checkFits('fit', 'scaler', options.scaler, precision !== undefined, "left out without precision: 'float16'");
+  const asking = checkFit(model, data, options);
+  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
+  const { optimizer, transforms = [], compile, precision, signal } = options;
   const names = Object.keys(metrics);
-  if (names.includes('loss')) throw new NnError('fit', "no metric may have the name 'loss'; rename it", ['loss']);
-  const callbacks = [...given, progress(options.progress ?? 'none')];
+  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
   const steps = lengthOf(data);
   const reports: EpochReport[] = [];
   const meter = new Meter(['loss', ...names], metrics);
@@ -234,17 +275,15 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
   const run = mixedRunner(precision);
   const own = options.scaler !== undefined ? null : ownScaler(precision);
   const scaler = options.scaler ?? own;
-  const plain = stepOf(model, options, names, meter, run, scaler);
-  const replayed = compile?.(plain);
-  if (compile !== undefined) {
-    const isReplay = typeof replayed === 'function' && typeof replayed.dispose === 'function';
-    checkFits(
-      'fit',
-      'what compile made',
-      replayed,
-      isReplay,
-      'a function to call and dispose of; pass compile of @polygrad/core',
-    );
+  const evaluation = evaluationOf(model, options, names, run, scaler);
+  const plain = stepOf(optimizer as Optimizer, evaluation, meter, scaler, options.clipNorm);
+  let replayed: ReturnType<typeof compiled> | undefined;
+  try {
+    replayed = compile === undefined ? undefined : compiled(compile, plain);
+  } catch (error) {
+    meter.dispose();
+    own?.dispose();
+    throw error;
   }
   const onBatch = replayed ?? plain;
   let prepared = false;
@@ -275,9 +314,10 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         continue;
       }
       const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared) await prepare(step);
+      if (!prepared && asking === undefined) await prepare(step);
       const { plansMade } = stats();
-      step();
+      if (asking === undefined) step();
+      else await asking(() => readyBatch(batch, transforms), evaluation, meter, batch);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
       if (meter.batches % readEvery === 0) {

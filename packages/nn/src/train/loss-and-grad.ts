@@ -1,9 +1,10 @@
 /** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { valueAndGrad, type Tensor } from '@polygrad/core/functions';
+import { type Tensor, valueAndGradBy } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
 import type { Gradients } from '../optim/optimizer.ts';
+import { owned } from '../optim/owners.ts';
 
 /** A value with its gradients. */
 export interface ModelGradients<Aux = undefined> {
@@ -13,18 +14,6 @@ export interface ModelGradients<Aux = undefined> {
   readonly grads: Gradients;
   /** What the loss function returned beside the loss, as constants. */
   readonly aux: Aux;
-}
-
-/** Runs `body`, in which `standIn` lets every parameter stand for the tensor of the same place in a list, until `body` ends. */
-function standingFor<T>(parameters: readonly Tensor[], body: (standIn: (inputs: readonly Tensor[]) => void) => T): T {
-  const own = parameters.map((parameter) => parameter.node);
-  try {
-    return body((inputs) => {
-      for (const [index, parameter] of parameters.entries()) parameter.node = inputs[index]!.node;
-    });
-  } finally {
-    for (const [index, parameter] of parameters.entries()) parameter.node = own[index]!;
-  }
 }
 
 /**
@@ -55,17 +44,15 @@ export function lossAndGrad(
     throw new NnError('lossAndGrad', 'the module has no parameters that learn; check that it is not frozen');
   }
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
-  const [[value, aux], gradients] = deferChanges(() =>
-    standingFor(trained, (standIn) => {
-      const run = (inputs: readonly Tensor[]): [Tensor, unknown] => {
-        standIn(inputs);
-        const result = loss();
-        // What is neither is refused where the gradient is asked for.
-        return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
-      };
-      return valueAndGrad(run, { hasAux: true })(trained);
+  const { value, aux, gradients } = deferChanges(() =>
+    valueAndGradBy(trained, (): readonly [Tensor, unknown] => {
+      const result = loss();
+      // What is neither is refused where the gradient is asked for.
+      return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
     }),
   );
-  const byParameter = new Map(trained.map((parameter, index) => [parameter, gradients[index]!]));
-  return { value, aux, grads: parameters.map((parameter) => byParameter.get(parameter) ?? null) };
+  let at = 0;
+  const gradientOf = (parameter: Tensor): Tensor | null =>
+    parameter.requiresGrad ? owned(gradients[at++]!, parameter) : null;
+  return { value, aux, grads: parameters.map(gradientOf) };
 }

@@ -48,7 +48,7 @@ function numbers(values: Readonly<Record<string, number>>, prefix: string = ''):
 }
 
 /**
- * One line about an epoch. Steps after the first epoch that made plans are told: each took longer than others.
+ * One line about an epoch. It mentions steps after the first epoch that made plans: each took longer than others.
  *
  * @example
  * epochLine({ epoch: 0, loss: 0.25, metrics: {}, validation: null, seconds: 1.5, steps: 10 }, 3); // 'epoch 1/3  loss 0.2500  1.5 s'

@@ -3,6 +3,7 @@ import { getEngine, type IEngine, mul, add, narrow, scope, type Tensor, to } fro
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { lossAndGrad, type ModelGradients } from './loss-and-grad.ts';
+import { owned } from '../optim/owners.ts';
 
 /**
  * A model of which each engine of a list computes a part of every batch.
@@ -63,7 +64,9 @@ export class Replicated<M extends AnyModule = AnyModule> {
       }
       return { value: value!, grads: sums };
     });
-    return { value: result.value, grads: result.grads, aux: undefined };
+    const parameters = this.model.parameters();
+    const grads = result.grads.map((gradient, i) => (gradient === null ? null : owned(gradient, parameters[i])));
+    return { value: result.value, grads, aux: undefined };
   }
 }
 
@@ -99,7 +102,7 @@ function rowsOf(op: string, batch: readonly Tensor[]): number {
  * with `to`.
  *
  * @param model a module with parameters that learn
- * @param engines engines of this process, at least one; an engine may stand for several parts
+ * @param engines engines of this process, at least one; an engine may occur several times
  * @throws NnError for what is no module, and lists without engines
  * @example
  * import { getEngine, tensor } from '@polygrad/core';

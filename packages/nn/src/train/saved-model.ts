@@ -7,7 +7,7 @@ import { checkFits, checkOptions, NnError } from '../errors.ts';
 import { type AnyModule, isModule } from '../module/module.ts';
 import type { StateArray } from '../module/state.ts';
 
-/** An optimizer or a scaler: what it must know to go on can be read and given back. */
+/** An optimizer or a scaler: its state can be read and loaded again. */
 interface Stateful {
   state(): Promise<unknown>;
   loadState(state: never): void;
@@ -43,9 +43,9 @@ export interface SavedTraining {
   readonly model: ReadonlyMap<string, StateArray>;
   /** Null where no optimizer was saved. */
   readonly optimizer: { readonly steps: number; readonly slots: ReadonlyMap<string, StateArray> } | null;
-  /** Where the random generator stood; null where that was not saved. */
+  /** Position of the random generator; null if it was not saved. */
   readonly random: unknown;
-  /** The state of the scaler; null where that was not saved. */
+  /** The state of the scaler; null if it was not saved. */
   readonly scaler: unknown;
   /** The states of others, by their names. */
   readonly others: Readonly<
@@ -53,7 +53,7 @@ export interface SavedTraining {
   >;
   readonly config: unknown;
   readonly epoch: number | null;
-  /** Steps of the epoch after these that are taken, too; null where that was not saved. */
+  /** Further steps of the epoch after these that are taken; null if that was not saved. */
   readonly step: number | null;
   readonly metadata: Readonly<Record<string, string>>;
 }

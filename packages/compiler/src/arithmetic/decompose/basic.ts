@@ -27,7 +27,7 @@ export function round(m: FloatMath, x: KNode): KNode {
   const half = m.mul(low, 0.5);
   const odd = e.not(m.eq(m.floor(half), half));
   const up = e.or(m.lt(0.5, rest), e.and(m.eq(rest, 0.5), odd));
-  // Infinities have no rest, so nothing goes up.
+  // Infinities have no fraction, so they are not rounded up.
   return m.withSign(m.where(up, m.add(low, 1), low), m.signOf(x));
 }
 
@@ -90,7 +90,7 @@ export function fma(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
   return e.where(e.and(between, beyond), narrow(other), nearest);
 }
 
-/** a * b + c from parts: rounded once but for ties, and for sizes whose parts leave the format. */
+/** a * b + c from parts: rounded once, except for ties and for sizes whose parts leave the format. */
 function fmaParts(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
   const [product, productRest] = twoProduct(m, a, b);
   const [sum, sumRest] = twoSum(m, product, c);
@@ -99,9 +99,9 @@ function fmaParts(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
   return m.where(m.lt(m.abs(exact), Number.POSITIVE_INFINITY), exact, m.add(product, c));
 }
 
-// C's fmod: x less a multiple of y, exact, with the sign of x.
+// C's fmod: x minus a multiple of y, exact, with the sign of x.
 //
-// The quotient is taken off in steps of a few bits whose products with y are exact. float32 on engines without float64 goes by
+// The quotient is subtracted in steps of a few bits whose products with y are exact. float32 on engines without float64 uses
 // integers instead: r * 2^8 mod y, as often as the exponents differ.
 
 /** Steps: 24 bits of the quotient each; the quotient of two float32 has at most 277. float64 gives up beyond about 2^280. */
@@ -155,14 +155,14 @@ function remainderInteger(m: Math32, a: KNode, b: KNode): KNode {
 }
 
 /**
- * For quotients below 2^23: the whole quotient is at most one too large, where the division rounded up to it, and what it leaves is exact.
+ * For quotients below 2^23: the whole quotient is at most one too large, where the division rounded up to it, and the remainder is exact.
  */
 function simpleRemainder(m: FloatMath, a: KNode, b: KNode, quotient: KNode): KNode {
   const rest = lessProduct(m, a, m.floor(quotient), b);
   return m.where(m.lt(rest, 0), m.add(rest, b), rest);
 }
 
-/** a - n b, which is a number of the dtype. */
+/** a - n b, which the dtype represents exactly. */
 function lessProduct(m: FloatMath, a: KNode, n: KNode, b: KNode): KNode {
   const { e } = m;
   if (m.fuses || !(m instanceof Math32) || m.wide === null) return e.ternary('FMA', m.neg(n), b, a);
@@ -182,7 +182,7 @@ export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
     rest = e.cast(remainder(m.wide, e.cast(a, 'float64'), e.cast(b, 'float64'), true), 'float32');
   } else rest = remainderInteger(m, a, b);
   if (!m.caps.simt && (m.fuses || (m instanceof Math32 && m.wide !== null))) {
-    // Last, so that engines with branches compute the long way only where it is needed.
+    // Last, so that engines with branches compute the long form only where it is needed.
     const quotient = m.div(a, b);
     rest = m.where(m.le(2 ** 23, quotient), rest, simpleRemainder(m, a, b, quotient));
   }

@@ -1,8 +1,8 @@
 /**
- * Rewrites value operations an engine does not print into ones it does.
+ * Rewrites value operations that an engine lacks into ones it has.
  *
  * Works on expression DAGs of either stage, before vectors are formed, so each function is written once for all dtypes,
- * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that reaches one unit in the last place, so that they
+ * lanes and engines. float32 functions use float32 and int32 arithmetic wherever that is accurate to one unit in the last place, so that they
  * fill vectors; sin, cos, tan, pow and fmod use float64 for the hard part where the engine has it.
  */
 import { type DType, isFloat } from '../../shape/dtype.ts';
@@ -14,15 +14,15 @@ import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { nodesOf, sourcesFirst } from '../../ir/node.ts';
 
-/** The arithmetic of an operation; `y` and `z` are there for operations of two and of three operands. */
+/** The arithmetic of an operation; `y` and `z` exist for operations of two and of three operands. */
 export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNode;
 
 /** Arithmetic by operation. */
 export type FloatFunctions = Readonly<Partial<Record<ValueOp, FloatFunction>>>;
 
 /**
- * What kernels may hold: functions that nearly every program has, and those that somebody brought. Others take much code and come with whoever
- * records them (primitives/), or all at once (entries/kernel.ts).
+ * Operations that kernels may contain: functions that nearly every program has, and those that were registered. The others have much code, and come with
+ * the primitives that use them (primitives/), or all at once (entries/kernel.ts).
  */
 const functionsKnown: Partial<Record<ValueOp, FloatFunction>> = {
   EXP: exp,
@@ -31,8 +31,8 @@ const functionsKnown: Partial<Record<ValueOp, FloatFunction>> = {
   RECIP: (m, x) => m.div(1, x),
 };
 
-/** From now on kernels may hold these operations. */
-export function bringFunctions(functions: FloatFunctions): void {
+/** Registers the arithmetic of operations. */
+export function registerFunctions(functions: FloatFunctions): void {
   Object.assign(functionsKnown, functions);
 }
 
@@ -41,7 +41,7 @@ export function bringFunctions(functions: FloatFunctions): void {
  *
  * @param roots expressions of one kernel
  * @param e factory for the new nodes
- * @param known what stands for expressions of this kernel that were decomposed before; it grows
+ * @param known replacements of expressions of this kernel that were decomposed before; new ones are added
  */
 export function decompose(
   roots: readonly KNode[],
@@ -61,7 +61,7 @@ export function decompose(
         const src = n.src.map((s) => done.get(s)!);
         const same = src.every((s, i) => s === n.src[i]) ? n : remake(e, n, src);
         const simpler = replacement(e, same, caps);
-        // The replacement may itself use operations to decompose.
+        // The replacement may itself contain operations to decompose.
         if (simpler !== null) finish(simpler);
         const kept = caps.keepRounding?.(e, same) ?? same;
         done.set(n, simpler === null ? kept : done.get(simpler)!);
@@ -69,17 +69,17 @@ export function decompose(
     );
   for (const root of roots) finish(root);
   const made = roots.map((r) => done.get(r)!);
-  // What is computed from it later finds it as it is.
+  // Expressions computed from it later use it unchanged.
   if (known !== undefined) for (const n of nodesOf(made, (n) => (known.get(n) === n ? [] : n.src))) known.set(n, n);
   return made;
 }
 
-/** True if the engine has no such operation. */
+/** True if the engine lacks the operation. */
 function isMissing(n: KNode, caps: DecomposeCaps): boolean {
   return !BASE_OPS.has(n.op) && !caps.nativeOps.has(n.op);
 }
 
-/** What stands for the node, or null if the engine prints it. */
+/** The replacement of a node, or null if the engine has its operation. */
 function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   if (!isMissing(n, caps)) return null;
   const [a, b, c] = n.src;
@@ -93,14 +93,14 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
     case 'MULADD':
       return e.add(e.mul(a, b), c);
     case 'CAST':
-      // Floats to bool are a comparison where those see every number.
+      // A cast of a float to bool is a comparison, if comparisons see denormal numbers.
       return n.dtype === 'bool' && !caps.flushesDenormals ? e.ne(a, 0) : null;
     default:
       return broughtFunction(e, n, caps);
   }
 }
 
-/** Float types without functions of their own go through float32. Of integers there is MULHI alone. */
+/** Float types without functions of their own go through float32. Integers have only MULHI. */
 function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
   const made = functionsKnown[n.op as ValueOp];
   if (made === undefined) return null;

@@ -81,10 +81,10 @@ export function expm1Parts(m: FloatMath, { r, lost }: Reduced): { readonly high:
   return { high, low: m.lost(r, tail, high) };
 }
 
-/** Arguments where exp is 0 or infinite for certain. */
+/** Arguments beyond which exp is certainly 0 or infinite. */
 const EXP_RANGE: Coefficients = { float32: [-104, 89], float64: [-746, 710] };
 const EXP2_RANGE: Coefficients = { float32: [-151, 128], float64: [-1076, 1024] };
-/** Arguments where expm1 is -1 or infinite. */
+/** Arguments beyond which expm1 is -1 or infinite. */
 const EXPM1_RANGE: Coefficients = { float32: [-18, 89], float64: [-40, 710] };
 
 function limit(m: FloatMath, x: KNode, range: Coefficients): KNode {
@@ -124,8 +124,8 @@ export function expm1(m: FloatMath, x: KNode): KNode {
 
 // log, log2, log10, log1p in arithmetic.
 //
-// x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + bend. n ln 2 + f is added first and what that
-// loses is kept.
+// x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f) = f + bend. n ln 2 + f is added first, and its
+// rounding error is kept.
 
 /** (log(1 + f) - f + f^2/2) / f^3, minimax, 2^-27 of the logarithm. */
 const CUBIC = [
@@ -171,7 +171,7 @@ export function log(m: FloatMath, x: KNode): KNode {
   return edges(m, x, 0, join(m, n, f, bend(m, f)));
 }
 
-/** The logarithm of u = 1 + x, with what the sum lost added back: log(u + c) = log u + c / u. Tiny x are their own result. */
+/** The logarithm of u = 1 + x, corrected by the sum's rounding error: log(u + c) = log u + c / u. Tiny x are their own result. */
 export function log1p(m: FloatMath, x: KNode): KNode {
   const u = m.add(x, 1);
   const lost = m.where(m.lt(1, x), m.sub(1, m.sub(u, x)), m.sub(x, m.sub(u, 1)));
@@ -315,7 +315,7 @@ const FAR = [
   0.000680104829, -0.000337625592, 1.80774168e-5, 3.64141197e-5, -9.17840771e-6,
 ];
 
-/** The sum of coefs[k] x^k by odd and even powers apart, for long ones: half as many steps wait for each other. */
+/** The sum of coefs[k] x^k, even and odd powers separately: for long polynomials, which halves the chain of dependent steps. */
 function splitPoly(m: FloatMath, x: KNode, coefs: readonly number[]): KNode {
   const square = m.mul(x, x);
   const [even, odd] = [0, 1].map((first) => coefs.filter((_, k) => k % 2 === first)) as [number[], number[]];
@@ -460,7 +460,7 @@ function sizePlain(m: FloatMath, size: KNode, b: KNode): KNode {
 export function pow(m: FloatMath, a: KNode, b: KNode): KNode {
   const { e } = m;
   const size = m.abs(a);
-  // A large finite exponent instead of an infinite one: 1 to it is 1.
+  // A large finite exponent in place of an infinite one, so that a power of 1 is 1.
   const limited = m.clamp(b, -1e30, 1e30);
   const magnitude =
     m instanceof Math32 && m.wide !== null ? sizeWide(m, m.wide, size, limited) : sizePlain(m, size, limited);

@@ -1,9 +1,9 @@
 /**
  * sin, cos, tan and their inverses in arithmetic.
  *
- * First come angles modulo a quarter turn, exactly, over the whole range. An angle is multiplied by pieces of 2/pi short enough that every product is exact, and multiples of four quarter turns are
+ * First angles modulo a quarter turn, exactly, over the whole range. An angle is multiplied by pieces of 2/pi short enough that every product is exact, and multiples of four quarter turns are
  * dropped from each product (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions", SIGNUM
- * Newsletter 18(1), 1983). Sums start with the largest piece: whatever cancels is exact, and what is left rounds once.
+ * Newsletter 18(1), 1983). Sums start with the largest piece: cancellation is exact, and the remainder rounds once.
  */
 import type { KNode } from '../../ir/ir.ts';
 import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
@@ -72,18 +72,18 @@ export function turnsOfSingle(w: Math64, a: KNode): Turns {
 
 /** pi/2 in two parts: products of the first, of 25 bits, with a number of quarter turns below 2^28 are exact. */
 const QUARTER_TURN = [1.5707963109016418, 1.5893254773528196e-8] as const;
-/** Angles from which on that is not enough. */
+/** Angles for which that is not enough. */
 const FEW_TURNS = 2 ** 22;
 
-/** The same for angles below 2^22 (J. Hart's and W. J. Cody's way of taking off a multiple in parts). */
+/** The same for angles below 2^22, by subtracting a multiple in parts (J. Hart and W. J. Cody). */
 export function fewTurnsOfSingle(w: Math64, a: KNode): Turns {
   const quarter = w.nearest(w.mul(a, 2 / Math.PI));
   return { quarter, rest: w.muladd(quarter, -QUARTER_TURN[1], w.muladd(quarter, -QUARTER_TURN[0], a)) };
 }
 
 /**
- * A function of a float32 angle by its turns. Engines with branches need those of large angles only where there is one (the CPU's
- * emitter sees it by the length of that side), so both are offered.
+ * A function of a float32 angle by its turns. Engines with branches should compute large angles only where there is one (the CPU's
+ * emitter recognises that by the length of that side), so both forms are given.
  */
 export function bySize(m: Math32, w: Math64, a: KNode, f: (turns: Turns) => KNode): KNode {
   const wide = m.e.cast(a, 'float64');
@@ -178,7 +178,7 @@ export function reduceInteger(m: Math32, a: KNode): Angle {
   const tail = e.cast(e.shl(second, u(2)), 'float32');
   const turns = m.add(m.mul(e.cast(fraction, 'float32'), 2 ** -32), m.mul(tail, 2 ** -64));
   const small = m.lt(a, Math.PI / 4);
-  // Infinity and NaN have no rest.
+  // Infinity and NaN have no remainder.
   const large = m.where(m.lt(a, Number.POSITIVE_INFINITY), m.mul(turns, Math.PI / 2), Number.NaN);
   return {
     quarter: e.where(small, 0, e.bitcast(quarter, 'int32')),
@@ -276,7 +276,7 @@ export function tan(m: FloatMath, x: KNode): KNode {
   return m.where(m.isNegative(x), m.neg(value), value);
 }
 
-/** sin / cos, or -cos / sin where the quarter is odd. */
+/** sin / cos, or -cos / sin if the quarter is odd. */
 function quotient(m: FloatMath, odd: KNode, s: KNode, c: KNode): KNode {
   return m.div(m.where(odd, m.neg(c), s), m.where(odd, s, c));
 }
@@ -379,7 +379,7 @@ function arc(m: FloatMath, a: KNode): { near: KNode; root: KNode; bend: KNode; h
   const square = m.where(near, m.mul(a, a), m.mul(m.sub(1, a), 0.5));
   const root = m.sqrt(square);
   const head = m.head(root);
-  // The addend only keeps 0/0 away.
+  // The addend only avoids 0/0.
   const rest = m.div(m.sub(square, m.mul(head, head)), m.add(m.add(root, head), 2 ** -100));
   return { near, root, bend: m.mul(square, m.poly(square, m.pick(ASIN))), head, rest };
 }

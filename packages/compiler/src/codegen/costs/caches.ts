@@ -1,10 +1,10 @@
-/** Lines of caches, of all common processors. */
+/** Cache lines, of all common processors. */
 
 export const lineBytes = 64;
 
 /**
- * Lines `bytes` apart that a cache holds at a time, whose sets repeat after `period` bytes and have so many ways: steps of a large power of two
- * meet few sets. As of a first-level cache where nothing else is said.
+ * How many lines `bytes` apart a cache holds at a time, if its sets repeat after `period` bytes and have this many ways: steps of a large power of two
+ * use few sets. Default: a first-level cache.
  */
 export function linesThatStay(bytes: number, period = 4096, ways = 8): number {
   let step = Math.abs(bytes) / lineBytes;

@@ -1,56 +1,56 @@
 /**
- * Thresholds for targets with groups of threads, in one place, each with what it rests on.
+ * Thresholds for targets with groups of threads, in one place, each with its reason.
  *
- * No GPU was at hand when they were chosen: they follow what is published about such devices (contraction/README.md names sources), and
- * `tune` measures tiles on the device that is there. bench/results has what was measured since.
+ * They were chosen without a GPU, from what is published about such devices (contraction/README.md names sources);
+ * `tune` measures tiles on the actual device. bench/results has later measurements.
  */
 
-// --- threads and turns (loops/gpu.ts)
+// --- threads and iterations (loops/gpu.ts)
 
-/** Threads of a group where threads work alone, and at least and at most where they reduce together. */
+/** Threads of a group whose threads share nothing; and least and most threads that reduce together. */
 export const aloneThreads = 64;
 export const leastTogether = 32;
 export const togetherThreads = 256;
-/** Threads that reduce together where those of a group run one after another, but for a few side by side: these, or one subgroup. */
+/** Threads that reduce together on devices that run the threads of a group one after another, a few at a time: these, or one subgroup. */
 export const emulatedThreads = 8;
-/** Elements of a reduction for one of the threads that share it, where there are few groups and where there are many. */
+/** Elements of a reduction per thread that shares it, with few groups and with many. */
 export const elementsEach = { few: 4, many: 8 };
 export const manyGroups = 256;
-/** Reductions over at least this many elements are shared by a group; over this many where these lie side by side in memory. */
+/** Reductions over at least this many elements are shared by a group; the second is for elements contiguous in memory. */
 export const longReduction = 128;
 export const longRow = 32;
-/** With at least this many independent instances, one thread each is parallel enough. */
+/** With this many independent reductions, one thread for each is parallel enough. */
 export const manyInstances = 16384;
-/** The same where threads of a group run one after another. */
+/** The same if threads of a group run one after another. */
 export const someInstances = 32;
-/** Vectors from which on each thread takes one; threads from which on each takes several turns, and the most of those. */
+/** From this many vectors on, each thread takes one; from this many threads on, each takes several in turn, and the most of those. */
 export const manyVectors = 16384;
 export const manyThreads: number = 2 ** 20;
 export const mostTurns = 16;
-/** Groups that a row of a size fills at least where each takes elements of one row. */
+/** Least groups per row of a size for which each group takes elements of one row only. */
 export const fullRow = 2;
 
 // --- threads that reduce together (loops/cooperative.ts)
 
-/** Turns of vectors, or of single elements, that are written out. */
+/** Most iterations over vectors, or over single elements, that are unrolled. */
 export const heldTurns = { vectors: 4, elements: 8 };
 
 // --- transposes (loops/gpu.ts)
 
-/** Side of a tile, and the loops it is used for at least. */
+/** Side of a tile, and the least extents for which tiles are used. */
 export const transposeSide = 32;
 export const leastTransposed = 16;
 export const leastTransposedElements = 4096;
 
 // --- contractions (contraction/simt/choose.ts)
 
-/** Groups that give every unit of a small device some work; threads of a group where each works alone. */
+/** Groups that give every unit of a small device work; threads of a group whose threads share nothing. */
 export const enoughGroups = 64;
 export const tileThreadsAlone = 64;
 /**
- * Sums in parts: as many parts as make so many groups (`groups`) of each at least so many steps for a thread (`steps`). A few groups are
- * worth short parts; the many that a large device needs, which has a hundred units and more, only parts so long that adding them up is
- * nothing against them.
+ * Splitting sums: as many parts as give this many groups (`groups`) with at least this many steps per thread (`steps`). A few groups are
+ * worth short parts. The many groups that a large device needs, with a hundred units and more, are worth only parts so long that adding them up costs
+ * nearly nothing.
  */
 type Parting = Readonly<Record<'groups' | 'group' | 'thread' | 'dot', number>>;
 export const partings: readonly [few: Parting, many: Parting] = [
@@ -58,24 +58,24 @@ export const partings: readonly [few: Parting, many: Parting] = [
   { groups: 512, group: 1024, thread: 256, dot: 16 },
 ];
 export const mostParts = 512;
-/** Where a thread works alone, groups are worth twice as many. */
+/** If threads share nothing, twice as many groups are wanted. */
 export const groupsAlone = 2;
-/** Parts of a processor: groups wanted, steps of each. */
+/** Parts on a processor: wanted groups, steps of each. */
 export const processorParts = { groups: 8, steps: 256, most: 64 };
-/** Sides up to this extent are thin; so many results for a group whose threads share the sum. */
+/** Sides up to this extent count as thin; and results per group whose threads share the sum. */
 export const thin = 4;
 export const fewResults = 32;
 /** Shortest sum that the threads of a group share. */
 export const leastDot = 64;
-/** Rows of a tile of a processor that emulates groups; where there are many columns it has fewer, and two vectors of columns. */
+/** Rows of a tile on a processor that emulates groups; with many columns it has fewer rows, and two vectors of columns. */
 export const processorRows = { many: 8, few: 4 };
 export const manyRows = 64;
 export const manyColumns = 512;
-/** Threads that share a sum there, where there are no subgroups of one size. */
+/** Threads that share a sum there, if subgroups do not have one size. */
 export const emulatedDot = 8;
 
 // --- contractions: sums of threads (contraction/simt/gemm.ts)
 
-/** Loops of the sum that threads which read memory themselves write out, such as those of a window, and steps written out in all. */
+/** Longest loop of the sum that is unrolled in threads that read memory directly, such as a window, and most unrolled steps in all. */
 export const longestWindow = 5;
 export const mostSteps = 9;

@@ -1,43 +1,43 @@
 /**
- * Costs of contractions from facts of a processor, for engines that know them: machine code has all registers and the widest vectors.
+ * Costs of contractions from facts of a processor, for engines that know them: machine code can use all registers and the widest vectors.
  *
  * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
- * Facts are those of a kind of processor, never of the one at hand, so that results are the same on all of a kind.
+ * Facts are those of a kind of processor, never of the actual one, so that results are the same on all of a kind.
  */
 import { lineBytes, linesThatStay } from './caches.ts';
 import { leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
-/** What a kind of processor has. */
+/** Facts of a kind of processor. */
 export interface ProcessorFacts {
-  /** Vector registers of the machine. */
+  /** Number of vector registers. */
   readonly registers: number;
-  /** Sums side by side from which on no multiply-add waits for the one before. */
+  /** Independent sums from which on no multiply-add waits for the one before. */
   readonly sums: number;
-  /** Operations of float32 a nanosecond that a well-fed tile does. */
+  /** float32 operations per nanosecond of a tile that never waits for memory. */
   readonly flopsPerNs: number;
   /** Bytes of the second-level cache of a core, and how many lines of one distance share a set. */
   readonly cacheBytes: number;
   readonly cacheWays: number;
 }
 
-/** What loads of a step add to it, for each: tiles that are nearer to squares ask less of caches. */
+/** Relative cost of a step's loads, for each row and vector: more square tiles need less of caches. */
 const feeding = { row: 0.05, vector: 0.1 };
 /** A load for each multiply-add takes a quarter longer than multiply-adds alone. */
 const load = 1.25;
-/** Tiles of an edge beside whole ones. */
+/** Slowdown of tiles at an edge. */
 const edge = 1.25;
-/** Rows of tiles for which the columns of an edge, once read from memory, are taken. */
+/** Rows of tiles for which a group takes the columns of an edge, once they are read from memory. */
 const edgeTiles = 32;
-/** Time of a copied element beside that in WebAssembly, where vectors of 16 bytes take three times as many operations. */
+/** Time of a copied element relative to WebAssembly, whose vectors of 16 bytes take three times as many operations. */
 const copies = 0.3;
-/** The time a tile takes if every product of it misses the second-level cache, less what it takes otherwise. */
+/** Relative slowdown of a tile if every product misses the second-level cache. */
 const worst = 2;
-/** What a line of the second-level cache adds to a step that touches it; half of a first-level cache of 32 KiB is near. */
+/** Relative cost of a line of the second-level cache in each step that touches it; half of a first-level cache of 32 KiB counts as near. */
 const line = { cost: 0.03, near: 256 };
-/** What rows that share sets of the first cache add: eight ways and more hold those of a tile. */
+/** Relative slowdown of rows that share sets of the first cache: eight ways and more hold the rows of a tile. */
 const collisions = 0.05;
 
-/** Tiles that fill registers: results, the vectors of a row of columns, a broadcast element, and one left over. */
+/** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
   const steps = (rows: number, vectors: number): number =>
     Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors;
@@ -83,8 +83,8 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
 }
 
 /**
- * For engines with vectors of several widths (`caps.fittingBytes`): those of at most so many bytes that leave the fewest steps along a run of
- * elements. Narrow ones waste less where a run is short.
+ * For engines with several vector widths (`caps.fittingBytes`): the width, at most this many bytes, with the fewest steps along a run of
+ * elements. Narrow vectors waste less on short runs.
  *
  * @example
  * const bytes = fittingBytes(64);

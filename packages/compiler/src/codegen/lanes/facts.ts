@@ -1,9 +1,9 @@
 /**
- * Whether iterations of a loop of a program may be lanes of vectors, and where that holds.
+ * Whether the iterations of a program's loop may be lanes of vectors, and in which iterations.
  *
- * A loop of a program and what stands inside go in. Out comes `LaneFacts`, or null where an iteration could see what another one does, or where its
- * threads part ways. Each value is written once more in terms of a symbol for the loop's variable. In these terms it can be seen whether lanes
- * differ in it, and how an index moves from lane to lane. Why not ask the builder's callers: nothing they could say would have to be true.
+ * In: a loop of a program and its body. Out: `LaneFacts`, or null if an iteration could see effects of another one, or if
+ * iterations diverge. Each value is expressed again in terms of a symbol for the loop's variable. That shows whether lanes
+ * differ in it, and how an index moves from lane to lane. Why not ask the builder's callers: what they say could be wrong.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import { uniqueNode } from '../../ir/expr.ts';
@@ -13,25 +13,25 @@ import { remake } from '../../ir/rewrite.ts';
 import { formHigh, formLow, fromLinear, linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 
-/** What is known of a loop whose iterations may be lanes. */
+/** Facts of a loop whose iterations may be lanes. */
 export interface LaneFacts {
   /** Nodes in which lanes differ. */
   readonly varying: ReadonlySet<KNode>;
-  /** Variables that each lane has one of. */
+  /** Variables of which each lane has its own copy. */
   readonly variables: ReadonlySet<KNode>;
-  /** Bounds of indices that hold by themselves between `from` and `to`: the operand that stands for each, or null for a condition that is true. */
+  /** Bounds of indices that always hold between `from` and `to`: the replacement of each, or null for a condition that is true. */
   readonly settled: ReadonlyMap<KNode, KNode | null>;
-  /** The first iteration in which they do, and the first in which they no longer do: expressions outside of the loop; null for all. */
+  /** The first iteration in which they hold, and the first in which they no longer do: expressions outside of the loop; null for all. */
   readonly from: readonly KNode[];
   readonly to: readonly KNode[];
-  /** Bytes of the narrowest numbers that are computed, four at least. */
+  /** Bytes of the narrowest numbers computed, at least four. */
   readonly bytes: number;
-  /** Operations that become one for all lanes, and accesses that become one for each. */
+  /** Operations that become one for all lanes, and accesses that become one per lane. */
   readonly whole: number;
   readonly apart: number;
 }
 
-/** Bodies with more nodes are not written a second time. */
+/** Larger bodies are not vectorised, because they are written twice. */
 const mostNodes = 600;
 
 const refused: ReadonlySet<string> = new Set([
@@ -55,9 +55,9 @@ interface Access {
 }
 
 /**
- * The facts of the loop at `start`, which ends at `end`; null where its iterations must come one after another.
+ * The facts of the loop at `start`, which ends at `end`; null if its iterations must run in order.
  *
- * @param outer what stands for nodes outside of the loop in expressions of `e`
+ * @param outer expressions of `e` for nodes outside of the loop
  */
 export function laneFacts(
   e: Exprs,
@@ -76,7 +76,7 @@ export function laneFacts(
     const gate = n.op === 'LOAD' ? n.src[2] : n.op === 'STORE' ? n.src[3] : undefined;
     return gate === undefined ? [] : [gate];
   });
-  // Variables differ among lanes if anything that differs is stored there: again, until no more do.
+  // A variable varies if anything that varies is stored in it; repeated until nothing changes.
   const variables = new Set<KNode>();
   for (;;) {
     const made = new Symbols(e, loop, outer, variables, addresses, gates).write(inner);
@@ -90,7 +90,7 @@ export function laneFacts(
     }
     for (const n of inner) {
       if ((n.op === 'LOOP' || n.op === 'IF') && made.differs(n.src[0])) return null;
-      // A variable from outside would be carried from one iteration to the next.
+      // A variable from outside would carry a value from one iteration to the next.
       if (n.op === 'STORE' && n.src[0].op === 'REG' && !own.has(n.src[0])) return null;
     }
     if (!independent(made, inner, highOf(loop.src[0]))) return null;
@@ -98,7 +98,7 @@ export function laneFacts(
   }
 }
 
-/** Variables that every iteration sets before it reads them, and that nothing else reads; null if some are carried on. */
+/** Variables that every iteration sets before reading them, and that nothing else reads; null if others are written. */
 function ownVariables(body: readonly ProgramNode[], start: number, end: number): ReadonlySet<KNode> | null {
   const own = new Set<KNode>();
   const seen = new Set<KNode>();
@@ -122,7 +122,7 @@ function ownVariables(body: readonly ProgramNode[], start: number, end: number):
   return own;
 }
 
-/** Nodes that some operands are made of by arithmetic alone. */
+/** Nodes from which some operands are computed by arithmetic alone. */
 function leadingTo(nodes: readonly KNode[], roots: (n: KNode) => readonly KNode[]): ReadonlySet<KNode> {
   const found = new Set<KNode>();
   const stack = nodes.flatMap(roots);
@@ -143,7 +143,7 @@ class Symbols {
   readonly #variables: Set<KNode>;
   readonly #addresses: ReadonlySet<KNode>;
   readonly #gates: ReadonlySet<KNode>;
-  /** Leaves that stand for what is read or counted inside of the loop, and whether lanes differ in it. */
+  /** Leaves for loaded values and counters inside of the loop, and whether lanes differ in them. */
   readonly #leaves = new Map<KNode, boolean>();
   readonly #depends = new Map<KNode, { readonly inside: boolean; readonly differs: boolean }>();
   readonly #settled = new Map<KNode, KNode | null>();
@@ -175,7 +175,7 @@ class Symbols {
     return leaf;
   }
 
-  /** What stands for a node of the program. */
+  /** The expression of a program's node. */
   of(n: KNode): KNode {
     return this.#known.get(n)!;
   }
@@ -206,7 +206,7 @@ class Symbols {
     return this.#depends.get(x)!;
   }
 
-  /** Writes all values; null where one of them has no place among lanes. */
+  /** Expresses all values; null if one of them cannot be vectorised. */
   write(inner: readonly ProgramNode[]): this | null {
     for (const n of inner) {
       if (n.dtype === 'void') continue;
@@ -221,7 +221,7 @@ class Symbols {
         continue;
       }
       if (n.op === 'PARAM' || n.op === 'SCALAR' || n.op === 'REG' || n.op === 'SHARED') {
-        // Declared outside, but for parameters that only this loop reads.
+        // Declared outside, except for parameters that only this loop reads.
         if (!this.#known.has(n)) this.#known.set(n, n.op === 'PARAM' || n.op === 'SCALAR' ? memoryIn(this.#e, n) : n);
         continue;
       }
@@ -233,7 +233,7 @@ class Symbols {
     return this;
   }
 
-  /** Bounds that indices are held to, and conditions of accesses, where a stretch of iterations meets them. */
+  /** Settles bounds of indices and conditions of accesses that hold in a range of iterations. */
   #settle(n: KNode, src: readonly KNode[]): KNode | null {
     const [a, b] = src as [KNode, KNode];
     if ((n.op === 'MAX' || n.op === 'MIN') && n.dtype === 'int32' && this.#addresses.has(n)) {
@@ -265,7 +265,7 @@ class Symbols {
     return null;
   }
 
-  /** Sees to sign * x + add <= 0 by a bound of the symbol, if x is the symbol and what lanes share. */
+  /** Ensures sign * x + add <= 0 by limiting the iterations, if x is the symbol plus something uniform. */
   #bound(x: KNode, sign: 1 | -1, add: number): boolean {
     if (lowOf(x) <= -(2 ** 31) || highOf(x) >= 2 ** 31 - 1) return false;
     const form = linearOf(x);
@@ -298,7 +298,7 @@ class Symbols {
     return true;
   }
 
-  /** How an index moves: so many elements from lane to lane, and the rest of it; null where that is not the same for all. */
+  /** How an index moves: by `step` elements from lane to lane, and the rest of it; null if it moves differently. */
   moves(index: KNode): { readonly step: number; readonly form: Linear; readonly apart: number } | null {
     const form = linearOf(index);
     const at = form.terms.indexOf(this.#symbol);
@@ -313,7 +313,7 @@ class Symbols {
     return { step: form.coefs[at]!, form, apart };
   }
 
-  /** True if the term stands for the loop's variable. */
+  /** True if the term is the loop's variable. */
   isSymbol(term: KNode): boolean {
     return term === this.#symbol;
   }
@@ -374,7 +374,7 @@ function independent(made: Symbols, inner: readonly ProgramNode[], extent: numbe
   for (const a of accesses) {
     if (!a.writes) continue;
     const ma = made.moves(a.index);
-    // Turns of loops inside are further apart than lanes get.
+    // Iterations of inner loops are further apart than the lanes reach.
     if (ma === null || ma.step === 0 || (ma.apart !== 0 && ma.apart <= reach(ma.step))) return false;
     for (const b of accesses) {
       if (b.memory !== a.memory || b === a) continue;

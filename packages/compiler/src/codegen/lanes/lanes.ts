@@ -1,11 +1,11 @@
 /**
- * Loops of a program as vectors: iterations that know nothing of each other become lanes.
+ * Vectorises loops of a program: independent iterations become lanes.
  *
- * A program for a target whose groups are one thread goes in, and comes out with the same results, bit by bit. It is for programs that are written
- * as statements. Loop nests get their vectors from `loops/` before they are statements, where more is known of them.
+ * In: a program for a target whose groups are one thread. Out: one with the same results, bit by bit. This is for programs that are written
+ * as statements. Loop nests get their vectors in `loops/`, before they are statements, where more is known of them.
  *
- * Each loop is asked from the outermost on (facts.ts). One that may be vectors is written three times: the iterations before indices are inside by
- * themselves, whole vectors, and the rest.
+ * Loops are tried from the outermost on (facts.ts). A loop that is vectorised is written three times: the iterations before all bounds hold,
+ * whole vectors, and the remainder.
  */
 import { endsOf } from '../../ir/block-ends.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
@@ -17,10 +17,10 @@ import { remake } from '../../ir/rewrite.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { type LaneFacts, laneFacts, memoryIn } from './facts.ts';
 
-/** Operations in vectors that make up for one access which is made lane by lane. */
+/** Vector operations that make up for one access done lane by lane. */
 const worth = 3;
 
-/** The program with vectors wherever loops allow it and they pay; the same object if none do. */
+/** The program with vectors wherever loops allow it and they pay; the same object if nothing changes. */
 export function withLanes(program: Program, caps: CodegenCaps): Program {
   if (caps.simt || caps.vectorBytes <= 4 || !program.body.some((n) => n.op === 'LOOP')) return program;
   const writer = new LaneWriter(program, caps);
@@ -62,7 +62,7 @@ class LaneWriter {
     return programOf({ ...made, cost: costOf(made.body, new Map(), 1) });
   }
 
-  /** Writes what stands from `at` to `end` as it is; with `ask`, loops inside may become vectors. */
+  /** Writes the body from `at` to `end` unchanged; with `ask`, inner loops may be vectorised. */
   #scalar(at: number, end: number, ask: boolean): void {
     for (let i = at; i < end; i++) {
       const n = this.#body[i]!;
@@ -127,7 +127,7 @@ class LaneWriter {
     }
   }
 
-  /** Writes a loop as vectors and what is left over; false where it is none of vectors. */
+  /** Writes a loop as vectors and a remainder; false if it is not vectorised. */
   #loop(start: number, end: number): boolean {
     const [b, e, env] = [this.#b, this.#e, this.#env];
     const loop = this.#body[start] as KNodeOf<'LOOP'>;
@@ -137,7 +137,7 @@ class LaneWriter {
     const bytes = this.#caps.fittingBytes?.(extent, facts.bytes) ?? this.#caps.vectorBytes;
     const lanes = Math.floor(bytes / facts.bytes);
     if (lanes < 2 || extent < lanes) return false;
-    // What walks memory one by one inside is better off.
+    // An inner loop with contiguous accesses is the better one.
     if (facts.apart > 0 && this.#hasUnit(start + 1, end)) return false;
     this.#vectors++;
     const total = this.#of(loop.src[0]);
@@ -166,12 +166,12 @@ class LaneWriter {
     return true;
   }
 
-  /** True if a loop inside may be vectors whose accesses are whole. */
+  /** True if an inner loop may be vectorised with contiguous accesses. */
   #hasUnit(at: number, end: number): boolean {
     for (let i = at; i < end; i++) {
       const n = this.#body[i]!;
       if (n.op !== 'LOOP') continue;
-      // Only what is known outside of all can be told about it here: variables of loops stand for themselves.
+      // Only facts from outside of all loops are known here, so variables of loops are symbols.
       const known = new Map(this.#env);
       for (let j = at - 1; j < i; j++) {
         const m = this.#body[j]!;
@@ -195,7 +195,7 @@ class VectorWriter {
   readonly #lanes: number;
   readonly #vectors = new Map<KNode, KNode>();
   readonly #each = new Map<KNode, KNode[]>();
-  /** Nodes that are made of numbers read from memory. */
+  /** Nodes that depend on numbers read from memory. */
   readonly #read = new Set<KNode>();
 
   constructor(
@@ -251,7 +251,7 @@ class VectorWriter {
     return this.#facts.varying.has(n);
   }
 
-  /** What all lanes have alike. */
+  /** The value of a node in which lanes agree. */
   #uniform(n: KNode): KNode {
     return this.#env.get(n)!;
   }
@@ -282,7 +282,7 @@ class VectorWriter {
     return Array.from({ length: this.#lanes }, (_, k) => this.#at(n, k));
   }
 
-  /** The first lane's, where the others follow one by one. */
+  /** The first lane's index if the lanes are contiguous. */
   #unit(index: readonly KNode[]): KNode | null {
     const first = index[0]!;
     return index.every((x, k) => x === this.#e.add(first, k)) ? first : null;

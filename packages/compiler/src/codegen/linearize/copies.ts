@@ -1,7 +1,7 @@
 /**
- * What is made of many results, such as the update of an optimizer behind the tile of a product: written once, in a loop over the copies.
+ * An epilogue over many results, such as an optimizer's update behind the tile of a product: written once, in a loop over the copies.
  *
- * Each copy would have the same nodes, and nodes are compile time. The results go through group memory, for registers have no numbers when a program runs.
+ * Each copy would have the same nodes, and nodes are compile time. The results go through group memory, because registers have no indices at run time.
  * Only for targets where a group is one thread.
  */
 import type { KNode } from '../../ir/ir.ts';
@@ -12,15 +12,15 @@ import type { DType } from '../../shape/dtype.ts';
 import { copiesOf, type Result, type Scope, type Tile, type Values } from './scope.ts';
 
 /**
- * Copies, and nodes for one and for all of them, from which on a loop pays. Products of 1024 x 32 by 32 on an AMD EPYC take as long with Adam or tanh behind
- * them, but 8 % longer where they are only stored.
+ * Least copies, and least nodes for one and for all of them, for which a loop pays. Products of 1024 x 32 by 32 on an AMD EPYC take as long with Adam or tanh behind
+ * them, but 8 % longer if they are only stored.
  */
 const fewestCopies = 4;
 const leastWritten = 20;
 const mostWritten = 160;
 
 /**
- * Writes statements in loops over the open copies; false, with nothing done, where they are to be written for each of them. `roots`: of each statement the
+ * Writes statements in loops over the open copies; false, with nothing done, if they should be unrolled. `roots`: for each statement the
  * value, the index and what else it needs; `write` writes all for the copies that are open then.
  */
 export function writeCopies(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean {
@@ -30,7 +30,7 @@ export function writeCopies(values: Values, roots: readonly (readonly KNode[])[]
   return true;
 }
 
-/** The reductions of which each open copy has a result, where enough is made of these; else null. */
+/** The reductions of which each open copy has a result, if enough depends on them; else null. */
 function manyResults({ scope, results }: Values, roots: readonly (readonly KNode[])[]): readonly KNode[] | null {
   const { tiles, free } = scope;
   const copies = copiesOf(tiles);
@@ -40,7 +40,7 @@ function manyResults({ scope, results }: Values, roots: readonly (readonly KNode
   if (within.length < leastWritten || within.length * copies < mostWritten) return null;
   const vector = tiles.find((t) => t.lanes > 1)?.range;
   const indices = [...roots.map(([, index]) => index!), ...within.flatMap((n) => (n.op === 'LOAD' ? [n.src[1]] : []))];
-  // Lanes that lie apart are brought together from those of several copies.
+  // Lanes that are not contiguous are gathered from several copies.
   if (vector !== undefined && !indices.every((index) => isWhole(scope, index, vector))) return null;
   if (within.some((n) => n.op === 'STAGE')) return null;
   const found = within.filter((n) => n.op === 'REDUCE');

@@ -1,13 +1,13 @@
 /**
- * What the threads of a group have reduced, each its own part, brought together: every thread gets the whole.
+ * Combines a reduction across the threads of a group: every thread gets the whole result.
  *
- * Through group memory by halves, with a barrier for each. Where the engine has subgroups (`caps.subgroups`) their threads
- * exchange registers instead. A group that is one subgroup needs no group memory and no barrier then; of a larger one, each
- * subgroup leaves its result in group memory and all threads go through those. Nothing is assumed of which threads form a
+ * Through group memory by halves, with a barrier for each. If the engine has subgroups (`caps.subgroups`) their threads
+ * exchange registers instead. A group that is one subgroup then needs no group memory and no barrier; in a larger one, each
+ * subgroup leaves its result in group memory and all threads combine those. The code does not assume which threads form a
  * subgroup.
  *
- * Maxima and minima of floats are taken of their bits, as unsigned integers in the order of the numbers with NaN at the winning
- * end: devices do not say what theirs do to NaN.
+ * Maxima and minima of floats compare their bits, as unsigned integers in the order of the numbers with NaN at the winning
+ * end, because devices do not specify what their own do with NaN.
  */
 import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo, isFloat } from '../../shape/dtype.ts';
@@ -17,23 +17,23 @@ import type { KNode, ReduceOp } from '../../ir/ir.ts';
 /** The numbers a reduction carries: the value, and for argument reductions its position. */
 export type State = readonly KNode[];
 
-/** A reduction whose state every thread has a part of. */
+/** A reduction of which every thread has a part. */
 export interface Parts {
   readonly op: ReduceOp;
   readonly mine: State;
-  /** Two states into one, in any order. */
+  /** Combines two states, in any order. */
   readonly combine: (x: State, y: State) => State;
 }
 
-/** Every thread goes through the results of so many subgroups at most: beyond, barriers were measured to cost less. */
+/** Most subgroups whose results every thread combines: beyond, barriers were measured to cost less. */
 const mostSubgroups = 16;
 
-/** Threads that are one subgroup for certain; undefined where there are none. */
+/** The number of threads that certainly form one subgroup; undefined if there is none. */
 export function oneSubgroup({ subgroups }: CodegenCaps): number | undefined {
   return subgroups?.least === subgroups?.most ? subgroups?.least : undefined;
 }
 
-/** The state of all threads of a group of `threads`, a power of two, at a place that all of them get to. */
+/** Combines the states of a group of `threads` threads, a power of two, at a point that all of them reach. */
 export function acrossThreads(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State {
   const { subgroups } = caps;
   if (subgroups === undefined || parts.mine.some((x) => dtypeInfo[x.dtype as DType].bytes !== 4))
@@ -54,7 +54,7 @@ function byHalves(b: ProgramBuilder, { mine, combine }: Parts, threads: number):
   };
   write(mine);
   b.barrier();
-  // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
+  // A loop instead of unrolled steps: drivers that emulate groups take long to compile every barrier.
   b.loop(Math.log2(threads), (step) => {
     const half = e.shr(threads / 2, step);
     b.ifThen(e.lt(thread, half), () => write(combine(read(thread), read(e.add(thread, half)))));
@@ -65,11 +65,11 @@ function byHalves(b: ProgramBuilder, { mine, combine }: Parts, threads: number):
   return whole;
 }
 
-/** The results of the subgroups, left in group memory, in the order of their numbers. */
+/** The results of the subgroups, through group memory, in the order of their numbers. */
 function bySubgroups(b: ProgramBuilder, parts: Parts, threads: number): State {
   const { e } = b;
   const own = acrossSubgroup(b, parts);
-  // Subgroups need not be full.
+  // Subgroups may be smaller than their maximum.
   const cells = own.map((x) => b.shared('partial', x.dtype as DType, threads));
   const read = (at: KNode): State => cells.map((c) => b.load(c, at));
   b.ifThen(e.eq(e.special('leader', 0, 2), 1), () => {
@@ -89,7 +89,7 @@ function bySubgroups(b: ProgramBuilder, parts: Parts, threads: number): State {
   return kept();
 }
 
-/** The state of the thread's subgroup. */
+/** Combines the states of the thread's subgroup. */
 function acrossSubgroup(b: ProgramBuilder, { op, mine }: Parts): State {
   const { e } = b;
   const [x, position] = mine as readonly [KNode, KNode?];
@@ -102,7 +102,7 @@ function acrossSubgroup(b: ProgramBuilder, { op, mine }: Parts): State {
   return [best, b.subgroup('min', e.where(wins, position, 2 ** 31 - 1))];
 }
 
-/** The greatest or least of a subgroup, NaN before all others. */
+/** The greatest or least number of a subgroup; NaN wins. */
 function extremum(b: ProgramBuilder, op: 'max' | 'min', x: KNode): KNode {
   if (x.dtype !== 'float32') return b.subgroup(op, x);
   const { e } = b;

@@ -1,8 +1,8 @@
 /**
  * `linearize`: a loop nest becomes a program.
  *
- * Stores are distributed over groups first: nests that share no loops are independent, their grids are laid side by side
- * and the group index selects the nest. Then come the loops of one nest (nest.ts). Values are written by scope.ts, reductions by reduce.ts.
+ * Stores are distributed over groups first: nests that share no loops are independent, their grids are concatenated
+ * and the group index selects the nest. Then come the loops of one nest (nest.ts). scope.ts writes values, reduce.ts reductions.
  */
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import { ProgramBuilder } from '../../ir/builder/builder.ts';
@@ -28,14 +28,14 @@ import { vectorLanes } from './vector.ts';
 /** Most groups along one axis that every SIMT engine takes (WebGPU's default limit). */
 export const gridLimit = 65535;
 
-/** What is written for a nest in place of its own loops, inside of those of the grid. */
+/** Code of a nest in place of its own loops, inside of those of the grid. */
 export interface Inside {
   /** Expressions it needs besides the stores; `write` gets them as they are lowered. */
   readonly values: readonly KNode[];
   write(values: Values, options: NestOptions, stores: readonly LoopStore[], lowered: readonly KNode[]): void;
 }
 
-/** Lowers a loop nest to a program for an engine. The nest is taken as it stands: call `optimize` before. */
+/** Lowers a loop nest to a program for an engine, without changing its loops: call `optimize` before. */
 export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside): Program {
   const e = new Exprs();
   const flat = kernel.stores.flatMap(({ store }) => store.src.slice(1));
@@ -60,7 +60,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
   const group = groupIndex(e, columns, rows);
   const threads = threadsOf(stores);
   const shares = new Map<KNode, number>();
-  // Groups of threads are as many as the size asks for; where a group is one thread they are as many as ever.
+  // The number of groups of threads depends on the size; if a group is one thread it does not.
   const ends = grids.map((g) => (caps.simt ? endOf(e, g) : null));
   let first: KNode = e.i32(0);
   nests.forEach((nest, i) => {
@@ -86,7 +86,7 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
     };
     if (count === 0) return;
     const after = e.add(first, end ?? count);
-    // Of one nest just the groups that a size asks for are run, but where they fill rows.
+    // With one nest only the groups that a size needs are run, unless they fill rows of the grid.
     const exact = end === null ? columns * rows === total : rows === 1;
     if (!onGrid || (nests.length === 1 && exact)) write();
     else {
@@ -108,13 +108,13 @@ export function linearize(kernel: LoopKernel, caps: CodegenCaps, inside?: Inside
   return programOf({ ...program, cost: costOf(program.body, shares, threads), ...groups });
 }
 
-/** Number of the running group; large grids are folded over two axes, where the last row may have groups to spare. */
+/** Number of the running group; large grids are folded over two axes, whose last row may have surplus groups. */
 function groupIndex(e: Exprs, columns: number, rows: number): KNode {
   const column = e.special('group', 0, columns);
   return rows === 1 ? column : e.add(e.mul(e.special('group', 1, rows), columns), column);
 }
 
-/** The leading grid ranges of a nest; all its stores must have the same. */
+/** The leading grid ranges of a nest, which all its stores must share. */
 function gridOf(nest: readonly LoopStore[]): readonly Range[] {
   const lists = nest.map(({ ranges }) => ranges.filter((r) => r.arg.kind === 'grid'));
   const [list] = lists as [Range[]];
@@ -136,7 +136,7 @@ function threadsOf(stores: readonly LoopStore[]): number {
 
 /**
  * Opens the grid ranges as parts of one flat index, the last varying fastest. Groups beyond the end of a range that ends at a size do nothing;
- * of groups of threads there are none.
+ * with groups of threads there are none.
  */
 function openGrid(values: Values, ranges: readonly Range[], index: KNode, simt: boolean, body: () => void): void {
   const last = ranges[ranges.length - 1];

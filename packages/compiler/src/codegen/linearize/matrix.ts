@@ -1,4 +1,4 @@
-/** Products of tiles of matrices (MATRIX) of what stages.ts brings to group memory. */
+/** Products by matrix instructions (MATRIX), on panels that stages.ts brings to group memory. */
 import type { KNode } from '../../ir/ir.ts';
 import { type MatrixForm, fragmentLanes, matrixThreads, stepsOf } from '../../ir/matrix.ts';
 import type { StagedNest } from './stages.ts';

@@ -9,35 +9,35 @@ import { copiesOf, lanesOf, refuse, type Scope, type Values } from './scope.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './vector.ts';
 
 /**
- * Most elements of a turn of a loop where each is read from anywhere. Processors guess what is read next by the places in the code that read;
- * with 64 of them, elements out of the caches took twice as long as with 16.
+ * Most elements per iteration of a loop if each is read from an arbitrary address. Processors prefetch by the address of the load instruction;
+ * with 64 of them, elements outside of the caches took twice as long as with 16.
  */
 const mostScattered = 16;
 
 /**
- * Most elements of a turn that are read one by one at a fixed distance: a column of a matrix of few columns, a window. Each is code of its own, and no
- * vector beside another one makes their reading faster.
+ * Most elements per iteration that are read one by one at a fixed stride: a column of a narrow matrix, a window. Each is separate code, and more
+ * vectors do not make reading faster.
  */
 const mostApart = 64;
 
-/** Nodes from which on a vector and the last one, moved back, share one body. */
+/** From this many nodes on, full vectors and the last one, moved back, share one body. */
 const leastAlike = 24;
 
-/** True for what is simpler where it is known at which multiple of a vector it is: quotients and conditions of places. */
+/** True for expressions that simplify if the position in a vector is known: quotients and conditions of positions. */
 function tellsPlaces({ op, src }: KNode): boolean {
   return op === 'IDIV' || op === 'IREM' || ((op === 'LT' || op === 'LE' || op === 'EQ') && src[0]!.dtype === 'int32');
 }
 
 interface Job {
-  /** Ranges still to be opened. */
+  /** Ranges that are not open yet. */
   readonly ranges: readonly Range[];
   /** Expressions needed inside. */
   readonly roots: readonly KNode[];
-  /** Statements at the innermost point. The returned function is called when all jobs at this point have read their inputs. */
+  /** Writes statements at the innermost point. The returned function is called when all jobs at this point have read their inputs. */
   readonly run: () => (() => void) | undefined;
   /** True if `run` must be called once per combination of open tiles. */
   readonly perCopy: boolean;
-  /** True if nothing changes when it runs twice for an element: a store to memory that is not read. */
+  /** True if running twice for an element changes nothing: a store to memory that is not read. */
   readonly repeatable: boolean;
 }
 
@@ -68,12 +68,12 @@ export class Nest {
 
   /** Writes the stores under the ranges that are open now; ranges opened by the caller are skipped. */
   writeStores(stores: readonly LoopStore[]): void {
-    // One range for all: in the same loops, all of that thread's reads come before its writes, which may be to the same memory.
+    // A range shared by all: within the same loops, all of that thread's reads come before its writes, which may be to the same memory.
     const oneThread = this.#values.b.e.range(1, 'local');
     this.#emit(
       stores.map(({ store, ranges }): Job => {
         const [mem, index, value, gate] = store.src;
-        // One thread writes what no local range spreads over the group.
+        // Without a local range, one thread writes.
         const alone = this.#options.threads > 1 && ranges.every((r) => r.arg.kind !== 'local');
         const all = alone ? [...ranges, oneThread] : ranges;
         return {
@@ -122,7 +122,7 @@ export class Nest {
     const scope = this.#scope;
     const limit = range.src[0];
     const extent = limit === undefined ? b.e.i32(range.arg.extent) : this.#values.lower(limit);
-    // What the limit was known to be holds under the loops it depends on, where these are open.
+    // Known bounds of the limit also hold under the loops it depends on, if these are open.
     if (limit !== undefined && isSizedEnd(limit)) assumeBounds(extent, lowOf(limit), highOf(limit));
     const inside = (): void => this.#emit(jobs);
     const repeated = (): void => {
@@ -165,7 +165,7 @@ export class Nest {
     }
   }
 
-  /** Modes of a vector range: those fixed for a reduction, or chosen by how much is computed for each element. */
+  /** Modes of a vector range: fixed ones for a reduction, or chosen by the amount of computation per element. */
   #modesOf(range: Range, jobs: readonly Job[]): readonly Mode[] {
     const fixed = this.#modes.get(range);
     if (fixed !== undefined) return fixed;
@@ -186,13 +186,13 @@ export class Nest {
     return vectorModes(countOf(range), lanes, unroll, together, again, alike);
   }
 
-  /** True for a read whose places along a range lie anywhere: it is done lane by lane. */
+  /** True for a read at arbitrary addresses along a range: it is done lane by lane. */
   #isScattered(n: KNode, range: Range): boolean {
     if (n.op !== 'LOAD') return false;
     return linearOf(n.src[1]).terms.some((t) => t !== range && this.#scope.free.has(t, range));
   }
 
-  /** How many elements are read apart from each other for one lane: at a fixed distance along a range, and in windows that are written out. */
+  /** Elements that are read separately for one lane: at a fixed stride along a range, and in windows that are unrolled. */
   #apartIn(n: KNode, range: Range): number {
     if (n.op !== 'LOAD') return 0;
     const { terms, coefs } = linearOf(n.src[1]);
@@ -203,7 +203,7 @@ export class Nest {
 
   // --- reductions and stages
 
-  /** Computes what the jobs need and what depends on open ranges only. Returns what is new. */
+  /** Computes everything the jobs need that depends only on open ranges. Returns the new nodes. */
   #computeReady(jobs: readonly Job[]): KNode[] {
     const wave = new Map<KNode, number>();
     const waves: KNode[][] = [];
@@ -226,7 +226,7 @@ export class Nest {
     return [...wave.keys()];
   }
 
-  /** All ranges are open, or all but the column range of a reduction. */
+  /** True if all ranges are open, or all but the column range of a reduction. */
   #isReady(n: KNode): boolean {
     const column = this.#columnOf(n);
     return this.#scope.allOpen(this.#scope.free.of(n).filter((r) => r !== column));
@@ -238,7 +238,7 @@ export class Nest {
     return this.#scope.free.of(n).find((r) => r.arg.kind === 'column' && !this.#scope.isOpen(r)) ?? null;
   }
 
-  /** Computes a reduction for all its columns, and with it those of the same wave that run over the same rows. */
+  /** Computes a reduction for all its columns, together with those of the same wave that run over the same rows. */
   #computeColumns(first: KNode, wave: readonly KNode[]): void {
     const column = this.#columnOf(first)!;
     const [row] = ownRanges(first);
@@ -286,11 +286,11 @@ export class Nest {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
-      // What is added up leaves out what it has, which pays where it is not known how much is left over.
+      // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
       this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again, twice));
     }
-    // Threads fill a stage together: none may still read what was there, and all wait until it is full.
+    // Threads fill a stage together: none may still read the old contents, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');
     const { b } = this.#values;
     if (filled && (this.#loops > 0 || nodes.some((n) => this.#memory.has(n)))) b.barrier();
@@ -318,7 +318,7 @@ export class Nest {
     return this.#scope.tiles.filter((t) => free.includes(t.range));
   }
 
-  /** Fills group memory with the staged value; one section per kept copy, lanes of a kept vector side by side. */
+  /** Fills group memory with the staged value; one section per kept copy, lanes of a kept vector adjacent. */
   #stageJob(stage: KNodeOf<'STAGE'>): Job {
     const { b, results } = this.#values;
     const scope = this.#scope;

@@ -1,10 +1,10 @@
-/** Products of what stages.ts brings to group memory, by threads that have some rows and columns of a block each. */
+/** Products of panels that stages.ts brings to group memory, by threads with a few rows and columns of a block each. */
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import type { StagedNest } from './stages.ts';
 
-/** How a group shares a block: threads along columns and rows, and what each has of both. */
+/** How a group shares a block: threads along columns and rows, and the part of each. */
 export interface ThreadShare {
   readonly dtype: DType;
   /** Steps of the sum in a stage. */
@@ -14,7 +14,7 @@ export interface ThreadShare {
   /** Multiples of `unitOf`. */
   readonly rows: number;
   readonly columns: number;
-  /** Steps of the sum that are read at a time, `unitOf` or half of it: what is read waits in registers. */
+  /** Steps of the sum read at a time, `unitOf` or half of it: they wait in registers. */
   readonly steps: number;
   /** Neighbouring columns are stored together. */
   readonly inVectors: boolean;
@@ -25,10 +25,10 @@ export function unitOf(dtype: DType): number {
   return 16 / dtypeInfo[dtype].bytes;
 }
 
-/** Threads along columns of the 32 that run together: fewer different lines are read at once in a square than in a row. */
+/** Arrangement of the 32 threads that run together: a square reads fewer different lines at once than a row. */
 const together = { across: 8, down: 4 };
 
-/** Where a thread is along rows and columns. */
+/** Position of a thread along rows and columns. */
 export function threadPlace(
   e: Exprs,
   { across, down }: Pick<ThreadShare, 'across' | 'down'>,
@@ -46,8 +46,8 @@ export function threadPlace(
 }
 
 /**
- * The place in a block of what a thread has of a side: the `lane`-th of its `vector`-th vector. Where lines of the panel are along the sum, neighbours of a
- * thread have neighbouring lines, which lie in different banks; else a vector of a thread lies side by side.
+ * The position in a block of a thread's element: the `lane`-th of its `vector`-th vector. If lines of the panel are along the sum, the elements of a
+ * thread are in neighbouring lines, which use different banks; otherwise a vector of a thread is contiguous.
  */
 export function placeInBlock(
   e: Exprs,
@@ -63,7 +63,7 @@ export function placeInBlock(
     : e.add(e.mul(e.add(e.mul(vector, threads), thread), unit), lane);
 }
 
-/** `StagedNest.multiply` by a thread's own rows and columns, steps of the sum one after another. */
+/** `StagedNest.multiply` by a thread's rows and columns, one step of the sum after another. */
 export function byThreadsAlone(share: ThreadShare, muladd: boolean): StagedNest['multiply'] {
   const { dtype, depth, across, down, steps } = share;
   const unit = unitOf(dtype);
@@ -73,7 +73,7 @@ export function byThreadsAlone(share: ThreadShare, muladd: boolean): StagedNest[
     const place = threadPlace(e, share, thread);
     const sums = b.reg('sum', dtype, unit, rows * vectors);
     for (let i = 0; i < rows * vectors; i++) b.store(sums, i, e.constant(dtype, 0, unit));
-    /** What the thread needs of a side for `steps` steps: of the `step`-th of them, the elements of all its vectors. */
+    /** What the thread needs of a side for `steps` steps: for each step, the elements of all its vectors. */
     const part = (number: 0 | 1, count: number, slot: KNode, first: number): ((step: number) => readonly KNode[][]) => {
       const { memory, pitch, length, alongSum } = panels[number];
       const start = e.mul(slot, length);

@@ -2,7 +2,7 @@
  * One REDUCE being computed: its accumulators, the update inside the loops, the combination at the end.
  *
  * Accumulators exist per kept copy (copies of open tiles the value depends on), per own copy (unrolled or vectorised
- * ranges of the REDUCE itself) and per width: vector parts and scalar remainders accumulate apart and are combined at
+ * ranges of the REDUCE itself) and per width: vectors and scalar remainders accumulate separately and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
 import type { KNode, KNodeOf, ReduceOp } from '../../ir/ir.ts';
@@ -15,22 +15,22 @@ import type { State } from './group.ts';
 import { copiesOf, copyIndex, lanesOf, refuse, type Tile, type Values } from './scope.ts';
 import type { Mode } from './vector.ts';
 
-/** With this many numbers side by side nobody waits for the sum before. */
+/** With this many independent accumulators, no addition waits for the one before. */
 const sideBySide = 4;
 
-/** Lanes of all copies from which on they are brought together in a loop. */
+/** From this many lanes of all copies on, they are combined in a loop. */
 const mostLanes = 64;
 
 interface Group {
   readonly lanes: number;
-  /** Own copies: accumulators side by side for each kept copy. */
+  /** Own copies: accumulators for each kept copy. */
   readonly copies: number;
   readonly regs: readonly KNode[];
   /** An extremum by parts: the copies share all parts but the first. */
   readonly parts: boolean;
 }
 
-/** An accumulator, of the reduction's accumulating dtype, after the value under the open loops. Not for argument reductions. */
+/** The new accumulator, in the reduction's accumulating dtype, after the value under the open loops. Not for argument reductions. */
 export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNode, muladd: boolean): KNode {
   const { e } = values.scope;
   const { op } = node.arg;
@@ -44,7 +44,7 @@ export function accumulate(values: Values, node: KNodeOf<'REDUCE'>, before: KNod
   return combined(e, op, before, e.cast(values.lower(v), dtype));
 }
 
-/** Position among all elements of ranges, as a stage A expression. Those of a loop that ends at a size are as many as that says. */
+/** Position among all elements of ranges, as an expression of the nest. A loop that ends at a size counts as that long. */
 export function positionIn(e: Exprs, ranges: readonly Range[]): KNode {
   return ranges.reduce((position: KNode, r) => e.add(e.mul(position, lengthOf(e, r)), r), e.i32(0));
 }
@@ -60,9 +60,9 @@ export class Reduction {
   readonly #keptLanes: number;
   readonly #dtype: DType;
   readonly #groups: Group[] = [];
-  /** Position of an argument reduction as a stage A expression. */
+  /** Position of an argument reduction, as an expression of the nest. */
   readonly #position: KNode | null;
-  /** All own ranges are unrolled: no loop and no accumulators. */
+  /** True if all own ranges are unrolled: no loop and no accumulators. */
   readonly #direct: boolean;
   #directStates: State[] = [];
   /** Unrolled steps share their accumulators. */
@@ -89,7 +89,7 @@ export class Reduction {
     this.#position = isArg(node.arg.op) ? positionIn(e, this.own) : null;
     this.#direct = this.own.every((r) => r.arg.kind === 'unroll');
     if (this.#direct) return;
-    // Where many results are kept side by side, unrolled steps follow each other in one accumulator each.
+    // With many independent results, unrolled steps share one accumulator each.
     this.#inTurn = simt && !isArg(node.arg.op) && copiesOf(this.#kept) * this.#keptLanes >= sideBySide;
     let unrolled = 1;
     let modes: readonly Mode[] = [{ count: 1, lanes: 1 }];
@@ -121,7 +121,7 @@ export class Reduction {
     return sizeOf(this.own);
   }
 
-  /** Takes the value under the open loops into the accumulators; called in the innermost loop. */
+  /** Adds the value under the open loops to the accumulators; called in the innermost loop. */
   update(): void {
     const { scope, b } = this.#values;
     const { e } = scope;
@@ -150,7 +150,7 @@ export class Reduction {
     });
   }
 
-  /** Combines the accumulators, of all threads of the group where a local range is reduced, and makes the result available. */
+  /** Combines the accumulators, across all threads of the group if a local range is reduced, and publishes the result. */
   finish(threads: number, caps: CodegenCaps): void {
     const local = this.own.find((r) => r.arg.kind === 'local');
     if (local !== undefined && local.arg.extent !== threads) {
@@ -160,7 +160,7 @@ export class Reduction {
     const { e } = scope;
     if (this.#hasManyLanes()) {
       const memory = this.#copyByCopy();
-      // What nobody reads is not written.
+      // Dead results are not computed.
       const all = Array.from({ length: copiesOf(this.#kept) }, (_, k) => this.#values.b.load(memory, k));
       results.set(this.node, { kind: 'values', tiles: this.#kept, values: all, memory });
       return;
@@ -183,7 +183,7 @@ export class Reduction {
     results.set(this.node, { kind: 'values', tiles: this.#kept, values });
   }
 
-  /** True where each of many copies has lanes to be brought together. */
+  /** True if each of many copies has lanes to combine. */
   #hasManyLanes(): boolean {
     if (this.#direct || this.#simt || this.#position !== null || this.node.dtype === 'bool') return false;
     if (this.#groups.some(({ parts }) => parts)) return false;
@@ -191,7 +191,7 @@ export class Reduction {
     return apart.reduce((sum, { lanes }) => sum + lanes, 0) * copiesOf(this.#kept) >= mostLanes;
   }
 
-  /** Brings lanes together in a loop over the copies, through memory: registers have no numbers there. */
+  /** Combines lanes in a loop over the copies, through memory, because registers have no indices at run time. */
   #copyByCopy(): KNode {
     const { b, scope } = this.#values;
     const { e } = scope;
@@ -219,7 +219,7 @@ export class Reduction {
     return Array.from({ length: copies }, (_, k) => regs.map((r) => b.load(r, kept * copies + k)));
   }
 
-  /** The extremum that the parts of a kept copy stand for. */
+  /** The extremum of the parts of a kept copy. */
   #extremum({ copies, regs }: Group, kept: number): KNode {
     const { b, scope } = this.#values;
     const { op } = this.node.arg;
@@ -257,7 +257,7 @@ export class Reduction {
     return this.#position === null ? [x] : [x, this.#values.lower(this.#position)];
   }
 
-  /** The state of one element that changes nothing where it has been taken already. */
+  /** The state of one element, or the neutral one if the element was counted already. */
   #stateFrom({ range, from }: Tile): State {
     const { e } = this.#values.scope;
     const isNew = e.le(from!, this.#values.lower(range));
@@ -278,7 +278,7 @@ export class Reduction {
     return this.#combine(before, this.#stateFrom(again), true);
   }
 
-  /** Two states into one. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
+  /** Combines two states. `later`: every position of `y` comes after those of `x`, so that ties stay with `x`. */
   #combine(x: State, y: State, later: boolean): State {
     const { e } = this.#values.scope;
     const { op } = this.node.arg;
@@ -306,7 +306,7 @@ export class Reduction {
   }
 }
 
-// What a reduction computes in, starts with and does to two numbers.
+// The dtype of a reduction, its neutral element, and how it combines two numbers.
 
 /** The dtype a reduction computes in. */
 export function accumulatorDtype(dtype: DType): DType {
@@ -315,12 +315,12 @@ export function accumulatorDtype(dtype: DType): DType {
   return kind === 'float' ? 'float32' : 'int32';
 }
 
-/** What a reduction of nothing gives. */
+/** The result of a reduction of no elements. */
 export function identityOf(e: Exprs, op: ReduceOp, dtype: DType): KNode {
   return e.constant(dtype, neutral(op === 'argmax' ? 'max' : op === 'argmin' ? 'min' : op, dtype));
 }
 
-/** Two numbers into one. */
+/** Combines two numbers. */
 export function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode, b: KNode): KNode {
   switch (op) {
     case 'sum':
@@ -336,7 +336,7 @@ export function combined(e: Exprs, op: 'sum' | 'prod' | 'max' | 'min', a: KNode,
   }
 }
 
-/** True where `b` takes the place of `a`, which lies before it. The first NaN stays. `simt`: devices do not say how theirs compare. */
+/** True if `b` replaces `a`, which comes before it. The first NaN stays. `simt`: devices do not specify how theirs compare. */
 export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode, simt: boolean): KNode {
   const beyond = op === 'argmax' ? e.lt(a, b) : e.lt(b, a);
   if (!isFloat(a.dtype as DType)) return beyond;
@@ -345,41 +345,41 @@ export function takesPlace(e: Exprs, op: 'argmax' | 'argmin', a: KNode, b: KNode
   return e.and(number, e.not(op === 'argmax' ? e.le(b, a) : e.le(a, b)));
 }
 
-/** True for a reduction that elements may enter twice; not of stages, which are filled anew for every part of a loop. */
+/** True for a reduction that may count elements twice; false for stages, which are filled again for every part of a loop. */
 export function mayEnterTwice(n: KNode): boolean {
   return n.op === 'REDUCE' && !isAddedUp(n) && isMadeAgain(n);
 }
 
-/** True for a sum or a product: what enters twice counts twice. */
+/** True for a sum or a product, which elements must not enter twice. */
 function isAddedUp(n: KNodeOf<'REDUCE'>): boolean {
   return n.arg.op === 'sum' || n.arg.op === 'prod';
 }
 
-/** True if elements of a REDUCE or STAGE may be computed again: not those that rest on stages. */
+/** True if elements of a REDUCE or STAGE may be recomputed: not if they read stages. */
 export function isMadeAgain(n: KNode): boolean {
   for (const x of nodesOf([n.src[0] as KNode])) if (x.op === 'STAGE') return false;
   return true;
 }
 
-// Maxima and minima of vectors of float32 in three parts, one instruction of a CPU each.
+// Maxima and minima of float32 vectors in three parts, one instruction of a CPU each.
 //
 // MAX keeps NaN and orders zeros (+0 above -0), which takes x86 eight instructions where `maxps` is one. So a long reduction
-// carries the greatest number without regard to either, and the greatest bits, signed and unsigned. In the end these tell whether there
-// was a NaN (of either sign: 0x7f800001 and up, 0xff800001 and up) and, where the result is zero, a zero of the sign that wins.
-// From the second level cache of an AMD EPYC rows are read twice as fast as with MAX.
+// tracks the greatest number ignoring both, and the greatest bits, signed and unsigned. At the end these tell whether there
+// was a NaN (of either sign: 0x7f800001 and up, 0xff800001 and up) and, if the result is zero, whether there was a zero of the winning sign.
+// From the second-level cache of an AMD EPYC rows are read twice as fast as with MAX.
 
 /** The number, its greatest bits as int32, its greatest bits as uint32. */
 export type Extremum = readonly [value: KNode, signed: KNode, unsigned: KNode];
 
-/** Elements below which bringing the parts together costs more than they save. */
+/** With fewer elements, combining the parts costs more than they save. */
 const leastElements = 8;
 
-/** True if a reduction of so many elements in so many lanes goes by parts, on an engine that is no GPU. */
+/** True if a reduction of this many elements and lanes uses the three parts, on an engine without groups of threads. */
 export function goesByParts(op: ReduceOp, dtype: DType, elements: number, lanes: number): boolean {
   return (op === 'max' || op === 'min') && dtype === 'float32' && elements >= leastElements && lanes > 1;
 }
 
-/** The dtypes of the parts and what they are for nothing at all. */
+/** The neutral parts, with their dtypes. */
 export function noExtremum(e: Exprs, op: ReduceOp): Extremum {
   const end = op === 'max' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   return [e.f32(end), e.i32(-(2 ** 31)), e.constant('uint32', 0)];
@@ -390,16 +390,16 @@ export function extendExtremum(e: Exprs, op: ReduceOp, before: Extremum, x: KNod
   return [pick(e, op, before[0], x), e.max(before[1], e.bitcast(x, 'int32')), e.max(before[2], e.bitcast(x, 'uint32'))];
 }
 
-/** `later` where it is beyond `now`: emitters have an instruction for this shape. */
+/** `later` if it is beyond `now`: emitters have an instruction for this form. */
 export function pick(e: Exprs, op: ReduceOp, now: KNode, later: KNode): KNode {
   return e.where(op === 'max' ? e.lt(now, later) : e.lt(later, now), later, now);
 }
 
-/** The extremum that the parts stand for, as MAX and MIN would have given it. */
+/** The extremum that MAX or MIN would have given, from the parts. */
 export function wholeExtremum(e: Exprs, op: ReduceOp, [value, signed, unsigned]: Extremum): KNode {
   const { lanes } = value;
   const u = (bits: number): KNode => e.constant('uint32', bits, lanes);
-  // A maximum of zero is -0 if no sign was free; a minimum is if one was set.
+  // A maximum of zero is -0 if every sign was set; a minimum is if one was.
   const sign = e.and(op === 'max' ? e.bitcast(signed, 'uint32') : unsigned, u(0x80000000));
   const number = e.where(e.eq(value, e.constant('float32', 0, lanes)), e.bitcast(sign, 'float32'), value);
   const nan = e.or(e.lt(e.constant('int32', 0x7f800000, lanes), signed), e.lt(u(0xff800000), unsigned));

@@ -2,7 +2,7 @@
  * The open loops at one point of linearization and the values lowered under them.
  *
  * A range is open either as a loop (one scalar value) or as a *tile*: `count` copies of `lanes` consecutive values
- * computed side by side in registers. Statements run over all combinations of copies with `forEach`; between such runs
+ * computed side by side in registers. Statements run over all combinations of copies with `forEach`; outside of it
  * tiles have no value. At most one open tile has lanes > 1.
  */
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
@@ -13,18 +13,18 @@ import type { Known } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
-/** A range opened as `count` copies of `lanes` values, starting at `base` and each `step` after the one before. */
+/** A range opened as `count` copies of `lanes` values, starting at `base`, consecutive copies `step` apart. */
 export interface Tile {
   readonly range: Range;
   readonly base: KNode;
   readonly count: number;
   readonly lanes: number;
   readonly step: KNode;
-  /** Elements before this one have been taken already, or null: none of them has. */
+  /** Elements before this one were counted already; null: none. */
   readonly from: KNode | null;
   /** The copy being lowered. */
   copy: number;
-  /** The copy whose turn it is, or null: all of them. */
+  /** The only copy to run, or null for all. */
   only: number | null;
 }
 
@@ -45,7 +45,7 @@ export function copyIndex(tiles: readonly Tile[]): number {
   return tiles.reduce((n, t) => n * t.count + t.copy, 0);
 }
 
-/** A nest that breaks a rule of stage A. */
+/** Throws for a nest that breaks a rule. */
 export function refuse({ op, arg }: KNode, what: string): never {
   throw new Error(`[linearize] ${op} ${JSON.stringify(arg)} ${what}`);
 }
@@ -56,15 +56,15 @@ export class Scope {
   readonly tiles: Tile[] = [];
   /** The tile whose lanes are being lowered as vectors, inside forEach. */
   vector: Tile | null = null;
-  /** Lane that stands for the vector tile, or -1: lower to whole vectors. */
+  /** The lane to lower as a scalar, or -1 to lower whole vectors. */
   lane = -1;
   readonly #values = new Map<Range, KNode>();
   readonly #levels = new Map<Range, number>();
   /** Values by the innermost loop they depend on; level 0 depends on none. */
   readonly #memos: Memo[] = [new Map()];
-  /** Values that depend on a tile: for whole vectors, then one memo a lane. */
+  /** Values that depend on a tile: first the memo of whole vectors, then one per lane. */
   #tileMemos: (Memo | undefined)[] = [];
-  /** The last list of ranges asked for and its memo, while the same ranges are open at the same lane. */
+  /** The last list of ranges looked up and its memo, valid while the same ranges are open at the same lane. */
   #lastRanges: RangeList | null = null;
   #lastMemo: Memo = new Map();
 
@@ -94,7 +94,7 @@ export class Scope {
     this.#lastRanges = null;
   }
 
-  /** Runs the body with the range open as a tile, whose copies follow each other unless a step is given. */
+  /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
   withTile(
     r: Range,
     base: KNode,
@@ -112,7 +112,7 @@ export class Scope {
     this.#lastRanges = null;
   }
 
-  /** Runs the body with an open tile at one copy, whose number is known when the program runs. */
+  /** Runs the body with an open tile at one copy, whose number is known only at run time. */
   atCopy(tile: Tile, copy: KNode, body: () => void): void {
     const { range, base, lanes, step, from } = tile;
     const at = this.tiles.indexOf(tile);
@@ -132,7 +132,7 @@ export class Scope {
     this.#lastRanges = null;
   }
 
-  /** Runs `fn` for every combination of copies whose turn it is; inside it those tiles have values. */
+  /** Runs `fn` for every combination of copies that are to run; inside it those tiles have values. */
   forEach(tiles: readonly Tile[], fn: () => void): void {
     const total = copiesOf(tiles);
     const vector = tiles.find((t) => t.lanes > 1) ?? null;
@@ -174,7 +174,7 @@ export class Scope {
     return e.add(base, e.mul(copy, step));
   }
 
-  /** Runs `fn` with the vector tile standing at one of its lanes. */
+  /** Runs `fn` with the vector tile fixed at one of its lanes. */
   atLane<T>(lane: number, fn: () => T): T {
     const tile = this.vector!;
     const before = this.lane;
@@ -196,19 +196,19 @@ export class Scope {
     return v;
   }
 
-  /** True if lowering gives a vector for something that depends on these ranges. */
+  /** True if a node that depends on these ranges is lowered to a vector. */
   isVector(ranges: RangeList): boolean {
     return this.vector !== null && this.lane < 0 && ranges.includes(this.vector.range);
   }
 
-  /** Where the value of a node is remembered. */
+  /** The memo for the value of a node. */
   memoOf(n: KNode): Memo {
     const ranges = ((n as Known).free as RangeList | null) ?? this.free.of(n);
     if (ranges.length === 0) return this.#memos[0]!;
     return ranges === this.#lastRanges ? this.#lastMemo : this.#memoFor(ranges);
   }
 
-  /** Where values that depend on these ranges are remembered. */
+  /** The memo for values that depend on these ranges. */
   #memoFor(ranges: RangeList): Memo {
     let level = 0;
     for (let i = 0; i < ranges.length && level >= 0; i++) {
@@ -225,7 +225,7 @@ export class Scope {
 // Expressions under open loops: one value for each copy and lane, written once.
 
 /**
- * A finished REDUCE (one value per kept copy, which `memory` may hold too, or a cell of memory per column) or STAGE (memory with
+ * A finished REDUCE (one value per kept copy, possibly also in `memory`, or a cell of memory per column) or STAGE (memory with
  * one section per kept copy).
  */
 export type Result =
@@ -269,7 +269,7 @@ export class Values {
       const n = stack[stack.length - 1]!;
       const memo = scope.memoOf(n);
       if (!memo.has(n)) {
-        // Of a LOAD the alternative; address and gate are lowered with it.
+        // For a LOAD only its alternative; address and gate are lowered with the load.
         const first = n.op === 'LOAD' ? 3 : 0;
         const end = n.op === 'REDUCE' || n.op === 'RANGE' ? 0 : n.src.length;
         const before = stack.length;
@@ -292,7 +292,7 @@ export class Values {
     return this.scope.memoOf(n).get(n);
   }
 
-  /** `values`: of its sources, where it is made of these. */
+  /** `values`: its lowered sources, if it needs them. */
   #lowerOne(n: KNode, values: readonly KNode[]): KNode {
     const { e } = this.scope;
     switch (n.op) {
@@ -350,7 +350,7 @@ export class Values {
     return e.vec(each);
   }
 
-  /** A scalar load, also where its alternative is a vector. */
+  /** A scalar load, also if its alternative is a vector. */
   #gated(memory: KNode, index: KNode, gate: KNode | undefined, alt: KNode | undefined): KNode {
     const { e } = this.scope;
     if (gate === undefined || alt === undefined || alt.lanes === 1) return e.load(memory, index, gate, alt);

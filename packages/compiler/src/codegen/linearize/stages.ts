@@ -1,9 +1,9 @@
 /**
- * Sums of products of a nest whose factors are brought to group memory in stages: what stands in place of the loops of its sum.
+ * Sums of products whose factors are staged in group memory: the code in place of the loops of the sum.
  *
- * So many steps of the sum are a stage, and several stages are under way: by copies beside other work where memory lies as the panel does (COPY), else
- * through registers, loaded before a stage is multiplied and stored after it. One barrier a stage. How the threads multiply what is there is not
- * said here: matrix.ts does it by tiles of matrices, products.ts by one number each.
+ * A stage is some steps of the sum, and several stages are in progress: by asynchronous copies where memory has the panel's layout (COPY), otherwise
+ * through registers, loaded before a stage is multiplied and stored after it. One barrier per stage. How the threads multiply the panels is
+ * elsewhere: matrix.ts by matrix instructions, products.ts by single numbers.
  */
 import type { DType } from '../../shape/dtype.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
@@ -14,24 +14,24 @@ import type { Inside } from './linearize.ts';
 import { Nest } from './nest.ts';
 import type { Values } from './scope.ts';
 
-/** What a group needs of a factor for one stage, line by line: elements of a side along the sum, or steps of the sum along the side. */
+/** The part of a factor that a group needs for one stage, line by line: elements of a side along the sum, or steps of the sum along the side. */
 export interface Panel {
-  /** An element, in terms of the ranges below; zero is what lies outside. */
+  /** An element, in terms of the ranges below; zero outside. */
   readonly value: KNode;
-  /** Whether the elements of a unit are inside. Null: all are. */
+  /** Whether the elements of a unit are in range. Null: always. */
   readonly inside: KNode | null;
   readonly step: Range;
   readonly line: Range;
-  /** Units of a line, and the elements of a unit, which lie side by side in memory; null for one. */
+  /** Units of a line, and the elements of a unit, which are adjacent in memory; null for one element. */
   readonly unit: Range;
   readonly lane: Range | null;
-  /** Lines are elements of the side; else they are steps of the sum. */
+  /** True if lines are elements of the side; else they are steps of the sum. */
   readonly alongSum: boolean;
-  /** Units are 4, 8 or 16 bytes that lie in memory as they are needed. */
+  /** True if units are 4, 8 or 16 bytes that memory holds unchanged. */
   readonly copied: boolean;
 }
 
-/** A panel in group memory: lines so many elements apart, and so many elements in all stages' share of one. */
+/** A panel in group memory: the pitch of its lines, and the size of one stage. */
 export interface PanelMemory {
   readonly memory: KNodeOf<'SHARED'>;
   readonly pitch: number;
@@ -39,33 +39,33 @@ export interface PanelMemory {
   readonly alongSum: boolean;
 }
 
-/** The threads of a group at work on a sum. */
+/** The multiplication by the threads of a group. */
 export interface Multiplying {
-  /** Adds the products of the stage that lies in a place. */
+  /** Adds the products of the stage in a slot. */
   add(slot: KNode): void;
-  /** What the thread holds in the end, in the order of the copies of `inTile`. */
+  /** The thread's results, in the order of the copies of `inTile`. */
   results(): readonly KNode[];
 }
 
-/** How a nest is multiplied. */
+/** A nest with staged factors. */
 export interface StagedNest {
   readonly dtype: DType;
-  /** Steps of the sum in a stage, how many stages there are in all, and how many are in group memory at a time. */
+  /** Steps of the sum per stage, the number of stages, and how many are in group memory at a time. */
   readonly depth: number;
   readonly steps: KNode;
   readonly stages: number;
   readonly rows: Panel;
   readonly columns: Panel;
-  /** The range of the sum by which its REDUCE is found among the stores. */
+  /** The range of the sum, which identifies its REDUCE among the stores. */
   readonly sum: Range;
   readonly local: Range;
-  /** What a thread has of the block's results; at the most one is of kind 'vector', the last one. */
+  /** A thread's results of the block; only the last range may be of kind 'vector'. */
   readonly inTile: readonly Range[];
   /** Begins the sums of a thread. */
   multiply(values: Values, panels: readonly [PanelMemory, PanelMemory], thread: KNode): Multiplying;
 }
 
-/** Lines end 16 bytes further, so that threads which read a column of it use different banks. */
+/** Lines are 16 bytes longer, so that threads which read a column of the panel use different banks. */
 function pitchOf({ unit, lane }: Panel, dtype: DType): number {
   return unit.arg.extent * (lane?.arg.extent ?? 1) + 16 / dtypeInfo[dtype].bytes;
 }
@@ -133,7 +133,7 @@ class Stages {
     const { stages } = this.#nest;
     const copies = this.#panels.some((p) => p.copied);
     const products = this.#nest.multiply(this.#values, this.#memory, this.#thread);
-    /** Asks for a stage; what goes through registers is stored by what this returns. */
+    /** Starts loading a stage; the returned function stores what went through registers. */
     const bring = (at: KNode, slot: KNode): (() => void) => {
       const last = e.min(at, e.sub(steps, 1));
       const store = this.#panels.map((p, i) => (p.copied ? () => {} : this.#load(p, i, last, slot)));
@@ -148,7 +148,7 @@ class Stages {
       };
     };
     for (let i = 0; i < stages - 1; i++) bring(e.i32(i), e.i32(i))();
-    // Where the stage lies that is multiplied: counted, for a division in every turn costs more.
+    // The slot of the current stage: counted, because a division in every iteration costs more.
     const place = b.reg('stage', 'int32');
     b.store(place, 0, e.i32(0));
     b.loop(steps, (at) => {
@@ -165,7 +165,7 @@ class Stages {
     return products.results();
   }
 
-  /** Units of a panel that the thread brings: which line and unit, where in group memory, and whether there is one for it. */
+  /** Units of a panel that the thread brings: the line and unit, the address in group memory, and whether the unit exists. */
   #units(
     panel: Panel,
     number: number,

@@ -1,7 +1,7 @@
 /**
  * How a range of kind 'vector' is cut: unrolled vectors, single vectors, scalars.
  *
- * The extent need not be a multiple of anything. The same body is generated for each part: `count` vectors of `lanes`
+ * The extent may be any number. The same body is generated for each part: `count` vectors of `lanes`
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -12,24 +12,24 @@ import type { KNode, KNodeOf, LoopStore, RangeKind } from '../../ir/ir.ts';
 import { highOf, lowOf } from '../../ir/node.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
-/** One way of running through a stretch of the range. */
+/** One way of iterating over a part of the range. */
 export interface Mode {
   readonly count: number;
   readonly lanes: number;
-  /** Runs once at most, over the last elements of the range: some of them for the second time. */
+  /** Set if it runs at most once, over the last elements of the range, some of which were counted already. */
   readonly again?: true;
-  /** Runs to the end of the range: its last stretch is moved back to end there, and takes some elements for the second time. */
+  /** Set if it runs to the end of the range: its last step is moved back to end there, and counts some elements twice. */
   readonly moved?: true;
 }
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
 /**
- * The modes a vector range goes through, widest first. Of a length that is always the same, `together` takes the last elements that fill no
- * vector side by side, or `all` that is left over, whole vectors too: a reduction over each alone would wait for its own sums. With
- * `again`, elements may be computed twice: what fills no vector is the end of a last one, and of lengths known at dispatch what fills no
- * stretch of vectors is the end of a last stretch, since that is one loop and one body less. Where nobody has to know which elements are taken
- * for the second time (`alike`), the last stretch is one more turn of the loop before it: one body for both.
+ * The modes of a vector range, widest first. For a fixed length, `together` takes the last elements that fill no
+ * vector side by side, or with `all` everything that remains, whole vectors too: separate reductions over each would wait for their own sums. With
+ * `again`, elements may be computed twice: a remainder becomes the end of a last vector, and for lengths known at dispatch the end of
+ * a last step of several vectors, which saves a loop and a body. If the body need not know which elements are counted
+ * twice (`alike`), the last step is one more iteration of the loop before it: one body for both.
  */
 export function vectorModes(
   length: Count,
@@ -78,19 +78,19 @@ function separateModes(
   return modes;
 }
 
-/** Elements that are left over at most after stretches of `by`. */
+/** Most elements that remain after steps of `by`. */
 function restOf({ most, least, step }: Count, by: number): number {
   if (most === least) return most % by;
   const unit = greatestDivisor(step, by);
   return Math.min(most, by - unit);
 }
 
-/** Steps of a vector loop before it is the next one's turn: 256 bytes of float32. */
+/** Iterations of a vector loop before the next one takes its turn: 256 bytes of float32. */
 const turnSteps = 4;
 
 /**
- * Writes the loops of the modes over `total` elements; `body` gets the mode, the first element of its stretch and, where some of that are
- * taken for the second time, the first that is not. `eachTurn` runs what it is given once for everybody who takes turns at the loop.
+ * Writes the loops of the modes over `total` elements; `body` gets the mode, the first element of its step and, if some elements of that are
+ * counted twice, the first new one. `eachTurn` calls its argument for every row that takes turns in the loop.
  */
 export function runModes(
   b: ProgramBuilder,
@@ -103,7 +103,7 @@ export function runModes(
   let done: KNode = e.i32(0);
   for (const mode of modes) {
     if (mode.again) {
-      // Where the length is not always the same there may be nothing left.
+      // If the length is not fixed there may be no remainder.
       const from = done;
       const last = (): void => body(mode, e.sub(total, mode.count * mode.lanes), from);
       if (isFixed(total)) last();
@@ -136,8 +136,8 @@ export function isFixed(total: KNode): boolean {
 }
 
 /**
- * Lanes of the vectors in some stores: as many as the smallest numbers computed there or held in memory fill the hardware vector
- * with, but so that the widest take four registers at most, and the ranges that may become vectors fill them (masks do not count). Wider
+ * Lanes of the vectors in some stores: enough that the smallest numbers computed there or in memory fill the hardware vector,
+ * but the widest take at most four registers, and the ranges that may become vectors fill them (masks do not count). Wider
  * numbers then take several registers. Indices and gates are scalars anyway.
  */
 export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): number {
@@ -187,7 +187,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   return lanes;
 }
 
-/** The longest range along which memory is walked one by one, or null; `kind`: of those, where there are any. */
+/** The longest range along which memory is contiguous, or null; `kind`: preferably of this kind. */
 function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;

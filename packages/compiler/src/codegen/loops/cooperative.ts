@@ -1,10 +1,10 @@
 /**
- * Reductions that a group of threads computes together: its threads take elements in turns and combine through shared memory,
+ * Reductions that a group of threads computes together: its threads alternate over the elements and combine through shared memory,
  * then spread over the stores' remaining loops.
  *
- * Where a thread's part of a row is small its turns are written out: what is read or computed for a reduction is then the same
- * expression as in the next one and in the stores, and stays in registers. What reaches past the end of the row is moved back and
- * does not count. All memory that lies one by one is taken in vectors.
+ * If a thread's part of a row is small, its iterations are unrolled: what is read or computed for one reduction is then the same
+ * expression as in the next one and in the stores, and stays in registers. Elements past the end of the row are moved back and
+ * ignored. Contiguous memory is accessed in vectors.
  */
 import { heldTurns } from '../costs/gpu.ts';
 import { identityOf } from '../linearize/reduce.ts';
@@ -29,15 +29,15 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 export interface Together {
   readonly nest: LoopNest;
   readonly binders: readonly Binder[];
-  /** Loops whose every combination is a group. */
+  /** Loops of which every combination is a group. */
   readonly spread: readonly Range[];
-  /** Ranges that go by whole vectors. */
+  /** Ranges that are whole vectors. */
   readonly byVectors: ReadonlySet<Range>;
-  /** Few turns are written out. */
+  /** True if the few iterations are unrolled. */
   readonly held: boolean;
 }
 
-/** The elements of a thread: their position, the ranges that give them, and when they exist (null: always). */
+/** The elements of a thread: their position, the ranges that enumerate them, and when they exist (null: always). */
 interface Share {
   readonly value: KNode;
   readonly ranges: readonly Range[];
@@ -55,7 +55,7 @@ export function shapeTogether(
   const grid = e.range(sizeOf(spread), 'grid', endOf(e, spread) ?? undefined);
   decodeRanges(e, spread, grid, changes);
   const gates = new Map<KNode, KNode>();
-  // Positions of argument reductions are row-major over their ranges: only the first may be rounded up to whole turns.
+  // Positions of argument reductions are row-major over their ranges: only the first range may be rounded up.
   for (const { own, node } of [...binders].sort((x, y) => Number(isPosition(y.node)) - Number(isPosition(x.node)))) {
     const taken = isPosition(node) ? own[0] : own[own.length - 1];
     if (taken === undefined || node.op !== 'REDUCE') continue;
@@ -90,7 +90,7 @@ export function shapeTogether(
     const [turn, local] = ranges as [Range, Range];
     return rewritten(e, group, own, gates, inside, [grid, local, turn, ...(lane === null ? [] : [lane])]);
   });
-  // In the order they were given.
+  // In the original order.
   const all = stores.map(({ store }) => {
     const at = known.flatMap((k) => k.stores).findIndex((s) => s.store === store);
     return written[at]!;
@@ -98,12 +98,12 @@ export function shapeTogether(
   return nest.wrote(all, 'share', changes.keys(), [threads]);
 }
 
-/** True if elements past the end can be made not to count. */
+/** True if elements past the end can be ignored. */
 function isHeld(n: KNode): boolean {
   return n.op === 'REDUCE' && !isPosition(n) && n.dtype !== 'bool' && dtypeInfo[n.dtype as DType].bytes >= 4;
 }
 
-/** The stores in terms of the new ranges; reductions of which a part does not exist take what changes nothing instead. */
+/** The stores in terms of the new ranges; a reduction takes its neutral element for parts that do not exist. */
 function rewritten(
   e: Exprs,
   stores: readonly LoopStore[],
@@ -113,7 +113,7 @@ function rewritten(
   ranges: readonly Range[],
 ): LoopStore[] {
   const rewriter = new Rewriter(e, changes);
-  // Inner ones first: sources have smaller numbers.
+  // Inner ones first: sources have smaller ids.
   for (const node of [...gates.keys()].sort((x, y) => idOf(x) - idOf(y)) as KNodeOf<'REDUCE'>[]) {
     const { op } = node.arg;
     const value = rewriter.node(node.src[0]);
@@ -124,8 +124,8 @@ function rewritten(
 }
 
 /**
- * Of the elements of some loops those of one thread, in vectors of `lanes`, neighbouring threads side by side: vectors local, local +
- * threads, ... With `held`, few turns are written out.
+ * The elements of some loops for one thread, in vectors of `lanes`, those of neighbouring threads adjacent: vectors local, local +
+ * threads, ... With `held`, the few iterations are unrolled.
  */
 function shareOf(
   e: Exprs,
@@ -156,13 +156,13 @@ function shareOf(
 }
 
 /**
- * Reductions inside others get ranges of their own where reductions outside bind the same ones.
+ * Gives nested reductions distinct ranges if an outer one binds the same ranges.
  *
- * A row may be reduced and stored: where its elements are reductions themselves, each is computed in both places, over the same
- * ranges. Threads of a group share the one outside. The one inside is of an element that is one thread's, and stays its own.
+ * A row may be reduced and stored: if its elements are reductions themselves, each is computed in both places, over the same
+ * ranges. Threads of a group share the outer one. The inner one is for an element of a single thread, which computes it alone.
  */
 
-/** The nest with all reductions but `outer` over ranges that none of `outer` binds; the same nest where nothing changes. */
+/** The nest in which all reductions except `outer` use ranges that none of `outer` binds; the same nest if nothing changes. */
 export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
   const { e } = nest;
   const taken = new Set(outer.flatMap((b) => b.own));
@@ -175,7 +175,7 @@ export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
         n.op === 'REDUCE' && ownRanges(n).some((r) => taken.has(r)) && free.of(n).some((r) => !around.has(r)),
     );
     if (inside.length === 0) return now;
-    // What contains others first: they may depend on its ranges.
+    // The containing ones first: others may depend on their ranges.
     const node = inside.reduce((x, y) => (idOf(x) > idOf(y) ? x : y));
     const changes = new Map<Range, Replacement>();
     for (const r of ownRanges(node)) {
@@ -189,7 +189,7 @@ export function bindApart(nest: LoopNest, outer: readonly Binder[]): LoopNest {
   }
 }
 
-/** A loop like another one. */
+/** A new loop like another one. */
 export function renamed(r: Range, e: Exprs): Replacement {
   const value = e.range(r.arg.extent, r.arg.kind, r.src[0]);
   return { value, ranges: [value] };

@@ -1,8 +1,8 @@
 /**
  * Loop choices for engines without SIMT: one thread runs a group, vectors are SIMD registers.
  *
- * For every nest: which range becomes the vector (by a small cost model), the order of loops, and where the work is cut
- * into groups. Group sizes depend on the work alone, never on the number of threads, so results do not either.
+ * For every nest: the range that becomes the vector (by a small cost model), the order of loops, and the cut
+ * into groups. Group sizes depend only on the work, never on the number of threads, so results do not either.
  */
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import { isPosition, nodesOf } from '../../ir/node.ts';
@@ -51,13 +51,13 @@ export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
   const columns = columnsOf(work, along, caps);
   nest = cutIntoGroups(nest, work, order, along, columns);
   nest = reorder(nest, (a, b) => order.indexOf(a) - order.indexOf(b));
-  // The results of columns are there before the columns are opened, so these may be the innermost loop.
+  // Reductions of columns are computed before the columns are opened, so these may be the innermost loop.
   const isColumn = (r: Range): number => Number(r.arg.kind === 'column');
   if (columns === null) return nest;
   return reorder(new LoopNest(nest.e, nest.stores, nest.done), (a, b) => isColumn(a) - isColumn(b));
 }
 
-/** A small fixed window, such as 3 x 3 pooling: written out in full instead of looped over. */
+/** A small fixed window, such as 3 x 3 pooling: unrolled completely. */
 function isWindow(binder: Binder, work: NestWork): boolean {
   const size = sizeOf(binder.own);
   if (binder.node.op !== 'REDUCE' || size > 9 || size === 0) return false;
@@ -65,20 +65,20 @@ function isWindow(binder: Binder, work: NestWork): boolean {
 }
 
 interface VectorChoice {
-  /** Ranges of stores, at most one in each store. */
+  /** Ranges of stores, at most one per store. */
   readonly along: ReadonlySet<Range>;
   /** Ranges of reductions that depend on none of those. */
   readonly own: ReadonlySet<Range>;
   readonly cost: number;
 }
 
-/** The width of vectors, and steps along so many elements. */
+/** The vector width, and the steps along a number of elements. */
 interface Width {
   readonly lanes: number;
   readonly steps: Steps;
 }
 
-/** The vectors of a nest; where a processor has several widths, those of the one at which they cost least. */
+/** The vectors of a nest; on a processor with several widths, those of the cheapest one. */
 function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorChoice & { readonly lanes: number } {
   const { fittingBytes, ...others } = caps;
   let best: ReturnType<typeof chooseWidth> | null = null;
@@ -94,7 +94,7 @@ function chooseWidth(nest: LoopNest, work: NestWork, caps: CodegenCaps): VectorC
   }
 }
 
-/** Starts with scalar stores and takes the best vector range as long as one makes it cheaper. */
+/** Starts with scalar stores and adds the best vector range as long as that gets cheaper. */
 function chooseVectors(work: NestWork, width: Width): VectorChoice {
   const { lanes } = width;
   let best = weigh(work, new Set(), width);
@@ -114,7 +114,7 @@ function chooseVectors(work: NestWork, width: Width): VectorChoice {
   return best;
 }
 
-/** True if all stores inside the range write consecutive elements along it, or it goes over short rows that are reduced each. */
+/** True if all stores inside the range write consecutive elements along it, or if it runs over short rows that are reduced. */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
   if (r.arg.extent < lanes) return false;
   return work.stores.every(({ store, ranges }) => {
@@ -138,7 +138,7 @@ function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySe
   return free.find((r) => along.has(r)) ?? free.find((r) => own.has(r)) ?? null;
 }
 
-/** For each list of ranges of reductions that depend on no range of `along`: the best of them to vectorise along, if any. */
+/** For each list of ranges of reductions that depend on no range of `along`: the best one to vectorise, if any. */
 function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: Width): Set<Range> {
   const chosen = new Set<Range>();
   const decided = new Set<Range>();
@@ -159,7 +159,7 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
   return chosen;
 }
 
-/** Loops on which expensive reductions depend go outside, the vector range innermost among its kind. */
+/** Loops on which expensive reductions depend go outside, the vector range innermost of its kind. */
 function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
   const all: Range[] = [];
   for (const { ranges } of work.stores) for (const r of ranges) if (!all.includes(r)) all.push(r);
@@ -215,14 +215,14 @@ function cutIntoGroups(
   return now;
 }
 
-/** True if a reduction lies inside another one, whose dependence decides. */
+/** True if a reduction is inside another one, whose dependence then decides. */
 function isInner(b: Binder, work: NestWork): boolean {
   return work.binders.some((other) => other !== b && other.own.some((r) => b.free.includes(r)));
 }
 
 /** Engines where a group is one thread: the passes that shape loop nests for vectors, one after another. */
 
-/** Each takes a nest of stores that share loops. What it makes may be several. */
+/** Each pass takes a nest of stores that share loops, and may return several nests. */
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
   (nest) => cutSegments(splitRanges(reduceWhileStaging(nest))),
   cutStreams,
@@ -240,15 +240,15 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   );
 }
 
-/** What has become of a nest, as nests of stores that share loops. */
+/** The result of a pass as nests of stores that share loops. */
 function partsOf(before: LoopNest, after: LoopNest): readonly LoopNest[] {
   return after === before ? [after] : after.parts();
 }
 
-// Reductions over what a STAGE holds run while it is filled: softmax adds up its exponentials as it writes them down.
+// Reductions over the elements of a STAGE run while it is filled: softmax sums its exponentials while storing them.
 //
 // Such a REDUCE reads each element of the stage once, in order. In terms of the stage's own range it is a reduction of the staged value,
-// which linearize computes in the same loop; equal expressions there are computed once. For engines without SIMT.
+// which linearize computes in the same loop, where equal expressions are computed once. For engines without SIMT.
 
 /** The nest with every such REDUCE over the range of its stage. */
 export function reduceWhileStaging(nest: LoopNest): LoopNest {
@@ -272,7 +272,7 @@ function findReduce(stores: readonly LoopStore[], e: Exprs): { from: KNode; to: 
   return null;
 }
 
-/** The reduction over the range of the stage that it reads element by element; null if it is none. */
+/** The reduction over the stage's range, if it reads the stage element by element; else null. */
 function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | null {
   const [r, ...others] = ownRanges(n);
   const value = n.src[0];
@@ -287,13 +287,13 @@ function overStage(n: KNodeOf<'REDUCE'>, e: Exprs, free: FreeRanges): KNode | nu
   const rewriter = new Rewriter(e, new Map<Range, Replacement>([[r, { value: own, ranges: [own] }]]), free);
   rewriter.set(read, stage.src[0]);
   const staged = rewriter.node(value);
-  // Whoever reads another place of the stage waits until it is full.
+  // Reads at another position of the stage must wait until it is full.
   if (nodesOf([staged]).has(stage)) return null;
   return e.reduce(n.arg.op, staged, [own]);
 }
 
 /**
- * True if `own` in the place of `r` would be another loop's: an outer one's, or one inside that has its name. One inside that depends on no
+ * True if `own` in place of `r` would capture another loop: an outer one, or an inner one with the same id. An inner one that depends on no
  * loop of the value is computed before all of them.
  */
 function captures(value: KNode, r: Range, own: Range, free: FreeRanges): boolean {

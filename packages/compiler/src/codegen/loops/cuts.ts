@@ -1,8 +1,8 @@
 /**
- * Loops cut where conditions change (borders of padding, joints of concatenation), and rows shorter than a vector taken together.
+ * Cuts loops where conditions change (borders of padding, joints of concatenation), and joins rows shorter than a vector.
  *
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
- * a constant and disappears, with it the gates of loads, so that the long inner segments run as plain vector code.
+ * a constant and disappears together with gates of loads, so that the long inner segments run as plain vector code.
  */
 import { endsAlone, isMultiple, type Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
@@ -14,7 +14,7 @@ import type { CodegenCaps } from '../lowering.ts';
 import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
 import { type NestWork, workOf } from './work.ts';
 
-/** The nest with its unit-stride loop cut where conditions cut it. */
+/** The nest with its unit-stride loop cut where conditions change. */
 export function cutSegments(nest: LoopNest): LoopNest {
   const { stores } = nest;
   const work = workOf(nest);
@@ -27,7 +27,7 @@ export function cutSegments(nest: LoopNest): LoopNest {
   return Math.max(...lengths) < leastSegment ? nest : cut(innermost(nest, along), along, cuts);
 }
 
-/** Iterations before which a condition changes for certain, in order. */
+/** Iterations at which a condition certainly changes, in order. */
 function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): number[] {
   const cuts = new Set<number>();
   const depends = (n: KNode): boolean => work.free.has(n, along);
@@ -49,13 +49,13 @@ function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): n
 }
 
 /**
- * Loops cut in two where they walk memory as two: what a reshape has merged and a tile, a repeat or a transpose takes apart again.
+ * Loops cut in two if they walk memory as two: a reshape merged them, and a tile, a repeat or a transpose needs them separately.
  *
- * A loop over r whose indices take r modulo d has an inner loop of d: r = a * d + b. With both open, b is an index as any other and its
- * stretches of memory are vectors, where r modulo d is a division for every element unless d is a multiple of a vector.
+ * A loop over r whose indices contain r modulo d gets an inner loop of d: r = a * d + b. With both open, b is an ordinary index and its
+ * stretches of memory are vectors; r modulo d is a division for every element unless d is a multiple of a vector.
  */
 
-/** The nest with every loop split that divides evenly by what its index is taken modulo. */
+/** The nest with every loop split that a divisor in its index divides evenly. */
 export function splitRanges(nest: LoopNest): LoopNest {
   const found = evenDivision(nest.stores);
   return found === null ? nest : splitRanges(split(nest, found.range, found.by));
@@ -76,19 +76,19 @@ function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; re
 
 // Rows shorter than a vector, such as colours of pixels: several rows at a time as one stretch of memory.
 //
-// The innermost loop of such a row holds no vector, and so nothing would be one. Four rows of three elements are three vectors; what
-// belongs to a column, a bias, then repeats every twelve elements and is made into vectors before the loop.
+// The innermost loop of such a row is shorter than a vector, so nothing would be vectorised. Four rows of three elements are three vectors; a value
+// per column, such as a bias, then repeats every twelve elements and is made into vectors before the loop.
 
-/** Peels off the last rows, so that the others are whole blocks. */
+/** Cuts off the last rows, so that the others are whole blocks. */
 export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  // Columns stay within rows: order decides which loop is cut into groups.
+  // Columns stay within rows: the order of loops decides which one is cut into groups.
   return found === null || isMultiple(found.row, rowsTogether)
     ? nest
     : cutRest(innermost(nest, found.column), found.row, rowsTogether, true);
 }
 
-/** The nest with rows and columns as one loop of vectors, where rows are narrow and whole blocks. */
+/** The nest with rows and columns as one vector loop, if rows are narrow and in whole blocks. */
 export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
   if (found === null || !isMultiple(found.row, rowsTogether)) return nest;
@@ -105,7 +105,7 @@ interface Narrow {
   readonly lanes: number;
 }
 
-/** The loops of narrow rows that follow each other in the memory that all stores write, if nothing is reduced for a row or a column alone. */
+/** The loops of narrow rows that are contiguous in the memory all stores write, if no row or column has a reduction. */
 function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   const work = workOf(nest);
   const list = work.common() ?? [];

@@ -1,9 +1,9 @@
 /**
  * Loop choices for SIMT engines.
  *
- * Without long reductions one thread computes one element of the stores' common loops, or one vector of them where there are
- * many, in turns where there are very many; its own reductions and loops go along memory by vectors. With long ones, one group
- * computes one instance of the reductions (cooperative.ts).
+ * Without long reductions, one thread computes one element of the stores' common loops; with many elements a vector,
+ * and with very many several in turn. Its own reductions and inner loops access memory in vectors. With long reductions, one group
+ * computes one instance of them (cooperative.ts).
  */
 import type { KNode, KNodeOf, LoopKernel, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, isPosition, nodesOf } from '../../ir/node.ts';
@@ -53,13 +53,13 @@ import { type Binder, type NestWork, workOf } from './work.ts';
 interface Plan {
   readonly nest: LoopNest;
   readonly binders: readonly Binder[];
-  /** Ranges taken by groups (together) or by threads (alone); the others are loops inside. */
+  /** Ranges distributed to groups (together) or to threads (alone); the others are inner loops. */
   readonly spread: readonly Range[];
-  /** Elements of the reductions that a group shares; 0: threads work alone. */
+  /** Elements of the reductions that a group shares; 0: threads share nothing. */
   readonly together: number;
-  /** The range of which each thread takes a vector, if any. */
+  /** The range along which each thread takes a vector, if any. */
   readonly along: Range | null;
-  /** Ranges of reductions and of the loops inside that go by whole vectors. */
+  /** Ranges of reductions and of inner loops that are whole vectors. */
   readonly byVectors: ReadonlySet<Range>;
   readonly transpose: Transpose | null;
 }
@@ -72,8 +72,8 @@ export function shapeSimt(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Loop
 }
 
 /**
- * Stores of other loops as nests of their own, where those that they share are few: a thread for each of these would go through all others by itself.
- * What they have in common, of which nothing is reduced, is computed in each.
+ * Makes stores with further loops separate nests if the shared loops are few: otherwise a thread per shared iteration would run through all others.
+ * Common values, unless they are reductions, are computed in each.
  */
 function byLoops(nest: LoopNest): readonly LoopNest[] {
   const { e, stores } = nest;
@@ -85,7 +85,7 @@ function byLoops(nest: LoopNest): readonly LoopNest[] {
   }
   const shared = stores[0]!.ranges.filter((r) => stores.every((s) => s.ranges.includes(r)));
   if (groups.length < 2 || sizeOf(shared) >= manyInstances || workOf(nest).binders.length > 0) return [nest];
-  // One may read what another writes to the same place.
+  // One store may read what another writes to the same place.
   const written = stores.map(({ store }) => store.src[0]);
   const read = nodesOf(stores.flatMap(({ store }) => store.src.slice(1) as KNode[]));
   if (written.some((memory) => read.has(memory))) return [nest];
@@ -117,7 +117,7 @@ function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] 
     : Math.max(leastTogether, Math.min(togetherThreads, elements / each));
   const wanted = elements === 0 ? aloneThreads : shared;
   const threads = 2 ** Math.floor(Math.log2(Math.min(wanted, caps.maxGroup)));
-  // Devices that emulate groups keep nothing in registers across barriers, and take long to compile what is written out.
+  // Devices that emulate groups keep nothing in registers across barriers, and take long to compile unrolled code.
   const held = caps.sharedIsMemory !== true || threads === single;
   return plans.map((p) => {
     if (p.transpose !== null) return shapeTranspose(p.nest, p.transpose, threads);
@@ -146,7 +146,7 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
     const byVectors = vectorLoops(work, needed, lanes);
     return { nest, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
   }
-  // A range no reduction depends on would have every thread repeat the reductions.
+  // Threads of a range that no reduction depends on would each repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;
   const along = outer.length === 0 ? vectorRange(work, spread, lanes) : null;
   const byVectors = outer.length > 0 ? vectorLoops(work, spread, lanes, alone) : none;
@@ -154,8 +154,8 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
 }
 
 /**
- * The last ranges of reductions, and of the stores' loops inside `spread`, along which all memory lies one by one and that are whole
- * vectors. None where one reduction lies inside another. With `ragged` also those that end at a size, of which some elements may be left over.
+ * The last ranges of reductions, and of the stores' inner loops, along which all memory is contiguous and that are whole
+ * vectors. None if reductions are nested. With `ragged` also ranges that end at a size, which may have a remainder.
  */
 function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number, ragged = false): ReadonlySet<Range> {
   if (lanes < 2 || work.binders.some((b) => b.free.some((r) => !spread.includes(r)))) return none;
@@ -180,7 +180,7 @@ function vectorLoops(work: NestWork, spread: readonly Range[], lanes: number, ra
   return new Set([...ends].filter((r) => whole(r) && isStored(r) && isLast(r) && (work.accessesAlong(r) ?? 0) > 0));
 }
 
-/** True if a reduction reads memory along its last range one by one. */
+/** True if a reduction reads contiguous memory along its last range. */
 function isRow({ node, own }: Binder, work: NestWork): boolean {
   const r = own[own.length - 1]!;
   if (r.arg.extent < longRow) return false;
@@ -188,7 +188,7 @@ function isRow({ node, own }: Binder, work: NestWork): boolean {
   return false;
 }
 
-/** The range along which all stores and some load run one by one, if there are many vectors of it. */
+/** The range along which all stores and some load are contiguous, if it has many vectors. */
 function vectorRange(work: NestWork, spread: readonly Range[], lanes: number): Range | null {
   const along = spread[spread.length - 1];
   if (along === undefined || lanes < 2 || !isMultiple(along, lanes)) return null;
@@ -216,7 +216,7 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
   return nest;
 }
 
-/** Groups that take elements of all loops, one after another. */
+/** Groups that take elements of all loops, as one flat index. */
 function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
   const total = sizeOf(loops);
   const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
@@ -233,7 +233,7 @@ function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNe
   return flatten(nest, loops, change, 'bind', threads, turns);
 }
 
-/** Groups that take elements of one row: which row is theirs, of a size that is given at dispatch, takes a division only once. */
+/** Groups that take elements of one row, so that the division which finds the row, by a size given at dispatch, runs once. */
 function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
   const { e } = nest;
   const [rows, last] = [loops.slice(0, -1), loops[loops.length - 1]!];
@@ -245,7 +245,7 @@ function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopN
   return flatten(inRow, [last], change, 'bind', threads);
 }
 
-/** Turns of a thread lie as far apart as a group has threads: neighbouring threads always have neighbours. */
+/** A thread's elements are a group's number of threads apart, so that neighbouring threads access neighbours. */
 function inTurns(e: Exprs, total: number, end: KNode | null, threads: number, turns: number, grid: Range): Replacement {
   const start = e.mul(grid, threads * turns);
   const local = e.range(threads, 'local');
@@ -258,10 +258,10 @@ function inTurns(e: Exprs, total: number, end: KNode | null, threads: number, tu
   return { value, ranges: [grid, local, turn] };
 }
 
-// Transposes on SIMT engines: tiles that go through group memory, so that neighbouring threads read and write neighbours.
+// Transposes on SIMT engines: tiles in group memory, so that neighbouring threads read and write neighbours.
 //
 // A kernel that writes along one loop and reads along another is cut into square tiles of both. The group fills group memory along
-// the one and reads it along the other. Each line of the tile is turned by its number, so that threads that go down a column of it
+// the one and reads it along the other. Each line of the tile is rotated by its number, so that threads which read a column of it
 // use different banks.
 
 export interface Transpose {

@@ -40,12 +40,12 @@ export function optimize(kernel: LoopKernel, caps: CodegenCaps): LoopKernel {
 }
 
 /**
- * STAGEs that an engine cannot hold are computed again where they are read.
+ * STAGEs that do not fit are recomputed where they are read.
  *
  * Group memory is small, and on SIMT engines a stage would need threads to cooperate; recomputing is always correct.
  */
 
-/** Copies of a stage that vectors of 4-byte elements, unrolled four times, may ask for. */
+/** Copies of a stage that vectors of 4-byte elements, unrolled four times, may need. */
 function copies(caps: CodegenCaps): number {
   return Math.max(1, caps.vectorBytes / 4) * 4;
 }
@@ -93,14 +93,14 @@ function findRead(kernel: LoopKernel, caps: CodegenCaps): KNode | null {
 }
 
 /**
- * Fewer, longer loops: ranges of one element vanish, neighbouring ranges that walk memory as one are merged.
+ * Fewer, longer loops: ranges of one element vanish, neighbouring ranges that are contiguous together are merged.
  *
- * Ranges a (outer) and b (inner) are one range a * |b| + b if every index in which they occur has them in that proportion
+ * Ranges a (outer) and b (inner) are one range a * |b| + b if every index contains them in that proportion,
  * and every list that binds one of them binds both, next to each other. Most elementwise kernels become one loop.
  */
 
 interface Uses {
-  /** Linear forms with ranges among their terms, one for each place where a range's value is used. */
+  /** Linear forms with ranges among their terms, one for each use of a range's value. */
   readonly forms: readonly Linear[];
   /** Lists of ranges bound together. */
   readonly lists: readonly (readonly Range[])[];
@@ -115,12 +115,12 @@ function findUses(kernel: LoopKernel): Uses {
   return { forms, lists };
 }
 
-/** A loop whose kind is not chosen yet, and that ends alone. */
+/** True for a loop without a chosen kind, whose end depends on no other loop. */
 function isPlain(r: Range): boolean {
   return endsAlone(r) && (r.arg.kind === 'loop' || r.arg.kind === 'reduce');
 }
 
-/** True if `b`, of fixed length, always comes right after `a`, and indices take them as one range. */
+/** True if `b`, of fixed length, always directly follows `a`, and indices use them as one range. */
 function mergeable(a: Range, b: Range, uses: Uses): boolean {
   if (
     b.src.length > 0 ||

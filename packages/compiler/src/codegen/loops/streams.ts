@@ -1,10 +1,10 @@
 /**
- * Loops over more memory than caches hold read several parts of it side by side.
+ * Loops over more memory than caches hold read several parts of it concurrently.
  *
- * One sequential stream does not keep enough cache lines on their way for a core's full bandwidth when a line takes four
+ * One sequential stream does not keep enough cache lines in flight for a core's full bandwidth if a line takes four
  * 16-byte loads; two do. Measured on an AMD EPYC in WebAssembly: the sum of 64 MB at 21 GB/s instead of 17 (C with AVX:
  * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
- * alone fills the registers with its accumulators. The order of additions stays as it was.
+ * alone fills the registers with its accumulators. The order of additions does not change.
  */
 import {
   crowded,
@@ -32,34 +32,34 @@ import type { Exprs } from '../../ir/expr.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 
-/** Elementwise work over much memory: every access runs along `r` or does not depend on it. */
+/** Elementwise work over much memory: every access is contiguous along `r` or independent of it. */
 function isStreamed(work: NestWork, r: Range): boolean {
   const n = r.arg.extent;
   if (n < 2 * streamChunk || work.binders.length > 0 || !endsAlone(r) || work.total() > n * mostWork) return false;
   return (work.accessesAlong(r) ?? 0) * n >= leastAccesses;
 }
 
-/** Peels a rest off streamed loops, so that the first part is whole chunks. */
+/** Cuts a remainder off streamed loops, so that the first part is whole chunks. */
 export function cutStreams(nest: LoopNest): LoopNest {
   const r = onlyLoop(nest);
   const ragged = r !== undefined && !isMultiple(r, streamChunk);
   return ragged && isStreamed(workOf(nest), r) ? cutRest(nest, r, streamChunk) : nest;
 }
 
-/** The loop of all stores, where they have no other. */
+/** The only loop of all stores, if there is one. */
 function onlyLoop({ stores }: LoopNest): Range | undefined {
   const r = stores[0]?.ranges[0];
   return stores.every((s) => s.ranges.length === 1 && s.ranges[0] === r) ? r : undefined;
 }
 
-/** `r` in chunks of two streams, if its loop is streamed and made of whole chunks; else null. */
+/** `r` in chunks of two streams, if its loop is streamed and consists of whole chunks; else null. */
 export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | null {
   if (!isMultiple(r, streamChunk) || !isStreamed(work, r)) return null;
   const chunks = split(nest, r, streamChunk, 'grid', 'vector');
   return split(chunks, chunks.loopsOf(r)[1]!, streamChunk / 2, 'unroll', 'vector');
 }
 
-/** True if the rows `r` of one long reduction are read side by side. */
+/** True if the rows `r` of one long reduction are read concurrently. */
 export function rowsTakeTurns(work: NestWork, r: Range): boolean {
   const [binder, ...others] = work.binders;
   if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
@@ -69,21 +69,21 @@ export function rowsTakeTurns(work: NestWork, r: Range): boolean {
   return binder.free.includes(r) && work.accessesAlong(along) === 1 && work.total() >= leastAccesses;
 }
 
-/** Peels a rest off rows that take turns, so that they are so many at every turn. */
+/** Cuts a remainder off rows that are read in turn, so that the number of rows divides evenly. */
 export function cutRows(nest: LoopNest): LoopNest {
   const r = onlyLoop(nest);
   if (r === undefined || !endsAlone(r) || isMultiple(r, turnRows) || !rowsTakeTurns(workOf(nest), r)) return nest;
   return cutRest(nest, r, turnRows);
 }
 
-/** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of that. */
+/** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of the turn. */
 export function inTurns(nest: LoopNest, r: Range, chunk: number): LoopNest {
   const turns = split(nest, r, turnRows, 'serial', 'turn');
   return split(turns, turns.loopsOf(r)[0]!, chunk / turnRows, 'grid', 'serial');
 }
 
 /**
- * Rows of few columns side by side: a vector or two of sums alone would wait for each other, row after row. Unrolls the loops of
+ * Several rows of few columns at once: with one row, a vector or two of sums would wait for each other. Unrolls the loops of
  * reductions over rows whose results are a few vectors along `along`.
  */
 export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Range>, lanes: number): LoopNest {
@@ -116,7 +116,7 @@ function isWide({ node }: Binder): boolean {
   return dtypeInfo[node.dtype as DType].bytes >= 4;
 }
 
-/** Reductions over rows that end at a size: so many rows side by side, and what is left over in a reduction of its own. */
+/** Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. */
 function rowsApart(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
   const { e } = nest;
   const parts = new Map([...rows].map(([row, count]) => [row, wholeAndRest(e, row, count)]));
@@ -140,7 +140,7 @@ function rowsApart(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, numb
   return nest.wrote(base, 'beside', rows.keys(), [...rows.values()], made, nest.changes);
 }
 
-/** What stands for a loop over rows where `by` are taken at once, and for what is left over. */
+/** Replacements for a loop over rows that takes `by` at once, and for the remainder. */
 function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, Replacement] {
   const { extent, kind } = row.arg;
   const end = lengthOf(e, row);
@@ -153,10 +153,10 @@ function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, 
 }
 
 /**
- * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a cache holds near.
+ * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a near cache holds.
  */
 
-/** The vector range whose reductions are to be accumulated in memory, and how many columns a group takes; or null. */
+/** The vector range whose reductions are accumulated in memory, and the number of columns per group; or null. */
 export function columnsOf(
   work: NestWork,
   along: ReadonlySet<Range>,

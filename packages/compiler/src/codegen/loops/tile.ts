@@ -2,13 +2,13 @@
  * Tiles for transposing kernels: loops cut so that strided reads use whole cache lines, in squares that registers transpose.
  *
  * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of
- * one line, within those in squares of as many elements as a vector has lanes: written out, the elements of a square read along i
- * are few vectors, which the emitter transposes with shuffles (ir/windows.ts). Blocks follow each other along j, so that
- * lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks that follow each other along i. Which rows are read
- * may also be known at run time only: columns taken by their numbers of a transposed matrix.
+ * one line, within those in squares of as many elements as a vector has lanes. When unrolled, the elements of a square read along i
+ * are a few vectors, which the emitter transposes with shuffles (ir/windows.ts). Consecutive blocks are along j, so that
+ * lines are written in order: in C with the same instructions 2 to 5 times as fast as consecutive blocks along i. Which rows are read
+ * may be known only at run time: columns gathered from a transposed matrix.
  *
- * Where the rows that are read lie a multiple of 2048 bytes apart, all lines of a block share one or two sets of the cache and drive each
- * other out. There larger blocks are first copied to memory near by, transposed, every line read at once.
+ * If the rows that are read are a multiple of 2048 bytes apart, all lines of a block share one or two cache sets and evict each
+ * other. Then larger blocks are first copied to group memory, transposed, reading every line at once.
  */
 import { side, squares, larger, leastTransposed, crowdedRows, nearRows } from '../costs/cpu.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -20,7 +20,7 @@ import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { cutRest, innermost, type LoopNest } from './transforms.ts';
 
-/** Peels off what fills no square, so that all squares are whole. */
+/** Cuts off what fills no square, so that all squares are whole. */
 export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
   const found = transposedRanges(nest);
   const ragged = found === null ? undefined : [found.along, found.across].find((r) => !isWhole(r, found));
@@ -28,17 +28,17 @@ export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
   return cutRest(innermost(nest, ragged), ragged, sideOf(ragged, found), true).parts().flatMap(cutTransposes);
 }
 
-/** Iterations of a loop that a square takes. */
+/** Iterations of a loop in one square. */
 function sideOf(r: Range, { along, crowded }: Transposed): number {
   return r === along && crowded.size > 0 ? side * squares : side;
 }
 
-/** True if a loop fills all its squares. */
+/** True if a loop is whole squares. */
 function isWhole(r: Range, found: Transposed): boolean {
   return isMultiple(r, sideOf(r, found));
 }
 
-/** The nest with its loops tiled where that helps; reductions are left alone. */
+/** The nest with its loops tiled where that helps; reductions stay as they are. */
 export function tileTransposes(nest: LoopNest): LoopNest {
   const found = transposedRanges(nest);
   if (found === null) return nest;
@@ -47,7 +47,7 @@ export function tileTransposes(nest: LoopNest): LoopNest {
   const copied = crowded.size > 0;
   if (!isWhole(along, found) || !isWhole(across, found)) return nest;
   const wide = stores.some(({ store }) => bytesOf(store.src[0] as KNode) > 4);
-  // Squares of 8-byte numbers, of which a vector has two, would need twice the registers, copies of them twice the memory.
+  // Squares of 8-byte numbers, of which a vector has two, would need twice the registers, and copies of them twice the memory.
   const rows = copied
     ? new Blocks(across, wide ? (squares * larger) / 2 : squares * larger, [side], e)
     : new Blocks(across, squares, [wide ? side / 2 : side], e);
@@ -71,7 +71,7 @@ export function tileTransposes(nest: LoopNest): LoopNest {
   return nest.wrote(tiled, copied ? 'stage' : 'tile', [across, along], [rows.most * side, columns.most * side]);
 }
 
-/** Loops in the order in which a copy is filled: four rows of a block at a time, for each of them all its columns. */
+/** Loops in the order in which a copy is filled: four rows of a block at a time, and for these all columns. */
 function interleaved({ ranges: i }: Opened, { ranges: j }: Opened): Range[] {
   return [...j.slice(0, -1), ...i, ...j.slice(-1)];
 }
@@ -79,16 +79,16 @@ function interleaved({ ranges: i }: Opened, { ranges: j }: Opened): Range[] {
 interface Opened {
   /** From the outermost to the innermost. */
   readonly ranges: readonly Range[];
-  /** What they put for the range. */
+  /** Their expression in place of the range. */
   readonly change: readonly [Range, Replacement];
 }
 
-/** A loop in blocks of equal parts, themselves loops of these sizes; the last block may have fewer parts. */
+/** A loop in blocks of equal parts, with nested loops of these sizes; the last block may have fewer parts. */
 class Blocks {
   readonly block: Range;
   readonly #range: Range;
   readonly #count: number;
-  /** The same where the range ends at a size. */
+  /** The number of parts, if the range ends at a size. */
   readonly #end: KNode | null;
   readonly most: number;
   readonly #sizes: readonly number[];
@@ -107,7 +107,7 @@ class Blocks {
     this.block = e.range(Math.ceil(this.#count / this.most), 'loop', blocks);
   }
 
-  /** Loops of their own through a block; `kind` is that of the outermost within a part. */
+  /** New loops through a block; `kind` is that of the outermost loop within a part. */
   open(kind: 'unroll' | 'loop'): Opened {
     const e = this.#e;
     const start = e.mul(this.block, this.most);
@@ -127,14 +127,14 @@ function bytesOf(n: KNode): number {
 }
 
 interface Transposed {
-  /** The range that is written along, and the one that loads which jump along it are read along. */
+  /** The range that is written contiguously, and the one along which the strided loads are contiguous. */
   readonly along: Range;
   readonly across: Range;
-  /** Those of the loads whose rows share sets of the cache. */
+  /** Loads whose rows share cache sets. */
   readonly crowded: ReadonlySet<KNode>;
 }
 
-/** What a nest transposes, where tiles pay. */
+/** What a nest transposes, if tiles pay. */
 function transposedRanges(nest: LoopNest): Transposed | null {
   const work = workOf(nest);
   const along = work.unitRange();
@@ -159,13 +159,13 @@ function transposedRanges(nest: LoopNest): Transposed | null {
   return across === undefined ? null : { along, across, crowded };
 }
 
-/** True if an index depends on a range by what is read from memory: rows picked by their numbers. */
+/** True if an index depends on a range through a value read from memory: gathered rows. */
 function isLookedUp(index: KNode, r: Range, work: NestWork): boolean {
   for (const n of nodesOf([index])) if (n.op === 'LOAD' && work.free.has(n, r)) return true;
   return false;
 }
 
-/** True if rows so many bytes apart lie in few sets of a cache, of which each has room for few. */
+/** True if rows this many bytes apart use few cache sets, which hold few lines each. */
 function isCrowded(stride: number): boolean {
   const rest = Math.abs(stride) % crowdedRows;
   return Math.min(rest, crowdedRows - rest) <= nearRows;

@@ -1,8 +1,8 @@
 /**
- * `LoopNest`: some stores, what is to stand for their loops, and a list of what was done to them.
+ * `LoopNest`: some stores, the replacements of their loops, and the list of transforms so far.
  *
- * Transforms (below) are functions from nest to nest. Replacements of loops are collected and put into expressions together, once, when
- * somebody asks for the stores: what rewrites and simplifies expressions is most of the time that shaping takes.
+ * Transforms (below) are functions from nest to nest. Replacements of loops are collected and applied to expressions together, once, when
+ * the stores are needed: rewriting and simplifying expressions is most of the time of shaping.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import {
@@ -21,17 +21,17 @@ import { assumeBounds, highOf, lowOf, nodesOf } from '../../ir/node.ts';
 import { flattened, type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import type { NestWork } from './work.ts';
 
-/** What stands for loops. */
+/** Replacements of loops. */
 export type Changes = ReadonlyMap<Range, Replacement>;
 
 export class LoopNest {
   readonly e: Exprs;
-  /** What was done so far, first things first. */
+  /** The transforms so far, in order. */
   readonly done: readonly Transform[];
-  /** Stores that do not have the changes in them yet, and the changes; null if nothing is to be written anew. */
+  /** Stores before the pending changes, and the changes; null if there are none. */
   base: readonly LoopStore[];
   changes: Changes | null;
-  /** What it computes, once somebody asked (codegen/loops/work.ts). */
+  /** What it computes, once requested (codegen/loops/work.ts). */
   work: NestWork | undefined;
 
   constructor(e: Exprs, base: readonly LoopStore[], done: readonly Transform[] = [], changes: Changes | null = null) {
@@ -41,7 +41,7 @@ export class LoopNest {
     this.changes = changes;
   }
 
-  /** The stores with all changes in them. */
+  /** The stores with all changes applied. */
   get stores(): readonly LoopStore[] {
     if (this.changes !== null) {
       const rewriter = new Rewriter(this.e, this.changes);
@@ -51,12 +51,12 @@ export class LoopNest {
     return this.base;
   }
 
-  /** The loops that stand for one. */
+  /** The loops that replace one. */
   loopsOf(r: Range): readonly Range[] {
     return this.changes?.get(r)?.ranges ?? [r];
   }
 
-  /** The nest with other stores of the same meaning, which `name` made of these; `changes` are still to be put in. */
+  /** The nest with other, equivalent stores, made by transform `name`; `changes` are still to be applied. */
   wrote(
     stores: readonly LoopStore[],
     name: string,
@@ -68,7 +68,7 @@ export class LoopNest {
     return new LoopNest(this.e, stores, [...this.done, step(name, loops, made, args)], changes);
   }
 
-  /** The nest with one node, of which `name` is said, computed in another way. */
+  /** The nest with one node computed in another way, by transform `name`. */
   with(from: KNode, to: KNode, name: string, loops: Iterable<Range>): LoopNest {
     const rewriter = new Rewriter(this.e, new Map());
     rewriter.set(from, to);
@@ -80,8 +80,8 @@ export class LoopNest {
   }
 
   /**
-   * The nest with other loops in place of some, which `name` did. Those may be in the stores, or made by a transform before: then they are
-   * replaced in what it put there.
+   * The nest with some loops replaced by transform `name`. They may be in the stores, or in the result of an earlier transform: then they are
+   * replaced in that.
    */
   put(put: Changes, name: string, ...args: Transform['args']): LoopNest {
     const changes = new Map(this.changes);
@@ -98,13 +98,13 @@ export class LoopNest {
     return this.wrote(this.base, name, put.keys(), args, made, changes);
   }
 
-  /** The stores that share loops, as nests of their own. The first of them keeps the list of what was done. */
+  /** Separate nests of the stores that share loops. The first keeps the list of transforms. */
   parts(): readonly LoopNest[] {
     return splitNests(this.stores).map((stores, i) => new LoopNest(this.e, stores, i === 0 ? this.done : []));
   }
 }
 
-/** A kernel as a policy shapes its nests. */
+/** A kernel with its nests shaped by a policy. */
 export function shaped(
   kernel: LoopKernel,
   e: Exprs,
@@ -114,13 +114,13 @@ export function shaped(
   return { ...kernel, stores: nests.flatMap((n) => n.stores), transforms: nests.flatMap((n) => n.done) };
 }
 
-// Transforms of loops that all policies use: functions from nest to nest that keep what the nest means, and add themselves to its list.
+// Loop transforms that all policies use: functions from nest to nest that keep its meaning, and add themselves to its list.
 //
-// Which of them a nest gets is the policy's choice (codegen/loops/).
+// The policy decides which of them a nest gets (codegen/loops/).
 
 /**
- * `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. `end`: where they end, if
- * that is known only at dispatch; then a loop over stretches ends early, and of groups, which are as many as ever, some have nothing to do.
+ * `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. `end`: their end, if
+ * known only at dispatch; then a loop over stretches ends early, while the number of groups stays and some groups have nothing to do.
  */
 export function inChunks(
   e: Exprs,
@@ -156,7 +156,7 @@ function inChunksTo(
   }
   const { extent, kind } = outer.arg;
   const isGroup = kind === 'grid' || kind === 'local';
-  // Groups that others share are as many as ever: some of them have nothing to do here.
+  // The number of groups stays the same: some of them have nothing to do here.
   const idle = isGroup && outer.src.length === 0;
   const stretches = isGroup ? outer : e.range(extent, kind, stretchesOf(e, end, by));
   if (by === 1 && !idle) return { value: stretches, ranges: [stretches] };
@@ -167,7 +167,7 @@ function inChunksTo(
   return { value, ranges: [stretches, inner] };
 }
 
-/** Where the stretch from `start` on ends, unless all are whole; `idle`: there may be nothing left for it. */
+/** The end of the stretch from `start` on, unless all are whole; `idle`: the stretch may be empty. */
 function limitWithin(e: Exprs, end: KNode, start: KNode, by: number, idle: boolean): KNode | undefined {
   if (!idle && divisorOf(end) % by === 0) return undefined;
   const limit = e.min(e.sub(end, start), by);
@@ -176,7 +176,7 @@ function limitWithin(e: Exprs, end: KNode, start: KNode, by: number, idle: boole
   return limit;
 }
 
-/** A loop as two: `by` iterations inside. Groups of a loop that ends at a size end with it. */
+/** A loop as two, with `by` iterations inside. Groups of a loop that ends at a size end with it. */
 export function split(
   nest: LoopNest,
   r: Range,
@@ -191,7 +191,7 @@ export function split(
   return nest.put(new Map([[r, inChunks(e, n, by, outer, inner, stretches, end)]]), 'split', by, outer, inner);
 }
 
-/** Loops as one that is itself loops: groups and their threads, for example. */
+/** Several loops as one flat index, which is itself split into loops: groups and their threads, for example. */
 export function flatten(
   nest: LoopNest,
   loops: readonly Range[],
@@ -202,7 +202,7 @@ export function flatten(
   return nest.put(flattened(nest.e, loops, change, new Map()), name, ...args);
 }
 
-/** The loops of each store in another order, those that compare alike as they were. */
+/** The loops of each store in another order; the sort is stable. */
 export function reorder(nest: LoopNest, compare: (a: Range, b: Range) => number): LoopNest {
   let loops: readonly Range[] | null = null;
   const base = nest.base.map(({ store, ranges }) => {
@@ -213,7 +213,7 @@ export function reorder(nest: LoopNest, compare: (a: Range, b: Range) => number)
   return loops === null ? nest : nest.wrote(base, 'reorder', loops, [], [], nest.changes);
 }
 
-// Transforms of loops where a group is one thread: kinds of single loops, and loops cut in stretches.
+// Transforms for targets where a group is one thread: kinds of single loops, and loops cut in stretches.
 
 /** A loop of another kind. */
 export function as(nest: LoopNest, r: Range, kind: RangeKind): LoopNest {
@@ -223,15 +223,15 @@ export function as(nest: LoopNest, r: Range, kind: RangeKind): LoopNest {
   return nest.put(new Map([[r, { value: now, ranges: [now] }]]), kind);
 }
 
-/** Neighbouring loops as one, in the place of the last. All lists that have one of them have all. */
+/** Merges neighbouring loops, in place of the last. All lists that have one of them have all. */
 export function merge(nest: LoopNest, loops: readonly Range[]): LoopNest {
   const one = nest.e.range(sizeOf(loops), loops[0]?.arg.kind, limitOf(nest.e, loops));
   return flatten(nest, loops, { value: one, ranges: [one] }, 'merge');
 }
 
 /**
- * The stores, which have the same loops, once for each stretch of one of them. With `apart` the stretches after the first are nests of their
- * own, which share no loop with the others.
+ * Repeats the stores, which have the same loops, for each stretch of one of them. With `apart` the stretches after the first are separate
+ * nests, which share no loop with the others.
  */
 export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = false): LoopNest {
   const edges = [0, ...at, r.arg.extent];
@@ -239,7 +239,7 @@ export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = fal
   return inStretches(nest, r, parts, at, apart);
 }
 
-/** The stores once for the whole multiples of `by` iterations of a loop that ends alone, and once for the rest. */
+/** Repeats the stores for the whole multiples of `by` iterations of a loop, whose end depends on no other loop, and for the remainder. */
 export function cutRest(nest: LoopNest, r: Range, by: number, apart = false): LoopNest {
   const { e } = nest;
   const { extent } = r.arg;
@@ -284,14 +284,14 @@ function inStretches(
   return nest.wrote(all, apart ? 'peel' : 'cut', [r], at);
 }
 
-/** The nest with one loop inside all others of its stores. */
+/** The nest with one loop moved inside all others of its stores. */
 export function innermost(nest: LoopNest, r: Range): LoopNest {
   return reorder(nest, (a, b) => Number(a === r) - Number(b === r));
 }
 
-// The stores of a kernel where only some of the results computed may be kept.
+// Stores of a kernel of which only some results may be kept.
 
-/** The stores rewritten, over `ranges`, done where `kept` holds (null: everywhere). */
+/** The stores rewritten, over `ranges`, executed where `kept` holds (null: everywhere). */
 export function storesWhere(
   e: Exprs,
   stores: readonly LoopStore[],
@@ -301,7 +301,7 @@ export function storesWhere(
 ): LoopStore[] {
   if (kept === null) return stores.map((s) => ({ store: rewriter.store(s).store, ranges }));
   const gated = (gate: KNode | undefined): KNode => (gate === undefined ? kept : e.and(gate, kept));
-  // What is updated in place must not even be read where another group may have written it.
+  // A value updated in place must not even be read where another group may have written it.
   for (const load of mutableLoads(stores)) {
     const [memory, index, gate, alt] = load.src.map((s) => rewriter.node(s)) as [KNode, KNode, KNode?, KNode?];
     rewriter.set(load, e.load(memory, index, gated(gate), alt));
@@ -313,12 +313,12 @@ export function storesWhere(
   });
 }
 
-/** True if what the stores write depends on what was there: they may not run twice. */
+/** True if the stores write something that depends on the old contents: then they may not run twice. */
 export function readsWhatItWrites(stores: readonly LoopStore[]): boolean {
   return mutableLoads(stores).length > 0;
 }
 
-/** Reads of tensors that the stores write, outside the sum. */
+/** Loads from tensors that the stores write, outside of the sum. */
 function mutableLoads(stores: readonly LoopStore[]): KNodeOf<'LOAD'>[] {
   const outside = nodesOf(
     stores.map((s) => s.store),

@@ -1,8 +1,8 @@
 /**
- * What a nest computes, as far as choosing loops needs it: loads and arithmetic with the ranges each depends on.
+ * The work of a nest, as the choice of loops needs it: loads and arithmetic with the ranges each depends on.
  *
- * Index arithmetic does not count, but reductions in it do. Every value is assumed to be computed once for each combination of
- * the ranges it depends on, which is what linearize does when loops are ordered well.
+ * Index arithmetic does not count, except reductions in it. Every value is assumed to be computed once for each combination of
+ * the ranges it depends on, as linearize does if loops are ordered well.
  */
 import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
 import { isArg, isArithmetic } from '../../ir/node.ts';
@@ -15,14 +15,14 @@ import type { LoopNest } from './transforms.ts';
 interface Item {
   readonly free: RangeList;
   readonly weight: number;
-  /** How many times as much it is where it is no part of a vector, beside that a vector takes one operation for all lanes. */
+  /** Its weight outside of vectors, relative to one vector operation for all lanes. */
   readonly single?: number;
   /** For memory accesses: the index, the gate. */
   readonly index: KNode | null;
   readonly gate: KNode | null;
 }
 
-/** Steps along so many elements; where they are reduced, the end of a last vector cannot be moved back. */
+/** Steps along a number of elements; if they are reduced, a last vector cannot be moved back. */
 export type Steps = (elements: number, reduced: boolean) => number;
 
 /** A REDUCE or STAGE. */
@@ -34,7 +34,7 @@ export interface Binder {
   readonly work: number;
 }
 
-/** Operations in three classes: beside what decides about vectors, a nest's work has to be right by its order only. */
+/** Operations in three classes: besides the choice of vectors, only the order of magnitude of the work matters. */
 function weightOf(n: KNode): number {
   const cost = operationCost(n.op);
   if (cost > 2) return cost < 8 ? 4 : 16;
@@ -44,8 +44,8 @@ function weightOf(n: KNode): number {
 }
 
 /**
- * What steps of a reduction take that are no vectors, and what bringing the lanes of vectors together takes, in scalar operations. An
- * extremum of floats decides on NaN and the sign of zero: at each scalar step, but once for vectors.
+ * Cost of a reduction's scalar steps, and of combining the lanes of vectors, in scalar operations. An
+ * extremum of floats handles NaN and the sign of zero at each scalar step, but only once for vectors.
  */
 function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly together: number } {
   const { op } = n.arg;
@@ -54,7 +54,7 @@ function stepsOf(n: KNodeOf<'REDUCE'>): { readonly single: number; readonly toge
   return { single: 6, together: 24 };
 }
 
-/** The outermost REDUCEs and STAGEs of index arithmetic that is not in `seen` yet. */
+/** The outermost REDUCEs and STAGEs of index arithmetic that are not in `seen` yet. */
 function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
   const found: KNode[] = [];
   const stack = [...roots];
@@ -67,7 +67,7 @@ function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
   return found;
 }
 
-/** What a nest computes, found once. */
+/** The work of a nest, computed once. */
 export function workOf(nest: LoopNest): NestWork {
   nest.work ??= new NestWork(nest.stores);
   return nest.work;
@@ -125,13 +125,13 @@ export class NestWork {
     }
   }
 
-  /** The loops of the stores, or null where they have not all the same. */
+  /** The loops of the stores, or null if they differ. */
   common(): RangeList | null {
     const list = this.stores[0]?.ranges ?? [];
     return this.stores.every((s) => sameRanges(s.ranges, list)) ? list : null;
   }
 
-  /** Of those the one along which all stores write element by element. */
+  /** The common loop along which all stores write consecutive elements. */
   unitRange(): Range | undefined {
     return this.common()?.find((r) => this.writes(r, 1));
   }
@@ -141,17 +141,17 @@ export class NestWork {
     return this.stores.every(({ store }) => this.strideOf(store.src[1], r) === stride);
   }
 
-  /** Everything, in scalar operations; `count` says how many iterations loops have, their extents where it is left out. */
+  /** All work, in scalar operations; `count` says how many iterations loops have, their extents where it is left out. */
   total(count: (r: Range) => number = (r) => r.arg.extent): number {
     return this.#items.reduce((sum, x) => sum + x.weight * productOf(x.free, count), 0);
   }
 
-  /** How many values are computed in the loop over a range. */
+  /** Number of values computed in the loop over a range. */
   countIn(r: Range): number {
     return this.#items.filter((x) => x.free.includes(r)).length;
   }
 
-  /** Memory accesses that run along a range one by one; null if one depends on it in another way. */
+  /** Number of memory accesses that are contiguous along a range; null if one depends on it in another way. */
   accessesAlong(r: Range): number | null {
     let count = 0;
     for (const { index, gate } of this.#items) {
@@ -164,7 +164,7 @@ export class NestWork {
     return count;
   }
 
-  /** Cost when each value is a vector along `choose` of its ranges (null: scalar); `steps` there are along so many elements. */
+  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. */
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     for (const x of this.#items) {
@@ -187,7 +187,7 @@ export class NestWork {
     return this.strideOf(x.index, v) === 1 ? packed : 1.25;
   }
 
-  /** Stride of an index along a range, or null where the index is not linear in it. */
+  /** Stride of an index along a range, or null if the index is not linear in it. */
   strideOf(index: KNode, r: Range): number | null {
     if (!this.free.has(index, r)) return 0;
     const form = linearOf(index);
@@ -197,14 +197,14 @@ export class NestWork {
   }
 }
 
-// What operations of loop nests cost, in units of one addition on one element. The planner reads the same costs from the definitions of
-// primitives, which this room cannot see; primitives/costs.test.ts holds the two together.
+// Costs of operations of loop nests, in units of one addition on one element. The planner reads the same costs from the definitions of
+// primitives, which this room cannot see; primitives/costs.test.ts compares the two.
 //
-// The numbers are counts of the instructions that decomposed functions take on vectors (arithmetic/decompose/), rounded; divisions and
-// roots by their reciprocal throughput beside additions on x86-64 cores since Skylake (3 to 6 times). Only choices between kernels that
-// compute the same depend on them.
+// The numbers count instructions of decomposed functions on vectors (arithmetic/decompose/), rounded; divisions and
+// roots by their reciprocal throughput relative to additions on x86-64 cores since Skylake (3 to 6). They only affect choices between kernels
+// with equal results.
 
-/** Those that cost more than an addition. */
+/** Operations that cost more than an addition. */
 // biome-ignore format: a table of operations reads better grouped
 const costs: Partial<Readonly<Record<KOp, number>>> = {
   ROUND: 2, FMA: 2, ISNAN: 2,

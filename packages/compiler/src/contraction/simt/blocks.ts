@@ -1,4 +1,4 @@
-/** Sizes of blocks whose factors are brought to group memory in stages: how many stages there are, and which block a problem gets. */
+/** Sizes of blocks whose factors are staged in group memory: which block a problem gets, and how many stages. */
 import { enoughGroups, mostParts, partings, thin } from '../../codegen/costs/gpu.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { sizeOf } from '../../ir/free-ranges.ts';
@@ -8,13 +8,13 @@ import type { StagedBlock } from './staged-tiles.ts';
 
 export type Size = readonly [rows: number, columns: number];
 
-/** Bytes of a line of a stage along the sum. */
+/** Bytes of a row of a stage along the sum. */
 const depthBytes = 64;
-/** Most stages in group memory, with copies beside other work, and without. */
+/** Most stages in group memory, with asynchronous copies and without. */
 const mostStages = { copied: 4, stored: 2 };
-/** Bytes of group memory from which on stages are no longer worth it. */
+/** Blocks with more bytes of group memory are not worth it. */
 const enoughBytes = 64 * 1024;
-/** Threads that should run side by side: their groups share the group memory there is, which is about what one may have. */
+/** Threads that should be resident together: their groups share the group memory, which is about what one group may have. */
 const sideBySide = 512;
 
 /** Steps of the sum in a stage. */
@@ -22,7 +22,7 @@ export function depthOf(dtype: DType): number {
   return depthBytes / dtypeInfo[dtype].bytes;
 }
 
-/** Bytes of group memory of so many stages. */
+/** Bytes of group memory of `stages` stages. */
 function bytesOf({ rows, columns, depth, dtype }: StagedBlock, stages: number): number {
   const { bytes } = dtypeInfo[dtype];
   return stages * (rows + columns) * (depth * bytes + 16);
@@ -33,13 +33,13 @@ function groupsOf({ rows, columns }: StagedBlock, problem: Problem): number {
   return along(problem.rows, rows) * along(problem.columns, columns) * sizeOf(problem.outer);
 }
 
-/** A block that may do a problem, by so many threads. */
+/** A block that may compute a problem, and its number of threads. */
 export interface Candidate<B extends StagedBlock> {
   readonly block: B;
   readonly threads: number;
 }
 
-/** The block with the stages there is room for; null where it does not fit. */
+/** The block with as many stages as fit; null where it does not fit at all. */
 function withStages<B extends StagedBlock>({ block, threads }: Candidate<B>, caps: CodegenCaps): B | null {
   if (bytesOf(block, 2) > caps.sharedBytes) return null;
   const most = caps.copies === true ? mostStages.copied : mostStages.stored;
@@ -50,7 +50,7 @@ function withStages<B extends StagedBlock>({ block, threads }: Candidate<B>, cap
   return { ...block, stages };
 }
 
-/** Parts of a long sum where there are few groups; none is empty. */
+/** Number of parts of a long sum where there are few groups; no part is empty. */
 function partsOf(groups: number, steps: number, unit: number): number {
   const parts = partings.map((p) =>
     groups * 2 > p.groups ? 1 : Math.min(mostParts, Math.floor(steps / p.group), Math.ceil(p.groups / groups)),
@@ -61,10 +61,10 @@ function partsOf(groups: number, steps: number, unit: number): number {
 }
 
 /**
- * Blocks worth measuring, that of the shape first; none where blocks do not pay. `all`: the largest first.
+ * Blocks worth measuring, the default for the shape first; none where blocks do not pay. `all`: the largest first.
  *
- * Parts of the sum hang on the shape alone, as the order of additions does. How large a block is also hangs on how many groups run at a time, which
- * changes no bit.
+ * The number of parts depends on the shape alone, because the order of additions does. The block size may also depend on how many groups run at
+ * a time, which changes no bit.
  */
 export function blocksFor<B extends StagedBlock>(
   problem: Problem,
@@ -88,7 +88,7 @@ export function blocksFor<B extends StagedBlock>(
   const first = { ...(useful.slice(useful.indexOf(byShape)).find(isEnough) ?? last), parts };
   const others = useful.flatMap((b) => {
     const block = { ...b, parts: partsOf(groupsOf(b, problem), depth, b.depth) };
-    // Fewer stages leave room for another group; of few groups each has time for one more.
+    // With fewer stages another group fits; with few groups each has time for one stage more.
     return block.stages > 2 ? [block, { ...block, stages: block.stages - 1 }] : [block];
   });
   return [first, ...others];

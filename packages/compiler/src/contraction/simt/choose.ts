@@ -1,10 +1,10 @@
 /**
- * Which tile a contraction gets on an engine with groups of threads: by shape alone, so that results are the same bits
+ * Which tile a contraction gets on an engine with groups of threads: decided by shape alone, so that results are the same bits
  * every time; and the other tiles worth measuring on a device (tuning/).
  *
- * GPUs get tiles in group memory, as large as leave `enoughGroups` groups. What is thin - a vector times a matrix - has nothing
- * to share: threads read memory themselves, side by side where it is consecutive, else along the sum. Where group memory is
- * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), copying there costs and gains nothing.
+ * GPUs get tiles in group memory, as large as `enoughGroups` groups allow. A thin product - a vector times a matrix - has nothing
+ * to share: each thread reads memory directly, along contiguous elements, else along the sum. Where group memory is
+ * ordinary memory (`sharedIsMemory`, drivers that run on a CPU), a copy into it costs time and gains nothing.
  */
 import {
   emulatedDot,
@@ -73,7 +73,7 @@ function groupsOf(tile: SimtTile, { rows, columns, outer }: Problem): number {
   return Math.ceil(rows.extent / block.rows) * Math.ceil(columns.extent / block.columns) * around;
 }
 
-/** The tile with its sum in this many parts, or a few less: none is empty. */
+/** The tile with its sum in this many parts, or a few less, so that none is empty. */
 function cutInto(tile: SimtTile, problem: Problem, parts: number): SimtTile {
   if (parts < 2) return tile;
   const cut = tile.kind === 'thread' ? problem.k[splitAt(problem.k)] : undefined;
@@ -83,16 +83,16 @@ function cutInto(tile: SimtTile, problem: Problem, parts: number): SimtTile {
   return { ...tile, parts: Math.ceil(extent / chunk) };
 }
 
-/** Parts of a sum of `depth` steps: those that make the groups wanted where there are less than half of them, none of fewer than `steps`. */
+/** Number of parts of a sum of `depth` steps: enough for the wanted groups if there are less than half of them, none with fewer than `steps` steps. */
 function partsFor(depth: number, groups: number, wanted: number, steps: number, most: number): number {
   return groups * 2 > wanted ? 1 : Math.min(most, Math.floor(depth / steps), Math.ceil(wanted / groups));
 }
 
-/** The tile with its sum in parts where there are too few groups otherwise. */
+/** The tile, with its sum in parts where there would be too few groups otherwise. */
 function inParts(tile: SimtTile, problem: Problem): SimtTile {
   const [groups, threads] = [groupsOf(tile, problem), threadsOf(tile)];
   const alone = tile.kind === 'thread';
-  // Small groups of threads that work alone count by their threads.
+  // Small groups of threads that share nothing count by their threads.
   const there = alone ? groups * Math.min(1, threads / tileThreadsAlone) : groups;
   const parts = partings.map((p) => {
     const steps = tile.kind === 'dot' ? p.dot * threads : p[tile.kind];
@@ -101,7 +101,7 @@ function inParts(tile: SimtTile, problem: Problem): SimtTile {
   return cutInto(tile, problem, Math.max(...parts));
 }
 
-/** At most `most` and more than half of it, so that the fewest are left over when `total` are dealt out in such portions. */
+/** A portion of at most `most` and more than half of it that leaves the smallest remainder of `total`. */
 function fittedTo(total: number, most: number): number {
   let best = most;
   const dealt = (n: number): number => Math.ceil(total / n) * n;
@@ -110,8 +110,8 @@ function fittedTo(total: number, most: number): number {
 }
 
 /**
- * A tile of threads that read memory themselves: `count` threads side by side along columns, then rows, then loops around. With `fitted`
- * there are somewhat fewer where then fewer of them have nothing to do.
+ * A tile of `count` threads that read memory directly: they are laid out along columns, then rows, then outer loops. With `fitted`
+ * there may be somewhat fewer, so that fewer of them are idle.
  */
 function threadTile(
   problem: Problem,
@@ -132,7 +132,7 @@ function threadTile(
   return { kind: 'thread', threads: [across, along, around], rows, vectors, lanes, depth: 1, parts: 1, copied: false };
 }
 
-/** Every group computes a few results, its threads share their sum. */
+/** Each group computes a few results, and its threads share their sum. */
 function dotTile({ rows, columns, depth }: Problem, most: number): SimtTile {
   const threads = Math.min(most, Math.max(32, down(depth / 8)), 256);
   const r = Math.min(thin, down(rows.extent));
@@ -140,7 +140,7 @@ function dotTile({ rows, columns, depth }: Problem, most: number): SimtTile {
   return { kind: 'dot', threads: [threads, 1, 1], rows: r, vectors: c, lanes: 1, depth: 1, parts: 1, copied: false };
 }
 
-/** The tile without measurement. */
+/** The tile chosen without measurement. */
 export function defaultTile(c: Contraction, caps: CodegenCaps): SimtTile | null {
   const dtype = c.reduce.dtype;
   const tile = caps.sharedIsMemory === true ? forProcessor(c, caps) : forDevice(c, caps);
@@ -167,7 +167,7 @@ function forDevice(c: Contraction, caps: CodegenCaps): SimtTile {
   let [r, k] = [Math.min(64, Math.max(8, up(rows.extent))), Math.min(64, Math.max(8, up(columns.extent)))];
   if (rows.extent >= 512 && columns.extent >= 512 && most >= 256) r = 128;
   let tile = groupTile(r, k, most);
-  // Long sums in parts keep large blocks, which read each factor less often.
+  // Long sums in parts keep large blocks, which read each factor fewer times.
   const longParts = Math.max(1, Math.floor(depth / partings[1].group));
   while (r * k > 256 && groupsOf(tile, flat) * longParts < enoughGroups) {
     if (r >= k) r /= 2;
@@ -252,7 +252,7 @@ export function candidateTiles(c: Contraction, caps: CodegenCaps): SimtTile[] {
   return all.filter((t) => tileFits(t, problemFor(c, t), dtype, caps) && useful(t, c) && fresh(t));
 }
 
-/** Leaves out tiles larger than the problem, and copies of what is read well already. */
+/** False for tiles larger than the problem, and for copies of factors that read well in place. */
 function useful(tile: SimtTile, c: Contraction): boolean {
   const { rows, columns } = problemFor(c, tile);
   const block = blockOf(tile);
@@ -260,7 +260,7 @@ function useful(tile: SimtTile, c: Contraction): boolean {
   return block.rows < 2 * Math.max(16, rows.extent) && block.columns < 2 * Math.max(16, columns.extent);
 }
 
-/** How engines with groups of threads lower contractions: by a measured tile, else by the one their shape calls for. */
+/** Lowering of contractions for engines with groups of threads: by a measured tile, else by the default of the shape. */
 
 /** Lowers a kernel around a contraction for groups of threads; null where the plain loop nest is as good. */
 export const threadContraction: ContractionTemplate = (kernel, e, caps, choices) => {
@@ -277,7 +277,7 @@ export function byThreads(c: Contraction, e: Exprs, caps: CodegenCaps, chosen: s
   return tile === null ? null : lowerSimt(c, e, caps, tile);
 }
 
-/** Measured with other extents of the same class: it need not fit. */
+/** The measurement may have had other extents of the same class, so the tile may not fit. */
 function measuredTile(c: Contraction, caps: CodegenCaps, name: string | undefined): SimtTile | null {
   const tile = tileOf(name ?? '');
   return tile !== null && tileFits(tile, problemFor(c, tile), c.reduce.dtype, caps) ? tile : null;

@@ -35,12 +35,12 @@ import {
   threadsOf,
 } from './problem.ts';
 
-/** The problem as tiles of a kind see it. */
+/** The problem as tiles of this kind see it. */
 export function problemFor(c: Contraction, tile: SimtTile): Problem {
   return tile.kind === 'group' ? flatProblem(c) : lineProblem(c, tile.lanes);
 }
 
-/** True if the tile can do the problem on the engine. */
+/** True if the tile can compute the problem on the engine. */
 export function tileFits(tile: SimtTile, problem: Problem, dtype: DType, caps: CodegenCaps): boolean {
   const { rows, columns, depth, depthStep } = problem;
   if (threadsOf(tile) > caps.maxGroup || tile.lanes > columns.least) return false;
@@ -75,7 +75,7 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
   return assembly.result();
 }
 
-/** True for factors that a copy makes better to read along a range. */
+/** True for factors that read better along a range once they are copied. */
 export function gainsByCopy(c: Contraction, { factor, ranges }: Side, vectors: boolean): boolean {
   const operand = new Operand(factor.value, c.k, c.free);
   const last = ranges[ranges.length - 1];
@@ -83,7 +83,7 @@ export function gainsByCopy(c: Contraction, { factor, ranges }: Side, vectors: b
   return vectors && last !== undefined && operand.strideOf(last) !== 1;
 }
 
-/** The problem with factors copied over their domains, columns side by side, where that is better to read. */
+/** The problem with factors copied over their domains, columns contiguous, where that reads better. */
 function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Problem): Problem {
   const copy = (side: Side, vectors: boolean): Side => {
     if (!gainsByCopy(c, side, vectors)) return side;
@@ -107,19 +107,19 @@ function withCopies(c: Contraction, e: Exprs, assembly: Assembly, problem: Probl
 // Loop nests of contractions for groups of threads: every range split, ordered and given its kind.
 //
 // As on CPUs they are ordinary loop nests: registers, vectors, epilogues, group memory and barriers come from
-// codegen/linearize/. No thread leaves early. What reaches past an edge is moved back and computed twice with the same
-// bits, and only the results that no other thread has are stored.
+// codegen/linearize/. No thread leaves early. A tile that reaches past an edge is moved back: some results are computed twice, to the same
+// bits, and stored once.
 
 export interface SimtNest {
   readonly problem: Problem;
   readonly tile: SimtTile;
   readonly stores: readonly LoopStore[];
   readonly reduce: KNode;
-  /** Which part of the sum, where it is taken in parts. */
+  /** The part of the sum, where it is split. */
   readonly part: Range | null;
 }
 
-/** A position along a side, or among the loops around, with the condition for its results to be stored (null: always). */
+/** A position along a side or an outer loop, with the condition for its results to be stored (null: always). */
 interface Place {
   readonly at: KNode;
   readonly kept: KNode | null;
@@ -203,7 +203,7 @@ class SimtTiles {
     return storesWhere(e, stores, rewriter, kept, ranges);
   }
 
-  /** A range, put into a list, or the number 0. */
+  /** A new range, added to a list, or the number 0. */
   #open(extent: number, kind: RangeKind, list: Range[], limit?: KNode): KNode {
     if (extent === 1) return this.#e.i32(0);
     const r = this.#e.range(extent, kind, limit);
@@ -211,13 +211,13 @@ class SimtTiles {
     return r;
   }
 
-  /** Groups along loops, of `size` elements each. */
+  /** Groups along loops, with `size` elements each. */
   #blocks(ranges: readonly Range[], size: number): KNode {
     const { extent, limit } = blocksAlong(this.#e, ranges, size);
     return this.#open(extent, 'grid', this.#grid, limit);
   }
 
-  /** First element of the group along a side: blocks as they come, and where they really start. */
+  /** First element of the group along a side: the nominal one, and the real one after a block at the edge was moved back. */
   #blockStart({ ranges, least }: Side, size: number): { readonly nominal: KNode; readonly start: KNode } {
     const e = this.#e;
     const nominal = e.mul(this.#blocks(ranges, size), size);
@@ -226,7 +226,7 @@ class SimtTiles {
     return { nominal, start: movedBack ? e.min(nominal, e.sub(count, size)) : nominal };
   }
 
-  /** Position `within` of the block, which starts `lanes` neighbours with `lane`. */
+  /** Position `within` of the block, the first of `lanes` neighbours of which `lane` is one. */
   #element(
     { extent, ranges }: Side,
     { nominal, start }: { readonly nominal: KNode; readonly start: KNode },
@@ -243,7 +243,7 @@ class SimtTiles {
     return this.#inside(e.add(nominal, within), ranges, divisorOf(iterationsOf(this.#e, ranges)) % size === 0, lane);
   }
 
-  /** An index, or `lanes` neighbours from it, moved back inside what loops go through; kept where no other has moved there. */
+  /** An index, or `lanes` neighbours from it, moved back into range; `kept` says if no other thread stores it. */
   #inside(nominal: KNode, ranges: readonly Range[], exact: boolean, lane: KNode | null): Place {
     const e = this.#e;
     const extent = sizeOf(ranges);
@@ -257,11 +257,11 @@ class SimtTiles {
     const first = e.min(nominal, e.sub(count, lanes));
     assumeBounds(first, 0, extent - lanes);
     const at = e.add(first, lane ?? e.i32(0));
-    // Whole vectors are moved only if they are outside altogether.
+    // Vectors are moved only as a whole.
     return { at, kept: divisorOf(count) % lanes === 0 ? e.lt(nominal, count) : e.le(nominal, at) };
   }
 
-  /** The value, or zero where the sum has ended. */
+  /** The value, or zero past the end of the sum. */
   #orZero(value: KNode, inside: KNode | null): KNode {
     if (inside === null) return value;
     const e = this.#e;
@@ -269,7 +269,7 @@ class SimtTiles {
     return e.where(inside, value, e.constant(dtype, 0));
   }
 
-  /** Steps of one part of the sum, a multiple of `unit` but for the last part; and if all are whole. */
+  /** Steps of one part of the sum, a multiple of `unit` except in the last part; and whether all parts are full. */
   #chunk(unit: number): Chunk {
     const e = this.#e;
     const { problem, part } = this.#nest;
@@ -284,13 +284,13 @@ class SimtTiles {
 
   // --- threads that read memory themselves
 
-  /** The loops of the sum one inside the other, the outermost cut where the sum is taken in parts. */
+  /** The nested loops of the sum, the outermost cut where the sum is split. */
   #loopsOfSum(changes: Map<Range, Replacement>): { ranges: Range[]; inside: null } {
     const e = this.#e;
     const { problem, part } = this.#nest;
     const cut = part === null ? -1 : splitAt(problem.k);
     let unrolled = 1;
-    // From the inside out.
+    // Innermost first.
     const ranges = problem.k
       .map((_, i) => problem.k.length - 1 - i)
       .map((at) => {
@@ -337,7 +337,7 @@ class SimtTiles {
     const end = e.min(chunk.length, e.sub(all, first));
     const exact = divisorOf(chunk.length) % together === 0 && chunk.whole;
     const nominal = e.add(first, step);
-    // The chunk and the whole are multiples of a vector: vectors are inside or outside as a whole.
+    // The chunk and the whole sum are multiples of a vector, so each vector is inside or outside as a whole.
     const start = exact ? nominal : e.min(nominal, e.sub(all, tile.depth));
     assumeBounds(start, 0, problem.depth - tile.depth);
     decodeInto(changes, e, problem.k, e.add(start, vector));
@@ -346,7 +346,7 @@ class SimtTiles {
 
   // --- tiles in group memory
 
-  /** The sum over panels in group memory; `row` and `column` are elements of blocks that start at the first two. */
+  /** The sum over panels in group memory; `row` and `column` count from the block starts in the first two parameters. */
   #staged(
     changes: ReadonlyMap<Range, Replacement>,
     rowStart: KNode,
@@ -370,7 +370,7 @@ class SimtTiles {
 
   /**
    * The part of a factor that the group needs for `depth` steps from `first` on, in group memory. Returns how an element is read.
-   * Threads read memory in the order in which the factor lies there. Where that is along the sum, each line of the panel is turned by
+   * Threads read memory in the factor's memory order. If that is along the sum, each line of the panel is rotated by
    * its number, so that threads which read a column of it use different banks.
    */
   #panel(

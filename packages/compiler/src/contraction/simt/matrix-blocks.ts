@@ -1,7 +1,7 @@
 /**
- * Which contractions go by tiles of matrices (`caps.matrix`), and in what blocks. Who has what of a block is in matrix-tiles.ts.
+ * Which contractions use matrix instructions (`caps.matrix`), and in which blocks. matrix-tiles.ts assigns the results of a block to threads.
  *
- * Factors of 16 bits are multiplied as they are and summed in float32. float32 is, rounded to TF32, where the target lists such a tile.
+ * Factors of 16 bits are multiplied as they are and summed in float32. float32 factors are rounded to TF32 where the target lists such a tile.
  */
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
@@ -12,18 +12,18 @@ import type { Problem } from './problem.ts';
 import { type MatrixBlock, threadsOfBlock } from './matrix-tiles.ts';
 import { type Candidate, depthOf, type Size } from './blocks.ts';
 
-/** The value in a narrower dtype, where it is one that was cast; null where it is not. */
+/** The value before a cast from a narrower dtype; null if it is not one. */
 function uncast(e: Exprs, value: KNode, dtype: MatrixForm['dtype']): KNode | null {
   if (value.dtype === dtype) return value;
   if (value.op === 'CAST') return value.src[0].dtype === dtype ? value.src[0] : null;
-  // Zero, what padding is made of, is in all of them.
+  // Zero, which padding consists of, exists in every dtype.
   if (value.op === 'CONST') return value.arg.value === 0 ? e.constant(dtype, value.arg.value) : null;
   if (value.op !== 'WHERE') return null;
   const [x, y] = [uncast(e, value.src[1], dtype), uncast(e, value.src[2], dtype)];
   return x === null || y === null ? null : e.where(value.src[0], x, y);
 }
 
-/** The factors as a tile takes them, rows first, and the tile; null where the target has none for them. */
+/** The factors as a tile takes them, rows first, and the tile; null if the target has no tile for them. */
 export function formOf(
   { rows, columns }: Problem,
   c: Contraction,
@@ -31,7 +31,7 @@ export function formOf(
   caps: CodegenCaps,
 ): { readonly form: MatrixForm; readonly values: readonly [KNode, KNode] } | null {
   if (c.reduce.dtype !== 'float32') return null;
-  // Of two tiles for a dtype the longer one does more with an instruction.
+  // Of two tiles for a dtype, the longer one does more per instruction.
   const forms = [...(caps.matrix ?? [])].sort((x, y) => stepsOf(y.tile) - stepsOf(x.tile));
   for (const form of forms) {
     const x = uncast(e, rows.factor.value, form.dtype);
@@ -44,7 +44,7 @@ export function formOf(
 /** Sizes of blocks, the largest first. */
 const sizes: readonly Size[] = [[128, 128], [128, 64], [64, 128], [64, 64], [64, 32], [32, 64], [32, 32], [32, 16], [16, 32], [16, 16]]; // biome-ignore format: pairs
 
-/** Blocks that may do a problem, without stages or parts, the largest first. */
+/** Blocks that may compute a problem, without stages or parts, the largest first. */
 export function matrixBlocks(problem: Problem, form: MatrixForm, caps: CodegenCaps): Candidate<MatrixBlock>[] {
   if (problem.depth < stepsOf(form.tile)) return [];
   return sizes

@@ -1,4 +1,4 @@
-/** Blocks whose results are computed by tiles of matrices: who has what of them. The nest is in staged-tiles.ts; which block there is, matrix-blocks.ts chooses. */
+/** Blocks computed by matrix instructions: which thread has which results. staged-tiles.ts has the nest, matrix-blocks.ts chooses the block. */
 import { byMatrices } from '../../codegen/linearize/matrix.ts';
 import { type MatrixForm, matrixThreads } from '../../ir/matrix.ts';
 import type { Layout, StagedBlock } from './staged-tiles.ts';
@@ -7,7 +7,7 @@ export interface MatrixBlock extends StagedBlock {
   readonly form: MatrixForm;
 }
 
-/** Rows and columns that a set of 32 threads has of a block. */
+/** Rows and columns of a block that each set of 32 threads computes. */
 export function shareOf({ rows, columns }: MatrixBlock): readonly [number, number] {
   return [rows >= 128 ? 64 : rows >= 64 ? 32 : 16, columns >= 64 ? 32 : columns >= 32 ? 16 : 8];
 }

@@ -1,9 +1,9 @@
 /**
- * A contraction as groups of threads see it: rows, columns, what lies around them, and the sum; and the tiles for it.
+ * A contraction as groups of threads see it: rows, columns, outer loops, and the sum; and the tiles for it.
  *
- * `flat`: all loops of a factor are one, counted through; tiles then gather elements one by one, which suits tiles in group memory,
- * where a convolution is a matrix product whose patches are gathered on the way. `lines`: one loop each for rows and columns, so
- * that neighbours stay neighbours in memory; the other loops lie around the tiles.
+ * `flat`: all loops of a factor become one; tiles then gather elements one by one, which suits tiles in group memory,
+ * where a convolution is a matrix product whose patches are gathered on the fly. `lines`: one loop each for rows and columns, so
+ * that neighbours stay neighbours in memory; the other loops are outside the tiles.
  */
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
@@ -16,16 +16,16 @@ import { linearOf } from '../../ir/simplify/integers.ts';
 import { linearAccess } from '../access.ts';
 import type { Contraction, Factor } from '../contraction.ts';
 
-/** Rows or columns: the factor that has them, and its loops, the one that varies fastest last. */
+/** Rows or columns: the factor that has them, and its loops, the fastest varying last. */
 export interface Side {
   readonly factor: Factor;
   readonly ranges: readonly Range[];
-  /** Elements at most, and at least where loops end at a size given at dispatch. */
+  /** Most elements; `least`: fewest, where loops end at a size given at dispatch. */
   readonly extent: number;
   readonly least: number;
-  /** Neighbouring elements of the side lie next to each other in memory. */
+  /** True if neighbouring elements of the side are adjacent in memory. */
   readonly consecutive: boolean;
-  /** Neighbouring steps of the sum do. */
+  /** True if neighbouring steps of the sum are. */
   readonly alongSum: boolean;
 }
 
@@ -33,26 +33,26 @@ export interface Problem {
   readonly rows: Side;
   readonly columns: Side;
   readonly outer: readonly Range[];
-  /** Loops of the sum, the one that varies fastest last. */
+  /** Loops of the sum, the fastest varying last. */
   readonly k: readonly Range[];
-  /** Steps of the sum at most, and what they are always a multiple of. */
+  /** Most steps of the sum; `step`: a number that always divides them. */
   readonly depth: number;
   readonly depthStep: number;
 }
 
-/** Distance in memory that a range moves the results by; null if that cannot be said. */
+/** Distance in memory between results of consecutive iterations of a range; null if unknown. */
 function storeStride(c: Contraction, r: Range): number | null {
   const index = c.kernel.stores[0]?.store.src[1] as KNode;
   const stride = strideIn(linearOf(index), r);
   return stride === 0 ? null : stride;
 }
 
-/** How far a range moves a factor, at the most. */
+/** Upper bound of how far a range moves a factor in memory. */
 function reach(value: KNode, r: Range): number {
   return indexForms([value]).reduce((far, form) => Math.max(far, strideIn(form, r)), 0);
 }
 
-/** How far a range moves a position. Where that is a size times something, so far as the greatest size would. */
+/** How far a range moves a position. If that is a multiple of a size, the greatest size counts. */
 function strideIn(form: Linear, r: Range): number {
   const bound = form.terms.findIndex((t) => t.op === 'MUL' && t.src.includes(r));
   const moved = bound < 0 ? 0 : (form.coefs[bound]! * highOf(form.terms[bound]!)) / Math.max(1, r.arg.extent - 1);
@@ -64,7 +64,7 @@ function isUnit(value: KNode, r: Range | undefined): boolean {
   return r !== undefined && reach(value, r) === 1;
 }
 
-/** Which factor has the columns: the one along whose loops results lie side by side. */
+/** The factor that has the columns: results are adjacent in memory along its loops. */
 function columnFactor(c: Contraction): 0 | 1 {
   const rank = ({ own }: Factor): number => {
     let best = 0;
@@ -79,7 +79,7 @@ function columnFactor(c: Contraction): 0 | 1 {
   return sizeOf(c.factors[0].own) > sizeOf(c.factors[1].own) ? 0 : 1;
 }
 
-/** How many elements loops go through at least, or what these are always a multiple of. */
+/** The fewest iterations of nested loops, or a number that always divides them. */
 function productOf(ranges: readonly Range[], what: 'least' | 'step'): number {
   return ranges.reduce((n, r) => n * countOf(r)[what], 1);
 }
@@ -104,8 +104,8 @@ function byReach(c: Contraction, ranges: readonly Range[]): Range[] {
 }
 
 /**
- * True if a stage of a side is better read along the sum than along the side. Of windows that overlap neighbours of both lie side by side: then along
- * the longer of the two loops that vary fastest.
+ * True if a stage of a side reads better along the sum than along the side. In overlapping windows neighbours of both are adjacent: then the
+ * longer of the two fastest loops decides.
  */
 export function readAlongSum({ consecutive, alongSum, ranges }: Side, k: readonly Range[]): boolean {
   const length = (list: readonly Range[]): number => list[list.length - 1]?.arg.extent ?? 1;
@@ -148,7 +148,7 @@ export function lineProblem(c: Contraction, lanes: number): Problem {
   };
 }
 
-/** A loop over blocks of `size` elements along others: its extent, and where it ends if that is a size. */
+/** A loop over blocks of `size` elements along other loops: its extent, and its end if that depends on a size. */
 export function blocksAlong(
   e: Exprs,
   ranges: readonly Range[],
@@ -158,17 +158,17 @@ export function blocksAlong(
   return { extent: Math.ceil(sizeOf(ranges) / size), limit: end === null ? undefined : stretchesOf(e, end, size) };
 }
 
-/** Ranges in terms of one flat index, whose bounds theirs give. */
+/** Expresses ranges by one flat index; its bounds follow from theirs. */
 export function decodeInto(changes: Map<Range, Replacement>, e: Exprs, ranges: readonly Range[], flat: KNode): void {
   if (ranges.length > 0) assumeBounds(flat, 0, sizeOf(ranges) - 1);
   decodeRanges(e, ranges, flat, changes);
 }
 
 /**
- * Classes of contractions that get the same tile: extents rounded to one and a half binary digits, how both factors lie in memory.
+ * Classes of contractions that share a tile: extents rounded to one and a half binary digits, and the memory order of both factors.
  */
 
-/** Changes whenever tiles, their names or these classes do: what was measured before is then forgotten. */
+/** Increased whenever tiles, their names or these classes change: earlier measurements are then ignored. */
 export const tilesVersion = 4;
 
 /** The nearest of 1, 2, 3, 4, 6, 8, 12 ... */
@@ -178,7 +178,7 @@ export function rounded(n: number): number {
   return steps.reduce((best, x) => (Math.abs(Math.log(x / n)) < Math.abs(Math.log(best / n)) ? x : best));
 }
 
-/** c: neighbours lie side by side in memory, k: steps of the sum do; g: read under conditions or through other arithmetic. */
+/** c: neighbours are adjacent in memory, k: steps of the sum are; g: read under conditions or through other arithmetic. */
 function layoutOf({ factor, consecutive, alongSum }: Side): string {
   const plain = linearAccess(factor.value) === null ? 'g' : '';
   return `${consecutive ? 'c' : ''}${alongSum ? 'k' : ''}${plain}` || '-';
@@ -196,21 +196,21 @@ export function classOf(c: Contraction, caps: CodegenCaps): string {
 
 export interface SimtTile {
   /**
-   * `group`: both factors are brought to group memory step by step, and all threads read them there. `thread`: every thread reads
-   * what it needs, through caches. `dot`: the threads of a group share the sum of a few results.
+   * `group`: both factors are staged in group memory step by step, and all threads read them there. `thread`: every thread reads
+   * memory directly, through caches. `dot`: the threads of a group share the sum of a few results.
    */
   readonly kind: 'group' | 'thread' | 'dot';
-  /** Threads side by side: along columns, rows, and the loops around the tiles; of `dot` along the sum: [threads, 1, 1]. */
+  /** Number of threads along columns, rows and outer loops; for `dot` along the sum: [threads, 1, 1]. */
   readonly threads: readonly [columns: number, rows: number, outer: number];
-  /** Results of a thread: rows, vectors of columns, elements of a vector. Of `dot`: results of a group. */
+  /** Results of a thread: rows, vectors of columns, elements of a vector. For `dot`: results of a group. */
   readonly rows: number;
   readonly vectors: number;
   readonly lanes: number;
-  /** Steps of the sum in group memory at a time; of `dot` the elements of a vector along the sum. */
+  /** Steps of the sum per stage in group memory; for `dot` the elements of a vector along the sum. */
   readonly depth: number;
-  /** Parts of the sum, each computed by groups of its own and added up in the end. */
+  /** Parts of the sum, computed by separate groups and added up at the end. */
   readonly parts: number;
-  /** Factors that threads cannot read in vectors, or not without conditions, are copied first. */
+  /** Factors that threads cannot read in vectors, or only under conditions, are copied first. */
   readonly copied: boolean;
 }
 
@@ -224,7 +224,7 @@ export function threadsOf({ threads }: SimtTile): number {
   return threads[0] * threads[1] * threads[2];
 }
 
-/** What names of blocks in stages begin with (staged.ts): by tiles of matrices, and by threads. */
+/** Prefixes of the names of staged blocks (staged.ts): by matrix instructions, and by threads. */
 export const matrixName = 'matrix:';
 export const stagedName = 'stages:';
 
@@ -232,7 +232,7 @@ export function isStagedName(name: string): boolean {
   return name.startsWith(matrixName) || name.startsWith(stagedName);
 }
 
-/** A tile in one word, for tests, stores and reports. */
+/** A tile as one word, for tests, stores and reports. */
 export function nameOf(t: SimtTile): string {
   const parts = t.parts > 1 ? `/${t.parts}` : '';
   return `${t.kind}${t.copied ? '+' : ''}:${t.threads.join('x')}:${t.rows}x${t.vectors}x${t.lanes}:${t.depth}${parts}`;
@@ -240,7 +240,7 @@ export function nameOf(t: SimtTile): string {
 
 const form = /^(group|thread|dot)(\+?):(\d+)x(\d+)x(\d+):(\d+)x(\d+)x(\d+):(\d+)(?:\/(\d+))?$/;
 
-/** The tile of a name; null for anything else. */
+/** The tile with this name; null for anything else. */
 export function tileOf(name: string): SimtTile | null {
   const found = form.exec(name);
   if (found === null) return null;

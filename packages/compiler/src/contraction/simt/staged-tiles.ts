@@ -1,8 +1,8 @@
 /**
- * The nest of a block of results whose factors are brought to group memory in stages: what a group computes, and what it needs of the factors.
+ * The nest of a block of results whose factors are staged in group memory: what a group computes, and which parts of the factors it needs.
  *
- * It is a plain nest with a sum in it; codegen/linearize/stages.ts writes that sum. No block is moved back at an edge: what lies outside is zero, and is
- * not stored. Who multiplies what, a layout says: matrix-tiles.ts, thread-tiles.ts.
+ * It is a plain nest with a sum; codegen/linearize/stages.ts writes that sum. No block is moved back at an edge: elements outside are zero, and are
+ * not stored. A layout says which thread multiplies what: matrix-tiles.ts, thread-tiles.ts.
  */
 import type { Panel, StagedNest } from '../../codegen/linearize/stages.ts';
 import { storesWhere } from '../../codegen/loops/transforms.ts';
@@ -17,32 +17,32 @@ import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import type { Contraction } from '../contraction.ts';
 import { blocksAlong, decodeInto, type Problem, readAlongSum, type Side } from './problem.ts';
 
-/** A block of results of a group, and how it is computed. */
+/** A block of results of one group, and how it is computed. */
 export interface StagedBlock {
-  /** Of the factors in group memory. */
+  /** Dtype of the factors in group memory. */
   readonly dtype: DType;
   readonly rows: number;
   readonly columns: number;
-  /** Steps of the sum in a stage; stages in group memory at a time. */
+  /** Steps of the sum per stage, and stages in group memory at a time. */
   readonly depth: number;
   readonly stages: number;
   /** Parts of the sum, added up by a second dispatch. */
   readonly parts: number;
 }
 
-/** Which results of a block the threads of a group have. */
+/** Which results of a block each thread has. */
 export interface Layout {
   readonly threads: number;
-  /** Columns that are stored as one vector where all rows of results have a multiple of them. */
+  /** Columns stored as one vector, if the number of columns is a multiple of it. */
   readonly vector: number;
   /** Results of a thread: the last range is of kind 'vector' if `inVectors`. */
   inTile(e: Exprs, inVectors: boolean): readonly Range[];
-  /** The row and the column of a result in the block; of a vector the column of its first. */
+  /** Row and column of a result in the block; of a vector the column of its first element. */
   place(e: Exprs, thread: KNode, inTile: readonly Range[], inVectors: boolean): readonly [row: KNode, column: KNode];
   multiply(inVectors: boolean): StagedNest['multiply'];
 }
 
-/** A position that may lie outside, moved to the last one there is, and whether it was inside; null: it always is. */
+/** A position, clamped to the last one in range, and whether it was in range; null: it always is. */
 interface Place {
   readonly at: KNode;
   readonly inside: KNode | null;
@@ -60,7 +60,7 @@ export class StagedTiles {
   readonly #grid: Range[] = [];
   readonly #outer = new Map<Range, Replacement>();
   readonly #starts: readonly [rows: KNode, columns: KNode];
-  /** The first step of the sum of the group, and how many steps the sum has in all. */
+  /** First step of the group's part of the sum, and the number of steps in all. */
   readonly #first: KNode;
   readonly #all: KNode;
 
@@ -117,7 +117,7 @@ export class StagedTiles {
     const changes = new Map(this.#outer);
     decodeInto(changes, e, rows.ranges, row.at);
     decodeInto(changes, e, columns.ranges, column.at);
-    // The sum as it would be written without tiles of matrices.
+    // The sum as it would be written without matrix instructions.
     const inner = e.range(this.#block.depth, 'reduce');
     const nominal = e.add(e.mul(e.add(this.#first, sum), this.#block.depth), inner);
     const isWhole = this.#isWhole();
@@ -141,7 +141,7 @@ export class StagedTiles {
     return r;
   }
 
-  /** Blocks along loops, `size` elements each. */
+  /** Blocks along loops, with `size` elements each. */
   #blocks(ranges: readonly Range[], size: number): KNode {
     const { extent, limit } = blocksAlong(this.#e, ranges, size);
     return this.#open(extent, limit);
@@ -163,7 +163,7 @@ export class StagedTiles {
     return { at, inside: isWhole ? null : e.lt(nominal, count) };
   }
 
-  /** A panel of a factor: in units of 16 bytes where memory has such, else element by element in the order of memory. */
+  /** A panel of a factor: in units of 16 bytes where memory allows, else element by element in memory order. */
   #panel(side: Side, number: 0 | 1, size: number, most: number, caps: CodegenCaps): Panel {
     const { bytes } = dtypeInfo[this.#block.dtype];
     const alongSum = readAlongSum(side, this.#problem.k);
@@ -173,7 +173,7 @@ export class StagedTiles {
     return bytes >= 4 ? this.#copied(single, caps) : single;
   }
 
-  /** The panel as one that is copied, where the target can and there is nothing to compute of its elements. */
+  /** The panel as an asynchronous copy, where the target has them and nothing is computed of its elements. */
   #copied(panel: Panel, caps: CodegenCaps): Panel {
     const found = caps.copies === true ? loadOf(this.#e, panel.value) : null;
     if (found === null) return panel;
@@ -193,7 +193,7 @@ export class StagedTiles {
     if (divisorOf(unitsOf) % width !== 0) return null;
     const ranges = { step: e.range(most), line: e.range(lines), unit: e.range(line / width) };
     const lane = width === 1 ? null : e.range(width, 'vector');
-    /** The `index`-th stretch of `width` elements, and which of its elements. */
+    /** The `index`-th stretch of `width` elements, and the element in it. */
     const stretch = (
       index: KNode,
       total: KNode,
@@ -236,8 +236,8 @@ export class StagedTiles {
   }
 
   /**
-   * Loops in terms of one index. Where a factor is a plain load that goes through all of them in order, as through one loop, the innermost stands
-   * for all, so that neighbours stay neighbours.
+   * Expresses loops by one index. Where a factor is a plain load that reads all of them contiguously, the innermost loop
+   * represents all, so that neighbours stay neighbours.
    */
   #decode(changes: Map<Range, Replacement>, number: 0 | 1, ranges: readonly Range[], at: KNode): void {
     const e = this.#e;
@@ -257,13 +257,13 @@ export class StagedTiles {
   }
 }
 
-/** True for a load from a tensor that is only read, without conditions. */
+/** True for an unconditional load from a tensor that is only read. */
 function isPlain(value: KNode): value is KNodeOf<'LOAD'> {
   const memory = value.src[0];
   return value.op === 'LOAD' && value.src.length === 2 && memory?.op === 'PARAM' && memory.arg.access === 'read';
 }
 
-/** A value that is a plain load, and zero where conditions do not hold; null for others. */
+/** A plain load with zero where its conditions do not hold; null for other values. */
 function loadOf(e: Exprs, value: KNode): { readonly load: KNode; readonly open: KNode | null } | null {
   const conditions: KNode[] = [];
   const isZero = (x: KNode | undefined): boolean => x?.op === 'CONST' && Object.is(x.arg.value, 0);
@@ -288,7 +288,7 @@ function loadOf(e: Exprs, value: KNode): { readonly load: KNode; readonly open: 
   }
 }
 
-/** True if the elements of a unit lie side by side in memory at a multiple of their number, whatever is computed of them. */
+/** True if the elements of a unit are adjacent and aligned in memory, whatever is computed of them. */
 function isUnit({ value, lane }: Panel, width: number): boolean {
   if (lane === null) return false;
   const around = nodesOf([value], (n) => (n.op === 'LOAD' ? n.src.slice(2) : n.src));

@@ -1,6 +1,6 @@
 /**
- * Contractions whose factors are brought to group memory in stages: by tiles of matrices where the target has some for their dtype, else by
- * threads with some rows and columns each. What neither pays for is left to choose.ts.
+ * Contractions whose factors are staged in group memory: by matrix instructions where the target has them for the dtype, else by
+ * threads with a few rows and columns each. Problems that gain from neither are left to choose.ts.
  */
 import { inStages } from '../../codegen/linearize/stages.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
@@ -31,21 +31,21 @@ import { type Layout, type StagedBlock, StagedTiles } from './staged-tiles.ts';
 import { threadBlocks } from './thread-blocks.ts';
 import { threadLayout } from './thread-tiles.ts';
 
-/** A block by name, but for the parts of its sum: those hang on the extents. */
+/** A block with its name, which leaves out the parts of the sum: they depend on the extents. */
 interface Named {
   readonly name: string;
   readonly block: StagedBlock;
   readonly layout: Layout;
 }
 
-/** A contraction in stages. */
+/** A contraction with staged factors. */
 interface Staged {
   readonly problem: Problem;
-  /** Factors as they are multiplied, rows first. */
+  /** The factors as they are multiplied, rows first. */
   readonly values: readonly [KNode, KNode];
-  /** What else decides on what is measured. */
+  /** What else distinguishes measurements. */
   readonly kind: string;
-  /** That of the shape first. */
+  /** The default for the shape first. */
   readonly blocks: readonly Named[];
 }
 
@@ -79,7 +79,7 @@ function unique(blocks: readonly Named[]): Named[] {
   return [...first.values()];
 }
 
-/** Lowers a kernel around a contraction in stages where that pays, or by what was measured faster; else as `others` do. */
+/** Lowers a kernel around a contraction in stages where that pays, or as measured; else as `others` do. */
 export function stagedContraction(others: ContractionTemplate): ContractionTemplate {
   return (kernel, e, caps, choices) => {
     const c = worthwhile(kernel, e, caps);
@@ -88,7 +88,7 @@ export function stagedContraction(others: ContractionTemplate): ContractionTempl
   };
 }
 
-/** The block that was measured fastest, or what else was, or the first block. */
+/** The fastest measured block or other way; the first block if nothing was measured. */
 function chosenWay(
   c: Contraction,
   found: Staged,
@@ -102,13 +102,13 @@ function chosenWay(
   const chosen = choices?.find(key);
   if (chosen === byLibrary && question?.product)
     return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;
-  // Measured with other extents of the same class: it need not fit.
+  // The measurement may have had other extents of the same class, so the block may not fit.
   const block = found.blocks.find(({ name }) => name === chosen);
   if (block === undefined && chosen !== undefined && !isStagedName(chosen)) return byThreads(c, e, caps, chosen);
   return lowerBlock(c, e, caps, found, block ?? found.blocks[0]!);
 }
 
-/** Ways worth measuring: blocks in stages, and the others; of tiles of matrices the first of those. */
+/** Ways worth measuring: staged blocks, and the others; of blocks by matrix instructions only the first. */
 export function stagedWays(c: Contraction, e: Exprs, caps: CodegenCaps): Way[] {
   const found = stagedProblem(c, e, caps);
   const tiles = candidateTiles(c, caps).map((tile): Way => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]);
@@ -138,7 +138,7 @@ function lowerBlock(
   return { dispatches: [{ ...first, program: counted(first.program, problem, block) }, ...rest], temps };
 }
 
-/** With the cost of a group: what its products and copies are, beside what is counted of its text. */
+/** Adds the cost of a group: its products and copies, which are not in the program's text. */
 function counted(program: Program, { depth }: Problem, { rows, columns, parts, dtype }: StagedBlock): Program {
   const steps = Math.ceil(depth / parts);
   const { flops, bytes } = program.cost;

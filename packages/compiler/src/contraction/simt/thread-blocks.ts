@@ -1,4 +1,4 @@
-/** In what blocks contractions go by threads with some rows and columns each. Who has what of a block is in thread-tiles.ts. */
+/** Blocks of contractions by threads with a few rows and columns each. thread-tiles.ts assigns the results of a block to threads. */
 import { unitOf } from '../../codegen/linearize/products.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
@@ -6,7 +6,7 @@ import { type Candidate, depthOf, type Size } from './blocks.ts';
 import { type Problem, readAlongSum } from './problem.ts';
 import { type ThreadBlock, threadsOfBlock } from './thread-tiles.ts';
 
-/** Sizes of blocks and what a thread has of them, the largest first. */
+/** Sizes of blocks and of the part of each thread, the largest first. */
 // biome-ignore format: a table
 const sizes: readonly (readonly [block: Size, own: Size])[] = [
   [[128, 128], [8, 8]],
@@ -25,14 +25,14 @@ const sizes: readonly (readonly [block: Size, own: Size])[] = [
   [[16, 32], [4, 4]],
 ];
 
-/** Results that a thread holds at most, of four bytes and of eight; and where both sides are brought element by element. */
+/** Most results of a thread, with four bytes and with eight; and where both sides are gathered element by element. */
 const mostResults = { narrow: 64, wide: 16, single: 32 };
-/** Threads of a group with the most of them, where elements are gathered: their addresses wait in registers, of which smaller groups have more. */
+/** Most threads of a group where elements are gathered: the addresses wait in registers, and smaller groups have more of those. */
 const mostGathering = 128;
-/** Narrow blocks are for sides shorter than this. */
+/** Sides shorter than this get narrow blocks. */
 const narrow = 32;
 
-/** Blocks that may do a problem, without stages or parts, the largest first. */
+/** Blocks that may compute a problem, without stages or parts, the largest first. */
 export function threadBlocks(
   { rows, columns, k, depth: steps, depthStep }: Problem,
   dtype: DType,

@@ -1,11 +1,11 @@
-/** Blocks whose results are computed by threads with some rows and columns each: who has what of them. The nest is in staged-tiles.ts. */
+/** Blocks computed by threads with a few rows and columns each: which thread has which results. staged-tiles.ts has the nest. */
 import { byThreadsAlone, placeInBlock, threadPlace, unitOf } from '../../codegen/linearize/products.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import { type Problem, readAlongSum } from './problem.ts';
 import type { Layout, StagedBlock } from './staged-tiles.ts';
 
-/** More sums than this take most of the registers that a thread should have. */
+/** With more sums, most of a thread's registers are taken. */
 const manySums = 32;
 
 export interface ThreadBlock extends StagedBlock {
@@ -22,12 +22,12 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
   const [down, across] = [block.rows / own[0], block.columns / own[1]];
   const unit = unitOf(dtype);
   const alongSum = [problem.rows, problem.columns].map((side) => readAlongSum(side, problem.k)) as [boolean, boolean];
-  // Two sides along the sum wait in registers in vectors: many sums leave no room for whole ones.
+  // Two sides along the sum wait in registers as vectors: with many sums there is no room for whole ones.
   const steps = alongSum.every(Boolean) && own[0] * own[1] > manySums ? unit / 2 : unit;
   const muladd = isFloat(dtype) && caps.nativeOps.has('MULADD');
   return {
     threads: threadsOfBlock(block),
-    // Neighbours of a thread lie apart where it reads them along the sum.
+    // A thread's columns are not adjacent if it reads them along the sum.
     vector: alongSum[1] ? 1 : unit,
     inTile: (e, inVectors) => [
       e.range(own[0] / unit, 'unroll'),

@@ -183,7 +183,7 @@ export class ProgramBuilder {
     return this.here('SUBGROUP', value.dtype, 1, [value], { op });
   }
 
-  /** A node that stands where it is asked for, and is never shared. */
+  /** A node at the point of the call, which is never shared. */
   here<O extends ProgramNode['op']>(
     op: O,
     dtype: DType | 'void',

@@ -86,7 +86,7 @@ function inOrder(w: ProgramWriter, count: number, offered: Offered, lanes: numbe
   const newKey = b.reg('newKey', 'uint32');
   const newAt = b.reg('newAt', 'int32');
   const limit = b.reg('limit', 'uint32');
-  /** Puts an element where it belongs among the first `filled`; what falls off the end is left in the registers. */
+  /** Inserts an element in order among the first `filled`; the one that falls off the end stays in the registers. */
   const push = (filled: KNode, key: KNode, position: KNode): void => {
     const own = b.place(key);
     b.store(newKey, 0, own);

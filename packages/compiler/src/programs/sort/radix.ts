@@ -127,7 +127,7 @@ export interface Parts {
   readonly many: number;
 }
 
-/** Elements a thread has at least where it takes a part by itself, and most parts of a line. */
+/** Least elements per thread if each thread takes one part, and most parts of a line. */
 const partElements = 1 << 14;
 const mostParts = 64;
 

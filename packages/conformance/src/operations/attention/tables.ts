@@ -84,14 +84,14 @@ function bagSpecs(): OpSpec[] {
       ].map(({ n, padding }) => ({
         label: `[${n}]${padding === undefined ? '' : ` padding ${padding}`}`,
         small: count(n) < 30,
-        options: padding === undefined ? {} : { paddingIndex: padding },
+        options: padding === undefined ? {} : { paddingIdx: padding },
         draw: (r: Random) => [sample(r, n, integer(0, 4)), sample(r, [5, 3], any)],
       })),
       inputDTypes: { 0: 'int32' },
       run: ([index, table], o) => pg.embeddingBag(index as Tensor, table as Tensor, { ...o, mode }),
       oracle: ([index, table], o) => {
         const [b, n] = (index as NDArray).shape as [number, number];
-        const padding = o.paddingIndex === undefined ? -1 : ((o.paddingIndex as number) + 5) % 5;
+        const padding = o.paddingIdx === undefined ? -1 : ((o.paddingIdx as number) + 5) % 5;
         const bags = Array.from({ length: b }, (_, i) =>
           (index as NDArray).data
             .slice(i * n, (i + 1) * n)

@@ -11,11 +11,11 @@ import { isCloseCall, preluSpecs } from './several.ts';
 export interface BinaryRow extends Row {
   readonly f: (a: number, b: number, dtype: DType) => number;
   readonly of: 'floats' | 'numbers' | 'integers' | 'any' | 'bool' | 'bits';
-  /** The dtype of its result, where that is not the common one of the operands. */
+  /** The dtype of its result, if that is not the common one of the operands. */
   readonly result?: 'bool' | 'float';
   /** Where random programs call it. */
   readonly domain?: (a: number, b: number, dtype: DType) => boolean;
-  /** The second operand as it broadcasts with the first, where it is not aligned at the last axes. */
+  /** The second operand as it broadcasts with the first, if it is not aligned at the last axes. */
   readonly second?: (a: NDArray, b: NDArray) => NDArray;
 }
 

@@ -18,7 +18,7 @@ export interface UnaryRow extends Row {
   readonly of: 'float' | 'floats only' | 'numbers' | 'signed' | 'integers' | 'bool';
   /** Where random programs call it: the formula is accurate there, and the function not too steep. */
   readonly domain?: (x: number) => boolean;
-  /** The dtype of its result, where that is not the operand's. */
+  /** The dtype of its result, if that is not the operand's. */
   readonly result?: DType;
   /** How large the terms are that the function adds, where they cancel. */
   readonly terms?: Unary;

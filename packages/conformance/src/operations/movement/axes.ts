@@ -1,4 +1,4 @@
-/** The same elements with their axes in another order, or turned around. */
+/** The same elements with their axes in another order, or reversed. */
 import * as pg from '@polygrad/core';
 import { along } from '../../oracle/lines.ts';
 import { at, build, flip, nd, permute, reshape } from '../../oracle/ndarray.ts';

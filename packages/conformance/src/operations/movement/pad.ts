@@ -7,7 +7,7 @@ import type { Arg, Value } from '../../programs/program.ts';
 import type { OperationRow } from '../row.ts';
 import { type Move, moved, movementRow } from './row.ts';
 
-/** Position in an axis of n that a position beyond its ends stands for; null outside. */
+/** The position in an axis of n from which a position beyond its ends takes its value; null outside. */
 export function bordered(mode: string, i: number, n: number): number | null {
   if (i >= 0 && i < n) return i;
   if (mode === 'constant') return null;

@@ -29,7 +29,7 @@ interface ReductionRow {
   readonly f: Fold;
   readonly options?: { readonly [key: string]: Arg };
   readonly of?: 'any' | 'numbers' | 'floats';
-  /** The dtype of the result, where that is not the operand's. */
+  /** The dtype of the result, if that is not the operand's. */
   readonly result?: (dtype: DType) => DType;
   readonly noise?: Noise;
   readonly smooth?: boolean;

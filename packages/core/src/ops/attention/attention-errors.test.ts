@@ -50,7 +50,7 @@ const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
   ['rotaryEmbedding', () => pg.rotaryEmbedding(zeros([2, 4]), { offset: 0.5 }), /bad offset: 0.5/],
   ['rotaryEmbedding', () => pg.rotaryEmbedding(zeros([2, 4]), { positions: ints(3) }), /\[3\] for x \[2, 4\]/],
   ['embedding', () => pg.embedding(zeros([2]), zeros([3, 4])), /index dtype is float32/],
-  ['embedding', () => pg.embedding(ints(2), zeros([3, 4]), { paddingIndex: 3 }), /paddingIndex out of range: 3 for 3/],
+  ['embedding', () => pg.embedding(ints(2), zeros([3, 4]), { paddingIdx: 3 }), /paddingIdx out of range: 3 for 3/],
   ['embedding', () => pg.embedding(ints(2), zeros([0, 4])), /empty/],
   ['embeddingBag', () => pg.embeddingBag(ints(2), zeros([3, 4])), /\[2\] without offsets/],
   ['embeddingBag', () => pg.embeddingBag(ints(2, 2), zeros([3, 4]), { offsets: ints(1) }), /\[2, 2\] with offsets/],

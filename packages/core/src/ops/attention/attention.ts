@@ -67,7 +67,7 @@ const fewestRows = 16;
 /** Elements of a head that one kernel has room for in group memory and registers. */
 const widestHead = 128;
 
-/** How attention is computed, all in all: what is asked for, or what suits the sizes; one kernel only where it can. */
+/** How attention is computed: as requested, or as suits the sizes; one kernel only if possible. */
 function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands, settings: AttentionSettings): Form {
   const { q, v, mask } = operands;
   const [rows, columns] = [q.shape[q.shape.length - 2]!, v.shape[v.shape.length - 2]!];

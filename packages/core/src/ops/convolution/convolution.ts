@@ -207,7 +207,7 @@ export function depthwiseConv2d(x: Tensor, kernel: Tensor, options: Omit<ConvOpt
   return convolution('depthwiseConv2d', 2, x, kernel, { ...options, groups: Math.max(1, channels) });
 }
 
-// Convolution with a kernel of its own at every position: nothing is shared between places of the image.
+// Convolution with a separate kernel at every position: nothing is shared between places of the image.
 
 export interface LocalConvOptions extends Omit<ConvOptions, 'bias' | 'paddingMode'> {
   /** Added per output feature, [O], or per feature and position, [O, H', W']. */

@@ -29,7 +29,7 @@ export interface HostTensor<D extends DType = DType> {
 /** Kind of an array, the same in all frames of a page and contexts of Node, which `instanceof` is not. */
 const kindOf = (data: ArrayBufferView): string => (data as Uint8Array)[Symbol.toStringTag];
 
-/** Dtype a typed array stands for by itself. */
+/** Default dtype of a typed array. */
 function dtypeOfArray(data: ArrayBufferView): DType {
   // A Float16Array, which only newer environments have, is read as numbers.
   const name = kindOf(data)

@@ -159,7 +159,7 @@ export function tri<const D extends DType = PlainDType>(
 }
 
 /**
- * Coordinates of a grid: each vector stretched along an axis of its own. Source: Array API `meshgrid`.
+ * Coordinates of a grid: each vector stretched along another axis. Source: Array API `meshgrid`.
  *
  * @param vectors one per axis, shape [n] (scalars count as [1])
  * @param options indexing 'xy' (default: the first vector runs along the columns, the second along the rows) or 'ij' (the i-th

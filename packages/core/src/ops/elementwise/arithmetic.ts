@@ -194,7 +194,7 @@ function integerPow(x: Tensor, y: Tensor): Tensor {
 }
 
 /**
- * -x. Source: Array API `negative`. An operation of its own, not 0 - x: the sign of zero changes.
+ * -x. Source: Array API `negative`. A separate operation, not 0 - x: the sign of zero changes.
  *
  * @example
  * neg(tensor([1, -2])); // [-1, 2]
@@ -377,7 +377,7 @@ export function copysign(a: TensorLike, b: TensorLike): Tensor {
   return compose('copysign', () => {
     const [x, y] = pair(a, b);
     const size = abs(x);
-    // 1 / -0 is -infinity: that tells the zeros apart.
+    // 1 / -0 is -infinity: that distinguishes the zeros.
     const negative = where(equal(y, 0), less(reciprocal(y), 0), less(y, 0));
     return where(negative, neg(size), size);
   });

@@ -28,6 +28,11 @@ export type IndexLike = Tensor | number | readonly NestedInput[];
 export type IndexAxis = number | { readonly axis?: number };
 
 export function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, rank: number): number {
+  if (isHandle(argument))
+    throw new ArgumentError(
+      op,
+      say`bad axis: ${argument}; indices come first and the axis last, as in ${op}(x, indices, 1)`,
+    );
   if (typeof argument !== 'number') checkNames(op, argument, 'axis');
   return normalizeAxis(op, typeof argument === 'number' ? argument : (argument?.axis ?? fallback), rank);
 }

@@ -60,7 +60,7 @@ describe('indexing', () => {
       [3, 4],
       [5, 6],
     ]);
-    const g = pg.grad((t: Tensor) => pg.sum(pg.embedding(i32([1, 2, 1]), t, { paddingIndex: 1 })))(w);
+    const g = pg.grad((t: Tensor) => pg.sum(pg.embedding(i32([1, 2, 1]), t, { paddingIdx: 1 })))(w);
     expect(await values(g)).toEqual([0, 0, 0, 0, 1, 1]);
   });
 

@@ -208,7 +208,7 @@ export function maskedFill(x: Tensor, mask: Tensor, value: TensorLike): Tensor {
 
 export interface EmbeddingOptions {
   /** A row that receives no gradient. Negative ones count from the end. */
-  readonly paddingIndex?: number;
+  readonly paddingIdx?: number;
 }
 
 /** The padding index as a row of the table, or null. */
@@ -218,7 +218,7 @@ function readPaddingIndex(op: string, index: number | undefined, table: Node): n
   if (!Number.isInteger(index) || index < -rows || index >= rows)
     throw new ArgumentError(
       op,
-      say`paddingIndex out of range: ${index} for ${rows} rows; must be an integer from ${-rows} to ${rows - 1}`,
+      say`paddingIdx out of range: ${index} for ${rows} rows; must be an integer from ${-rows} to ${rows - 1}`,
     );
   return index < 0 ? index + rows : index;
 }
@@ -233,21 +233,21 @@ function trailing(node: Node, count: number): Node {
  *
  * @param indices integers of any shape, in a tensor or an array
  * @param weight table of shape [rows, ...]
- * @param options paddingIndex: a row that receives no gradient
+ * @param options paddingIdx: a row that receives no gradient
  * @returns shape [...indices.shape, ...weight.shape.slice(1)]
- * @throws DTypeError for indices that are no integers; ArgumentError for a paddingIndex outside the table
+ * @throws DTypeError for indices that are no integers; ArgumentError for a paddingIdx outside the table
  *
  * @example
  * embedding(tensor([1, 1], { dtype: 'int32' }), tensor([[1, 2], [3, 4]])); // [[3, 4], [3, 4]]
  */
 export function embedding(indices: IndexLike, weight: Tensor, options: EmbeddingOptions = {}): Tensor {
-  checkNames('embedding', options, 'paddingIndex');
+  checkNames('embedding', options, 'paddingIdx');
   return compose('embedding', () => {
     if (nodeOf(weight).shape.length < 1)
       throw new ShapeError('embedding', say`weight has shape ${showShape(weight.shape)}: needs a table with rows`, [
         weight.shape,
       ]);
-    const padding = readPaddingIndex('embedding', options.paddingIndex, nodeOf(weight));
+    const padding = readPaddingIndex('embedding', options.paddingIdx, nodeOf(weight));
     const ids = indexNode('embedding', indices, weight.shape[0]!);
     const rows = taken('embedding', weight, wrap(ids), 0);
     if (padding === null) return wrap(rows);
@@ -265,7 +265,7 @@ export interface EmbeddingBagOptions {
   /** Factors of the rows, of the shape of the indices. For mode 'sum'. */
   readonly perSampleWeights?: Tensor | null;
   /** A row that does not count. Negative ones count from the end. */
-  readonly paddingIndex?: number;
+  readonly paddingIdx?: number;
 }
 
 /**
@@ -273,7 +273,7 @@ export interface EmbeddingBagOptions {
  *
  * @param indices integers [bags, n], or [n] with offsets
  * @param weight table of shape [rows, width]
- * @param options mode ('mean'), offsets, perSampleWeights, paddingIndex
+ * @param options mode ('mean'), offsets, perSampleWeights, paddingIdx
  * @returns shape [bags, width]; of equal maxima the first takes the gradient
  * @throws ShapeError where indices, offsets and weights do not fit; ArgumentError for modes and factors that do not
  *
@@ -283,7 +283,7 @@ export interface EmbeddingBagOptions {
  * embeddingBag([0, 1, 2], table, { mode: 'sum', offsets: [0, 2] }); // [[4, 6], [5, 6]]
  */
 export function embeddingBag(indices: IndexLike, weight: Tensor, options: EmbeddingBagOptions = {}): Tensor {
-  checkNames('embeddingBag', options, 'mode offsets perSampleWeights@ paddingIndex');
+  checkNames('embeddingBag', options, 'mode offsets perSampleWeights@ paddingIdx');
   const op = 'embeddingBag';
   return compose(op, () => {
     const { mode = 'mean', offsets, perSampleWeights } = options;
@@ -308,7 +308,7 @@ export function embeddingBag(indices: IndexLike, weight: Tensor, options: Embedd
         say`perSampleWeights have shape ${showShape(perSampleWeights.shape)}: needs that of the indices, ${showShape(index.shape)}`,
         [perSampleWeights.shape, index.shape],
       );
-    const padding = readPaddingIndex(op, options.paddingIndex, table);
+    const padding = readPaddingIndex(op, options.paddingIdx, table);
     let rows = widened(taken(op, wrap(table), wrap(index), 0));
     if (perSampleWeights) rows = p.mul(rows, p.cast(trailing(floatOperand(perSampleWeights), 1), rows.dtype));
     const safe = safeIndex(op, index, table.shape[0]!);

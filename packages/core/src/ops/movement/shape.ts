@@ -43,19 +43,21 @@ export function reshape(x: Tensor, shape: Shape): Tensor {
 /**
  * Axes from `start` to `end` as one. Source: PyTorch `flatten`.
  *
- * @param options start 0, end -1
+ * @param options start 0, end -1; a number is the start
  *
  * @example
  * flatten(zeros([2, 3, 4]), { start: 1 }).shape; // [2, 12]
+ * flatten(zeros([2, 3, 4]), 1).shape; // [2, 12]
  */
-export function flatten(x: Tensor, options: { readonly start?: number; readonly end?: number } = {}): Tensor {
-  checkNames('flatten', options, 'start# end#');
+export function flatten(x: Tensor, options: number | { readonly start?: number; readonly end?: number } = {}): Tensor {
+  const ends = typeof options === 'number' ? { start: options } : options;
+  checkNames<{ readonly start?: number; readonly end?: number }, 'start# end#'>('flatten', ends, 'start# end#');
   beginOp('flatten');
   const node = nodeOf(x);
   const { shape } = node;
   if (shape.length === 0) return wrap(p.reshape(node, [1]));
-  const start = normalizeAxis('flatten', options.start ?? 0, shape.length);
-  const end = normalizeAxis('flatten', options.end ?? -1, shape.length);
+  const start = normalizeAxis('flatten', ends.start ?? 0, shape.length);
+  const end = normalizeAxis('flatten', ends.end ?? -1, shape.length);
   if (end < start) throw new ArgumentError('flatten', say`start comes after end: ${start} and ${end}; swap them`);
   return wrap(
     p.reshape(node, [...shape.slice(0, start), sizeOf(shape.slice(start, end + 1)), ...shape.slice(end + 1)]),
@@ -213,7 +215,7 @@ export function unsqueeze(x: Tensor, axis: number | readonly number[]): Tensor {
 }
 
 /**
- * The same values in memory of their own, in row-major order. For data that is read often through an awkward view. Source: PyTorch
+ * A copy of the values in row-major order. For data that is read often through an awkward view. Source: PyTorch
  * `contiguous`.
  *
  * @example
@@ -224,7 +226,7 @@ export function contiguous(x: Tensor): Tensor {
   return wrap(p.contiguous(nodeOf(x)));
 }
 
-// Elements repeated: broadcasting to a shape, tiling, repeating in place. Stretched axes take no memory of their own.
+// Elements repeated: broadcasting to a shape, tiling, repeating in place. Stretched axes take no memory.
 
 /**
  * x stretched to a shape: axes of size 1, and missing leading axes, are repeated without a copy. Source: Array API `broadcast_to`.

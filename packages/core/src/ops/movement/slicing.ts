@@ -163,7 +163,7 @@ export function roll(x: Tensor, shift: number | readonly number[], axis?: number
   return wrap(p.reshape(node, shape));
 }
 
-// Tensors taken apart along an axis.
+// Tensors split along an axis.
 
 /** Sizes of the parts of an axis of n in parts of `size`, the last one smaller. */
 function evenSizes(op: string, n: number, size: number): number[] {
@@ -301,7 +301,7 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     if (!modes.includes(mode))
       throw new ArgumentError('pad', say`unknown mode: ${shown(mode)}; must be one of ${modes.join(', ')}`);
     const { value = 0 } = options;
-    // 0 and 1 stand for false and true.
+    // 0 and 1 mean false and true.
     if (node.dtype !== 'bool' || typeof value !== 'number') checkWeak('pad', value, node.dtype);
     if (mode === 'constant') return wrap(padded(node, low, high, value));
     let result = node;

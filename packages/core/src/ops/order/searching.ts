@@ -175,7 +175,7 @@ export function histogram(
       bin = p.binary('minimum', p.sub(p.reshape(found, flat.shape), int(1)), int(count - 1));
     }
     const inside = p.binary('and', p.le(lowest, flat), p.le(flat, highest));
-    // One bin more for what is not counted.
+    // One bin more for values that are not counted.
     const where = p.where(inside, bin, int(count));
     const units =
       weights === undefined
@@ -242,7 +242,7 @@ function counted(flags: Node): Node {
   return makeNode(scanPrimitive, [p.cast(flags, 'int32')], { op: 'sum', axis: 0, reverse: false });
 }
 
-/** The last element of a line as a tensor of its own, to be read back. */
+/** The last element of a line as a separate tensor, to be read back. */
 function lastOf(x: Node): Tensor {
   return wrap(p.reshape(p.slice(x, [x.shape[0]! - 1], [1], [1]), []));
 }

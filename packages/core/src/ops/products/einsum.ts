@@ -58,7 +58,7 @@ function parse(equation: string, count: number): Equation {
   return { inputs, output: right === undefined ? null : terms(right, equation) };
 }
 
-/** Names of the axes that '...' stands for, the last ones first: they align at the end. */
+/** Names of the axes that '...' covers, the last ones first: they align at the end. */
 const unnamed = (count: number): string[] => Array.from({ length: count }, (_, i) => `.${count - 1 - i}`);
 
 /** The equation with '...' written out, for operands of these shapes. */

@@ -182,7 +182,7 @@ export interface DiffOptions {
   readonly append?: Tensor;
 }
 
-/** Most differences of differences: each is a step of its own. */
+/** Most differences of differences: each is a separate step. */
 const mostTimes = 1000;
 
 /**

@@ -37,7 +37,7 @@ function phase(x: Tensor): Tensor {
   return sub(x, round(x));
 }
 
-/** cot(pi r) for r from -1/2 to 1/2, accurate also where it is small. */
+/** cot(pi r) for r from -1/2 to 1/2, accurate also for small r. */
 function cotangent(r: Tensor): Tensor {
   const size = abs(r);
   const small = greater(size, 0.25);

@@ -10,9 +10,9 @@ import { definitionOf } from '../../graph/definition.ts';
 export class IntWriter {
   data: Int32Array;
   length = 0;
-  /** A loop, or a value that comes out of one, was written: no plan can hold all of it. Whoever runs the loop takes it back. */
+  /** Set when a loop, or a value of a loop, was written: a plan cannot hold all of it. The code that runs the loop resets it. */
   declare looped?: boolean;
-  /** A node that belongs on an engine was written (`to`). Whoever looks at it takes it back. */
+  /** Set when a node bound to an engine was written (`to`). The code that looks at it resets it. */
   declare placed?: boolean;
 
   constructor(capacity = 1024) {
@@ -43,14 +43,14 @@ export class IntWriter {
     return Array.from(this.data.subarray(0, this.length));
   }
 
-  /** All integers of another writer, their number first. */
+  /** Appends the length of another writer, then all of its integers. */
   append({ data, length }: IntWriter): void {
     this.push(length);
     for (let i = 0; i < length; i++) this.data[this.length + i] = data[i]!;
     this.length += length;
   }
 
-  /** Which of both it is, and a number by its bits, so that 0 and -0, and numbers beyond 32 bits, differ; a bigint by its lowest 64 bits. */
+  /** Writes a tag for number or bigint, then the bits: 0 and -0 differ, and so do numbers beyond 32 bits. Of a bigint, the lowest 64 bits. */
   number(value: number | bigint): void {
     this.data[this.length++] = typeof value === 'bigint' ? 1 : 0;
     if (typeof value === 'bigint') bigBits[0] = BigInt.asIntN(64, value);
@@ -64,7 +64,7 @@ const floatBits = new Float64Array(1);
 const intBits = new Int32Array(floatBits.buffer);
 const bigBits = new BigInt64Array(floatBits.buffer);
 
-/** Most integers one node's attributes can take per axis, with room to spare; used with `reserve`. */
+/** Upper bound of the integers that a node's attributes take per axis; for `reserve`. */
 export const intsPerAxis = 8;
 
 /** Writes the attributes of a node. */
@@ -87,7 +87,7 @@ export class PlanCache<T> {
   #size = 0;
   #clock = 0;
 
-  /** `drop` is called with values that are forgotten. */
+  /** @param drop called with each value that is evicted */
   constructor(limit: number, drop: (value: T) => void) {
     this.limit = limit;
     this.#drop = drop;
@@ -118,7 +118,7 @@ export class PlanCache<T> {
     this.#size++;
   }
 
-  /** Forgets plans, those used last excepted, while there is too much of what they hold. */
+  /** Evicts plans, the most recently used ones excepted, until `isTooMuch` is false. */
   trim(isTooMuch: () => boolean): void {
     while (this.#size > 1 && isTooMuch()) this.#evict();
   }
@@ -129,7 +129,7 @@ export class PlanCache<T> {
     this.#size = 0;
   }
 
-  /** Forgets the least recently used eighth, so that the search is paid rarely. */
+  /** Evicts the least recently used eighth at once, so that the search for them is rare. */
   #evict(): void {
     const all = [...this.#entries.values()].flat().sort((a, b) => a.lastUse - b.lastUse);
     for (const entry of all.slice(0, Math.max(1, this.#size >> 3))) {

@@ -1,19 +1,19 @@
 /**
  * The cone of a flush: every node its outputs need, numbered, and the integers that identify its structure.
  *
- * One iterative walk numbers the nodes (sources before users), names buffers by first appearance, so that aliasing is part of
- * the key and buffers are not, and writes the key of the plan cache. A Cone is reused from flush to flush; it holds
- * nodes only between `collect` and `clear`. Below stands which elements of a buffer a view touches.
+ * One iterative walk numbers the nodes (sources before users) and writes the key of the plan cache. Buffers are named by first appearance:
+ * which leaves alias is part of the key, which buffers they are is not. A Cone is reused from flush to flush; it holds
+ * nodes only between `collect` and `clear`. The end of the file says which elements of a buffer a view touches.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
-import { definitionAt } from '../../graph/definition.ts';
+import { definitions } from '../../graph/definition.ts';
 import { nextMark, type Node, type NodeStorage } from '../../graph/node.ts';
 import { graph } from '../../graph/state.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from './cache.ts';
 
-/** What a collection needs to know besides the outputs. */
+/** What `collect` must know besides the outputs. */
 export interface ConeOptions {
   readonly pool: BufferPool;
   /** Dtypes the engine holds. */
@@ -21,46 +21,47 @@ export interface ConeOptions {
   /** Bytes of one element of each dtype id in device memory. */
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
-  /** True if memory of leaves that nobody can name any more may be given to outputs. */
+  /** True if outputs may overwrite leaves that no caller can read any more (donation). */
   readonly donate: boolean;
-  /** True for an unrealised node on the way that is too dear to compute again; asked only of nodes that may be needed later. */
+  /** True for an unrealised node that costs too much to recompute. Called only for nodes that may be needed later. */
   readonly keep: (node: Node) => boolean;
 }
 
 const leafKind = 1 << 30;
 
 export class Cone {
-  /** By local number, `count` of them. Realised nodes ('leaves') and scalars are among them. */
+  /** Nodes by local number, `count` of them, realised nodes ('leaves') and scalars included. */
   readonly nodes: (Node | undefined)[] = [];
   count = 0;
   /** Local numbers of realised nodes, by first appearance. */
   readonly leaves: IntWriter = new IntWriter(64);
-  /** Local numbers of the outputs: those asked for, then those kept. */
+  /** Local numbers of the outputs: the requested ones, then those kept for later. */
   readonly outputs: IntWriter = new IntWriter(64);
   /** Local numbers of leaves over which outputs may be written. */
   readonly donatable: IntWriter = new IntWriter(64);
-  /** The structure as integers; `key.length` of them count. */
+  /** The structure as integers; the first `key.length` are valid. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  /** Where leaves of other engines have copies on this one, by local number; as long as the last of them needs. */
+  /** Where leaves of other engines have copies on this one, by local number, below `#foreignEnd`. It keeps its length: a new one would be made in every flush. */
   readonly #foreign: (NodeStorage | null)[] = [];
+  #foreignEnd = 0;
   readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
   /** Edges to each node from inside the cone. */
   #edges = new Int32Array(256);
-  /** The dtype last written and its number: nearly every node has the same. */
+  /** The dtype written last and its number: consecutive nodes nearly always share it. */
   #dtype: DType | null = null;
   #dtypeId = 0;
-  /** The pool of the walk before. */
+  /** The pool of the previous walk. */
   #pool: BufferPool | null = null;
-  /** Something on the way is not held by the engine, or not there. */
+  /** True if the engine lacks the dtype of a node on the way, or its data. */
   #elsewhere = false;
   #mark = 0;
   #bufferCount = 0;
-  /** Nodes to be computed that somebody may ask for. */
+  /** Nodes to be computed that a caller may still read. */
   #needed = 0;
 
-  /** Walks from the nodes asked for, which have no storage yet. False if the engine lacks a dtype, or data that others have. */
+  /** Walks from the requested nodes, which have no storage yet. False if the engine lacks a dtype, or data that other engines hold. */
   collect(wanted: readonly Node[], options: ConeOptions): boolean {
     this.clear();
     this.#mark = nextMark();
@@ -81,7 +82,7 @@ export class Cone {
       this.outputs.push(node.index);
       if (node.handles !== 0 || node.pins !== 0) named++;
     }
-    // Usually exactly the outputs are needed by somebody; what another run needs is asked for too, without a name.
+    // Usually the outputs are the only nodes with other users. Unnamed nodes that another run needs become outputs too.
     const heldBehind = this.#needed > named && this.#keepDear(options);
     if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
@@ -93,11 +94,10 @@ export class Cone {
 
   /** A leaf's data on the engine of this walk. */
   storageOf(leaf: Node): NodeStorage {
-    const foreign = this.#foreign;
-    return (leaf.index < foreign.length ? foreign[leaf.index] : null) ?? leaf.storage!;
+    return (leaf.index < this.#foreignEnd ? this.#foreign[leaf.index] : null) ?? leaf.storage!;
   }
 
-  /** Lets go of all nodes. */
+  /** Drops all references to nodes. */
   clear(): void {
     for (let i = 0; i < this.count; i++) this.nodes[i] = undefined;
     this.count = 0;
@@ -106,15 +106,14 @@ export class Cone {
     this.donatable.length = 0;
     this.key.length = 0;
     this.#bufferCount = 0;
-    // Setting the length of a list takes its time, of an empty one too.
-    if (this.#foreign.length > 0) this.#foreign.length = 0;
+    for (let i = 0; i < this.#foreignEnd; i++) this.#foreign[i] = null;
+    this.#foreignEnd = 0;
   }
 
   #visit(root: Node, options: ConeOptions): void {
     const mark = this.#mark;
     const stack = this.#stack;
     const cursor = this.#cursor;
-    let { count } = this;
     let top = 0;
     let deepest = 0;
     stack[0] = root;
@@ -125,52 +124,38 @@ export class Cone {
       for (let at = cursor[top]!; at < src.length; at++) {
         const source = src[at]!;
         if (source.mark === mark) continue;
-        if (source.storage === null) {
-          cursor[top] = at + 1;
-          stack[++top] = source;
-          cursor[top] = 0;
-          if (top > deepest) deepest = top;
-          continue walk;
+        if (source.storage !== null) {
+          // Leaves need no entry on the stack.
+          this.#takeLeaf(source, source.storage, options);
+          continue;
         }
-        // Leaves need no place on the stack.
-        this.leaves.reserve(1);
-        this.leaves.push(count);
-        this.#writeLeaf(source, count, options);
-        this.#number(source, count++);
+        cursor[top] = at + 1;
+        stack[++top] = source;
+        cursor[top] = 0;
+        if (top > deepest) deepest = top;
+        continue walk;
       }
-      if (node.handles !== 0 || node.pins !== 0) this.#needed++;
-      this.#writeComputed(node, options);
-      this.#number(node, count++);
+      this.#takeComputed(node, options);
       top--;
     }
-    this.count = count;
     for (let i = 0; i <= deepest; i++) stack[i] = undefined;
   }
 
-  #number(node: Node, at: number): void {
-    node.mark = this.#mark;
-    node.index = at;
-    this.nodes[at] = node;
-    if (at >= this.#edges.length) {
-      const bigger = new Int32Array(this.#edges.length * 2);
-      bigger.set(this.#edges);
-      this.#edges = bigger;
-    }
-    this.#edges[at] = 0;
-  }
-
-  #writeComputed(node: Node, options: ConeOptions): void {
+  /** Numbers a node whose sources are numbered, and writes it to the key: into its list directly, as there are so many. */
+  #takeComputed(node: Node, options: ConeOptions): void {
     const { key } = this;
-    const { op, src, shape, attr } = node;
+    const { op, src, shape, attr, kind, dtype } = node;
     const sources = src.length;
-    key.reserve(shape.length * intsPerAxis + sources + 64);
-    if (node.dtype !== this.#dtype) {
-      if (!options.dtypes.has(node.dtype)) this.#elsewhere = true;
-      this.#dtype = node.dtype;
-      this.#dtypeId = dtypeInfo[node.dtype].id;
+    if (node.handles !== 0 || node.pins !== 0) this.#needed++;
+    if (dtype !== this.#dtype) {
+      if (!options.dtypes.has(dtype)) this.#elsewhere = true;
+      this.#dtype = dtype;
+      this.#dtypeId = dtypeInfo[dtype].id;
     }
-    const { encode } = definitionAt(node.kind);
-    key.push(node.kind | (this.#dtypeId << 8) | (sources << 12));
+    const most = shape.length * intsPerAxis + sources + 64;
+    if (key.length + most > key.data.length) key.reserve(most);
+    const { encode } = definitions[kind]!;
+    key.data[key.length++] = kind | (this.#dtypeId << 8) | (sources << 12);
     if (encode != null) (encode as (attr: unknown, out: IntWriter) => void)(attr, key);
     if (sources === 0) {
       if (op === 'buffer') {
@@ -180,18 +165,42 @@ export class Cone {
         );
       }
       key.list(shape);
-      return;
+    } else {
+      const edges = this.#edges;
+      const { data } = key;
+      let end = key.length;
+      for (let i = 0; i < sources; i++) {
+        const { index } = src[i]!;
+        edges[index] = edges[index]! + 1;
+        data[end++] = index;
+      }
+      key.length = end;
     }
-    const edges = this.#edges;
-    for (let i = 0; i < sources; i++) {
-      const { index } = src[i]!;
-      edges[index] = edges[index]! + 1;
-      key.push(index);
-    }
+    const at = this.count++;
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) this.#moreEdges();
+    this.#edges[at] = 0;
   }
 
-  #writeLeaf(node: Node, at: number, options: ConeOptions): void {
-    let storage = node.storage!;
+  #moreEdges(): void {
+    const bigger = new Int32Array(this.#edges.length * 2);
+    bigger.set(this.#edges);
+    this.#edges = bigger;
+  }
+
+  /** The same of a node in memory. */
+  #takeLeaf(node: Node, own: NodeStorage, options: ConeOptions): void {
+    const at = this.count++;
+    node.mark = this.#mark;
+    node.index = at;
+    this.nodes[at] = node;
+    if (at >= this.#edges.length) this.#moreEdges();
+    this.#edges[at] = 0;
+    this.leaves.reserve(1);
+    this.leaves.push(at);
+    let storage = own;
     if ((storage.buffer as PoolBuffer).pool !== options.pool) {
       const here = storageIn(node, options.pool);
       if (here === null) {
@@ -199,8 +208,9 @@ export class Cone {
         return;
       }
       const foreign = this.#foreign;
-      while (foreign.length < at) foreign.push(null);
-      foreign.push(here);
+      while (foreign.length <= at) foreign.push(null);
+      foreign[at] = here;
+      this.#foreignEnd = at + 1;
       storage = here;
     }
     const buffer = storage.buffer as PoolBuffer;
@@ -208,21 +218,24 @@ export class Cone {
     const { shape } = node;
     const { strides, offset } = storage.view;
     key.reserve(shape.length * 2 + 8);
+    const { data } = key;
     const typeId = node.dtype === this.#dtype ? this.#dtypeId : dtypeInfo[node.dtype].id;
-    key.push(leafKind | typeId);
-    key.list(shape);
-    // Nobody takes a step along an axis of one element.
-    for (let axis = 0; axis < shape.length; axis++) key.push(shape[axis] === 1 ? 0 : strides[axis]!);
+    let end = key.length;
+    data[end++] = leafKind | typeId;
+    data[end++] = shape.length;
+    for (let axis = 0; axis < shape.length; axis++) data[end++] = shape[axis]!;
+    // The stride of an axis of one element does not matter.
+    for (let axis = 0; axis < shape.length; axis++) data[end++] = shape[axis] === 1 ? 0 : strides[axis]!;
     if (buffer.mark !== this.#mark) {
       buffer.mark = this.#mark;
       buffer.index = this.#bufferCount++;
     }
-    key.push(buffer.index);
-    const base = viewBase(shape, strides, offset) * options.elementBytes[typeId]!;
-    key.push(base % options.bindAlign);
+    data[end++] = buffer.index;
+    data[end++] = (viewBase(shape, strides, offset) * options.elementBytes[typeId]!) % options.bindAlign;
+    key.length = end;
   }
 
-  /** Adds nodes worth keeping to the outputs; true if others stay behind that may be asked for later. */
+  /** Adds nodes worth keeping to the outputs. True if others that a caller may still read are left unrealised. */
   #keepDear(options: ConeOptions): boolean {
     let heldBehind = false;
     const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
@@ -238,8 +251,8 @@ export class Cone {
   }
 
   /**
-   * True if something outside this cone will be computed from a node that stays a recipe, and so from the leaves again: nodes that a flush
-   * left behind, waiting for data or for good.
+   * True if a node outside this cone depends on one that stays unrealised, so that it will be recomputed from the leaves: nodes that an
+   * earlier flush left behind, until their data arrive or for good.
    */
   #isNeededElsewhere(): boolean {
     for (let i = 0; i < this.count; i++) {
@@ -250,12 +263,12 @@ export class Cone {
     return false;
   }
 
-  /** Leaves that nobody can name, whose users are all in this cone, and that have a buffer all to themselves. */
+  /** Leaves that no caller can read any more, whose users are all in this cone, and whose buffer no other node shares. */
   #findDonatable(elementBytes: readonly number[]): void {
     for (let i = 0; i < this.leaves.length; i++) {
       const local = this.leaves.data[i]!;
       const node = this.nodes[local]!;
-      // Most leaves have a name: asked first.
+      // Most leaves have a handle, so this check comes first.
       if (node.handles !== 0 || node.pins !== 0 || node.uses !== this.#edges[local]) continue;
       const { buffer: counted, view } = node.storage!;
       const buffer = counted as PoolBuffer;
@@ -269,7 +282,7 @@ export class Cone {
   }
 }
 
-/** Two sums side by side, so that the processor need not wait for one multiplication before the next. */
+/** Two hashes computed side by side, so that the processor need not wait for one multiplication before the next. */
 export function hashInts(data: Int32Array, length: number): number {
   let a = 0x2545f491;
   let b = length;
@@ -318,7 +331,7 @@ export function storageIn(node: Node, pool: BufferPool): NodeStorage | null {
     for (let i = 0; i < copies.length; i++) {
       const copy = copies[i]!;
       if (copy.buffer.pool !== pool) continue;
-      // A leaf is asked for in every run.
+      // Every run looks up its leaves, so the last result is kept.
       if (copy.found !== null && copy.found.of === storage) return copy.found.storage;
       const { strides, offset } = storage.view;
       const from = viewBase(node.shape, strides, offset);

@@ -1,7 +1,7 @@
 /**
- * From a cone to the planner's graph, and which of its nodes must be in memory for the outputs asked for.
+ * Imports a cone into the planner's graph, and finds which nodes must be in memory for the requested outputs.
  *
- * An output that is only a movement of something in memory becomes a view of it and costs nothing.
+ * An output that only moves elements already in memory becomes a view of them and costs nothing.
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
 import type { Node, NodeStorage } from '../../graph/node.ts';
@@ -19,7 +19,7 @@ import { type Cone, viewBase } from './cone.ts';
 import { isPlanOp, PlanGraph, type PlanNode, type SizedCone, sizeFactor, SizesRefused } from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
-/** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nothing at all. */
+/** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nowhere if it is empty. */
 export interface OutputPlace {
   /** Null for outputs without elements. */
   readonly base: PlanNode | null;
@@ -32,7 +32,7 @@ export interface Ingested {
   readonly places: readonly OutputPlace[];
 }
 
-/** What the ingest must know of the engine. */
+/** What the import must know of the engine. */
 export interface IngestOptions {
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
@@ -55,13 +55,13 @@ export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | nu
   return { graph, places };
 }
 
-/** What is handed out begins where the size does not count. */
+/** Refuses outputs that begin at an element which depends on the size. */
 function checkPlace({ size }: PlanGraph, shape: Shape, { base, view }: OutputPlace): void {
   if (base !== null && view.offset !== 0 && sizeFactor(size, view.offset) > 0)
     throw new SizesRefused(`an output of shape [${shape}]`);
 }
 
-/** How often each node of a cone is used, being asked for included. */
+/** How often each node of a cone is used; being an output counts as a use. */
 function usesOf(cone: Cone): Uint32Array {
   const uses = new Uint32Array(cone.count);
   for (const local of cone.outputs.values()) uses[local]!++;
@@ -72,7 +72,7 @@ function usesOf(cone: Cone): Uint32Array {
   return uses;
 }
 
-/** True if nobody else needs a node, nor what it only rearranges. */
+/** True if the node, and the nodes it only rearranges, have one user. */
 function neededOnce(node: Node, uses: Uint32Array): boolean {
   let at = node;
   while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0]!;
@@ -144,7 +144,7 @@ function leaf(
   });
 }
 
-/** True for nodes that get memory of their own when forced, rather than a view of other memory. */
+/** True for nodes that get their own memory when forced, rather than a view of other memory. */
 function isComputed(node: PlanNode): boolean {
   return node.role !== 'leaf' && node.role !== 'movement';
 }
@@ -178,7 +178,7 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
   if (isPlanOp(node, 'expand')) return expandView(from, view, node.shape);
   if (isPlanOp(node, 'slice')) {
     const { start, step } = node.attr;
-    // What counts from the end has no offset before the size is bound.
+    // An offset that counts from the end is unknown until the size is bound.
     if (from.some((n, axis) => start[axis] !== 0 && sizeFactor(size, n) > 0)) return null;
     return sliceView(view, start, step);
   }
@@ -191,10 +191,10 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
 // would write a result as large as the weight, only for the next to read it. Putting the factors side by side moves less
 // where they are small against the result, and is one kernel in place of one for every step.
 
-/** Elements copied that one kernel less, and its result, are worth. */
+/** Copying up to this many elements costs less than one more kernel and its result. */
 const worthCopying = (result: number): number => 2 * result + 2048;
 
-/** `x + y`, which nobody else needs, as one product; null where they are not products of one form, or copies cost more than is saved. */
+/** `x + y` as one product, where both are products of one form with no other user; null where they are not, or copies cost more than is saved. */
 export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
   if (isPlanOp(x, 'permute') && isPlanOp(y, 'permute')) {
     if (x.attr.axes.join() !== y.attr.axes.join()) return null;

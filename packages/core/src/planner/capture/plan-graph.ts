@@ -13,7 +13,7 @@ import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { encodeAttr, IntWriter } from './cache.ts';
 import { textOf } from '../lowering/kernel-cache.ts';
 
-/** Where a leaf's elements are, up to the offset that is bound at each run. */
+/** Where a leaf's elements are, apart from the offset that is bound at each run. */
 export interface LeafInfo {
   /** Position in the cone. */
   readonly local: number;
@@ -37,17 +37,17 @@ export interface PlanNode<P extends PrimitiveName = PrimitiveName> {
   readonly size: number;
   readonly role: Role;
   readonly leaf: LeafInfo | null;
-  /** Position in the cone of the scalar whose value is bound, or -1. */
+  /** Position in the cone of the scalar that gives the value, or -1. */
   readonly scalar: number;
   /** Must be in memory, in row-major order. */
   forced: boolean;
-  /** How many nodes use it (counting an operand used twice once). */
+  /** How many nodes use it; a node that uses it twice counts once. */
   users: number;
 }
 
 /**
- * The sizes that a plan is bound to, each between its `low` and `high`. In shapes stand their capacities, primes that divide no other number
- * of them.
+ * The sizes that a plan is bound to, each between its `low` and `high`. Shapes hold their capacities instead: primes that divide no other
+ * number in the shapes.
  */
 export interface PlanSize {
   readonly capacities: readonly number[];
@@ -66,24 +66,24 @@ export interface PlanSize {
   bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
-  /** Bytes of a node in memory at sizes, those before `start` left out; null where they do not depend on them. */
+  /** Bytes of a node in memory as a function of the sizes, without those before `start`; null where they are fixed. */
   bytesOf(node: PlanNode, elementBytes: number, start: number): SizedBytes | null;
   /**
-   * Where in memory an element is of a node that is held or handed out: as long as the size that is bound, and so are its strides. Null where
-   * they do not depend on that.
+   * Position in memory of an element of a leaf or an output: its length is the bound size, and its strides follow. Null where they do not
+   * depend on the size.
    */
   placeIn(e: Exprs, node: PlanNode, index: readonly KNode[], strides: readonly number[]): KNode | null;
-  /** The number of an element along an axis, as long as the size that is bound, of its position at capacity. */
+  /** From a position at capacity to the element's number at the bound size. */
   numberOf(e: Exprs, extent: number, position: KNode): KNode;
-  /** The position at capacity of the element with a number. */
+  /** From an element's number at the bound size to its position at capacity. */
   positionOf(e: Exprs, extent: number, number: KNode): KNode;
-  /** Sources of an operation: where it has programs, in fixed places, and filled up to the capacity if they go through all of that. */
+  /** Sources of an operation as its programs need them: copied to fixed strides, and padded to the capacity if programs visit all of it. */
   forPrograms(graph: PlanGraph, op: PrimitiveName, attr: unknown, src: readonly PlanNode[]): readonly PlanNode[];
 }
 
 /**
- * Bytes that depend on sizes: `unit` for each element of a shape, or for each from the first to the last that is behind it by strides, and
- * `more`. Numbers are those at capacity.
+ * Bytes that depend on sizes: `unit` for each element of a shape (or, with strides, from the first to the last one touched), and
+ * `more` besides.
  */
 export interface SizedBytes {
   readonly unit: number;
@@ -95,7 +95,7 @@ export interface SizedBytes {
 /** A cone at the capacity of a class of sizes (planner/families/). */
 export interface SizedCone {
   readonly size: PlanSize;
-  /** All that a plan follows from, as a key: that of the cone at capacity, and what the sizes are. */
+  /** The plan's cache key: the key of the cone at capacity, and what the sizes are. */
   key(): Int32Array;
   shapeOf(local: number): Shape;
   stridesOf(local: number, strides: readonly number[]): readonly number[];
@@ -104,7 +104,7 @@ export interface SizedCone {
   isBound(local: number): boolean;
 }
 
-/** What cannot be computed alike for all sizes of a class. */
+/** Thrown for graphs that one plan cannot compute for all sizes of a class. */
 export class SizesRefused extends Error {}
 
 /** A number of elements as what pays is reckoned by: in a plan for several sizes one of them in between. */
@@ -122,12 +122,12 @@ export function isPlanOp<P extends PrimitiveName>(node: PlanNode, op: P): node i
   return node.op === op;
 }
 
-/** True for sources that the programs (planner/lowering/rules.ts) of a node do not read: numbers that are written into them. */
+/** True for sources that the programs of a node (planner/lowering/rules.ts) do not read, because they are numbers written into the code. */
 export function isBakedIn(node: PlanNode, source: PlanNode): boolean {
   return source.op === 'constant' && (node.op === 'scatter' || node.op === 'scatterAdd') && source !== node.src[1];
 }
 
-/** What to try before a node is made: a node that serves as well, or null. */
+/** Tried before a node is made: returns an equivalent, simpler node, or null. */
 export type Rewrite = (
   graph: PlanGraph,
   op: PrimitiveName,
@@ -142,9 +142,9 @@ export class PlanGraph {
   readonly #rewrite: Rewrite;
   readonly #known = new Map<string, PlanNode>();
   readonly #writer = new IntWriter();
-  /** The size in its shapes; null for a plan of one size. */
+  /** The sizes in its shapes; null for a plan of one size. */
   readonly size: PlanSize | null;
-  /** The shape of the node that is being imported: its extents are known to be sizes, or not to be. */
+  /** The shape of the node that is being imported: which of its extents are sizes is known. */
   given: Shape | null = null;
 
   constructor(rewrite: Rewrite, size: PlanSize | null = null) {
@@ -165,12 +165,12 @@ export class PlanGraph {
     return this.#append('scalar', { value: 0, dtype }, [], [], dtype, null, local);
   }
 
-  /** The node, or an equal or simpler one that exists or is made instead. */
+  /** The node, or an equal or simpler one in its place. */
   make<P extends PrimitiveName>(op: P, attr: Attrs[P], src: readonly PlanNode[], shape: Shape, dtype: DType): PlanNode {
     return this.#rewrite(this, op, attr, src, shape, dtype) ?? this.exactly(op, attr, src, shape, dtype);
   }
 
-  /** The node as asked for; merged with an equal one, except random bits, which are never merged. */
+  /** The node without rewrites; merged with an equal one, except random bits, which are never merged. */
   exactly<P extends PrimitiveName>(
     op: P,
     attr: Attrs[P],

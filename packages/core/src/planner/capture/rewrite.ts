@@ -28,12 +28,12 @@ function still(graph: PlanGraph, x: PlanNode, shape: Shape): PlanNode | null {
   return null;
 }
 
-/** `x` in place of an elementwise node of this shape, if it has that shape already. */
+/** `x` if it may replace an elementwise node of this shape, that is, if it has that shape already. */
 function standIn(x: PlanNode, shape: Shape): PlanNode | null {
   return sameShape(x.shape, shape) ? x : null;
 }
 
-/** True if the value is computed into a buffer of its own anyway once it is forced. */
+/** True if the value gets its own buffer anyway once it is forced. */
 function canBeForced(x: PlanNode): boolean {
   return x.role !== 'leaf' && x.role !== 'movement' && x.role !== 'generate';
 }
@@ -115,7 +115,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     if (x.size === size) return graph.reshape(x, shape);
     const sums = attr.op === 'sum' || attr.op === 'prod';
     if (!sums || !isSmallFloat(dtype)) return splitReduce(graph, x, attr, shape, size);
-    // Partial sums of 16-bit floats stay in float32 until the end.
+    // Partial sums of 16-bit floats stay float32 to the end.
     const split = splitReduce(graph, inFloat32(graph, x), attr, shape, size);
     return split === null ? null : graph.make('cast', { dtype }, [split], shape, dtype);
   },
@@ -155,7 +155,7 @@ function inFloat32(graph: PlanGraph, x: PlanNode): PlanNode {
   return graph.make('cast', { dtype: 'float32' }, [x], x.shape, 'float32');
 }
 
-/** Product of two sources and a reduction: better than a contraction where one side has no axes of its own. */
+/** A contraction in which one side has no free axes, as a product and a reduction, which is faster. */
 function dotAsReduce(
   graph: PlanGraph,
   attr: Attrs['dotGeneral'],

@@ -1,5 +1,5 @@
 /**
- * Nodes replaced by several when the graph is imported. Convolutions of an input with holes become convolutions without (below).
+ * Nodes that the import replaces by several. Convolutions of an input with holes become convolutions without (below).
  *
  * Large reductions with few results, in two steps: partial results of a fixed number of chunks, then their combination.
  *
@@ -18,24 +18,24 @@ type ReduceAttr = Attrs['reduce'];
 export const splitLeast = 8192;
 /** No chunk is smaller than this. */
 const chunkLeast = 512;
-/** Positions of extremes among fewer elements stay whole: their parts carry the extremes beside the positions, which one thread pays for. */
+/** Arg-reductions over fewer elements stay whole: their parts keep the extremes as well as the positions, which costs more on one thread. */
 export const splitPositionsLeast: number = 2 ** 18;
-/** Chunks times results that are enough for any number of threads. */
+/** With this many partial results (chunks times results) any number of threads is busy. */
 const enough = 1024;
 /** Results that are enough parallel work by themselves. */
 const manyResults = 64;
 
-/** For results that are columns: rows of columns that are enough work for a group, and how many such groups are enough. */
+/** For results in columns: the elements of a column block that are enough work for a group, and how many groups are enough. */
 const columnChunk = 2 ** 18;
 const mostColumnChunks = 32;
 const enoughGroups = 16;
-/** Columns, and rows, below which nothing is gained; columns of one group. */
+/** Fewer columns or rows than this gain nothing; also the columns of one group. */
 const leastWidth = 32;
 const widest = 4096;
 
 /**
- * True for a reduction along a size, which is not cut into chunks. One of very many elements is worth a plan of its own where several sizes change:
- * tensors of all shapes would else share the slower form.
+ * True for a reduction along a sized axis, which is not cut into chunks. Where several sizes change, a very large one gets its own plan:
+ * otherwise tensors of all shapes would share the slower form.
  */
 function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
@@ -111,7 +111,7 @@ export function splitReduce(
   return graph.exactly('reduce', { ...attr, axes: [chunkAxis] }, [partial], shape, x.dtype);
 }
 
-/** A source whose run is split into chunks, filled up at the end with what changes nothing. */
+/** A source whose run is split into chunks, padded at the end with the neutral element. */
 function inChunks(
   graph: PlanGraph,
   x: PlanNode,
@@ -131,7 +131,7 @@ function inChunks(
   }
   value = graph.reshape(value, [...x.shape.slice(0, run.first), chunks, length, ...x.shape.slice(run.last + 1)]);
   const removed = run.last - run.first + 1;
-  // Everything is reduced first but the chunks.
+  // Reduces every axis except the chunks.
   const axes: number[] = [];
   for (const axis of attr.axes) {
     if (axis < run.first) axes.push(axis);
@@ -169,7 +169,7 @@ export function splitArgReduce(
   const best = graph.exactly('reduce', { op, axes, ties: 'share' }, [value], partial, x.dtype);
   const at = graph.exactly('argReduce', { op, axes }, [value], partial, 'int32');
   best.forced = at.forced = true;
-  // Of the chunks, the one that wins; of its positions, the one in the whole.
+  // First the winning chunk, then the winning position in the whole source.
   const winner = graph.exactly('argReduce', { op, axes: [chunkAxis] }, [best], shape, 'int32');
   winner.forced = true;
   const kept = partial.map((n, axis) => (axis === chunkAxis ? 1 : n));
@@ -185,7 +185,7 @@ export function splitArgReduce(
   return graph.exactly('reduce', { op: 'sum', axes: [chunkAxis], ties: 'share' }, [one], shape, 'int32');
 }
 
-/** A number of chunks near the target, one that divides if there is one. */
+/** A number of chunks near the target, preferably a divisor of the extent. */
 function chunkCount(extent: number, target: number): number {
   if (extent <= target) return extent;
   for (let n = target; n * 2 > target && n > 1; n--) if (extent % n === 0) return n;
@@ -253,7 +253,7 @@ function phasesOf(
   return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
 }
 
-/** Which elements of the kernel one phase takes along an axis, and its convolution; null where it takes none. */
+/** The kernel elements that one phase uses along an axis, and their convolution; null where it uses none. */
 interface Cut {
   readonly first: number;
   readonly step: number;

@@ -1,9 +1,9 @@
 /**
- * Sizes at the first sight of a form: which of its extents may be sizes, guessed. All, for tests (`setDynamicSizes('always')`), and those
- * that were one before and are two now.
+ * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise axes that had one element
+ * in an earlier flush and have two now.
  *
- * What is guessed is a flush before this one, at another size: every extent that equals one number is that size, and what is computed from it
- * follows by the rules of shapes. Where two numbers may change on their own, both are sizes. The comparison with it (sizes.ts) is that of two flushes that were. A wrong guess costs a plan.
+ * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
+ * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -15,10 +15,10 @@ import type { Plan } from '../plan.ts';
 import { type Form, isPlannable } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
-/** Primes that stand for other sizes. */
+/** Primes used as the sizes of the invented flush. */
 const otherSizes = [100_003, 5003, 5009] as const;
 
-/** The plan for as many extents as there is one for: for several that are sizes of their own, else for the first that is one. Null if there is none. */
+/** The plan with the most independent sizes that can be made; else with the first single one. Null if there is none. */
 export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
   const all = [...guesses(cone, form.met, hash)];
   const several = severalOf(all.slice(0, mostTogether), cone, form.met);
@@ -31,7 +31,7 @@ export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes)
   return null;
 }
 
-/** Everything that may be the size of a cone, by turns: forms of other hashes begin with another extent. */
+/** Everything that may be the size of a cone, in an order that depends on the hash, so that tests cover different extents. */
 export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes> {
   const extents = extentsOf(cone);
   const first = extents.length === 0 ? 0 : (hash >>> 0) % extents.length;
@@ -43,8 +43,8 @@ export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes
 }
 
 /**
- * The size of a form that is new, by an earlier flush with the same data but for axes of one element that have two now: what counts up from one
- * goes on. Null where the data differ otherwise, or the rest does not follow.
+ * The size of a new form, found by an earlier flush with the same data except for axes of one element that now have two: what counts up from
+ * one goes on. Null where the data differ otherwise, or the rest does not follow.
  */
 export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
   const { leaves } = cone;
@@ -63,10 +63,10 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
   return other === null ? null : sizesOf(other, met, cone);
 }
 
-/** Of so many extents it is tried whether they are sizes of their own. */
+/** At most this many extents are tried as independent sizes. */
 const mostTogether = 6;
 
-/** Two sizes that change on their own: the first pair of guesses of which elements follow from others alike for every size. */
+/** Two independent sizes: the first pair of guesses that keeps every node uniform (uniform.ts). */
 export function severalOf(all: readonly Sizes[], cone: Cone, now: Sample): Sizes | null {
   for (const [i, a] of all.entries())
     for (const b of all.slice(i + 1)) {
@@ -78,7 +78,7 @@ export function severalOf(all: readonly Sizes[], cone: Cone, now: Sample): Sizes
   return null;
 }
 
-/** A sample in which two sizes are others, of samples in which one is. */
+/** One sample with two changed sizes, from two samples with one each. */
 function together(now: Sample, a: Sample, b: Sample): Sample {
   const key = Int32Array.from(now.key, (x, at) => bothChanged(x, a.key[at]!, b.key[at]!));
   const merge = (x: unknown, y: unknown, z: unknown): unknown => {
@@ -95,10 +95,10 @@ function together(now: Sample, a: Sample, b: Sample): Sample {
   return { key, starts: now.starts, shapes, attrs };
 }
 
-/** A number in which one size became another, and in which a second one did. */
+/** The value of a number after both sizes changed. */
 const bothChanged = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
 
-/** Extents of two and more of what a cone begins with, ascending. */
+/** The extents of leaves that are at least two, ascending. */
 function extentsOf(cone: Cone): number[] {
   const extents = new Set<number>();
   for (let i = 0; i < cone.count; i++) {
@@ -110,8 +110,8 @@ function extentsOf(cone: Cone): number[] {
 }
 
 /**
- * A sample as it would be with another number in place of `n`; null where the rules of shapes do not allow that. Axes of data are changed where
- * `isSize` says so, by numbers of leaves.
+ * The sample with another number in place of `n`; null where the rules of shapes do not allow that. Axes of leaves change where `isSize`
+ * says so, by leaf number.
  */
 function sampleAt(
   cone: Cone,
@@ -168,7 +168,7 @@ interface Rule {
 
 const other = (m: number, n: number, to: number): number => (m === n ? to : m);
 
-/** Attributes that say lengths, with another number in place of `n`: where a source has that axis, as it has it. */
+/** Attributes that hold lengths, with another number in place of `n`, wherever the source has that axis. */
 function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknown {
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
@@ -188,7 +188,7 @@ function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknow
       const { start, length, step } = attr as unknown as Attrs['slice'];
       const whole = (axis: number): boolean =>
         start[axis] === 0 && step[axis] === 1 && length[axis] === node.src[0]!.shape[axis];
-      // What ends where the axis ends is as far from there.
+      // A slice that ends at the end of the axis keeps its distance from it.
       const added = (axis: number): number =>
         start[axis]! + length[axis]! === node.src[0]!.shape[axis] ? x!.shape[axis]! - node.src[0]!.shape[axis]! : 0;
       return {
@@ -209,7 +209,7 @@ function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknow
   }
 }
 
-/** Numbers that follow from the size: itself, and the reciprocal of what it is a part of. */
+/** Numbers that follow from the size: the size itself, and the reciprocal in a mean. */
 function valueAt(value: number | bigint, n: number, to: number): number | bigint {
   if (typeof value !== 'number' || value === 0) return value;
   if (Math.abs(value) === n) return (value / n) * to;
@@ -218,7 +218,7 @@ function valueAt(value: number | bigint, n: number, to: number): number | bigint
   return whole !== 0 && Math.abs(part - whole) < 1e-6 * Math.abs(part) ? 1 / (whole * to) : value;
 }
 
-/** The shape of a reshape: in each group of axes the first one that may be it takes the size of its source. */
+/** The shape of a reshape: in each group of axes the first candidate takes the size of its source. */
 function reshapedAt(node: Node, x: Node, n: number, to: number): readonly number[] {
   const from = node.src[0]!.shape;
   if (from.includes(0) || x.shape.every((m, axis) => m === from[axis])) return node.shape;
@@ -236,7 +236,7 @@ function reshapedAt(node: Node, x: Node, n: number, to: number): readonly number
   return shape;
 }
 
-/** Strides of a leaf with other extents: where axes lie close together, as far apart as those inside are long. */
+/** Strides of a leaf with other extents: contiguous axes stay contiguous. */
 function stridesAt(before: readonly number[], now: readonly number[], strides: Int32Array): number[] {
   const after = Array.from(strides.subarray(0, before.length));
   const order = before.map((_, axis) => axis).filter((axis) => after[axis]! > 0);

@@ -1,7 +1,8 @@
 /**
- * What is bound to a size: bytes and strides of what is held and handed out, updates that programs go through, and the plan itself.
+ * Computes what depends on the sizes that a plan is bound to: bytes and strides of leaves and outputs, updates of programs, and the bound
+ * plan itself.
  *
- * What a plan keeps to itself is laid out for its capacity.
+ * Temporaries of a plan are laid out for its capacity.
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -19,7 +20,7 @@ import {
 import type { Index } from '../lowering/index-map.ts';
 import { block, type Plan } from '../plan.ts';
 
-/** A number of a plan with other sizes in it. */
+/** A number of a plan with sizes in place of capacities. */
 function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
   let value = n;
   for (let i = 0; i < capacities.length; i++) {
@@ -40,7 +41,7 @@ export function factorOf(capacities: readonly number[], n: number): number {
   return left === n ? 0 : left;
 }
 
-/** `PlanSize.typical`: as much above the least size as below the greatest, as parts of these. */
+/** `PlanSize.typical`: the geometric mean of the least and the greatest size. */
 export function typical({ capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'>, n: number): number {
   return atSizes(
     n,
@@ -49,7 +50,7 @@ export function typical({ capacities, low, high }: Pick<PlanSize, 'capacities' |
   );
 }
 
-/** `PlanSize.bound`: sizes are the first scalars of every kernel. */
+/** `PlanSize.bound`: the sizes are the first scalars of every kernel. */
 export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
   let left = n;
   let product: KNode = e.i32(1);
@@ -60,7 +61,7 @@ export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number):
   return e.mul(product, left);
 }
 
-/** The plan of a class of sizes, bound to some of them. `isThreads`: groups are of several threads, and as many as the sizes ask for. */
+/** The plan of a class, bound to these sizes. `isThreads`: groups have several threads, and the sizes decide how many groups run. */
 export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean): Plan {
   const fit = <T extends { readonly bytes: number; readonly sized: SizedBytes | null }>(x: T): T =>
     x.sized === null ? x : { ...x, bytes: bytesAt(x.sized, plan.sizes, sizes) };
@@ -95,7 +96,7 @@ export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: 
   return { unit, shape, strides, more: (span - reach) * unit - start };
 }
 
-/** How many bytes they are at sizes. */
+/** The bytes at these sizes. */
 export function bytesAt(
   { unit, shape, strides, more }: SizedBytes,
   capacities: readonly number[],
@@ -153,8 +154,8 @@ export function positionOf(e: Exprs, size: PlanSize, extent: number, number: KNo
 }
 
 /**
- * `PlanSize.forPrograms`: what is held with strides that depend on sizes is copied, for programs are written for strides that are fixed. Of a
- * scatter, updates beyond the sizes change nothing: they add nothing to the first element, or are the last update again.
+ * `PlanSize.forPrograms`: copies leaves whose strides depend on sizes, because programs need fixed strides. Updates of a
+ * scatter beyond the sizes have no effect: they add zero to the first element, or repeat the last update.
  */
 export function forPrograms(
   size: PlanSize,
@@ -178,7 +179,7 @@ export function forPrograms(
   return [base, ...given.map((x, i) => filled(size, graph, x, by === 'add' ? 0 : by === 'prod' ? i : null))];
 }
 
-/** Elements and more behind the sizes: numbers, or the last element again. */
+/** Pads beyond the sizes: with a number, or with the last element. */
 function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | null): PlanNode {
   const { dtype } = x;
   const high = x.shape.map((n) => Number(sizeFactor(size, n) > 0));

@@ -1,7 +1,7 @@
 /**
- * Classes of sizes: where they begin, which a size is in, at what capacity its plan is made, and forms for which none pays.
+ * Classes of sizes: their bounds, the class of a size, the capacity of its plan, and forms that gain nothing from sharing.
  *
- * In: the sizes of a form (sizes.ts) and its cone. Out: numbers; plans are made and kept in families.ts.
+ * In: the sizes of a form (sizes.ts) and its cone. Out: numbers. families.ts makes and keeps the plans.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
 import type { Node } from '../../graph/node.ts';
@@ -16,35 +16,35 @@ export interface SizeClass {
   readonly high: number;
 }
 
-/** Where classes begin; from the last of these on, at each power of two: what a plan keeps is laid out for the greatest size of its class. */
+/** Lower bounds of classes; beyond the last one, every power of two: temporaries are laid out for the greatest size of a class. */
 const leastOfOne = [2, 8, 32, 128] as const;
-/** Of sizes among several: what is kept is as many times larger. */
+/** The same where several sizes change: temporaries grow by the product of all. */
 export const leastAmong = [2, 8, 32] as const;
-/** Where what is kept is little anyway, a plan more takes longer than one for many sizes loses. */
+/** The same where temporaries are small: making another plan takes longer than the wider class loses. */
 const leastOfLittle = [2, 8, 512] as const;
-/** Bytes of all that is computed for the greatest size of a class, were each node kept; a plan keeps a small part of them. */
+/** Bytes of all nodes at the greatest size of a class; a plan keeps a small part of them at once. */
 const littleBytes: number = 2 ** 28;
 
-/** Where classes of some sizes begin. Threads share a group's work by tiles that the least size of a class fills, so they have narrow ones. */
+/** Lower bounds of the classes of some sizes. Threads share a group's work by tiles that the least size must fill, so their classes are narrow. */
 export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
   if (sizes.n.length > 1) return leastAmong;
   if (simt || hasLargeFactor(sizes, cone)) return leastOfOne;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
-  // What has no room at the greatest size may have it at that of a narrower class.
+  // A buffer too large at the greatest size may fit in a narrower class.
   return bytesWith(greatest, sizes, cone) > Math.min(littleBytes, maxBufferBytes) ? leastOfOne : leastOfLittle;
 }
 
-/** Bytes of a factor of fixed size that stays in no cache near the processor. How it is read is chosen by how many rows there are. */
+/** Bytes of a factor of fixed size that is too large for the near caches. How it is best read depends on the number of rows. */
 const largeFactor: number = 2 ** 21;
 
-/** True for a product with such a factor: it takes so long that narrow classes pay. */
+/** True for a product with such a factor: it takes so long that narrow classes pay off. */
 function hasLargeFactor({ axes }: Sizes, { count, nodes }: Cone): boolean {
   const isLarge = ({ index, shape, dtype }: Node): boolean =>
     axes[index] === null && sizeOf(shape) * dtypeInfo[dtype].bytes >= largeFactor;
   return (nodes.slice(0, count) as Node[]).some((n) => !n.storage && n.op === 'dotGeneral' && n.src.some(isLarge));
 }
 
-/** Bytes of all nodes that have a size, with a number in its place. */
+/** Bytes of all sized nodes at a given size. */
 function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): number {
   const values = valuesOf(terms, [n]);
   let bytes = 0;
@@ -55,7 +55,7 @@ function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): numbe
   return bytes;
 }
 
-/** The class of a size among those that begin at `least`. */
+/** The class of a size, given the lower bounds. */
 export function classFrom(least: readonly number[], n: number): SizeClass {
   const next = least.findIndex((low) => low > n);
   if (next > 0) return { low: least[next - 1]!, high: least[next]! - 1 };
@@ -63,19 +63,19 @@ export function classFrom(least: readonly number[], n: number): SizeClass {
   return { low, high: 2 * low - 1 };
 }
 
-/** The classes of sizes, as text. */
+/** The classes of some sizes as a text key. */
 export const nameOf = (n: readonly number[], least: readonly number[]): string =>
   n.map((x) => classFrom(least, x).low).join();
 
-/** Products of numbers from which on a plan for each size takes less than tiles save. */
+/** From this many multiplications on, a plan per size costs less than its better tiles save. */
 const manyProducts: number = 2 ** 23;
 
-/** Vectors of processors are no shorter. */
+/** The narrowest vectors of processors. */
 const fewestLanes = 4;
 
 /**
- * True for a large product or convolution with no loop of fixed length for vectors of processors, and tiles with them: a product of which every extent
- * is a size, and a convolution whose result has nothing else, as a gradient by weights that is shared by layers with other channels.
+ * True for large products and convolutions that have no loop of fixed length to vectorise: products in which every extent
+ * is a size, and convolutions whose result has only sized axes, as a weight gradient that layers with other channels share.
  */
 export function lacksFixed(sizes: Sizes, { count, nodes }: Cone, classes: readonly SizeClass[]): boolean {
   const { sample, axes, terms } = sizes;
@@ -90,7 +90,7 @@ export function lacksFixed(sizes: Sizes, { count, nodes }: Cone, classes: readon
     if (n.op === 'dotGeneral')
       return Math.max(...high) ** 3 >= manyProducts && [n, ...n.src].every((x) => isSized(x, 1));
     if (n.op !== 'conv' || !isSized(n, fewestLanes - 1)) return false;
-    // Each loop is in two of the three; of a window, not wholly.
+    // Each loop is in two of the three operands; loops of a window only partly.
     return Math.sqrt([n, ...n.src].reduce((product, x) => product * numbersOf(x), 1)) >= manyProducts;
   });
 }
@@ -101,7 +101,7 @@ function isPrime(x: number): boolean {
 }
 
 /**
- * Primes of at least the greatest sizes that divide nothing of the sample but sizes, nor how often they are in a number, nor what follows another.
+ * Primes of at least the greatest sizes. They divide no number of the sample except sizes, no factor, and no neighbour of such numbers.
  */
 export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone: Cone): readonly number[] {
   const { sample, holes, factors, axes } = sizes;
@@ -109,7 +109,7 @@ export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone:
   const fixed = new Set<number>();
   let hole = 0;
   for (let i = 0; i < shapes.length; i++) {
-    // Which nodes are sources is no number of the plan.
+    // Node numbers of sources are not numbers of the plan.
     const [from, to] = sizeSpan(cone, sample, i);
     for (let at = from; at < to; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
   }

@@ -1,10 +1,10 @@
 /**
  * Families of plans: one plan for all sizes of a class.
  *
- * The first flush of a form - a graph up to its sizes - gets a plan of its own. The second one of other sizes tells which numbers are those
- * (sizes.ts), and from then on sizes share plans: one for each class (`classFrom`) of each. Such a plan is made for the greatest sizes of its
+ * The first flush of a form - a graph up to its sizes - gets its own plan. A second flush at other sizes shows which numbers are sizes
+ * (sizes.ts). From then on sizes share plans: one for each class (`classFrom`) of each. Such a plan is made for the greatest sizes of its
  * classes, and its loops end at the sizes that are bound (`Plan.sizes`). What does not fit, or cannot be computed alike for all sizes
- * (uniform.ts), gets plans of its own as before.
+ * (uniform.ts), keeps getting its own plans.
  *
  * How its numbers tell which are sizes: the capacities of a plan are primes that divide no other number of its key. A number of the plan that
  * one divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
@@ -23,52 +23,52 @@ import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, ty
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
-/** Forms kept per engine, those used last. */
+/** Forms kept per engine, the most recently used ones. */
 const mostForms = 64;
-/** Forms that differ in fixed numbers alone. */
+/** Kept forms that differ only in fixed numbers. */
 const mostAlike = 8;
 
-/** A form that was met. */
+/** One known form. */
 export interface Form {
   /** Its structure (`formOf`). */
   readonly hash: number;
   readonly met: Sample;
-  /** Found by the first flush of the form and a later one, or by one that was guessed (always.ts). */
+  /** Found from two flushes of the form, one of which may be a guess (always.ts). */
   sizes: Sizes | null;
-  /** Where classes of its sizes begin (`classFrom`), once these are found. */
+  /** Lower bounds of the classes of its sizes (`classFrom`), once the sizes are known. */
   classes: readonly number[];
-  /** By classes. Null: sizes of them have plans of their own. */
+  /** Plans by class. Null: its sizes have their own plans. */
   readonly plans: Map<string, Plan | null>;
 }
 
-/** Finds sizes of a form that is new, of which `take` makes a plan, or null. */
+/** Finds sizes of a new form; `take` makes their plan, or returns null. */
 type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
 
-/** What finds sizes at the first sight of a form (always.ts). */
+/** Finds sizes the first time a form is seen (always.ts). */
 interface Guesses {
   readonly guess: Guess;
-  /** Sizes of a form that is new: axes of data that had one element in an earlier flush (`shapes`, by leaf), and have two now. */
+  /** Sizes of a new form: axes of data that had one element in an earlier flush (`shapes`, by leaf) and have two now. */
   grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
 }
 
-/** Flushes that are kept to see axes of one element grow. */
+/** How many recent flushes are kept to notice axes that grow from one element. */
 const mostSingle = 16;
 
 /** The families of one engine. */
 export class PlanFamilies {
-  /** By hash; several where forms differ in fixed numbers. Those used last come last. */
+  /** By hash; several where forms differ in fixed numbers. The most recently used come last. */
   readonly #forms = new Map<number, Form[]>();
   #count = 0;
-  /** Plans bound to a size. */
+  /** How many times a plan was bound to a size. */
   binds = 0;
   readonly #hints = new PlanHints();
   readonly #guesses: Guesses | undefined;
-  /** The form whose plan was bound last: a step of another size mostly is of the same. */
+  /** The form whose plan was bound last: the next new size is mostly of the same form. */
   #last: Form | null = null;
-  /** Shapes of the data of forms in which an axis has one element, those met last. An axis of one element broadcasts: with two it is another form. */
+  /** Shapes of the data of recent forms with an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
   #single: (readonly Shape[])[] = [];
 
-  /** @param guesses for forms of which a size is wanted at once */
+  /** @param guesses for forms whose size is wanted at first sight */
   constructor(guesses?: Guesses) {
     this.#guesses = guesses;
   }
@@ -85,8 +85,8 @@ export class PlanFamilies {
   }
 
   /**
-   * A plan of the family that the cone belongs to, or null: then it needs one of its own. `always`: at the first sight of a form too. `hits`: how
-   * often a plan was known; `log` hears of forms that get many plans.
+   * A plan of the family that the cone belongs to, or null: then it needs its own. `always`: also when a form is seen for the first time.
+   * `hits`: how often a plan was known. `log` gets a hint about forms that get many plans.
    */
   findOrHint(cone: Cone, options: PlanOptions, always: boolean, hits: number, log: Logger | null): Plan | null {
     const again = this.#again(cone, options);
@@ -107,6 +107,7 @@ export class PlanFamilies {
     return this.#bound(form!, n, cone, options);
   }
 
+  /** Moves forms to the end: the most recently used come last. */
   #used(hash: number, forms: Form[]): void {
     this.#forms.delete(hash);
     this.#forms.set(hash, forms);
@@ -121,7 +122,7 @@ export class PlanFamilies {
       if (n === null) continue;
       const plan = form.plans.get(nameOf(n, form.classes));
       if (plan === null && last !== null) continue;
-      // Forms of more sizes come later.
+      // Forms with more sizes come later in the list.
       [last, of] = [form, n];
       if (plan != null) break;
     }
@@ -131,7 +132,7 @@ export class PlanFamilies {
       const { sizes, met } = form;
       const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
       if (found === null) continue;
-      // What was guessed is not taken for what was met.
+      // A guess is not trusted after a real flush differs from it.
       this.#dropPlans(form, options);
       return this.#take(form, found, cone, options);
     }
@@ -148,7 +149,7 @@ export class PlanFamilies {
     return plan;
   }
 
-  /** Sizes of a new form that the axes of one element tell which an earlier flush had, so that the second size makes the plan of its class. */
+  /** Sizes of a new form, told by the axes of one element of an earlier flush, so that the second size already makes the plan of its class. */
   #grown(form: Form, cone: Cone): Sizes | null {
     const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
     let found: Sizes | null = null;
@@ -157,7 +158,7 @@ export class PlanFamilies {
     return found;
   }
 
-  /** Takes sizes for those of a form. */
+  /** Accepts sizes for a form. */
   #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
     form.sizes = sizes;
     form.classes = classesOf(sizes, cone, options.engine.caps);
@@ -186,7 +187,7 @@ export class PlanFamilies {
       if (sized === null) return null;
       return options.makePlan(cone, options, sized);
     } catch (error) {
-      // A kernel that the engine does not compile for the greatest size of a class may be one that it does for less.
+      // A kernel that does not compile for the greatest size of a class may compile for a smaller one.
       if (error instanceof SizesRefused || error instanceof CompileError) return null;
       throw error;
     }
@@ -203,7 +204,7 @@ export class PlanFamilies {
     }
   }
 
-  /** The oldest of some forms goes. */
+  /** Evicts the oldest of some forms. */
   #forget(forms: Form[], options: PlanOptions): void {
     const form = forms.shift()!;
     this.#dropPlans(form, options);
@@ -216,7 +217,7 @@ export class PlanFamilies {
     plans.clear();
   }
 
-  /** Lets go of all plans. */
+  /** Releases all plans. */
   clear(options: PlanOptions): void {
     for (const form of this.#all()) this.#dropPlans(form, options);
     this.#forms.clear();
@@ -225,7 +226,7 @@ export class PlanFamilies {
   }
 }
 
-/** Attributes that tell forms apart. Lengths are not among them, nor what may follow from a length: each size would be a form of its own. */
+/** Attributes that distinguish forms. Lengths, and what follows from them, are left out: otherwise each size would be a form. */
 const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContract', 'rhsContract'] as const;
 
 /** The structure of a cone without its sizes. */
@@ -239,7 +240,7 @@ function formOf(cone: Cone): number {
     const node = cone.nodes[i]!;
     mix(node.storage === null ? node.kind : -1);
     mix(node.shape.length);
-    // Axes of one element, and empty ones, are what they are.
+    // Axes of one element and of none are fixed.
     for (const extent of node.shape) mix(Math.min(extent, 2));
     if (node.storage !== null) continue;
     for (const source of node.src) mix(source.index);
@@ -259,7 +260,7 @@ function formOf(cone: Cone): number {
 }
 
 /**
- * Sizes of which there are more than any form has that was met: two flushes of a form differed in one, and this one differs from them in another
+ * More sizes than any known form has: two flushes of a form differed in one size, and this one differs from them in another
  * as well. Null where it differs otherwise.
  */
 function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | null {
@@ -274,7 +275,7 @@ function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | nul
 }
 
 /**
- * The stretches of axes at capacity, if all nodes are computed alike for all sizes and what is held is read alike; else null.
+ * The stretches of axes at capacity, if every node is uniform and leaves are read alike at all sizes; else null.
  */
 function uniformStretches(
   sizes: Sizes,
@@ -302,7 +303,7 @@ function uniformStretches(
   }
   const stretches = stretchesOf(isSize, reshapes);
   if (stretches === null) return null;
-  // What counts along an axis counts along one stretch.
+  // Along a counted axis there must be one stretch.
   for (const [i, { shape }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
     if (storage !== null) continue;
@@ -320,7 +321,7 @@ interface Rule {
   shape(src: readonly Node[], attr: unknown, op: string): Shape;
 }
 
-/** True if shapes follow from each other by the rules of shapes, other sizes among them: what looks like one size may be another. */
+/** True if shapes follow from each other by the rules of shapes at other sizes too: two numbers that look like one size may differ. */
 function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: number) => unknown): boolean {
   const nodes: Node[] = [];
   for (let i = 0; i < cone.count; i++) {
@@ -342,7 +343,7 @@ function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: num
   return true;
 }
 
-/** The cone at the capacities of classes; null where elements do not follow from others alike for every size. */
+/** The cone at the capacities of classes; null where a node is not uniform (uniform.ts). */
 function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
   const { sample, axes } = sizes;
   const capacities = capacitiesFor(classes, sizes, cone);
@@ -382,7 +383,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
   };
 }
 
-/** `SizedCone.key`. Shapes that are not in a cone's key follow from it; values of constants that are bound do not matter. */
+/** `SizedCone.key`. Computed shapes follow from the key, and bound constants do not matter, so neither is written. */
 function keyAt(
   { holes, factors, of, less, bound }: Sizes,
   values: readonly number[],
@@ -399,19 +400,19 @@ function keyAt(
   return Int32Array.from([...key, ...list(capacities), ...list(low), ...list(high), ...list(bound), ...list(long)]);
 }
 
-/** True if elements follow from others alike for every size. */
+/** True if every node is uniform, so that one plan serves all sizes. */
 export function isPlannable(sizes: Sizes, cone: Cone): boolean {
   const classes = sizes.n.map((n) => classFrom(leastAmong, n));
   return sizedCone(sizes, classes, cone) !== null;
 }
 
-// One hint to the user about a form whose sizes do not share plans: it comes again and again, each time with a plan of its own.
+// One hint to the user about a form whose sizes do not share plans: every new size makes a plan.
 
-/** So many plans of one form in a row. */
+/** The hint comes after this many plans of one form in a row. */
 const manyPlans = 20;
-/** Flushes with a known plan between two of them that make no row of it. */
+/** With more hits than this in between, plans do not count as a row. */
 const mostHits = 100;
-/** Shapes that are named. */
+/** The hint names at most this many shapes. */
 const mostShapes = 3;
 
 interface Row {
@@ -420,22 +421,22 @@ interface Row {
   readonly first: Sample;
 }
 
-/** What one engine has counted; it says its hint once. */
+/** Counts of one engine; it gives its hint once. */
 export class PlanHints {
-  /** By hash of the form; null once the hint is said. */
+  /** By hash of the form; null once the hint was given. */
   #rows: Map<number, Row> | null = new Map();
 
-  /** A form was given a plan that it shares: it makes no row. */
+  /** A form got a shared plan, which ends its row. */
   shared(hash: number): void {
     this.#rows?.delete(hash);
   }
 
-  /** A form was given a plan of its own, when flushes had met known plans so many times. */
+  /** A form got its own plan, after `hits` flushes with known plans. */
   made(hash: number, cone: Cone, hits: number, log: Logger): void {
     if (this.#rows === null) return;
     const row = this.#rows.get(hash);
     if (row === undefined || hits - row.hits > mostHits) {
-      // Programs of many forms: rows that began long ago have ended.
+      // Programs with many forms: old rows have ended.
       if (this.#rows.size >= 64) this.#rows.clear();
       this.#rows.set(hash, { plans: 1, hits, first: sampleOf(cone) });
       return;
@@ -446,7 +447,7 @@ export class PlanHints {
     const text =
       `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
       'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';
-    // Not within planning: whoever listens may compute.
+    // After planning: the logger may compute.
     void Promise.resolve(text).then(log);
   }
 }

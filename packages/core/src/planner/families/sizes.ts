@@ -1,10 +1,10 @@
 /**
- * How two flushes of one form differ: in sizes, and in what follows from them.
+ * How two flushes of one form differ: in sizes, and in numbers that follow from sizes.
  *
- * Shapes are plain numbers, so sizes are not traced: they are found by comparing the keys of two cones (`sizesOf`), and what was found is
- * compared with every later key (`matches`), and with the shape of every node. A wrong guess costs a plan, never a result. Up to three sizes may
- * change on their own. Every number that depends on them must be a multiple of one, or of a product of them, as c * n * m, but for numbers of
- * constants, which are bound, and for places that count from the end of an axis, which are c * n - k.
+ * Shapes are plain numbers, so sizes are not traced. `sizesOf` finds them by comparing the keys of two cones; `matches` compares the result
+ * with every later key and with the shape of every node. A wrong guess costs a plan, never a result. Up to three sizes may
+ * change independently. Every number that depends on them must be a multiple of one, or of a product of them, such as c * n * m. Two kinds are
+ * excepted: values of constants, which are bound, and positions counted from the end of an axis, which are c * n - k.
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Node, PrimitiveName } from '../../graph/node.ts';
@@ -12,16 +12,16 @@ import type { Shape } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 
-/** Attributes that say how long axes are. All others are alike whatever the size is, but for the values of constants. */
+/** Attributes that hold lengths of axes. The others do not depend on the size, except for the values of constants. */
 const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
 
-/** Attributes that may be places counted from the end of an axis. */
+/** Attributes that may be positions counted from the end of an axis. */
 const places: { readonly [P in PrimitiveName]?: string } = { slice: 'start', pad: 'low' };
 
-/** True if attributes differ in lengths and places alone, or in the value of a number. */
+/** True if attributes differ only in lengths and positions, or in the value of a number. */
 function differInLengths(op: PrimitiveName, before: unknown, now: unknown): boolean {
   if (before === null || now === null) return before === now;
-  // Scalars are given at each run.
+  // Scalars are bound at each run.
   const isNumber = op === 'constant' || op === 'scalar';
   const [a, b] = [before, now] as Readonly<Record<string, unknown>>[];
   return Object.entries(b!).every(
@@ -34,56 +34,56 @@ function isEqual(a: unknown, b: unknown): boolean {
   return a.length === b.length && a.every((x, i) => isEqual(x, b[i]));
 }
 
-/** What is kept of a cone to compare others with. Nothing of it holds data. */
+/** The part of a cone that is kept for comparison. It holds no data. */
 export interface Sample {
   readonly key: Int32Array;
-  /** Where each node begins in the key; one more for the end of the last. */
+  /** Where each node begins in the key, and one entry more for the end. */
   readonly starts: Int32Array;
   readonly shapes: readonly Shape[];
   readonly attrs: readonly unknown[];
 }
 
-/** At most so many sizes change on their own. */
+/** At most this many sizes change independently. */
 const mostSizes = 3;
 
-/** So many times a product of sizes. */
+/** A factor times a product of sizes. */
 export interface Multiple {
   readonly factor: number;
-  /** Which of the products (`Sizes.terms`). */
+  /** Index of the product in `Sizes.terms`. */
   readonly term: number;
 }
 
-/** Which of some numbers are sizes; null for fixed ones. */
+/** For each of some numbers its multiple; null for fixed ones. */
 export type Multiples = readonly (Multiple | null)[];
 
-/** What of two samples is a size. */
+/** The sizes found between two samples. */
 export interface Sizes {
   /** The later sample, and the one before. */
   readonly sample: Sample;
   readonly earlier: Sample;
-  /** The sizes of both. */
+  /** The sizes in both. */
   readonly n: readonly number[];
   readonly before: readonly number[];
-  /** Products of sizes that numbers may be multiples of, as lists of sizes: first each of them alone. */
+  /** Products of sizes that numbers may be multiples of, as lists of sizes: first each size alone. */
   readonly terms: readonly (readonly number[])[];
-  /** Positions in the key that differ, ascending: their factors, terms, and what is taken off. Factor 0: half of a constant's value. */
+  /** Positions in the key that differ, ascending: their factors, terms, and what is subtracted. Factor 0: half of a constant's value. */
   readonly holes: readonly number[];
   readonly factors: readonly number[];
   readonly of: readonly number[];
   readonly less: readonly number[];
-  /** Which hole tells a size, for each of them. */
+  /** For each size, the hole that gives its value. */
   readonly leads: readonly number[];
-  /** What is a size of each node's axes; null where all are fixed. */
+  /** The sized axes of each node; null where all are fixed. */
   readonly axes: readonly (Multiples | null)[];
-  /** What is a size of the strides of leaves. */
+  /** The sized strides of leaves. */
   readonly strides: ReadonlyMap<number, Multiples>;
-  /** Slices and paddings that count from the end: for each axis how far from it they begin, 0 for others. */
+  /** Slices and paddings that count from the end: for each axis the distance of their begin from the end, 0 for others. */
   readonly ends: ReadonlyMap<number, readonly number[]>;
-  /** Constants that differ: they are bound as they stand. */
+  /** Constants that differ: their values are bound. */
   readonly bound: ReadonlySet<number>;
 }
 
-/** All products of at most three of some sizes. */
+/** All products of at most three of the sizes. */
 function termsOf(count: number): readonly (readonly number[])[] {
   const all = Array.from({ length: count }, (_, i) => [i]);
   const longer = (terms: readonly (readonly number[])[]): number[][] =>
@@ -92,12 +92,12 @@ function termsOf(count: number): readonly (readonly number[])[] {
   return [...all, ...pairs, ...longer(pairs)];
 }
 
-/** The products where sizes are these. */
+/** The values of the products at these sizes. */
 export function valuesOf(terms: Sizes['terms'], sizes: readonly number[]): readonly number[] {
   return terms.map((term) => term.reduce((product, i) => product * sizes[i]!, 1));
 }
 
-/** What a number is that was `a` where products had the first values, and is `b` where they have the second; null for what is no multiple. */
+/** The multiple that is `a` for the first values of the products and `b` for the second; null if there is none. */
 function multipleOf(was: readonly number[], is: readonly number[], a: number, b: number): Multiple | null {
   for (let term = 0; term < was.length; term++)
     if (a > 0 && a * is[term]! === b * was[term]! && a % was[term]! === 0) return { factor: a / was[term]!, term };
@@ -106,7 +106,7 @@ function multipleOf(was: readonly number[], is: readonly number[], a: number, b:
 
 const scratch = new IntWriter();
 
-/** How many integers a computed node's attributes are in a key. */
+/** How many integers of the key a computed node's attributes take. */
 function attrLength({ kind, attr, shape }: Node): number {
   const { encode } = definitionAt(kind);
   scratch.length = 0;
@@ -135,7 +135,7 @@ export function sampleOf(cone: Cone): Sample {
   return { key: cone.key.data.slice(0, cone.key.length), starts, shapes, attrs };
 }
 
-/** Where in the key a node's integers may be sizes: from, and up to. */
+/** The part of a node's integers in the key that may hold sizes: begin and end. */
 export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
   const node = cone.nodes[i]!;
   const start = starts[i]!;
@@ -145,7 +145,7 @@ export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [n
 }
 
 /**
- * The sizes in which a cone differs from a sample of the same form; null where those are not all. A size of 0 or 1 is a form of its own.
+ * The sizes in which a cone differs from a sample of the same form; null where something else differs too. A size of 0 or 1 is another form.
  */
 export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const { key, starts, shapes } = now;
@@ -210,7 +210,7 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
       less.push(k);
     }
   }
-  // Outputs and donations.
+  // Then outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
   const leads = changed.n.map((_, size) =>
     holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]),
@@ -233,14 +233,14 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   };
 }
 
-/** Where a slice or a padding begins on an axis in two samples, and how far from the end; NaN where that differs too, 0 where it begins at the same place. */
+/** Where a slice or a padding begins on an axis in two samples, and its distance from the end: NaN where that differs, 0 where the begin is fixed. */
 interface Place {
   readonly was: number;
   readonly is: number;
   readonly left: number;
 }
 
-/** Where a slice or a padding begins; null where it begins at the same places. */
+/** Where a slice or a padding begins; null where both samples agree. */
 function placesOf(before: Sample, now: Sample, node: Node): readonly Place[] | null {
   const name = places[node.op];
   if (name === undefined) return null;
@@ -258,7 +258,7 @@ function placesOf(before: Sample, now: Sample, node: Node): readonly Place[] | n
   });
 }
 
-/** Sizes that differ, before and now: of all extents, from the least on, those that are no multiples of others. Null for none, and too many. */
+/** Independent sizes before and now: of all changed extents, ascending, those that are not multiples of others. Null for none, and for too many. */
 function changedSizes(before: Sample, now: Sample): Pick<Sizes, 'n' | 'before'> | null {
   const pairs = new Map<string, readonly [number, number]>();
   for (const [i, b] of now.shapes.entries()) {
@@ -277,7 +277,7 @@ function changedSizes(before: Sample, now: Sample): Pick<Sizes, 'n' | 'before'> 
   return n.length === 0 ? null : { before: p, n };
 }
 
-/** The sizes of a cone that differs from the sample in nothing else; null where it does. */
+/** The sizes of a cone that differs from the sample only in them; null otherwise. */
 export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
   const { sample, holes, factors, of, less, leads, axes } = sizes;
   const { data, length } = cone.key;
@@ -309,7 +309,7 @@ export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
   return n;
 }
 
-/** Numbers where products have these values. */
+/** The numbers, given the values of the products. */
 export function numbersAt(
   numbers: readonly number[],
   multiples: Multiples | null,
@@ -323,8 +323,8 @@ export function numbersAt(
 }
 
 /**
- * Attributes of a node where products have these values: lengths are multiples of them, places as far from the ends of `shape`. All else is as
- * it was.
+ * Attributes of a node, given the values of the products: lengths are multiples of them, positions keep their distance from the ends of `shape`.
+ * Everything else is unchanged.
  */
 export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape, values: readonly number[]): unknown {
   const { earlier, sample, terms } = sizes;

@@ -1,12 +1,12 @@
 /** Which nodes are computed alike for every size: each rule, both answers. */
 import { describe, expect, it } from 'vitest';
-import { bring } from '../../graph/definition.ts';
+import { registerDefinition } from '../../graph/definition.ts';
 import '../../index.ts';
 import { definitions } from '../../primitives/all.ts';
 import type { PrimitiveName } from '../../graph/node.ts';
 import { isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
-for (const definition of definitions) bring(definition);
+for (const definition of definitions) registerDefinition(definition);
 
 /** A shape; `n` is the size, here 7. */
 const of = (...shape: (number | 'n' | '3n')[]): SizedShape => {

@@ -1,9 +1,9 @@
 /**
- * Which nodes one plan computes for every size of a class: those of which an element does not depend on how long the sized axes are.
+ * Which nodes one plan can compute for every size of a class ("uniform" nodes): their elements do not depend on the length of sized axes.
  *
- * In a plan for several sizes a sized axis has the length of the greatest of them, its capacity; loops over it end at the size. So whatever counts
- * over a sized axis in steps would count wrong: a flip, a joint, a reshape that has a sized axis inside. Slices and paddings that begin as many
- * elements before the end for every size are told where that is (`startAt`).
+ * In such a plan a sized axis has the length of the greatest size, its capacity, and loops over it end at the bound size. So an operation that
+ * counts along a sized axis in steps would go wrong: a flip, a concatenation, a reshape with a sized axis inside. Slices and paddings that begin
+ * at a fixed distance from the end are told where that is (`startAt`).
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -11,7 +11,7 @@ import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { type PlanNode, SizesRefused } from '../capture/plan-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 
-/** A node as far as sizes go: its shape at capacity, and which of its axes are sizes; null where none is. */
+/** The shape of a node at capacity, and which axes are sizes; null where none is. */
 export interface SizedShape {
   readonly shape: Shape;
   readonly axes: readonly boolean[] | null;
@@ -19,7 +19,7 @@ export interface SizedShape {
 
 const isSized = ({ axes }: SizedShape, axis: number): boolean => axes !== null && axes[axis]!;
 
-/** The sized axis comes first among some, but for axes of one element. */
+/** True if the sized axis is the first of some axes, apart from axes of one element. */
 function comesFirst(x: SizedShape, among: readonly number[]): boolean {
   const longer = among.filter((axis) => x.shape[axis] !== 1);
   return longer.every((axis, i) => i === 0 || !isSized(x, axis));
@@ -27,7 +27,7 @@ function comesFirst(x: SizedShape, among: readonly number[]): boolean {
 
 const all = ({ shape }: SizedShape): number[] => shape.map((_, axis) => axis);
 
-/** True if elements follow from elements of the sources whatever the size is. `ends`: where it counts from the end (sizes.ts). */
+/** True if elements follow from elements of the sources whatever the size is. `ends`: distances from the end, for slices and paddings (sizes.ts). */
 export function isUniform(
   op: PrimitiveName,
   attr: unknown,
@@ -60,7 +60,7 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   randomBits: yes,
   permute: yes,
   expand: yes,
-  // Stretches are looked into beside (stretchesOf).
+  // Reshapes are checked separately (stretchesOf).
   reshape: yes,
   slice: ({ start, step }, node, x, _, ends) =>
     all(x).every((axis) => {
@@ -76,40 +76,40 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
-  // Updates beyond the size are filled up where a program goes through them (bound.ts).
+  // Programs pad updates beyond the size (bound.ts).
   scatterAdd: yes,
   scatter: (_, node) => all(node).every((axis) => !isSized(node, axis)),
   window: ({ size }, _, x) => outside(x, size.length),
   fold: ({ size }, _, x) => outside(x, 2 * size.length),
   dotGeneral: yes,
-  // Elements of heads are no sizes.
+  // The length of a head is fixed.
   attention: (_, node, _x, src) => [node, ...src.slice(0, 3)].every((s) => !isSized(s, s.shape.length - 1)),
   attentionGradient: (_, node, _x, src) => [node, ...src.slice(0, 5)].every((s) => !isSized(s, s.shape.length - 1)),
-  // The batch, or channels that are summed over, as the batch is in the gradient by the kernel.
+  // Sized: the batch, or channels that are summed over, as the batch is in the gradient of the kernel.
   conv: ({ groups, batchGroups }, node, _, src) =>
     groups === 1 &&
     batchGroups === 1 &&
     [node, ...src].every((s) => s.shape.every((_, axis) => axis < 2 || !isSized(s, axis))),
 };
 
-/** No sized axis is among the last ones. */
+/** True if none of the last axes is sized. */
 const outside = (x: SizedShape, last: number): boolean =>
   all(x).every((axis) => !isSized(x, axis) || axis < x.shape.length - last);
 
 /**
- * What reshapes make of sized axes: [4, n, 3] as [4 n, 3] is one axis of four stretches, [n, 4] as [4 n] is one of one. By extent, as all axes
- * of one extent must be alike. Null where a reshape does not keep stretches whole.
+ * What reshapes make of sized axes: [4, n, 3] as [4 n, 3] has one axis of four stretches, [n, 4] as [4 n] one of one stretch. By extent, because
+ * all axes of one extent must agree. Null where a reshape does not keep stretches whole.
  */
 export function stretchesOf(
   isSize: (n: number) => boolean,
   reshapes: readonly (readonly [from: Shape, to: Shape])[],
 ): ReadonlyMap<number, readonly number[]> | null {
-  // How many elements of an axis follow each of its cuts.
+  // For each extent, the number of elements behind each of its cuts.
   const cuts = new Map<number, ReadonlySet<number>>();
   for (let isNew = true; isNew; ) {
     isNew = false;
     for (const [from, to] of reshapes) {
-      // Nothing is computed of what has no elements.
+      // Empty nodes are not computed.
       if (to.includes(0)) continue;
       if (sizeOf(from) !== sizeOf(to)) return null;
       for (const { first, at, start, axis } of reshapeGroups(from, to)) {
@@ -118,7 +118,7 @@ export function stretchesOf(
         const all = new Set(sides.flatMap((side) => cutsOf(side, cuts)));
         const ordered = [...all].sort((a, b) => a - b);
         if (ordered.some((cut, i) => cut % (ordered[i - 1] ?? 1) !== 0)) return null;
-        // What is behind a cut lies close together where that has a fixed length.
+        // A cut of fixed length has its elements next to each other.
         const needed = ordered.filter((cut, i) => isSize(cut / (ordered[i - 1] ?? 1)));
         for (const side of sides)
           eachAxis(side, (n, behind) => {
@@ -139,7 +139,7 @@ export function stretchesOf(
   );
 }
 
-/** Visits axes from the last on, with how many elements are behind them. */
+/** Visits axes from the last to the first, with the number of elements behind them. */
 function eachAxis(shape: Shape, visit: (n: number, behind: number) => void): void {
   let behind = 1;
   for (const n of [...shape].reverse()) {
@@ -148,7 +148,7 @@ function eachAxis(shape: Shape, visit: (n: number, behind: number) => void): voi
   }
 }
 
-/** How many elements follow each cut of some axes, between them and within. */
+/** The number of elements behind each cut, between axes and within them. */
 function cutsOf(shape: Shape, cuts: ReadonlyMap<number, ReadonlySet<number>>): number[] {
   const all: number[] = [];
   eachAxis(shape, (n, behind) => {
@@ -158,10 +158,10 @@ function cutsOf(shape: Shape, cuts: ReadonlyMap<number, ReadonlySet<number>>): n
   return all;
 }
 
-// Extents that the planner makes, in a graph at a capacity: one that a sum made a multiple of it is no size. The numbers of a cone are
-// none (families.ts), but nodes that take the place of others have shapes of their own: joints, padding, windows.
+// Extents that the planner itself makes, at capacity. An extent that is a multiple of it only because it is a sum is no size. The
+// numbers of a cone are checked in families.ts; nodes that the planner puts in place of others bring new shapes: concatenation, padding, windows.
 
-/** Throws for a node with sized axes other than those of its sources, in places where a sum is not. */
+/** Throws for a node with sized axes that its sources lack, except where the extent is a sum. */
 export function checkExtents(
   isSize: (n: number) => boolean,
   op: PrimitiveName,
@@ -177,7 +177,7 @@ export function checkExtents(
   });
 }
 
-/** True if the length of an axis is a sum, or begins with one. */
+/** True if the length of an axis is, or begins with, a sum. */
 function isSum(op: PrimitiveName, attr: unknown, from: Shape, shape: Shape, axis: number): boolean {
   switch (op) {
     case 'concat':

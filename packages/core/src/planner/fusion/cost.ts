@@ -1,5 +1,5 @@
 /**
- * What the partition knows before it decides: facts about every node, sources first, and the numbers its rules compare.
+ * What the partition knows before it decides: facts about every node, sources first, and the constants its rules compare with.
  *
  * Costs are in units of one addition on one element. They only choose between kernels that compute the same values; no
  * fact depends on threads or devices, so the choice is the same everywhere.
@@ -12,34 +12,34 @@ import { definitionOf } from '../../graph/definition.ts';
 export const loadCost = 4;
 /** Writing an element. */
 export const storeCost = 6;
-/** What another kernel costs by itself: a launch, and loops over small extents. */
+/** Fixed cost of one more kernel: a launch, and loops over small extents. */
 export const kernelCost = 20_000;
-/** Operands of a contraction are read about this often, whatever the loops say: contraction/ packs them. */
+/** How often an operand of a contraction is read, whatever the loops say, because contraction/ packs operands. */
 export const operandReads = 8;
-/** Reductions with at most this much work are computed wherever that saves a kernel. */
+/** Reductions with at most this much work are recomputed wherever that saves a kernel. */
 export const smallWork = 32_768;
-/** Rows longer than this do not stay in cache between the loops of one kernel. */
+/** Longer rows fall out of the cache between two loops of one kernel. */
 export const longestRow = 16_384;
-/** Reductions that one kernel computes at most. */
+/** Most reductions in one kernel. */
 export const mostReductions = 16;
-/** Fewer rows than this leave too little to do in parallel. */
+/** With fewer rows than this, too few groups run in parallel. */
 export const fewestRows = 16;
-/** Rows that are enough to do in parallel whatever one of them takes, and the most work in a row where there are fewer. */
+/** With this many rows the work of a row does not matter; with fewer, the most work that a row may have. */
 export const manyRows = 64;
 export const longestWork: number = 2 ** 17;
 
 export interface Facts {
-  /** Cost of one element computed from what is in memory. */
+  /** Cost of computing one element from what is in memory. */
   readonly cost: Float64Array;
   /** Length of the longest chain of reductions below a node. */
   readonly depth: Int32Array;
-  /** Elements read per result element of a reduction; 1 for everything else. */
+  /** Elements read for each result of a reduction; 1 for other nodes. */
   readonly reduced: Float64Array;
-  /** Contraction whose loops an elementwise node could share, if everything between belongs to it alone. */
+  /** Contraction whose loops an elementwise node could share, if the nodes between have no other users. */
   readonly anchor: readonly (PlanNode | null)[];
-  /** The last contraction from which only elementwise work and other shapes lead to a node, whoever else needs what is between. */
+  /** The last contraction that leads to a node through elementwise nodes and movements only, other users or not. */
   readonly origin: readonly (PlanNode | null)[];
-  /** Equal for nodes of one shape that are connected by elementwise nodes of that shape. */
+  /** Number of the set of elementwise nodes of one shape that are connected with each other. */
   readonly component: Int32Array;
 }
 
@@ -65,7 +65,7 @@ export function factsOf(graph: PlanGraph): Facts {
     let sum = work;
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
       below = Math.max(below, depth[s.index]!);
-      // A smaller source is computed once for many elements.
+      // A smaller source is computed once for many elements of the result.
       sum +=
         (surelyInMemory(s) ? loadCost : cost[s.index]!) *
         Math.min(1, typicalOf(graph.size, s.size) / typicalOf(graph.size, node.size));

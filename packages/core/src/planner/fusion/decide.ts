@@ -1,11 +1,11 @@
 /**
- * Where a node is computed, by its role: rows that are staged, reductions and contractions, elementwise nodes.
+ * Where a node is computed, by its role: staged rows, reductions and contractions, elementwise nodes.
  *
- * Rows kept inside a kernel: a value that several loops of one kernel need for every element of a row is computed once
- * per row into memory private to the group, instead of once per loop.
+ * Staged rows: if several loops of one kernel need a value for every element of a row, it is computed once
+ * per row into group-private memory instead of once per loop.
  *
- * Softmax is the example: exponentials are summed by one loop and divided by the sum in the next. Engines that cannot
- * hold the row compute it again (codegen/loops/optimize.ts); values are the same.
+ * Example: in softmax one loop sums the exponentials and the next divides them by the sum. Engines without room for
+ * the row recompute it (codegen/loops/optimize.ts); values are the same.
  */
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
@@ -17,10 +17,10 @@ import { type Demand, isBelow, type KernelDraft, loop } from './draft.ts';
 import type { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 
-/** Cheaper elements are computed again as fast as they are read. */
+/** An element that costs less is recomputed as fast as it is read. */
 const worthKeeping = 8;
 
-/** Computes demands on the node by way of a row, if they are of that kind; false if not, and nothing has changed. */
+/** Tries to serve the demands from a staged row. False if they are not of that kind; then nothing has changed. */
 export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   const [first] = demands;
   if (first === undefined || demands.length < 2 || p.facts.cost[node.index]! < worthKeeping) return false;
@@ -64,15 +64,15 @@ export function keepRow(p: Partition, node: PlanNode, demands: readonly Demand[]
   return true;
 }
 
-// Reductions: inside the kernel that uses the result, if that computes each result once, else in a kernel of their own.
+// Reductions: inside the kernel that uses the result, if that kernel needs each result once, else in a separate kernel.
 //
 // This is what makes softmax, layer norm and losses one kernel: the reduction's index depends only on the outer loops of
 // the kernel, so it runs between them and the inner loops.
 
-/** A place where a reduction may be computed: all loops of the kernel, its outer ones, or inside another reduction. */
+/** A place where a reduction may be computed: within all loops of the kernel, within its outer ones, or inside another reduction. */
 interface Place {
   readonly demand: Demand;
-  /** Loops of the kernel around it, or null inside another reduction. */
+  /** The loops of the kernel around it, or null inside another reduction. */
   readonly ranges: readonly Range[] | null;
 }
 
@@ -92,7 +92,7 @@ export function decideReduce(p: Partition, node: PlanNode): void {
     return;
   }
   if (!p.alone.has(node)) {
-    // Kernels made later in the sweep run earlier.
+    // Kernels made later in the sweep run earlier, so they come first.
     places.sort((a, b) => b.demand.kernel.id - a.demand.kernel.id);
     for (const place of places) {
       if (place.ranges === null || !p.mayStoreAt(place.demand) || !p.canServe(place.demand.kernel, node)) continue;
@@ -126,7 +126,7 @@ function take(p: Partition, place: Place): void {
   p.inline(place.demand);
 }
 
-/** Kernels of very many reductions take long to lower and gain nothing more. */
+/** False for kernels with so many reductions that another gains nothing and lowering takes long. */
 function hasRoom(kernel: KernelDraft): boolean {
   return !kernel.closed && kernel.reductions < mostReductions;
 }
@@ -150,8 +150,8 @@ function dependsOn(node: PlanNode, other: PlanNode): boolean {
   return isBelow(node, other, ({ src }) => src.filter((s) => s.index >= other.index));
 }
 
-// Contractions: their loops are those of a kernel that uses every result once (that kernel is then their epilogue), or
-// their own.
+// Contractions: they use the loops of a kernel that needs each result once (that kernel is then their epilogue), or
+// loops of a new kernel.
 
 export function decideContraction(p: Partition, node: PlanNode): void {
   const home = p.alone.has(node) ? null : epilogueFor(p, node);
@@ -167,7 +167,7 @@ export function decideContraction(p: Partition, node: PlanNode): void {
   else p.inline(home);
 }
 
-/** A demand by a kernel whose loops are the contraction's, or null. */
+/** The only demand, if its kernel can become the contraction's epilogue; else null. */
 function epilogueFor(p: Partition, node: PlanNode): Demand | null {
   let best: Demand | null = null;
   for (const demand of p.demandsOf(node)) {
@@ -185,11 +185,11 @@ function epilogueFor(p: Partition, node: PlanNode): Demand | null {
   return best;
 }
 
-/** Work per element that one kernel may do a few times over rather than be cut in two. */
+/** Up to this much work per element a kernel may repeat it a few times, so as not to be cut in two. */
 const cheapAgain = 64;
-/** How many times. */
+/** How often it may be repeated. */
 const fewTimes = 4;
-/** Parts of a concatenation that an element may be chosen from where it is needed. */
+/** A concatenation of at most this many parts is computed where it is needed, by a choice per element. */
 const mostChoices = 3;
 
 export function decideElementwise(p: Partition, node: PlanNode): void {
@@ -207,7 +207,7 @@ export function decideElementwise(p: Partition, node: PlanNode): void {
   if (free) p.inlineAll(node);
 }
 
-/** Views, constants and numbers made of bound numbers cost nothing wherever they are needed. */
+/** Views, constants and expressions of bound numbers cost nothing wherever they are needed. */
 function isFree(p: Partition, node: PlanNode): boolean {
   const cost = p.facts.cost[node.index]!;
   if (node.role === 'pass' || (node.role === 'movement' && node.src.length === 1)) return true;
@@ -215,7 +215,7 @@ function isFree(p: Partition, node: PlanNode): boolean {
   return cost <= (node.size === 1 ? 64 : 8) && madeOfNumbers(node);
 }
 
-/** True if only numbers and positions are behind the node, nothing in memory; such chains are short. */
+/** True if the node depends only on numbers and positions, not on memory; such chains are short. */
 function madeOfNumbers(node: PlanNode): boolean {
   const stack = [node];
   for (let count = 0; stack.length > 0; count++) {
@@ -257,7 +257,7 @@ function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]
   return demands.length <= fewTimes && cost <= cheapAgain && again <= fewTimes * alreadyOnce;
 }
 
-/** True if one kernel may compute the node for all these demands of its own. */
+/** True if one kernel may compute the node for all these demands, instead of loading it. */
 function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   if (demands.length === 1) return true;
   const { kernel } = demands[0]!;
@@ -266,14 +266,14 @@ function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): bo
   return demands.every((d) => evaluations(p.context, d) <= typicalSize(p, node));
 }
 
-/** Stores the node in a kernel that runs through its elements anyway, beside its like, or in a kernel of its own. */
+/** Stores the node in a kernel that visits its elements anyway, in a similar kernel, or in a new one. */
 function storeSomewhere(p: Partition, node: PlanNode): void {
   if (isPlanOp(node, 'concat')) {
     p.storeParts(node, node.attr.axis);
     return;
   }
   if (!p.alone.has(node)) {
-    // Kernels made later in the sweep run earlier: what they compute need not wait, nor keep its sources, for the others.
+    // Kernels made later in the sweep run earlier: stored there, the node is ready sooner and its sources are freed sooner.
     for (const demand of [...p.demandsOf(node)].sort((a, b) => b.kernel.id - a.kernel.id)) {
       const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
       if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;

@@ -1,8 +1,8 @@
 /**
- * Kernels while they are being decided: which nodes they store, at which indices they need which others, and which have to run first.
+ * Kernels while the partition decides: which nodes they store, which elements of others they need, and which kernels must run first.
  *
  * A Demand is "kernel K needs node N at index I (where gate G holds)". Equal demands are one object. A demand is either
- * computed in place, from demands on the node's sources, or loaded from memory that another kernel (or nobody) wrote.
+ * computed in place, from demands on the node's sources, or loaded from memory.
  */
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
@@ -16,29 +16,29 @@ export interface Demand {
   readonly node: PlanNode;
   readonly kernel: KernelDraft;
   readonly index: Index;
-  /** Where false, the value may be anything and memory must not be touched. */
+  /** Where it is false, the value is arbitrary and memory must not be touched. */
   readonly gate: KNode | null;
-  /** Loops around the place of use, outermost first; loops of reductions come after those of the store. */
+  /** Loops around the use, outermost first; loops of reductions come after those of the store. */
   readonly scope: readonly Range[];
   /** True inside the operands of a contraction. */
   readonly operand: boolean;
-  /** Decided later: computed here from `parts`, or loaded. */
+  /** Decided later: true if computed here from `parts`, false if loaded. */
   inline: boolean;
-  /** Demands on sources, in the order the node's rule gives them. */
+  /** Demands on sources, in the order in which the node's rule asked for them. */
   parts: readonly Demand[];
-  /** Ranges of the node's own reduction, and conditions its rule wants back when it makes the value. */
+  /** Loops of the node's reduction, and conditions that `sources` of its rule keeps for `value`. */
   ranges: readonly Range[];
   notes: readonly KNode[];
   value: KNode | null;
-  /** Another demand of the kernel with the same hash. */
+  /** The next demand of the kernel with the same hash. */
   readonly next: Demand | null;
-  /** Read from a row kept inside the kernel (decide.ts): computed as `from` over `ranges`, this element at `at`. */
+  /** Set if it is read from a staged row (decide.ts): the row computes `from` over `ranges`, and this is its element `at`. */
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 
 /**
- * One store of a kernel: the demand's value, for every point of `ranges`, to element `at` of `target`. That is the demand's own
- * node and index, except where a node is put together from parts.
+ * One store of a kernel: writes the demand's value, for every point of `ranges`, to element `at` of `target`. Target and index are those
+ * of the demand, except for parts of a concatenation.
  */
 export interface StoreDraft {
   readonly demand: Demand;
@@ -50,36 +50,36 @@ export interface StoreDraft {
 /** What all kernels of one plan share. */
 export interface DraftContext {
   readonly e: Exprs;
-  /** The size of the plan, if it is bound at each run. */
+  /** The sizes of the plan, if they are bound at each run. */
   readonly size: PlanSize | null;
   readonly free: FreeRanges;
   readonly reach: Reach;
 }
 
 export class KernelDraft {
-  /** Its number among the plan's, in the order they were made. */
+  /** Number of the kernel in the plan, by creation. */
   readonly id: number;
   readonly context: DraftContext;
-  /** The loops of full stores, outermost first. */
+  /** The loops of stores of full size, outermost first. */
   readonly axes: readonly Range[];
   readonly stores: StoreDraft[] = [];
   readonly demands: Demand[] = [];
-  /** Demands by what they ask for. */
+  /** Demands by hash. */
   readonly #known = new Map<number, Demand>();
   /** Kernels that read what this one writes. */
   readonly readers: Set<KernelDraft> = new Set();
-  /** Sets of axes over which reductions or smaller stores are computed once, each containing the one before. */
+  /** Sets of axes, each containing the one before: reductions or smaller stores are computed once per point of a set. */
   rows: ReadonlySet<Range>[] = [];
-  /** The contraction whose loops these are, if any. */
+  /** The contraction whose loops the kernel has, if any. */
   contraction: Demand | null = null;
   /** How many reductions are computed in this kernel, and how many elements they read. */
   reductions = 0;
   reduced = 0;
-  /** A contraction that could become this kernel's, found beforehand. */
+  /** A contraction found beforehand whose loops the kernel could take over. */
   anchor: PlanNode | null = null;
-  /** True for kernels that other nodes may not be stored by and that compute no reductions. */
+  /** True if the kernel computes no reductions and stores no other nodes. */
   closed = false;
-  /** True for kernels that are written by hand instead of being lowered from demands (planner/lowering/rules.ts). */
+  /** True for kernels from the program builder (planner/lowering/rules.ts) instead of from demands. */
   handwritten = false;
   /** Reduction loops by extents and place. */
   readonly loops: Map<string, Loops> = new Map();
@@ -90,13 +90,13 @@ export class KernelDraft {
     this.axes = axes;
   }
 
-  /** Another kernel reads what this one writes. */
+  /** Notes that another kernel reads what this one writes. */
   readBy(reader: KernelDraft): void {
     this.readers.add(reader);
     this.context.reach.connect(this.id, reader.id);
   }
 
-  /** The demand with this index and gate; made on first request. The caller adds new ones to the node's list. */
+  /** The demand with this index and gate, made at the first request. The caller adds new ones to the node's list. */
   demand(
     node: PlanNode,
     index: Index,
@@ -130,7 +130,7 @@ export class KernelDraft {
     return { demand, isNew: true };
   }
 
-  /** Loops for a reduction over `extents` at a place: shared by reductions that may run together. */
+  /** Loops for a reduction over `extents` at a place; reductions that may run together share them. */
   reductionLoops(extents: readonly number[], place: string): Loops {
     const key = `${place}|${extents.join()}`;
     let loops = this.loops.get(key);
@@ -143,30 +143,30 @@ export class KernelDraft {
   }
 }
 
-/** Loops, outermost first, and the index that they make, which has an element for each axis. */
+/** Loops, outermost first, and the index they make, one expression per axis. */
 export interface Loops {
   readonly axes: readonly Range[];
   readonly index: readonly KNode[];
 }
 
-/** A loop over an axis: of a sized one it ends at the size. Sizes are the first scalars of every kernel. */
+/** A loop over an axis; over a sized axis it ends at the bound size. The sizes are the first scalars of every kernel. */
 export function loop(context: DraftContext, n: number, kind: RangeKind = 'loop'): Range {
   const isSized = sizeFactor(context.size, n) > 0;
   return context.e.range(n, kind, isSized ? lengthOf(context, n) : undefined);
 }
 
-/** How many elements an axis of one stretch has: for a sized one, a number that is bound. */
+/** The length of an axis of one stretch; for a sized axis, the bound size. */
 export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: number): KNode {
   return size?.bound(e, n) ?? e.i32(n);
 }
 
-/** Where along an axis something begins: on a sized one, as far from the end as at capacity, if not at its beginning. */
+/** Where a slice begins along an axis. On a sized axis it keeps the distance from the end that it has at capacity, unless it begins at 0. */
 export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, start: number): KNode {
   const { e, size } = context;
   return start === 0 || sizeFactor(size, n) === 0 ? e.i32(start) : e.add(lengthOf(context, n), start - n);
 }
 
-/** Adds loops over an axis; the position along it. Axes of several stretches of the size have a loop over the stretches too. */
+/** Adds loops over an axis and returns the position along it. Axes of several stretches get a loop over the stretches too. */
 function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind): KNode {
   const { e, size } = context;
   if (n === 1) return e.i32(0);
@@ -178,8 +178,8 @@ function open(context: DraftContext, n: number, axes: Range[], kind?: RangeKind)
 }
 
 /**
- * Loops over a shape (none for axes of size 1), and the index they make. `parts[axis]`, where there is more than one, are the extents of the
- * loops that this axis is cut into, outermost first.
+ * Loops over a shape (none for axes of size 1), and the index they make. An entry of `parts` with several extents cuts its axis into
+ * several loops of these extents, outermost first.
  */
 export function loopsOver(
   context: DraftContext,
@@ -205,41 +205,41 @@ function sameIndex(a: Index, b: Index): boolean {
   return true;
 }
 
-/** True if `to` reads, directly or through others, what `from` writes. */
+/** True if `to` reads what `from` writes, directly or through other kernels. */
 export function reaches(from: KernelDraft, to: KernelDraft): boolean {
   return from === to || from.context.reach.leads(from.id, to.id);
 }
 
 /**
- * Which kernels of a partition have to run before which others, directly or through others.
+ * Reachability: which kernels of a partition must run before which others, directly or through others.
  *
- * A set of bits per kernel, brought up to date at each new edge. The partition asks for almost every pair of kernels, so a walk for each
- * question would make plans of long chains (a recurrent network's) cost the cube of their length.
+ * One bit set per kernel, updated at each new edge. The partition asks about almost every pair of kernels, so a walk for each
+ * question would make planning of long chains (recurrent networks) cubic in their length.
  */
 export class Reach {
-  /** Kernels after each kernel, a bit each. */
+  /** For each kernel the set of kernels after it, a bit each. */
   readonly #after: Int32Array[] = [];
-  /** Kernels right before each kernel. */
+  /** For each kernel the kernels directly before it. */
   readonly #before: number[][] = [];
 
-  /** Another kernel; its number. */
+  /** Adds a kernel and returns its number. */
   join(): number {
     this.#before.push([]);
     return this.#after.push(new Int32Array(0)) - 1;
   }
 
-  /** True if `from` is before `to`. */
+  /** True if `from` comes before `to`. */
   leads(from: number, to: number): boolean {
     return ((this.#after[from]![to >>> 5] ?? 0) & (1 << to)) !== 0;
   }
 
-  /** From now on, `from` is before `to`, and so is everything before `from`. */
+  /** Puts `from`, and everything before it, before `to`. */
   connect(from: number, to: number): void {
     this.#before[to]!.push(from);
     const added = this.#after[to]!;
     const stack = [from];
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-      // What is before `to` already is before everything after it too, and so is what comes before that.
+      // A kernel before `to` is before everything after it already, and so are its own predecessors.
       if (this.leads(at, to)) continue;
       let own = this.#after[at]!;
       const least = Math.max((to >>> 5) + 1, added.length);
@@ -257,10 +257,10 @@ export class Reach {
   }
 }
 
-/** True if `to` is `from`, or among what its sources lead to. */
+/** True if `to` is `from` or one of its transitive sources. */
 export function isBelow<T>(from: T, to: T, sourcesOf: (at: T) => readonly T[]): boolean {
   const seen = new Set([from]);
-  // A Set visits what is added while it is walked.
+  // A Set also visits what is added during the walk.
   for (const at of seen) {
     if (at === to) return true;
     for (const source of sourcesOf(at)) seen.add(source);

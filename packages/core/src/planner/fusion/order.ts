@@ -1,8 +1,8 @@
 /**
- * The order in which kernels run, and which independent small ones run as one.
+ * The order of kernels, and which small independent ones run as one kernel.
  *
- * A unit is one or more drafts that become one kernel side by side: many small kernels of an optimizer step cost a few
- * launches that way. Drafts are put together only where no way leads from one unit to the other.
+ * A unit is one kernel made of one or more drafts side by side, which saves launches: an optimizer step has many small kernels.
+ * Drafts are joined only where neither depends on the other.
  */
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KernelDraft } from './draft.ts';
@@ -11,18 +11,18 @@ import { type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 
 export type Unit = readonly KernelDraft[];
 
-/** Kernels with at most this much work are put together. */
+/** Kernels with at most this much work may be joined. */
 const smallKernel = 1 << 20;
-/** At most this many nests in one kernel. */
+/** Most nests in one kernel. */
 const mostNests = 24;
 
 /**
- * At most this many values in one kernel: numbers it takes (the CPU engine has room for 1024) and steps of its expressions. Long chains of
- * operations become several kernels, which are alike where the chain is.
+ * Most values in one kernel: bound numbers (the CPU engine has room for 1024) and steps of its expressions. A longer chain of
+ * operations becomes several kernels, which are equal where the chain repeats.
  */
 export const mostValues = 1024;
 
-/** Everything a kernel binds: nodes in memory that it reads or writes. */
+/** The nodes in memory that each kernel reads or writes. */
 export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
   const bindings = new Map(p.kernels.map((kernel) => [kernel, new Set<PlanNode>()]));
   for (const node of p.graph.nodes) {
@@ -34,7 +34,7 @@ export function bindingsOf(p: Partition): Map<KernelDraft, Set<PlanNode>> {
   return bindings;
 }
 
-/** Puts small independent kernels together as far as `maxBindings` allows, and orders the result. */
+/** Joins small independent kernels as far as `maxBindings` allows, and orders the result. */
 export function unitsOf(p: Partition, maxBindings: number): Unit[] {
   const units: KernelDraft[][] = [];
   const unitOf = new Map<KernelDraft, KernelDraft[]>();
@@ -82,7 +82,7 @@ function workOf(p: Partition, kernel: KernelDraft): number {
   );
 }
 
-/** The other units that a unit leads to, or that lead to it, by the kernels after or before each. */
+/** Units that depend on a unit or that it depends on, by the kernels after or before each. */
 function reached(
   from: Unit,
   next: (kernel: KernelDraft) => Iterable<KernelDraft>,
@@ -104,8 +104,8 @@ function reached(
 }
 
 /**
- * Producers first, otherwise as the nodes were recorded. `soon`: what nobody in the plan reads comes as soon as what it reads has no other
- * readers left, so that this need not stay: gradients of weights that go into new weights are recorded behind the whole derivative.
+ * Producers first, otherwise in the order of recording. `soon`: a unit whose result the plan does not read runs as soon as no other unit reads its
+ * inputs, which frees them: weight gradients that go into new weights are recorded behind the whole derivative.
  */
 function order(units: readonly Unit[], soon: boolean): Unit[] {
   const unitOf = new Map<KernelDraft, Unit>();
@@ -141,7 +141,7 @@ function order(units: readonly Unit[], soon: boolean): Unit[] {
   return result;
 }
 
-/** Of units that nobody reads, but that read others: the greatest rank among those and who else reads them. */
+/** For units whose results the plan does not read, but that read others: the greatest rank among their inputs and the other readers of those. */
 function lastReaders(
   readers: ReadonlyMap<Unit, ReadonlySet<Unit>>,
   rank: ReadonlyMap<Unit, number>,

@@ -1,12 +1,12 @@
 /**
  * Which nodes share a kernel, and which are written to memory.
  *
- * One sweep, consumers before producers: when a node's turn comes, every kernel that needs it, and the index at which it
- * does, is known. Then the node is either computed in place by those kernels, or stored: by a kernel that runs through
- * its elements anyway, by one that computes something like it, or by a new one. Kernels never come to wait for each
- * other in a circle, because every join is checked against the readers known so far and later ones only add to the
- * front. The rules for each role are in decide.ts; this file has the sweep, what the rules share, and what
- * changes before another try where a kernel became too large.
+ * One sweep, consumers before producers: when it reaches a node, every kernel that needs the node is known, and at which index.
+ * The node is then computed in place by those kernels, or stored: by a kernel that visits
+ * its elements anyway, by a similar kernel, or by a new one. Kernels never depend on each other in a circle: every join
+ * is checked against the readers known so far, and later decisions only add kernels that run
+ * earlier. decide.ts has the rules for each role; this file has the sweep, what the rules share, and the changes
+ * before another try where a kernel became too large.
  */
 import { Exprs, type Range } from '@polygrad/compiler/ir/expr';
 import { FreeRanges, sizeOf } from '@polygrad/compiler/ir/free-ranges';
@@ -19,7 +19,7 @@ import { decideContraction, decideElementwise, decideReduce } from './decide.ts'
 import { type Demand, type DraftContext, KernelDraft, loopsOver, Reach, reaches } from './draft.ts';
 import { anchorLoops, loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 
-/** Parts of a concatenation that one kernel stores at most, where so many and the result may be bound. */
+/** Most parts of a concatenation that one kernel stores, if the engine can bind so many and the result. */
 const mostParts = 7;
 
 export class Partition {
@@ -30,13 +30,13 @@ export class Partition {
   readonly kernels: KernelDraft[] = [];
   /** Demands on each node, by its index. */
   readonly demands: readonly Demand[][];
-  /** Where a node in memory is stored. */
+  /** For each node in memory the demand that stores it. */
   readonly homes: (Demand | null)[];
-  /** Nodes that must not be stored by a kernel of others (it would bind too much). */
+  /** Nodes that kernels of other nodes must not store, because they would bind too much. */
   readonly alone: ReadonlySet<PlanNode>;
-  /** Kernels that need a node in memory without saying where (gather). */
+  /** Kernels that read a node at indices not known in advance (gather). */
   readonly #readers: Set<KernelDraft>[];
-  /** Kernels by what they compute, for nodes that may be stored beside their like. */
+  /** Kernels by what they compute, so that similar nodes are stored together. */
   readonly #kin = new Map<string, KernelDraft[]>();
 
   constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set(), maxBindings: number = mostParts + 1) {
@@ -73,7 +73,7 @@ export class Partition {
         this.#storeProgram(node);
         return;
       default:
-        // Loops are computed by runs of their own.
+        // Loops are run by the runtime, not by kernels of the plan.
         node.role satisfies 'loop';
     }
   }
@@ -83,7 +83,7 @@ export class Partition {
     return node.forced || this.#readers[node.index]!.size > 0;
   }
 
-  /** Kernels that read the node from memory at indices known only to them. */
+  /** Kernels that read the node from memory at indices not known in advance. */
   readersOf(node: PlanNode): ReadonlySet<KernelDraft> {
     return this.#readers[node.index]!;
   }
@@ -92,7 +92,7 @@ export class Partition {
     return this.demands[node.index]!;
   }
 
-  /** The kernel's only demand on the node, or null if it has several or none. */
+  /** The kernel's only demand on the node, or null if it has none or several. */
   onlyDemand(kernel: KernelDraft, node: PlanNode): Demand | null {
     let only: Demand | null = null;
     for (const demand of this.demandsOf(node)) {
@@ -103,7 +103,7 @@ export class Partition {
     return only;
   }
 
-  /** True if no kernel that needs the node has to run before this one. */
+  /** True if no kernel that needs the node must run before this one. */
   canServe(kernel: KernelDraft, node: PlanNode): boolean {
     for (const demand of this.demandsOf(node))
       if (demand.kernel !== kernel && reaches(demand.kernel, kernel)) return false;
@@ -111,7 +111,7 @@ export class Partition {
     return true;
   }
 
-  /** A demand of the kernel on an element that no rule has asked for. */
+  /** A demand of the kernel on an element that no rule asked for. */
   demand(kernel: KernelDraft, node: PlanNode, index: Index, scope: readonly Range[]): Demand {
     const made = kernel.demand(node, index, null, scope, false);
     if (made.isNew) this.demands[node.index]!.push(made.demand);
@@ -170,7 +170,7 @@ export class Partition {
     for (const demand of this.demandsOf(node)) this.inline(demand);
   }
 
-  /** Adds a store for a demand that is computed in place; everyone else reads what it writes. */
+  /** Adds a store for a demand that is computed in place; all other kernels read the stored value. */
   store(demand: Demand, ranges: readonly Range[]): Demand {
     const { kernel, node } = demand;
     const loops = kernel.axes.filter((axis) => ranges.includes(axis));
@@ -181,13 +181,13 @@ export class Partition {
     return demand;
   }
 
-  /** Everyone who needs the node reads what this kernel writes. */
+  /** Makes every kernel that needs the node a reader of this one. */
   #addReaders(kernel: KernelDraft, node: PlanNode): void {
     for (const other of this.demandsOf(node)) if (other.kernel !== kernel) kernel.readBy(other.kernel);
     for (const reader of this.#readers[node.index]!) kernel.readBy(reader);
   }
 
-  /** Stores a concatenation part by part, side by side: no element looks at parts it does not come from. */
+  /** Stores each part of a concatenation by itself, side by side, so that no element chooses between parts. */
   storeParts(node: PlanNode, axis: number): void {
     const { e } = this.context;
     let start = 0;
@@ -206,7 +206,7 @@ export class Partition {
     }
   }
 
-  /** Stores the node in a kernel of its own. */
+  /** Stores the node in a new kernel. */
   storeInNewKernel(node: PlanNode): Demand {
     const anchor = this.facts.anchor[node.index] as PlanNode | null;
     const { axes, index } = loopsOver(this.context, node.shape, anchorLoops(this.facts, node));
@@ -217,7 +217,7 @@ export class Partition {
     return this.store(demand, axes);
   }
 
-  /** What is written with the builder (planner/lowering/rules.ts) is a kernel by itself: its operands are in memory. */
+  /** Kernels from the program builder (planner/lowering/rules.ts) hold one node, and their operands are in memory. */
   #storeProgram(node: PlanNode): void {
     const { axes, index } = loopsOver(this.context, node.shape);
     const kernel = new KernelDraft(this.context, axes);
@@ -230,7 +230,7 @@ export class Partition {
     this.store(demand, axes);
   }
 
-  /** Stores the node beside its like if there is such a kernel, else in a new one that others like it may join. */
+  /** Stores the node in a similar kernel if there is one, else in a new one that similar nodes may join. */
   storeWithKin(node: PlanNode, key: string, fits: (kernel: KernelDraft) => boolean): Demand {
     const kin = this.#kin.get(key) ?? [];
     if (!this.alone.has(node)) {
@@ -254,12 +254,12 @@ export class Partition {
     return demand;
   }
 
-  /** True if the kernel may store the node at this demand, and needs it nowhere else. */
+  /** True if the kernel may store the node at this demand, and has no other demand on it. */
   mayStoreAt(demand: Demand): boolean {
     return this.onlyDemand(demand.kernel, demand.node) === demand && this.runsThrough(demand);
   }
 
-  /** True if the demand's kernel runs through every element of the node exactly once, in loops where it may store it. */
+  /** True if the demand's kernel visits every element of the node exactly once, in loops where it may store it. */
   runsThrough(demand: Demand): boolean {
     const { kernel, node } = demand;
     if (kernel.closed || demand.operand || demand.gate !== null) return false;
@@ -267,18 +267,18 @@ export class Partition {
     if (ranges === null || sizeOf(ranges) !== node.size || !ranges.every((range) => kernel.axes.includes(range)))
       return false;
     if (ranges.length === kernel.axes.length) return true;
-    // A smaller store cannot be part of a contraction's epilogue.
+    // The epilogue of a contraction has no smaller stores.
     return kernel.contraction === null && kernel.anchor === null && rowFits(kernel, ranges, 1);
   }
 }
 
-// Kernels that bind more than an engine allows, or are too long: what to change before the partition is tried again.
+// Kernels that bind more than an engine allows, or are too long: what changes before the next try.
 //
-// Of what binds too much, first the kernel's further outputs are stored elsewhere; then part of what it computes is forced into memory.
+// A kernel that binds too much first loses its further outputs to other kernels; then part of what it computes is forced into memory.
 
 /**
- * Adds to `alone` (nodes not to be stored by kernels of others), or forces a node. `forced` has the nodes that other kernels of the
- * same partition were relieved of: where one of them is computed here too, the next partition will show what that has done.
+ * Adds to `alone` (nodes that other kernels must not store), or forces a node. `forced` has the nodes forced in this round for
+ * other kernels: a kernel that computes one of them waits for the next partition, which shows the effect.
  */
 export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<PlanNode>, forced: Set<PlanNode>): void {
   const joined = kernel.closed ? [] : kernel.stores.slice(1).map((s) => s.target);
@@ -298,20 +298,20 @@ export function relieve(kernel: KernelDraft, maxBindings: number, alone: Set<Pla
   forced.add(part.node);
 }
 
-/** True where the next partition shows what has been done for another kernel. */
+/** True if a node forced for another kernel is computed here too, so that the next partition will differ. */
 function waits(kernel: KernelDraft, forced: ReadonlySet<PlanNode>): boolean {
   for (const { inline, node } of kernel.demands) if (inline && forced.has(node)) return true;
   return false;
 }
 
-/** Forces a node of a kernel of more than `most` values, so that about as many are left to a kernel of their own. True if the next partition will differ. */
+/** Forces a node of a kernel with more than `most` values, so that about as many remain in a separate kernel. True if the next partition will differ. */
 export function shorten(kernel: KernelDraft, most: number, alone: Set<PlanNode>, forced: Set<PlanNode>): boolean {
   if (waits(kernel, forced)) return true;
   const below = new Map<Demand, number>();
   let best: Demand | null = null;
   let largest = 1;
   for (const demand of inOrder(kernel).slice(0, most)) {
-    // What lies below is at most what comes before, and at most as much as if nothing were shared.
+    // Upper bound of the values below a node: all values before it, or the sum below if none were shared.
     const size = Math.min(
       below.size + 1,
       demand.parts.reduce((sum, part) => sum + (below.get(part) ?? 0), 1),
@@ -334,7 +334,7 @@ const inOrder = ({ demands }: KernelDraft): Demand[] => [...demands].sort((a, b)
 const isMovable = ({ inline, node }: Demand): boolean =>
   inline && !node.forced && (node.role !== 'movement' || node.op === 'concat') && node.role !== 'leaf';
 
-/** The largest part of the kernel's expressions that fits a kernel of its own. */
+/** The largest subexpression of the kernel that fits into a kernel by itself. */
 function largestPart(kernel: KernelDraft, maxBindings: number): Demand | null {
   const below = new Map<Demand, ReadonlySet<PlanNode>>();
   let best: Demand | null = null;

@@ -1,9 +1,9 @@
 /**
  * Where in a kernel a demand is computed: in which loops, how often, and whether it may run outside the inner ones. And which loops of a kernel
- * may become a contraction's.
+ * may become those of a contraction.
  *
- * Loops of a kernel may be reordered so that those of a "row" come first; a row's reductions and smaller stores then run
- * once per turn of the outer loops. Rows of one kernel are nested in each other.
+ * The loops of a kernel may be reordered so that those of a "row" come first. A row's reductions and smaller stores then run
+ * once per iteration of the outer loops. The rows of one kernel are nested in each other.
  */
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
@@ -14,7 +14,7 @@ import { flatten, injectiveRanges } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
 
-/** Ranges that the demand's position runs through without repetition, or null. */
+/** Ranges that the demand's position visits without repetition, or null. */
 export function rangesOf({ e }: DraftContext, demand: Demand): readonly Range[] | null {
   return injectiveRanges(flatten(e, demand.node.shape, demand.index));
 }
@@ -27,7 +27,7 @@ export function freeIn({ free }: DraftContext, demand: Demand): Set<Range> {
   return found;
 }
 
-/** How often a demand's value is computed: once for every turn of the innermost loop it depends on. */
+/** How often a demand's value is computed: once per iteration of the innermost loop it depends on. */
 export function evaluations(context: DraftContext, demand: Demand): number {
   const free = freeIn(context, demand);
   let product = 1;
@@ -39,7 +39,7 @@ export function evaluations(context: DraftContext, demand: Demand): number {
   return typicalOf(context.size, last);
 }
 
-/** Loops in which a reduction runs: those of the store that it depends on, or, inside another one, up to the last of them. */
+/** Loops around a reduction: those of the store that it depends on, or, inside another reduction, all up to the last of those. */
 export function loopsAround(context: DraftContext, demand: Demand): readonly Range[] {
   const free = freeIn(context, demand);
   const { axes } = demand.kernel;
@@ -51,16 +51,16 @@ export function loopsAround(context: DraftContext, demand: Demand): readonly Ran
   return demand.scope.slice(0, last);
 }
 
-/** Reductions at one place with loops of equal extents may share them: same outer loops, and neither needs the other. */
+/** Key of the place of a reduction. Reductions with one key and equal extents share loops: same outer loops, and neither needs the other. */
 export function placeOf(context: DraftContext, demand: Demand, depth: number): string {
   const ids = [...freeIn(context, demand)].map(idOf).sort((a, b) => a - b);
   return `${depth}:${ids.join()}`;
 }
 
 /**
- * True if something that depends on `ranges` alone may run once per turn of those loops, the others inside them.
+ * True if something that depends only on `ranges` may run once per iteration of those loops, with the others inside.
  *
- * @param reduced elements read at each turn by what is to run there
+ * @param reduced elements that it reads in each iteration
  */
 export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
   const inside = new Set(ranges);
@@ -70,12 +70,12 @@ export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: 
   const size = typicalOf(sizes, sizeOf(kernel.axes));
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1]!;
-  // What a row has inside runs by itself once something comes before it: chunks of a few long sums would lose what they were cut for.
+  // Once something comes before the inner loops of a row, one group runs them: chunks of a few long sums would lose their parallelism.
   if (rows < manyRows && (size + kernel.reduced) / rows > longestWork) return false;
   return rows >= fewestRows && size / rows <= longestRow && reduced <= longestRow && !inside.has(innermost);
 }
 
-/** Loops over `ranges` come before the kernel's others from now on. */
+/** Loops over `ranges` come before the kernel's other loops from now on. */
 export function addRow(kernel: KernelDraft, ranges: readonly Range[]): void {
   if (ranges.length === kernel.axes.length) return;
   const inside = new Set(ranges);
@@ -89,13 +89,13 @@ function contains(outer: ReadonlySet<Range>, inner: ReadonlySet<Range>): boolean
   return true;
 }
 
-// The loops that may become a contraction's: those of its result, whatever shape it has been given on the way.
+// Loops of a kernel that may become a contraction's, whatever shape the result was given afterwards.
 //
-// A kernel runs through the elements of what it stores. If that is a contraction's result in another shape - images as vectors, heads
-// side by side, channels last - its axes are made of pieces of the contraction's, and each piece gets a loop of its own. With one loop for all
-// of them the contraction would find its rows and columns by division, and no tiles take that.
+// A kernel visits the elements of what it stores. If that is a contraction's result in another shape - images as vectors, heads
+// side by side, channels last - its axes are made of pieces of the contraction's axes, and each piece gets its own loop. One loop for all
+// of them would make the contraction compute rows and columns by division, which no tile supports.
 
-/** For each axis of `node`, the extents of the loops it consists of, outermost first; nothing where it is not known. */
+/** For each axis of `node`, the extents of its loops, outermost first; empty where they are not known. */
 export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
   const anchor = facts.origin[node.index];
   if (anchor == null) return [];
@@ -107,7 +107,7 @@ export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
     at = next;
   }
   const grouped = isPlanOp(anchor, 'conv') ? anchor.attr.groups * anchor.attr.batchGroups : 1;
-  // The features of a convolution lie in groups.
+  // The features of a grouped convolution are two loops: group, and feature in it.
   let axes = anchor.shape.map((extent, axis) => (axis === 1 && grouped > 1 ? [grouped, extent / grouped] : [extent]));
   let { shape } = anchor;
   for (let at = way.pop(); at !== undefined; shape = at.shape, at = way.pop()) {
@@ -120,7 +120,7 @@ export function anchorLoops(facts: Facts, node: PlanNode): number[][] {
   return axes;
 }
 
-/** Loops in a row as axes of another shape, cut where it has to be; nothing where it does not go. */
+/** Nested loops as axes of another shape, cut where necessary; empty where that is impossible. */
 function regrouped(loops: readonly number[], shape: Shape): number[][] {
   const left = [...loops].reverse();
   const axes: number[][] = [];

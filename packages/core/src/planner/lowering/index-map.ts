@@ -1,8 +1,8 @@
 /**
- * Index arithmetic of movements: which element of a source an element of the result is.
+ * Index arithmetic of movements: which element of the source an element of the result is.
  *
- * Everything is an int32 expression made by the plan's factory, which simplifies as it goes; axes of size 1 are always
- * indexed by the constant 0. A gate says where the source element exists at all.
+ * Everything is an int32 expression from the plan's factory, which simplifies it; axes of size 1 always have
+ * the constant 0 as index. A gate says where the source element exists.
  */
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { KNode } from '@polygrad/compiler/ir/ir';
@@ -42,7 +42,7 @@ export function unflatten(e: Exprs, shape: Shape, flat: KNode): KNode[] {
   return index;
 }
 
-/** Axes of two shapes of equal products: from `first` up to `at` of the one, from `start` up to `axis` of the other. */
+/** Axes of two shapes with equal products: [first, at) of the one, [start, axis) of the other. */
 export interface ReshapeGroup {
   readonly first: number;
   readonly at: number;
@@ -50,7 +50,7 @@ export interface ReshapeGroup {
   readonly axis: number;
 }
 
-/** The groups of axes that a reshape matches. Both shapes have the same number of elements, and some. */
+/** The groups of axes that a reshape matches. Both shapes have the same number of elements, at least one. */
 export function reshapeGroups(from: Shape, to: Shape): ReshapeGroup[] {
   const groups: ReshapeGroup[] = [];
   let at = 0;
@@ -69,7 +69,7 @@ export function reshapeGroups(from: Shape, to: Shape): ReshapeGroup[] {
   return groups;
 }
 
-/** Index into `to` of the element that has `index` in `from`; axes are matched in groups of equal products. */
+/** Index into `to` of the element at `index` in `from`; axes are matched in groups of equal products. */
 export function reshapeIndex(e: Exprs, from: Shape, to: Shape, index: Index): KNode[] {
   return reshapeGroups(from, to).flatMap(({ first, at, start, axis }) => {
     const flat = flatten(e, from.slice(first, at), index.slice(first, at));
@@ -83,12 +83,12 @@ export function broadcastIndex(e: Exprs, source: Shape, rank: number, index: Ind
   return source.map((n, axis) => (n === 1 ? e.i32(0) : index[axis + missing]!));
 }
 
-/** `low <= x < high`, leaving out what bounds already prove (the factory folds such comparisons). */
+/** `low <= x < high`, without the comparisons that bounds already prove (the factory folds them). */
 export function within(e: Exprs, x: KNode, low: number, high: number): KNode {
   return e.and(e.le(e.i32(low), x), e.lt(x, e.i32(high)));
 }
 
-/** Both gates; null is always true. */
+/** The conjunction of two gates; null is always true. */
 export function bothGates(e: Exprs, a: KNode | null, b: KNode | null): KNode | null {
   if (a === null || isTrue(a)) return b === null || isTrue(b) ? null : b;
   return b === null || isTrue(b) ? a : e.and(a, b);
@@ -99,7 +99,7 @@ export function isTrue(gate: KNode): boolean {
 }
 
 /**
- * The ranges that a row-major position runs through without meeting any position twice, or null if that cannot be seen:
+ * The ranges that a row-major position visits without repetition, or null if that is unknown:
  * the position must be a mixed-radix number whose digits are ranges.
  */
 export function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {

@@ -1,8 +1,8 @@
 /**
- * Compiled kernels shared by plans: plans that differ a little, such as the first and second step of a training, have
- * most kernels in common, and lowering a kernel is most of what a new plan costs.
+ * Compiled kernels shared by plans. Similar plans, such as those of the first and second step of a training, have
+ * most kernels in common, and most of the cost of a new plan is lowering.
  *
- * Kernels are known by the integers of their loop nest. An entry lives as long as some plan holds it.
+ * The key of a kernel is its loop nest as integers. An entry lives as long as a plan uses it.
  */
 import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
@@ -11,12 +11,12 @@ import { type Known, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
 import { IntWriter } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 
-// Loop nests as integers: equal for nests that are lowered to the same programs. Names are for people and do not count.
+// Loop nests as integers: equal for nests that are lowered to the same programs. Names do not count.
 
-/** Words by number, in this process. */
+/** Numbers of strings, for this process. */
 const codes = new Map<string, number>();
 const out = new IntWriter();
-/** The mark before that of the first node; those of nodes follow each other. */
+/** The mark of nodes follows from it; every nest continues where the one before ended. */
 let before = 0;
 
 const isKnown = (n: KNode): boolean => (n as Known).mark > before;
@@ -31,7 +31,7 @@ function push(value: string | number | bigint): void {
   }
 }
 
-/** The numbers of nodes, which are described before where they are new, after their sources. */
+/** Pushes the numbers of nodes; a node seen for the first time is described first, after its sources. */
 function pushNodes(nodes: readonly KNode[]): void {
   for (const root of nodes) sourcesFirst(root, isKnown, sourcesOf, describe);
   out.reserve(nodes.length + 1);
@@ -44,16 +44,16 @@ function describe(n: KNode): void {
   push(n.dtype);
   push(n.lanes);
   pushNodes(n.src);
-  // Every RANGE has an id of its own.
+  // Every RANGE has a distinct id, so ids do not count.
   for (const name in n.arg) if (name !== 'id') push((n.arg as Record<string, never>)[name]!);
 }
 
-/** The integers of a nest and of how it is to be lowered, two letters each. */
+/** The integers of a nest and of the way it is lowered, two letters each. */
 export function nestKey({ params, scalars, stores }: LoopKernel, way: string): string {
   before = newMark();
   out.length = 0;
   push(way);
-  // Slots that no expression uses any more are in the interface all the same.
+  // Slots that no expression uses are part of the interface all the same.
   pushNodes(params);
   for (const dtype of scalars) push(dtype);
   for (const { store, ranges } of stores) {
@@ -70,16 +70,16 @@ export function textOf({ data, length }: IntWriter): string {
   return text;
 }
 
-/** A kernel lowered for an engine: its dispatches, and after `compile` what runs them. */
+/** A kernel lowered for an engine: its dispatches and, after `compile`, the compiled kernels. */
 export interface KernelEntry {
   readonly key: string;
-  /** Its programs, until they are compiled: they are large, and the engine keeps what it needs of them. */
+  /** Its programs, until they are compiled. They are large, and the engine keeps what it needs of them. */
   lowered: Lowered | null;
   /** What each dispatch binds. */
   readonly bindings: readonly LoweredDispatch['bindings'][];
   readonly temps: readonly number[];
   compiled: readonly CompiledKernel[];
-  /** Plans that hold it. */
+  /** How many plans use it. */
   uses: number;
 }
 
@@ -91,7 +91,7 @@ export class KernelCache {
     this.#engine = engine;
   }
 
-  /** Kernels that are known. */
+  /** Number of kernels in the cache. */
   get size(): number {
     return this.#known.size;
   }
@@ -104,7 +104,7 @@ export class KernelCache {
     });
   }
 
-  /** The entry of a key, or a new one of the programs that `lower` makes. */
+  /** The entry of a key; a new one gets the programs that `lower` makes. */
   findOr(key: string, lower: () => Lowered): KernelEntry {
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -115,7 +115,7 @@ export class KernelCache {
     return entry;
   }
 
-  /** Compiles what is new, at once, and counts one use of each entry. */
+  /** Compiles all new entries at once, and counts one use of each. */
   take(entries: readonly KernelEntry[]): void {
     if (entries.every(({ uses }) => uses > 0)) {
       for (const entry of entries) entry.uses++;
@@ -128,7 +128,7 @@ export class KernelCache {
     try {
       compiled = this.#engine.compile(programs);
     } catch (error) {
-      // No plan holds them: they would stay for ever.
+      // No plan uses them, so nothing would ever drop them.
       for (const { key } of fresh) this.#known.delete(key);
       throw error;
     }
@@ -140,7 +140,7 @@ export class KernelCache {
     for (const entry of entries) entry.uses++;
   }
 
-  /** One plan less holds the entries; those that no plan holds are released by the engine. */
+  /** A plan is gone: entries that no other plan uses are released by the engine. */
   drop(entries: readonly KernelEntry[]): void {
     for (const entry of entries) {
       if (--entry.uses > 0) continue;

@@ -1,8 +1,8 @@
 /**
- * From decided kernels to loop nests: expressions are made sources first, loads and stores get their slots.
+ * From decided kernels to loop nests: demands become expressions, sources first; loads and stores get slots.
  *
- * What is computed where was decided by the partition; here demands become kernel expressions. Slots say which node's
- * memory each PARAM is, scalars which number is bound.
+ * The partition decided what is computed where. Slots say which node's memory each PARAM is; scalars say which number
+ * is bound.
  */
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import type { FreeRanges } from '@polygrad/compiler/ir/free-ranges';
@@ -20,8 +20,8 @@ import type { Donations } from '../memory.ts';
 import { flatten, type Index } from './index-map.ts';
 import { makeValue } from './rules.ts';
 
-// Reads and writes that begin late in a tensor, bound from where they begin: the steps of a loop that was written out read one
-// tensor at one place after another, and with the place in the binding they are one kernel.
+// Rebasing: a PARAM whose accesses begin late in a tensor is bound where they begin. The steps of an unrolled loop read one
+// tensor at different places; with the place in the binding they are one kernel.
 
 /** What an engine allows. */
 export interface RebaseOptions {
@@ -29,20 +29,20 @@ export interface RebaseOptions {
   readonly bindAlign: number;
 }
 
-/** A kernel whose PARAMs are bound `shifts` elements later, and what became of its expressions. */
+/** A kernel whose PARAMs are bound `shifts` elements later, with its expressions adapted. */
 export interface Rebased {
   readonly loop: LoopKernel;
   /** One per PARAM. */
   readonly shifts: readonly number[];
 }
 
-/** Which elements of a PARAM are touched, first and last. */
+/** The first and last element of a PARAM that is touched. */
 interface Reach {
   first: number;
   last: number;
 }
 
-/** The kernel with every PARAM that is only read or only written beginning at the first such element, or null where all do so already. */
+/** The kernel with every read-only or write-only PARAM bound at its first touched element, or null where nothing would change. */
 export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: RebaseOptions): Rebased | null {
   const loads: KNodeOf<'LOAD'>[] = [];
   const reaches = new Map<KNode, Reach>();
@@ -75,7 +75,7 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
     const { slot } = param.arg;
     return [params[slot] as KNode, e.sub(rewriter.node(index), shifts[slot]!)];
   };
-  // Sources first: where one reads may depend on what another has read.
+  // Sources first: the index of a load may depend on another load.
   for (const n of loads.sort((x, y) => idOf(x) - idOf(y))) {
     const [param, index, gate, alt] = n.src as readonly [KNodeOf<'PARAM'>, KNode, KNode?, KNode?];
     const rest = [gate, alt].map((x) => x && rewriter.node(x));
@@ -88,15 +88,15 @@ export function rebase(loop: LoopKernel, e: Exprs, { elementBytes, bindAlign }: 
   return { loop: { ...loop, params, stores }, shifts };
 }
 
-// In which order the axes of a temporary lie in memory: that of what it is computed from.
+// The memory order of a temporary's axes: that of the values it is computed from.
 //
-// Images with their channels last are computed on as [N, C, ...spatial] views. A temporary stored in the order of its axes would be written
-// and read across the direction in which everything around it runs. What must be row-major (outputs, operands of programs) is.
+// Images with channels last are computed on as [N, C, ...spatial] views. A temporary stored in the order of its axes would be accessed
+// across the direction in which everything around it runs. Outputs and operands of programs must be row-major.
 
-/** Fewer axes have no order of their own that many kernels share. */
+/** Tensors of lower rank stay row-major, so that more kernels are equal. */
 const leastRank = 3;
 
-/** Strides of a temporary of this shape whose element at `at` is `value`; row-major where nothing speaks for another order. */
+/** Strides of a temporary of this shape whose element at `at` is `value`; row-major unless the sources agree on another order. */
 export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRanges): readonly number[] {
   const usual = rowMajorStrides(shape);
   const axes = shape.flatMap((n, axis) => (n === 1 ? [] : [axis]));
@@ -113,7 +113,7 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
       .map((x) => x.axis),
   );
   const [order] = orders as [number[]];
-  // Sources that disagree: somebody is read across in any order.
+  // The sources disagree: in any order one of them is read across.
   if (orders.some((other) => other.join() !== order.join())) return usual;
   const strides = [...usual];
   let step = 1;
@@ -124,7 +124,7 @@ export function stridesFor(shape: Shape, at: Index, value: KNode, free: FreeRang
   return strides;
 }
 
-/** How far apart in memory neighbours along each loop are, about; 0 where the index does not depend on it. */
+/** About how far apart in memory the elements of consecutive iterations are, for each loop; 0 where the index does not depend on it. */
 function stepsOf(index: KNode, loops: readonly Range[], free: FreeRanges): number[] {
   const { terms, coefs } = linearOf(index);
   return loops.map((loop) =>
@@ -145,27 +145,27 @@ function loadsOf(value: KNode): KNode[] {
   return found;
 }
 
-/** What a PARAM stands for: memory of a node that is read, written, or written over a leaf that is read. */
+/** What a PARAM is: memory of a node that is read, written, or written over a leaf that is read. */
 export interface Slot {
   readonly node: PlanNode;
   readonly access: 'read' | 'write' | 'readwrite';
-  /** Elements of the node before the first one that is bound. */
+  /** Elements of the node before the bound address. */
   readonly shift: number;
 }
 
 export interface LoweredKernel {
   readonly unit: Unit;
-  /** The factory of its nodes. */
+  /** The factory that made its nodes. */
   readonly e: Exprs;
   readonly loop: LoopKernel;
-  /** A product of matrices, a convolution or the like: lowered by tiles where that is better. */
+  /** True for a matrix product, a convolution or the like: lowered by tiles where that is better. */
   readonly isContraction: boolean;
   readonly slots: readonly Slot[];
-  /** Positions in the cone of the scalars, one per SCALAR slot. */
+  /** For each SCALAR slot the position of its scalar in the cone. */
   readonly scalars: readonly number[];
 }
 
-/** Slots of one kernel while it is written. */
+/** Slots of one kernel while it is lowered. */
 class Slots {
   readonly params: KNodeOf<'PARAM'>[] = [];
   readonly slots: Slot[] = [];
@@ -197,7 +197,7 @@ class Slots {
     return param;
   }
 
-  /** The output and the leaf it is written over are one slot. */
+  /** The output and the leaf that it overwrites share a slot. */
   inPlace(output: PlanNode, leaf: PlanNode): void {
     const param = this.of(output, 'readwrite');
     this.#known.set(leaf, param);
@@ -214,7 +214,7 @@ class Slots {
   }
 }
 
-/** Loop nests of all units but handwritten ones, in the given order; null for those. */
+/** Loop nests of all units in the given order; null for programs. */
 export function lowerKernels(
   p: Partition,
   units: readonly Unit[],
@@ -237,7 +237,7 @@ export function lowerKernels(
   const scalar = (demand: Demand): KNode => slots.get(demand.kernel)!.scalar(demand.node.scalar, demand.node.dtype);
   const context = { e, load, scalar };
   for (const node of p.graph.nodes) {
-    // What is stored comes first: where it lies is decided by what it is made of, and its readers must know.
+    // Stores come first: what a temporary is made of decides its memory order, which its readers need.
     const home = p.homes[node.index];
     if (home != null && !home.kernel.handwritten && home.staged === null) {
       home.value = makeValue(context, home);
@@ -259,7 +259,7 @@ export function lowerKernels(
   );
 }
 
-/** Loops of outer rows first, each group in the order of the axes. */
+/** Loops of outer rows first; within a row in the order of the axes. */
 function orderedAxes(kernel: KernelDraft): Range[] {
   const axes: Range[] = [];
   for (const group of [...kernel.rows, new Set(kernel.axes)]) {
@@ -271,8 +271,8 @@ function orderedAxes(kernel: KernelDraft): Range[] {
 type Arranged = ReadonlyMap<PlanNode, readonly number[]>;
 
 /**
- * Where in memory an element is. What the plan keeps to itself is laid out for its capacity; leaves and what is handed out are as long as the
- * size that is bound, and so are their strides.
+ * Position of an element in memory. Temporaries are laid out for the plan's capacity; leaves and outputs have the bound size,
+ * and strides that follow from it.
  */
 function placeIn({ e, size }: DraftContext, node: PlanNode, index: Index, arranged: Arranged): KNode {
   const { leaf, shape } = node;
@@ -289,7 +289,7 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
   if (scalars.every((local) => local < 0) && scalars.length > 0 && !hasSize(loop)) {
-    // As in the plan of one size, with which it shares the kernel.
+    // The kernel does not depend on the size, so it is the one that a plan of one size has.
     scalars.length = 0;
     slots.scalarTypes.length = 0;
   }
@@ -300,7 +300,7 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   return { ...bound, loop: rebased.loop, slots: moved };
 }
 
-/** True if a loop of the kernel ends at the size of the plan. */
+/** True if a loop of the kernel ends at a bound size. */
 function hasSize({ stores }: LoopKernel): boolean {
   for (const n of nodesOf(stores.flatMap(({ store, ranges }) => [store, ...ranges])))
     if (n.op === 'SCALAR' && n.arg.low !== undefined) return true;
@@ -311,7 +311,7 @@ function hasSize({ stores }: LoopKernel): boolean {
 function isContraction({ contraction, axes, context }: KernelDraft): boolean {
   if (contraction === null) return false;
   let sum = contraction.value!;
-  // Below a conversion back to 16 bits.
+  // The sum is below a cast back to 16 bits.
   if (sum.op === 'CAST') sum = sum.src[0];
   if (sum.op !== 'REDUCE' || sum.src.length !== contraction.ranges.length + 1) return false;
   const product = sum.src[0];
@@ -325,11 +325,11 @@ function storesOf(kernel: KernelDraft, slots: Slots, arranged: Arranged): LoopSt
     const store = context.e.store(slots.of(target, 'write'), placeIn(context, target, at, arranged), demand.value!);
     return { store, ranges: kernel.rows.length === 0 ? ranges : axes.filter((axis) => ranges.includes(axis)) };
   });
-  // Outer stores first, as they run.
+  // Outer stores first, in the order of execution.
   return stores.sort((a, b) => a.ranges.length - b.ranges.length);
 }
 
-/** What a profile shows: the operations at the ends of the kernel and its extents. */
+/** The name in a profile: the operations at the ends of the kernel and its extents. */
 function nameOf(unit: Unit): string {
   const [kernel] = unit as readonly [KernelDraft];
   const ends = kernel.stores.map((s) => s.target.op);

@@ -1,10 +1,10 @@
 /**
- * How plans are made of primitives: what their definitions (graph/definition.ts) say of it, and the two halves that kernels ask for.
+ * What a definition (graph/definition.ts) says about lowering its primitive, and the two halves that kernels call.
  *
- * `sources` leads from "element at this index" to "elements of the sources at those". It runs while kernels are being decided, consumers first,
- * so it may use index expressions and loops but not values. `value` makes the element of those: `parts` of the demand are the sources in the order
- * they were asked for, `notes` the conditions left for this half. It runs sources first. Where a demand's gate is false its value may be
- * anything, so only padding and sums look at gates.
+ * `sources` maps "element at this index" to "elements of the sources at those". It runs while kernels are decided, consumers first,
+ * so it may use index expressions and loops but not values. `value` computes the element from those: `parts` of the demand are the sources in the order
+ * of the requests, `notes` the conditions that `sources` kept for it. It runs sources first. Where a demand's gate is false the value is
+ * arbitrary, so only padding and sums look at gates.
  */
 import type { Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { EngineCaps } from '../../engine/engine.ts';
@@ -26,52 +26,52 @@ import type { Slot } from './lower.ts';
 declare module '../../graph/definition.ts' {
   interface LoweringRules<P extends PrimitiveName> {
     /**
-     * Its attributes as integers, for plan keys; none where there is nothing to write. Two nodes have the same integers exactly when every
-     * attribute that a kernel may depend on is equal. Shapes of computed nodes follow from primitive, attributes and sources.
+     * Its attributes as integers, for plan keys; absent where there are none. Two nodes have the same integers exactly when all
+     * attributes on which a kernel may depend are equal. Shapes of computed nodes follow from primitive, attributes and sources.
      */
     readonly encode?: ((attr: Attrs[P], out: IntWriter) => void) | null;
-    /** The part that a particular node plays, where attributes or sizes decide. */
+    /** The role of a particular node, where attributes or sizes decide it. */
     readonly roleOf?: (attr: Attrs[P], src: readonly { readonly shape: Shape }[]) => Role;
-    /** The kernel operation that it is, for elementwise primitives that are exactly one. */
+    /** The kernel operation of an elementwise primitive that is exactly one. */
     readonly kernelOp?: UnaryOp | BinaryOp | TernaryOp | null;
     /** Movements without gates: the index into the source. */
     readonly move?: (e: Exprs, node: PlanNode<P>, index: Index, size: PlanSize | null) => Index;
-    /** What an element needs of the sources. None: the same element of each, or what `move` says. */
+    /** Which elements of the sources an element needs. Absent: the same element of each, or what `move` says. */
     readonly sources?: SourceRule<P>;
-    /** What an element is, made of that. None: the kernel operation, or the value of the source. */
+    /** The element, computed from those. Absent: the kernel operation, or the value of the source. */
     readonly value?: ValueRule<P>;
-    /** Where it has programs of its own. `size`: those of a plan for a class, for programs that know sizes (`sizedPrograms`). */
+    /** For primitives lowered to programs. `size`: the plan's sizes, for programs that handle sizes (`sizedPrograms`). */
     readonly programs?: (
       node: PlanNode<P>,
       donations: ReadonlyMap<PlanNode, PlanNode>,
       size: PlanSize | null,
     ) => ProgramUnit;
-    /** Its programs end at the sizes that are bound, and read what is held where it is. */
+    /** True if its programs end at the bound sizes, and read leaves without a copy. */
     readonly sizedPrograms?: boolean;
-    /** Where those programs can update a source where it is. */
+    /** When its programs may update a source in place. */
     readonly updates?: UpdateRule;
   }
 }
 
-/** What a rule works with. `need` asks for a source; what it makes is `parts` of the demand, in order of the calls. */
+/** What a `sources` rule works with. `need` requests an element of a source; the demands it makes are `parts`, in the order of the calls. */
 export interface SourceContext {
   readonly e: Exprs;
   readonly demand: Demand;
   need(source: PlanNode, index: Index, gate?: KNode | null): void;
-  /** As `need`, inside loops of a reduction; `operand` for sources of a contraction. */
+  /** As `need`, inside the loops of a reduction; `operand` for sources of a contraction. */
   needInside(source: PlanNode, index: Index, gate: KNode | null, loops: readonly Range[], operand: boolean): void;
-  /** Loops of this node's reduction, shared with reductions that may run together. */
+  /** Loops of this node's reduction; reductions that may run together share them. */
   loops(extents: readonly number[]): readonly KNode[];
-  /** Loops of its own. */
+  /** Loops that no other reduction shares. */
   ownLoops(extents: readonly number[]): readonly KNode[];
   note(condition: KNode): void;
-  /** A source that must be in memory because its index is not known yet. */
+  /** Requests a source in memory, because its index is not known yet. */
   needInMemory(source: PlanNode): void;
 }
 
 export type SourceRule<P extends PrimitiveName> = (c: SourceContext, node: PlanNode<P>, index: Index) => void;
 
-/** The node whose memory plain movements lead to. */
+/** The node whose memory a chain of plain movements reads. */
 export function movedFrom(node: PlanNode): PlanNode {
   let base = node;
   while (definitionOf(base.op).move !== undefined && !base.forced) base = base.src[0]!;
@@ -83,7 +83,7 @@ export function ranges(own: readonly KNode[]): Range[] {
   return own.filter((n): n is Range => n.op === 'RANGE');
 }
 
-/** Asks for everything the node needs of its sources at this index. Primitives without a rule of their own need the same element of each. */
+/** Requests every element of the sources that the node needs at this index. Without a rule that is the same element of each. */
 export function needSources(c: SourceContext): void {
   const { node, index } = c.demand;
   const { sources, move } = definitionOf(node.op);
@@ -94,7 +94,7 @@ export function needSources(c: SourceContext): void {
 
 export interface ValueContext {
   readonly e: Exprs;
-  /** Loads an element of a node in memory for the kernel of this demand. */
+  /** Loads an element of a node in memory for the demand's kernel. */
   load(demand: Demand, node: PlanNode, index: Index, gate: KNode | null): KNode;
   /** A number bound at each run. */
   scalar(demand: Demand): KNode;
@@ -102,10 +102,10 @@ export interface ValueContext {
 
 export type ValueRule<P extends PrimitiveName> = (c: ValueContext, demand: Demand, node: PlanNode<P>) => KNode;
 
-/** The value of a source. */
+/** The value of the demand's part `i`. */
 export const part = (demand: Demand, i = 0): KNode => demand.parts[i]!.value!;
 
-/** `value` where the gate holds, else `other`; a gated load takes the other value in without a selection. */
+/** `value` where the gate holds, else `other`; a gated load takes `other` as its default, without a select. */
 export function gated(
   e: Exprs,
   gate: KNode | null | undefined,
@@ -121,14 +121,14 @@ export function gated(
   return e.where(gate, value, alt);
 }
 
-/** 16-bit floats are summed in float32, small integers in int32, which wraps to the same bits. */
+/** Accumulator dtype: float32 for 16-bit floats, int32 for small integers (it wraps to the same bits). */
 export function widened(dtype: DType): DType {
   const { kind, bytes } = dtypeInfo[dtype];
   if (kind === 'bool' || bytes >= 4) return dtype;
   return kind === 'float' ? 'float32' : 'int32';
 }
 
-/** The sum over the loops of the demand. */
+/** The sum over the demand's loops. */
 export function sum(e: Exprs, demand: Demand, value: KNode): KNode {
   return e.reduce('sum', value, demand.ranges);
 }
@@ -149,25 +149,25 @@ export function makeValue(c: ValueContext, demand: Demand): KNode {
   return e.binary(kernelOp as Parameters<Exprs['binary']>[0], part(demand, 0), part(demand, 1));
 }
 
-// Nodes that become programs written with the builder: scatters, scans and sorts (programs/). Their sources are in memory. Comes with the definitions of
-// those primitives.
+// Nodes lowered to programs of the builder: scatters, scans and sorts (programs/). Their sources are in memory. The definitions of
+// those primitives bring this code.
 
-/** What the rule of a primitive makes programs from. */
+/** What a `programs` rule works with. */
 export interface ProgramContext {
   readonly out: TensorView;
   /** A source in memory. */
   slot(i: number): SlotView;
   /** A source in memory, or a number that is written into the programs. */
   operand(i: number): ScatterOperand;
-  /** The first source is in the memory of the result already, and no slot. */
+  /** True if the first source already is in the memory of the result, and so has no slot. */
   readonly inPlace: boolean;
-  /** Of programs that know sizes, where the node depends on some. */
+  /** The sizes, where the node depends on some and its programs handle them. */
   readonly sizes: ProgramSizes | null;
 }
 
 export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
 
-/** A node's programs, made when its key is new, and what they bind. */
+/** A node's programs, made when its key is new, and their bindings. */
 export interface ProgramUnit {
   readonly slots: readonly Slot[];
   /** As in a loop nest (lower.ts). */
@@ -176,7 +176,7 @@ export interface ProgramUnit {
   readonly lower: (caps: EngineCaps) => Lowered;
 }
 
-/** The programs that a primitive's rule writes for a node. `size`: for programs that know sizes. */
+/** The programs that a primitive's rule makes for a node. `size`: for programs that handle sizes. */
 export function programsOf(
   node: PlanNode,
   rule: ProgramRule,
@@ -209,7 +209,7 @@ export function programsOf(
   };
 }
 
-/** True for a node that depends on the sizes of a plan. What its programs go through is in the order of positions. */
+/** True for a node that depends on the sizes of a plan. Its programs visit elements in the order of positions. */
 function isSized(node: PlanNode, size: PlanSize | null): boolean {
   if (size === null) return false;
   const extents = [node, ...node.src].flatMap(({ shape }) => shape);
@@ -217,7 +217,7 @@ function isSized(node: PlanNode, size: PlanSize | null): boolean {
   return extents.some((n) => size.factorOf(n) > 0);
 }
 
-/** Adds a donation (planner/memory.ts) where a kernel can make its result, an output, in the memory of a leaf. */
+/** Adds a donation (planner/memory.ts) where a program can write its result, an output, into the memory of a leaf. */
 export type UpdateRule = (
   kernel: KernelDraft,
   drafts: { demandsOf(node: PlanNode): readonly Demand[]; readersOf(node: PlanNode): ReadonlySet<KernelDraft> },
@@ -227,7 +227,7 @@ export type UpdateRule = (
   position: ReadonlyMap<KernelDraft, number>,
 ) => void;
 
-/** For programs that update their first source: they are the last to read it, and read nothing else from there. */
+/** For programs that update their first source in place: they must be its last reader, and read it nowhere else. */
 export const updatesFirst: UpdateRule = (kernel, drafts, outputs, pinned, donations, position) => {
   const node = kernel.stores[0]!.target;
   const leaf = node.src[0]!;

@@ -36,7 +36,7 @@ export interface ScoreOptions extends ClassesOptions {
    * 'weighted' the mean by how often each class is a target; 'micro' that of all rows counted together, which is the accuracy.
    */
   readonly average?: 'binary' | 'macro' | 'micro' | 'weighted';
-  /** The score where it would divide by zero, as of a class that nobody predicted. Default 0. */
+  /** The score instead of a division by zero, as for a class that was never predicted. Default 0. */
   readonly zeroDivision?: number;
 }
 

@@ -39,7 +39,7 @@ export function isSummed(metric: unknown): metric is SummedMetric {
   );
 }
 
-/** The total of a metric before the first batch, in memory of its own. */
+/** The total of a metric before the first batch, in memory. */
 export function noneOf({ shape, dtype }: SummedMetric<unknown>): Tensor {
   return keep(filled(shape, 0, dtype));
 }

@@ -16,8 +16,8 @@ function logarithmsOf(o: Operands<GradientSpec>, head: KNode): Matrix {
 }
 
 /**
- * Gradients of queries, keys and values. A group has a head of keys to itself and computes every score once; where that leaves workers without a group, or
- * rows are no whole vectors, queries and keys have programs of their own. The bits are the same: sums are taken in the same order.
+ * Gradients of queries, keys and values. If there are enough heads of keys for all workers, a group has one of them and computes every score once. Otherwise, or if
+ * rows are not whole vectors, queries and keys have separate programs. The bits are the same: sums are taken in the same order.
  */
 export function gradientByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
   const { lanes } = shapeFor(caps, spec, spec.rows, spec.columns);
@@ -54,7 +54,7 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
         const made = queriesMade(o, head, keyHead, sharing);
         b.loop(stretchesOf(e, o.now(rows), shape.strip), (turn) => {
           const s = new Strip(w, o, shape, e.mul(turn, shape.strip), rows);
-          const [queries, flows] = [s.turned('queries', q, depth), s.turned('flows', flow, width)];
+          const [queries, flows] = [s.transposed('queries', q, depth), s.transposed('flows', flow, width)];
           const facts = rowFacts(s, o, head);
           const lines = up(shape.block, shape.tile[0]);
           const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
@@ -78,8 +78,8 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
 
 function rowFacts(s: Strip, o: Operands<GradientSpec>, head: KNode): StripFacts {
   return {
-    logs: s.turned('logarithms', logarithmsOf(o, head), 1),
-    backs: s.turned('backs', o.matrix(o.spec.back, head), 1),
+    logs: s.transposed('logarithms', logarithmsOf(o, head), 1),
+    backs: s.transposed('backs', o.matrix(o.spec.back, head), 1),
   };
 }
 
@@ -88,7 +88,7 @@ function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenC
   const { shared, columns, depth, width } = spec;
   stripsOfQueries(set, '_queries', spec, caps, ({ s, o, head, keyHead, k, v, mask, queries, end }) => {
     const { w, s: shape } = s;
-    const flows = s.turned('flows', o.matrix(spec.flow, head), width);
+    const flows = s.transposed('flows', o.matrix(spec.flow, head), width);
     const facts = rowFacts(s, o, head);
     const lines = up(shape.block, shape.tile[0]);
     const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
@@ -115,8 +115,8 @@ function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps
     const { head: keyHead, first } = stripOf(w, strips, shape.strip);
     o.ifThere(spec.k, keyHead, first, columns, () => {
       const s = new Strip(w, o, shape, first, columns);
-      const keys = s.turned('keys', o.matrix(spec.k, keyHead), depth);
-      const values = s.turned('values', o.matrix(spec.v, keyHead), width);
+      const keys = s.transposed('keys', o.matrix(spec.k, keyHead), depth);
+      const values = s.transposed('values', o.matrix(spec.v, keyHead), width);
       const lines = up(shape.block, shape.tile[0]);
       const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
       const [byKeys, byValues] = [s.lines('by_keys', depth), s.lines('by_values', width)];

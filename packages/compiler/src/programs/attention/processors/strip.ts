@@ -1,9 +1,9 @@
 /**
- * A strip of positions by a processor: some queries (for the gradients of keys and values, some keys) of one head, turned, so that they lie side by side
+ * A strip of positions by a processor: some queries (for the gradients of keys and values, some keys) of one head, transposed, so that they lie side by side
  * in vectors.
  *
  * It goes through blocks of the others, whose elements are read where they are and spread over vectors. So maxima and sums of rows are those of
- * vectors, and nothing has to be turned but the strip. Strip, scores of a block and what is being summed stay in a second-level cache.
+ * vectors, and nothing has to be transposed but the strip. Strip, scores of a block and what is being summed stay in a second-level cache.
  */
 import { attentionBlock, attentionStrip } from '../../../codegen/costs/attention.ts';
 import { productCosts } from '../../../codegen/costs/cpu.ts';
@@ -92,8 +92,8 @@ export class Strip {
     );
   }
 
-  /** The strip's rows of a matrix, turned: line `i` has element `i` of each. */
-  turned(name: string, matrix: Matrix, width: number): KNode {
+  /** The strip's rows of a matrix, transposed: line `i` has element `i` of each. */
+  transposed(name: string, matrix: Matrix, width: number): KNode {
     const { b, e } = this.w;
     const lines = this.lines(name, width);
     b.loop(this.s.strip, (x) => {
@@ -200,7 +200,7 @@ export class Strip {
 
   /**
    * Adds to rows of a matrix of results from `from` on, `width` elements of one for each of `length` lines, the strip's rows of another matrix weighed
-   * by the line. Vectors are elements of rows, so that nothing has to be turned.
+   * by the line. Vectors are elements of rows, so that nothing has to be transposed.
    */
   gather(name: string, to: Matrix, from: KNode, weights: KNode, matrix: Matrix, length: KNode, width: number): void {
     const { b, e } = this.w;
@@ -255,20 +255,20 @@ export class Strip {
   }
 
   /**
-   * A vector of scores with the mask, the strip's positions from `x` on against `other`; those that do not count are `lowest`. `turned`: the strip's
+   * A vector of scores with the mask, the strip's positions from `x` on against `other`; those that do not count are `lowest`. `transposed`: the strip's
    * are keys.
    */
-  masked(scores: KNode, mask: Matrix | null, x: KNode, other: KNode, turned: boolean): KNode {
+  masked(scores: KNode, mask: Matrix | null, x: KNode, other: KNode, transposed: boolean): KNode {
     const { b, e } = this.w;
     const { lanes } = this.s;
     const hidden = e.splat(this.o.number(lowest[this.o.wide]), lanes);
     let masked = scores;
     if (this.o.spec.causal !== null) {
-      const [row, column] = turned ? [other, this.positionsFrom(x)] : [this.positionsFrom(x), other];
+      const [row, column] = transposed ? [other, this.positionsFrom(x)] : [this.positionsFrom(x), other];
       masked = e.where(this.o.sees(row, column), masked, hidden);
     }
     if (mask === null) return masked;
-    const [across, along] = turned ? [mask.row, mask.column] : [mask.column, mask.row];
+    const [across, along] = transposed ? [mask.row, mask.column] : [mask.column, mask.row];
     const one = (l: number): KNode => {
       const position = this.position(e.add(x, l));
       const at = e.add(e.add(mask.start, e.mul(other, across)), e.mul(position, along));
@@ -331,7 +331,7 @@ export function stripOf({ group, e }: ProgramWriter, strips: number, strip: numb
   return { head: e.idiv(group, strips), first: e.mul(e.irem(group, strips), strip) };
 }
 
-/** A strip of queries of a head, turned, and what it meets. */
+/** A strip of queries of a head, transposed, and what it meets. */
 interface QueryStrip<S extends AttentionSpec> {
   readonly s: Strip;
   readonly o: Operands<S>;
@@ -364,7 +364,7 @@ export function stripsOfQueries<S extends AttentionSpec>(
       const s = new Strip(w, o, shape, first, rows);
       const keyHead = e.idiv(head, shared);
       const [k, v, mask] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead), o.mask(head)];
-      const queries = s.turned('queries', o.matrix(spec.q, head), depth);
+      const queries = s.transposed('queries', o.matrix(spec.q, head), depth);
       const end = (): KNode => o.columnsSeen(e.min(o.now(rows), e.add(first, shape.strip)));
       body({ s, o, head, keyHead, k, v, mask, queries, end });
     });

@@ -61,7 +61,7 @@ function teamFor(
   return { shape, make: (w, o) => new Group(w, o, tile) };
 }
 
-/** Adds the program that does every block of an operand by a group of its own. */
+/** Adds the program with one group for every block of an operand. */
 export function addBlocks<S extends AttentionSpec>(
   set: ProgramSet,
   spec: S,
@@ -87,21 +87,21 @@ export interface Masked {
   readonly allowed: KNode;
 }
 
-/** Scores of queries and keys by their positions, with the mask; `turned`: rows of the block are keys. */
+/** Scores of queries and keys by their positions, with the mask; `transposed`: rows of the block are keys. */
 export function maskedScores<S extends AttentionSpec>(
   { o, g, first }: Block<S>,
   mask: Matrix | null,
   scores: readonly (readonly KNode[])[],
   from: KNode,
-  turned: boolean,
+  transposed: boolean,
 ): Masked[][] {
   const { b, e } = o.w;
   const { rows, columns } = o.spec;
-  const [rowUnit, columnUnit] = turned ? [g.breadth, g.height] : [g.height, g.breadth];
+  const [rowUnit, columnUnit] = transposed ? [g.breadth, g.height] : [g.height, g.breadth];
   return scores.map((line, i) =>
     line.map((value, j): Masked => {
       const [own, other] = [e.add(first, g.rows[i]!), e.add(from, g.columns[j]!)];
-      const [row, column] = turned ? [other, own] : [own, other];
+      const [row, column] = transposed ? [other, own] : [own, other];
       let inside = o.sees(row, column);
       if (!o.isWhole(rows, rowUnit)) inside = e.and(inside, e.lt(row, o.now(rows)));
       if (!o.isWhole(columns, columnUnit)) inside = e.and(inside, e.lt(column, o.now(columns)));

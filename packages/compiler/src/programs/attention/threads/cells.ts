@@ -65,7 +65,7 @@ function unitOfCopies(o: Operands, dtype: DType, { memory, start, row, column }:
   return whole && isDistance(column, 1) ? unit : null;
 }
 
-/** Asks for rows of a matrix; what comes of it is there behind a WAIT and a barrier. */
+/** Starts copying rows of a matrix; they are readable after a WAIT and a barrier. */
 function copyTile(
   w: ProgramWriter,
   o: Operands,

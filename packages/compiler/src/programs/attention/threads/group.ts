@@ -8,7 +8,7 @@ import { acrossRow, awaitTiles, fillTile } from './cells.ts';
 import type { Held, Team, Tile } from './team.ts';
 import { breadthOf, heightOf, lanes, lineOf, spread, up } from './tiles.ts';
 
-/** What threads do that have rows `down` apart and columns `across` apart, so that neighbours read neighbouring lines of a tile. */
+/** The work of threads whose rows are `down` apart and columns `across` apart, so that neighbours read neighbouring lines of a tile. */
 export class Group implements Team {
   readonly o: Operands;
   readonly w: ProgramWriter;

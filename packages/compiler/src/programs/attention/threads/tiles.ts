@@ -40,7 +40,7 @@ export interface Room {
 }
 
 export const forwardRoom: Room = { rows: 1, columns: 1, weights: 1 };
-/** Keys and values apart. */
+/** True if keys and values have separate tiles. */
 export const copyingRoom: Room = { rows: 1, columns: 2, weights: 1 };
 export const queriesRoom: Room = { rows: 2, columns: 2, weights: 1 };
 export const keysRoom: Room = { rows: 2, columns: 2, weights: 2 };
@@ -111,7 +111,7 @@ export const resultTiles = (width: number): number => Math.ceil(width / 8);
 
 export const heightOfSets = ({ sets, down }: MatrixTileShape): number => 16 * sets * down;
 
-/** The sets of threads for `count` rows of each of `heads` heads; null where none fit. */
+/** The sets of threads for `count` rows of each of `heads` heads; null if none fit. */
 export function setsFor(
   caps: CodegenCaps,
   { depth, width }: AttentionSpec,
