@@ -10,12 +10,12 @@ import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed } from './access.ts';
+import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
@@ -88,12 +88,14 @@ export function lowerTiled(
   const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const results = sizeOf(order);
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
   const split = planSplit(e, parts, layouts, {
-    tiles,
-    results,
-    work: 2 * depth * results,
-    tileBytes: depth * (first.rows.width + first.columns.width) * bytes,
-    bytes: rows.bytes + columns.bytes,
+    tiles: Math.ceil(tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
   });
 
   const part = split?.part ?? null;
@@ -108,7 +110,10 @@ export function lowerTiled(
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
-  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized);
+  const leastTiles = (width: number): number | undefined =>
+    row === null || isFixed(row) ? undefined : Math.ceil(leastOf(row) / width);
+  const least = leastTiles(first.rows.width);
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized, least);
   const target = memory === null ? c.kernel.stores : [memory.store];
   const again = formula !== undefined && !readsWhatItWrites(target);
   const bounds = formula === undefined || along !== null ? none : gateBounds(c);
@@ -116,7 +121,8 @@ export function lowerTiled(
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
     const most = i === 0 || edgeTiles === undefined ? undefined : Math.ceil(r.count / edgeTiles);
-    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most);
+    const fewest = leastTiles(r.width);
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most, fewest);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: target,

@@ -11,7 +11,7 @@ import { idOf } from '@polygrad/compiler/ir/node';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Shape } from '@polygrad/compiler/shape/view';
-import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
@@ -38,7 +38,7 @@ export function evaluations(context: DraftContext, demand: Demand): number {
     product *= range.arg.extent;
     if (free.has(range)) last = product;
   }
-  return last;
+  return typicalOf(context.size, last);
 }
 
 /** Loops around a reduction: those of the store that it depends on, or, inside another reduction, all up to the last of those. */
@@ -67,8 +67,9 @@ export function placeOf(context: DraftContext, demand: Demand, depth: number): s
 export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
   const inside = new Set(ranges);
   if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
-  const rows = sizeOf(ranges);
-  const size = sizeOf(kernel.axes);
+  const sizes = kernel.context.size;
+  const rows = typicalOf(sizes, sizeOf(ranges));
+  const size = typicalOf(sizes, sizeOf(kernel.axes));
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1]!;
   // Once something comes before the inner loops of a row, one group runs them: chunks of a few long sums would lose their parallelism.

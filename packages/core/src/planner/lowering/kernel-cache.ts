@@ -110,6 +110,10 @@ export class KernelCache {
 
   /** Compiles all new entries at once, and counts one use of each. */
   take(entries: readonly KernelEntry[]): void {
+    if (entries.every(({ uses }) => uses > 0)) {
+      for (const entry of entries) entry.uses++;
+      return;
+    }
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
