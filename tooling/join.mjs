@@ -59,7 +59,7 @@ export async function joinModules(path) {
     ),
     platform: 'node',
     resolve: { conditionNames: ['node', 'import', 'default'] },
-    // The compiler is core's own: nobody else loads it in Node.
+    // Only core loads the compiler in Node.
     external: (id) => /^[^./#]/.test(id) && !id.startsWith(path) && !id.startsWith('@polygrad/compiler/'),
     logLevel: 'silent',
   });

@@ -5,7 +5,7 @@
  *   -- --only NAME,...         those with these names, or that begin with these words (soak, fuzz programs)
  *   -- --rotate MINUTES        as many as fit: those that have waited longest
  *   -- --first NAME,...        with --rotate: these before the others
- *   -- --by-commit             with --rotate: in turns from commit to commit and day to day, for where nobody commits the days
+ *   -- --by-commit             with --rotate: in turns from commit to commit and day to day, where the days are not committed
  *
  * A part that passes has its day in long/passed.json, to be committed; with --by-commit, or where CI is set, it is only printed.
  * POLYGRAD_REQUIRE names engines, and `browser`, that must be there.

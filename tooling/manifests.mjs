@@ -14,7 +14,7 @@ const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
 /** Words that all packages are found by; each adds its own. */
 const common = ['polygrad', 'tensor', 'autograd', 'machine-learning'];
-/** Packing by npm would publish `workspace:` ranges, which nobody can install. */
+/** Packing by npm would publish `workspace:` ranges, which cannot be installed. */
 const guard = 'node ../../tooling/prepack.mjs';
 
 /** Folders of the packages that are published. */

@@ -1,4 +1,4 @@
-/** A page of its own for one piece of work: served, opened, watched for errors that nobody caught, closed. */
+/** A page for one piece of work: served, opened, watched for uncaught errors, closed. */
 import { patience } from './chromium.mjs';
 import { serve } from './server.mjs';
 
@@ -19,7 +19,7 @@ export function within(seconds, what, work) {
  *
  * @param options `tell` is called with what the page passes to `window.tell`; after `seconds` (300 if left out) without a word
  *   from it the work counts as stuck
- * @returns what the text evaluated to, and every error that nobody caught
+ * @returns what the text evaluated to, and every uncaught error
  */
 export async function inPage(context, files, headers, body, options) {
   const server = await serve(files, headers);

@@ -63,7 +63,7 @@ bool Device::Holds(uint64_t at, size_t bytes) {
 namespace {
 
 constexpr size_t kAlign = 512;
-/** New memory holds this: no kernel gets zeros that nobody wrote. */
+/** New memory holds this: no kernel gets zeros that were not written. */
 constexpr int kPoison = 0xa5;
 
 size_t Rounded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }

@@ -25,7 +25,7 @@ export function longestWaiting(parts, days) {
 }
 
 /**
- * The order where nobody commits the days: the table from another place for every commit and every day, so that each part has its turn.
+ * The order where the days are not committed: the table from another place for every commit and every day, so that each part has its turn.
  *
  * @param commit hexadecimal; '' where there is none
  * @param day days since 1970

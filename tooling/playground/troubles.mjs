@@ -38,7 +38,7 @@ export function troubles(lab) {
         expect(await own.textContent('#engine-line')).toContain('1 thread');
         expect(await own.textContent('#engine-notes')).toContain('not cross-origin isolated');
         expect(await own.textContent('#network-summary')).toBe('3,322 parameters, 3,296 multiplications for an image');
-        // Once loaded, the page needs nobody.
+        // Once loaded, the page needs no server.
         await plain.close();
         await own.click('#train');
         await steps(own, 20);

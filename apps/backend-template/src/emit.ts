@@ -134,7 +134,7 @@ export function emit({ params, scalars, body }: Program): string {
     IF: (n) => lines.push(`if (${of(n.src[0])}) {`),
     ENDLOOP: () => lines.push('}'),
     ENDIF: () => lines.push('}'),
-    BARRIER() {}, // The one thread of a group has nobody to wait for.
+    BARRIER() {}, // A group of one thread has no other to wait for.
     CAST: (n) => define(n, (i) => cast(n.src[0].dtype, n.dtype, of(n.src[0], i))),
     BITCAST: (n) => define(n, (i) => `(seenAs.${n.src[0].dtype}[0] = ${of(n.src[0], i)}, seenAs.${n.dtype}[0])`),
   };

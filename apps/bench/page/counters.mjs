@@ -20,7 +20,7 @@ const bytesOf = (data, offset, size) => {
   return size === undefined ? data.byteLength - (offset ?? 0) * unit : size * unit;
 };
 
-/** Starts counting; once, before any library asks for a device. `lost` is told of devices that end though nobody destroyed them. */
+/** Starts counting; once, before any library asks for a device. `lost` is called for devices that end without being destroyed. */
 export function installCounters(lost) {
   const { GPUAdapter, GPUQueue, GPUComputePassEncoder, GPUCommandEncoder, GPUDevice } = globalThis;
   wrap(GPUQueue, 'submit', () => counts.submits++);

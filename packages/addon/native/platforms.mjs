@@ -55,7 +55,7 @@ export function readmeOf(name, platform) {
   return `# ${packageName(name, platform)}
 
 The native part of [@polygrad/backend-${name}](https://www.npmjs.com/package/@polygrad/backend-${name}) for ${platforms[platform].title}. It is
-installed with that package, where it fits; nobody needs to install it by hand.
+installed with that package, where it fits; do not install it by hand.
 `;
 }
 

@@ -49,7 +49,7 @@ void Promises::Answer(uint64_t number, int code) {
 
 void Promises::OnAnswer(napi_env env, napi_value, void* context, void* data) {
   const std::unique_ptr<Answered> answer(static_cast<Answered*>(data));
-  // No environment: it is being taken down, and nobody waits any more. The same while a thread of Node is being ended:
+  // No environment: it is being taken down, so no caller waits any more. The same while a thread of Node is being ended:
   // then calls fail, and no exception may leave this function.
   if (env == nullptr) return;
   try {

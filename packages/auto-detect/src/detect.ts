@@ -2,7 +2,7 @@
  * The search: what is installed is asked side by side, measured and tested once, and the best starts.
  *
  * Native code is asked in processes of its own (`#processes`), so that only the winner's is loaded here. What was found is kept
- * (kept.ts, contest.ts), so that later searches ask nobody.
+ * (kept.ts, contest.ts), so that later searches need not ask.
  */
 import { processes as processesHere, showReport } from '#processes';
 import {

@@ -1,4 +1,4 @@
-/** Backends in processes of their own: what crashes, hangs or lies there reaches nobody, and is asked once. */
+/** Backends in separate processes: crashes, hangs and wrong answers stay there, and are asked for once. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -21,11 +21,10 @@ import {
 } from '@polygrad/core/engine';
 import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel/ir';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
-import { type BuiltinCodes, copyFunction, fillProgram } from './builtins.ts';
 import { emitFunction } from './emit/emit.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { EngineState } from './engine-state.ts';
-import { CommandQueue } from './command-queue.ts';
+import { CommandQueue, type QueueSetup } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/shaping';
 import { argSlots, heapAt } from './memory/layout.ts';
@@ -57,9 +56,9 @@ export class CpuEngine implements IEngine {
   readonly #target: EmitTarget;
   readonly #buffers: HeapBuffers;
   readonly #queue: CommandQueue;
+  readonly #view: QueueSetup['view'];
   readonly #workers: Workers | null;
   readonly #codes = new CodeTable<Code>();
-  #builtins: BuiltinCodes | null = null;
 
   constructor(options: CpuEngineOptions = {}) {
     const setup = setUp(options);
@@ -77,8 +76,9 @@ export class CpuEngine implements IEngine {
     const workers = threads > 1 ? new Workers(memory, heap, scratch, wide) : null;
     this.#buffers = buffers;
     this.#workers = workers;
-    const builtin = (name: keyof BuiltinCodes): Code => this.#builtin(name);
-    this.#queue = new CommandQueue({ buffers, args, workers, threads, scratch: scratch[0]!, builtin });
+    const view: QueueSetup['view'] = (b, bytes) => new Uint8Array(memory.buffer, buffers.addressOf(b, bytes), bytes);
+    this.#queue = new CommandQueue({ buffers, args, workers, scratch: scratch[0]!, view });
+    this.#view = view;
     this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
     this.caps = setup.caps;
     this.lost = this.#state.lost;
@@ -207,18 +207,7 @@ export class CpuEngine implements IEngine {
   /** The bytes of a binding, which nothing reads or writes any more. */
   #bytesOf(b: Binding, bytes: number): Uint8Array {
     this.#queue.finish();
-    return new Uint8Array(this.#memory.buffer, this.#buffers.addressOf(b, bytes), bytes);
-  }
-
-  #builtin(name: keyof BuiltinCodes): Code {
-    if (this.#builtins === null) {
-      const fill = fillProgram();
-      const bodies = [copyFunction(this.#target.addressBits), emitFunction(fill, this.#target)] as const;
-      const module = this.#load(bodies);
-      const packed = packProgram(fill);
-      this.#builtins = { copy: new Code(packed, module, 0, bodies[0]), fill: new Code(packed, module, 1, bodies[1]) };
-    }
-    return this.#builtins[name];
+    return this.#view(b, bytes);
   }
 
   #load(functions: readonly FunctionBody[]): CodeModule {

@@ -309,7 +309,7 @@ uint32_t Driver::MakeKernel(double number, const std::string& name, const double
     made.sizes.push_back(static_cast<uint8_t>(bytes));
   }
   const cl_program program = Compiled(number);
-  // Nobody asks for the binary of a program that runs already.
+  // The binary of a program that runs already is not needed.
   Find(number).job = nullptr;
   cl_int code = CL_SUCCESS;
   made.kernel = cl.CreateKernel(program, name.c_str(), &code);

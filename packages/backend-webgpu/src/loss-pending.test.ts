@@ -56,7 +56,7 @@ afterEach(() => {
 afterAll(() => setEngine('cpu'));
 
 const lose = (): void => (devices.at(-1) as GPUDevice).destroy();
-/** A number that makes new kernels: a size that nobody has used. */
+/** A number that makes new kernels: an unused size. */
 let size = 1000;
 const fresh = (): number => (size += 1);
 
@@ -136,7 +136,7 @@ describe.skipIf(first === null)('losses one after another', () => {
     const seen = devices.length;
     for (let round = 0; round < 3; round++) {
       step();
-      // A copy is made behind the step, and nobody waits for it: the read comes after it.
+      // A copy is made behind the step without a waiting caller: the read comes after it.
       await w.data();
       await idle();
       const before = getEngine();

@@ -31,7 +31,7 @@ it('refuses bad arguments, also of engines, before anything is run', async () =>
     [['--engine', 'reference', '--sizes', 'sometimes'], /--sizes is sometimes; give automatic, always or never/],
     [['--engine', 'reference', '--threads', '2'], /2 threads for reference: only the engines cpu and native have them/],
     [['--engine', 'reference', '--filter', 'zzz'], /no case has 'zzz' in its name/],
-    // Below a file, where nobody can have made a folder.
+    // Below a file, where there cannot be a folder.
     [
       ['--engine', 'reference', '--json', join(fileURLToPath(import.meta.url), 'x.json')],
       /--json .*x.json cannot be written: .* is no folder/,

@@ -55,7 +55,7 @@ export class Writer {
 
   /**
    * Lets the last instructions write to other registers than those they wrote to, one each in order; false where they cannot. None of them may
-   * read what an earlier one would now overwrite, and nobody else may know the old registers.
+   * read what an earlier one would now overwrite, and no other code may hold the old registers.
    */
   retarget(from: readonly string[], to: readonly string[]): boolean {
     const start = this.#lines.length - from.length;

@@ -1,4 +1,4 @@
-/** Options of layers, optimizers, schedules and training: names that nobody reads are refused with the one that was meant. */
+/** Options of layers, optimizers, schedules and training: unknown names are refused, with the one that was meant. */
 import { concat, flatten, gather, ones, sum, type Tensor } from '@polygrad/core/functions';
 import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
@@ -52,17 +52,15 @@ it.each(Object.entries(calls))('%s', (name, [call, wrong, right]) => {
 it('calls that come from PyTorch by habit say what to do', () => {
   const x = ones([2, 3]);
   expect(() => new nn.Sequential([new nn.Linear(2, 2)] as never)).toThrow(
-    'layer 0 is a list; pass modules or functions of one tensor, one by one',
+    'bad layer 0: a list; must be a module or a function',
   );
   expect(() => new nn.Sequential(nn.ReLU as never)).toThrow(
-    '[Sequential] layer 0 is the class ReLU; make it with new ReLU(...)',
+    '[Sequential] bad layer 0: a function; must be made with new ReLU()',
   );
   expect(() => new nn.Sequential(new nn.LSTM(3, 2) as never).forward(ones([1, 2, 3]))).toThrow(
-    'layer 0 gave an object; layers give one tensor',
+    'bad result of layer 0: an object; must be one tensor',
   );
-  expect(() => new nn.Linear(4, 2).forward(x)).toThrow(
-    '[Linear] x has shape [2, 3] and the layer is 4 to 2; the last axis must have 4',
-  );
+  expect(() => new nn.Linear(4, 2).forward(x)).toThrow('[Linear] x has shape [2, 3]; its last axis must have 4');
   expect(() => gather(x, 1 as never, ones([1, 1]) as never)).toThrow(
     '[gather] bad axis: a Tensor; indices come first and the axis last',
   );

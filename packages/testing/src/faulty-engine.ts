@@ -30,7 +30,10 @@ export interface Fault {
   readonly kind: FaultKind;
   /** The kinds that the device survives happen so many times, one call after the other (default 1). */
   readonly times?: number;
-  /** Commands of a batch that were done before it failed: with 'lost' and 'launch' of `submit` (default 0). */
+  /**
+   * Commands of a batch that were done before it failed: with 'lost', 'silent' and 'launch' of `submit` (default 0). Of 'memory' there are none: an
+   * engine that has no room has started nothing.
+   */
   readonly begun?: number;
   /** Bytes too many, or if negative too few: with 'size' (default -4). An allocation is always half as large. */
   readonly excess?: number;
@@ -146,8 +149,8 @@ export function createFaultyEngine(inner: IEngine, name: string = inner.name): F
       return inner.compile(programs);
     },
     submit: (commands: readonly Command[]): void => {
-      const begin = ({ begun = 0 }: Fault): void => {
-        if (begun > 0) inner.submit(commands.slice(0, begun));
+      const begin = ({ kind, begun = 0 }: Fault): void => {
+        if (begun > 0 && kind !== 'memory') inner.submit(commands.slice(0, begun));
       };
       const fault = call('submit', begin);
       if (fault?.kind === 'launch') throw new Error('the test did not launch it');

@@ -1,6 +1,6 @@
 /**
  * A cuBLASLt for tests: the functions that the engine calls, on the simulated driver's streams. It refuses what the library documents as
- * wrong: handles it did not make, matrices that do not fit each other, another way than the one it chose, memory nobody holds.
+ * wrong: handles it did not make, matrices that do not fit each other, another way than the one it chose, memory that was freed.
  *
  * POLYGRAD_CUDA_SIM_FAIL plans its failures too: `cublasLtMatmul@1=13`.
  */

@@ -63,7 +63,7 @@ void put(uint32_t word) { std::fwrite(&word, 1, 4, stdout); }
 
 /** A buffer with room around it that the kernel may not touch, at a multiple of 256. */
 struct Buffer {
-  // Zeros that nobody touches take no memory.
+  // Untouched zeros take no memory.
   std::unique_ptr<void, void (*)(void *)> memory;
   uint8_t *start;
   size_t bytes;

@@ -185,7 +185,7 @@ const uint8_t *read_shared(Warp &w, uint64_t address, size_t bytes, unsigned lan
 uint8_t *write_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane);
 /** Bytes of device memory that a lane reads. */
 const uint8_t *read_device(Warp &w, uint64_t address, size_t bytes, unsigned lane);
-/** They are being written: nobody may read them until they are. */
+/** A write is in progress: they must not be read until it is complete. */
 void forget_shared(Warp &w, uint64_t address, size_t bytes);
 
 }  // namespace ptx

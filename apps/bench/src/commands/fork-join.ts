@@ -12,7 +12,7 @@ import { type Program, ProgramBuilder } from '@polygrad/core/kernel/ir';
 import { load } from '../reports/machine.ts';
 import { optionsOf } from './usage.ts';
 
-/** Each group stores its number; nobody would give so little to several threads. */
+/** Each group stores its number; so little work would never go to several threads otherwise. */
 function tiny(groups: number): Program {
   const b = new ProgramBuilder();
   const { e } = b;

@@ -108,7 +108,7 @@ interface Turn {
 /** Why there are no figures where a bounded suite ended before. */
 export const timeOver = 'not run: the minutes of this suite were over';
 
-/** A case that nobody was asked for. */
+/** A case that was not run. */
 export function notRun(one: BenchCase, participants: readonly Participant[]): CaseResult {
   const absent = participants.map((participant) => ({ participant, reason: timeOver }));
   return { case: one, unit: metricOf(one.work).unit, entries: [], absent };

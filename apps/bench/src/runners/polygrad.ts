@@ -130,7 +130,7 @@ function latency(tools: Tools, { kind, n, ops }: LatencyWork): Prepared {
         ...base,
         probe,
         count: ops,
-        // Nobody asks for the result, so the end of the scope has nothing to compute: recording is all there is.
+        // The result is never read, so the end of the scope has nothing to compute: recording is all there is.
         timed: (count) =>
           scope(() => {
             const start = performance.now();

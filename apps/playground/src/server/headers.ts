@@ -1,4 +1,4 @@
-/** What the server says with every file: who may share memory with the page (nobody else), and what the page may do. */
+/** The headers of every file: no other page may share memory with this one, and what the page may do. */
 
 /** Headers under which the page may share memory between threads. */
 export const ISOLATION = {

@@ -81,7 +81,7 @@ export async function fetchDigits(
   const { trainImages, trainLabels, testImages, testLabels } = DATA_FILES;
   const files = [trainImages, trainLabels, testImages, testLabels];
   const all = Promise.all(files.map((name) => fetchBytes(base, name, arrived)));
-  // Where one is missing, nobody asks about the others.
+  // If one is missing, the others are not checked.
   const [a, b, c, d] = (await all.finally(() => {
     over = true;
     clearTimeout(pause);

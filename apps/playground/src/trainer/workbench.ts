@@ -32,7 +32,7 @@ export class Workbench {
     setRecovery({ shadow: true, interval: COPY_EVERY, patience: PATIENCE });
     onLost(({ error }) => {
       this.#loss = error;
-      // Where nothing is under way, nobody else would notice.
+      // While nothing runs, no other code would notice.
       void this.#queue.run(() => this.#settle());
     });
   }

@@ -19,12 +19,6 @@ export type FloatType = 'float32' | 'float64';
 /** Coefficients per dtype. */
 export type Coefficients = Readonly<Record<FloatType, readonly number[]>>;
 
-/** ln 2 in two parts: products of the first with whole numbers are exact (float64: fdlibm's e_exp.c and e_log.c). */
-export const LN2: Coefficients = {
-  float32: [0.693145751953125, 1.42860677e-6],
-  float64: [0.6931471803691238, 1.9082149292705877e-10],
-};
-
 /** An integer, held as a number of the dtype and, where that helps, as an int32 that is too large by `bias`. */
 export interface Whole {
   readonly value: KNode;
@@ -42,6 +36,11 @@ export abstract class FloatMath extends Exprs {
     this.e = e;
     this.t = t;
     this.caps = caps;
+  }
+
+  /** True for float32. The files of functions know no class of this file but as types, so that pages have them without what makes IR. */
+  isSingle(): this is Math32 {
+    return this.t === 'float32';
   }
 
   // --- what differs between formats

@@ -42,7 +42,8 @@ function about(extent: number, parts: number): number {
 /**
  * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
  * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through repeatedly. `sized`: some loops end at a size given
- * at dispatch. Their capacities are seldom divisible, and with one group too few the rows would be cut as well.
+ * at dispatch. Their capacities are seldom divisible, and with one group too few the rows would be cut as well. `leastTiles`:
+ * the least number of row tiles, where rows end at such a size. Columns are cut so that these make enough groups.
  */
 export function planGroups(
   extents: readonly number[],
@@ -53,12 +54,19 @@ export function planGroups(
   cacheBytes: number,
   sized = false,
   mostWanted: number = mostGroups,
+  leastTiles: number = rowTiles,
 ): GroupPlan {
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
-  const few = Math.min(fewGroups, mostWanted, Math.floor(total / leastWork));
-  const wanted = Math.max(1, few, Math.min(mostWanted, Math.floor(total / tileGroupWork)));
+  const groupsFor = (work: number): number => {
+    const few = Math.min(fewGroups, mostWanted, Math.floor(work / leastWork));
+    return Math.max(1, few, Math.min(mostWanted, Math.floor(work / tileGroupWork)));
+  };
+  const leastWanted = groupsFor((total / rowTiles) * leastTiles);
+  // Groups that the least size leaves without work are not free either.
+  const wanted = Math.round(Math.sqrt(groupsFor(total) * leastWanted));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
+  if (leastTiles < rowTiles) columns = Math.min(columns, even(columnTiles, Math.ceil(leastWanted / leastTiles)));
   let groups = Math.ceil(columnTiles / columns);
   const outer = extents.map((extent) => {
     if (groups >= wanted) return extent;
@@ -87,11 +95,13 @@ export function planTogether(
   bytes: number,
   cacheBytes: number,
   sized = false,
+  leastTiles?: number,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
   if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
-  return planGroups(extents, rows.count, 1, 2 * depth * rows.width * width, width * depth * bytes, cacheBytes, sized);
+  const [work, read] = [2 * depth * rows.width * width, width * depth * bytes];
+  return planGroups(extents, rows.count, 1, work, read, cacheBytes, sized, mostGroups, leastTiles);
 }
 
 /** A loop of the sum cut into parts, each computed by separate groups. */

@@ -12,6 +12,7 @@ import {
   accessVectors,
   copyComputed,
   copyComputedOther,
+  copyDispatch,
   copyFar,
   copyOther,
   copySame,
@@ -43,7 +44,7 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
@@ -52,6 +53,9 @@ import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, innermostLoop, lookUps, planDepth } from './depth.ts';
 import { collide, type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
+
+/** True for a copy that a dispatch of its own makes. */
+const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
 
 /** One choice of roles. */
 export interface Choice {
@@ -91,6 +95,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
+  const sized = ![...order, ...c.k].every(isFixed);
+  const resultScale = productOf(order, leastOf) / sizeOf(order);
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side]!];
     const rowRanges = c.factors[1 - side]!.own;
@@ -105,6 +111,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         const roles = { columns, column, rows, row, outer };
         const height = row?.arg.extent ?? 1;
         const least = row === null ? 1 : leastOf(row);
+        const rowScale = leastSize(rows) / rows.size;
+        const columnScale = leastSize(columns) / columns.size;
         const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
@@ -118,8 +126,17 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         ): void => {
           const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
-          const compute = computeCost(c, shape, row, column, narrower, costs) * slower * (1 + streams + misses);
-          const cost = compute + rowWay.copy * costs.copies + columnWay.copy * costs.copies + rest;
+          const tiles = slower * (1 + streams + misses);
+          const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
+          const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
+          const most =
+            computeCost(c, shape, row, column, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
+          let cost = most;
+          if (sized) {
+            // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
+            const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * tiles;
+            cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale + (before - rest);
+          }
           if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };
         };
         if (shared) {
@@ -133,7 +150,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           continue;
         }
         for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(least, column.arg.extent, costs);
+          const shape = dotShape(least, column.arg.extent, costs, height);
           for (const rowWay of consecutiveWays(rows, row, k)) {
             for (const columnWay of consecutiveWays(columns, column, k)) {
               const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
@@ -149,7 +166,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           }
         }
         if (column.arg.extent < lanes) continue;
-        const shape = tileShape(least, column.arg.extent, lanes, costs);
+        const shape = tileShape(least, column.arg.extent, lanes, costs, height);
         const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
@@ -198,6 +215,13 @@ function sharedCost({ rows }: TileShape): number {
   return sharedSlowdown + sharedSlowdown / rows;
 }
 
+const extentOf = (r: Range): number => r.arg.extent;
+
+/** Elements of a factor's domain at the least sizes. */
+function leastSize({ axes }: Operand): number {
+  return axes.reduce((n, { extent, end, members }) => n * (end === undefined ? extent : leastOf(members[0]!.range)), 1);
+}
+
 function resultsOf(c: Contraction): number {
   return sizeOf(c.kernel.stores[0]?.ranges ?? []);
 }
@@ -209,18 +233,19 @@ function computeCost(
   column: Range,
   narrower: number,
   { flopsPerNs, formula }: ProductCosts,
+  extent: (r: Range) => number,
 ): number {
-  const all = sizeOf(c.k) * resultsOf(c);
+  const all = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
+  const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];
     const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const slower = formula.slower(row?.arg.extent ?? 1, vectors, [shape.rows, shape.vectors]);
+    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors]);
     const padding = (vectors * shape.lanes) / column.arg.extent;
     return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
-  const waste =
-    padded(row?.arg.extent ?? 1, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
+  const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
   return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }

@@ -7,7 +7,7 @@
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, isSized, ownRanges, type Range, sizeLimit, sizeOf } from '../ir/free-ranges.ts';
+import { FreeRanges, isSized, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopKernel, MatrixProduct } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
@@ -114,7 +114,7 @@ export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Con
   const c = findContraction(kernel, e);
   if (c === null || !computes(c.reduce.dtype, caps)) return null;
   const loops = c.kernel.stores[0]?.ranges ?? [];
-  return sizeOf(c.k) * sizeOf(loops) < smallest ? null : c;
+  return productOf([...c.k, ...loops], typicalOf) < smallest ? null : c;
 }
 
 // What the lowering of contractions is given, and what may be measured of it.

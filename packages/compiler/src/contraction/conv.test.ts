@@ -133,6 +133,26 @@ describe('convolutions', () => {
     });
   }
 
+  // Enough images for rows of them: positions are loops around the tiles, and bound those over the kernel.
+  const many = { ...base, images: 16, inputs: 40, outputs: 32, size: [4, 5] } as const;
+  const padded: Record<string, Partial<Geometry>> = {
+    'of 3 x 3': {},
+    'of a sum in parts': { inputs: 256, size: [2, 2] },
+    'of 5 x 5, uneven': { kernel: [5, 5], low: [3, 1], high: [2, 4] },
+    'wider than the kernel': { low: [4, 4], high: [4, 4] },
+    'with strides': { stride: [2, 3], size: [7, 6] },
+    transposed: { lhsDilation: [2, 2], low: [2, 2], high: [1, 1] },
+    'with channels last': { last: true },
+  };
+  for (const [name, change] of Object.entries(padded))
+    it(`leaves products with padding out, ${name}`, () => {
+      const kernel = convolution({ ...many, ...change }, 'forward', true);
+      const { lowered, worst } = checkCase('float32', kernel, machineCaps, processorContraction);
+      expect(worst).toBeLessThanOrEqual(1);
+      const body = lowered?.dispatches.find(({ program }) => program.name === 'contraction')?.program.body ?? [];
+      expect(body.some(({ op, src }) => op === 'LOOP' && src[0]?.op !== 'CONST')).toBe(true);
+    });
+
   it('takes sums that lie apart through memory, where more than one tensor is read or written there', () => {
     const g = { ...base, images: 16, inputs: 32, outputs: 32, size: [8, 8] } as const;
     const names = (kernel: (m: Making) => Parts): string[] =>

@@ -6,6 +6,7 @@ import { inChunks } from '../codegen/loops/transforms.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
+import { assumeBounds } from '../ir/node.ts';
 
 /** One loop of the sum, with its stride in both factors. */
 export interface Depth {
@@ -14,6 +15,8 @@ export interface Depth {
   readonly column: number;
   /** Iterations in the last part, where the loop is split into parts of unequal length; such a loop is not merged. */
   readonly limit?: KNode;
+  /** The turn that the first step stands for, where those before and behind are left out (padding.ts); `limit` says how many are left. */
+  readonly from?: KNode;
   /** Number of iterations, if known only at dispatch: `times` the size. Such a loop is merged with one of fixed length inside it. */
   readonly end?: readonly [times: number, size: KNode] | undefined;
 }
@@ -120,8 +123,16 @@ export interface SumLoops {
   readonly column: KNode;
 }
 
+/** The turn of a loop that a step stands for. */
+function turn(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
+  if (from === undefined) return range;
+  const at = e.add(range, from);
+  assumeBounds(at, 0, extent - 1);
+  return at;
+}
+
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
-  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(ranges[i]!, d[which])), e.i32(0));
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(turn(e, d, ranges[i]!), d[which])), e.i32(0));
 }
 
 /** Makes the loops of a sum. */

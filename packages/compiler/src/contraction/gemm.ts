@@ -10,12 +10,12 @@ import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed } from './access.ts';
+import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type ViaMemory, viaMemory } from './through-memory.ts';
 import {
@@ -32,6 +32,7 @@ import {
 import { choose, isApart, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
+import { type Bound, gateBounds, isWorthCutting, turnsWithin, withoutPadding } from './padding.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
 
@@ -87,12 +88,14 @@ export function lowerTiled(
   const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const results = sizeOf(order);
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
   const split = planSplit(e, parts, layouts, {
-    tiles,
-    results,
-    work: 2 * depth * results,
-    tileBytes: depth * (first.rows.width + first.columns.width) * bytes,
-    bytes: rows.bytes + columns.bytes,
+    tiles: Math.ceil(tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
   });
 
   const part = split?.part ?? null;
@@ -107,14 +110,19 @@ export function lowerTiled(
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
-  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized);
+  const leastTiles = (width: number): number | undefined =>
+    row === null || isFixed(row) ? undefined : Math.ceil(leastOf(row) / width);
+  const least = leastTiles(first.rows.width);
+  const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized, least);
   const target = memory === null ? c.kernel.stores : [memory.store];
   const again = formula !== undefined && !readsWhatItWrites(target);
+  const bounds = formula === undefined || along !== null ? none : gateBounds(c);
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
     const most = i === 0 || edgeTiles === undefined ? undefined : Math.ceil(r.count / edgeTiles);
-    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most);
+    const fewest = leastTiles(r.width);
+    const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most, fewest);
     const groups = together === null || i >= own ? alone : { ...together, columns: s.count };
     return {
       stores: target,
@@ -126,6 +134,7 @@ export function lowerTiled(
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,
+      bounds,
       split,
       groups: copied && i < whole.length ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
     };
@@ -136,6 +145,8 @@ export function lowerTiled(
   memory?.finish();
   return assembly.result();
 }
+
+const none: ReadonlyMap<Range, readonly Bound[]> = new Map();
 
 /** The target as if its vectors had this many bytes. */
 function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: number): CodegenCaps {
@@ -183,6 +194,8 @@ export interface NestSpec {
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
   readonly sumLanes: number;
   readonly k: readonly Range[];
+  /** Where gates bound loops of the sum: products with padding are left out. */
+  readonly bounds: ReadonlyMap<Range, readonly Bound[]>;
   /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
   readonly split: Split | null;
   readonly groups: GroupPlan;
@@ -371,21 +384,30 @@ class Nest {
   /** The loops of the nest's part of the sum. */
   #depths(): Depth[] {
     const e = this.#e;
-    const { k, split, rows } = this.#spec;
-    return k.map((r): Depth => {
-      const whole = depthOf(r, rows.layout.strides, this.#columnLayout.strides);
-      if (r !== split?.range) return whole;
-      const { chunk } = split;
-      const { row, column, extent, end } = whole;
-      if (end !== undefined) {
-        // Parts beyond the end are empty sums.
-        return { extent: chunk, row, column, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
-      }
-      if (extent % chunk === 0) return { extent: chunk, row, column };
-      const limit = e.min(e.sub(extent, this.#first), chunk);
-      assumeBounds(limit, 1, chunk);
-      return { extent: chunk, row, column, limit };
-    });
+    const { k, split, bounds, sumLanes } = this.#spec;
+    const depths = k.map((r) => this.#depth(r));
+    if (sumLanes > 1 || !isWorthCutting(k, bounds)) return depths;
+    const turns = k.map((r, i) =>
+      turnsWithin(e, bounds.get(r) ?? [], this.#outer, r === split?.range ? this.#first : e.i32(0), depths[i]!),
+    );
+    return withoutPadding(e, depths, turns);
+  }
+
+  #depth(r: Range): Depth {
+    const e = this.#e;
+    const { split, rows } = this.#spec;
+    const whole = depthOf(r, rows.layout.strides, this.#columnLayout.strides);
+    if (r !== split?.range) return whole;
+    const { chunk } = split;
+    const { row, column, extent, end } = whole;
+    if (end !== undefined) {
+      // Parts beyond the end are empty sums.
+      return { extent: chunk, row, column, end: [1, e.max(e.min(e.sub(end[1], this.#first), chunk), 0)] };
+    }
+    if (extent % chunk === 0) return { extent: chunk, row, column };
+    const limit = e.min(e.sub(extent, this.#first), chunk);
+    assumeBounds(limit, 1, chunk);
+    return { extent: chunk, row, column, limit };
   }
 }
 

@@ -20,6 +20,13 @@ const classes: readonly (readonly [number, number])[] = [
   [32, 67],
 ];
 
+/** The size that tells whether tiles are worth it. */
+const typical = ([least, most]: readonly [number, number]): number => Math.round(Math.sqrt(least * most));
+
+/** How long another loop must be for that, where all others have so many turns. */
+const enough = (sizes: readonly [number, number], others: number): number =>
+  Math.ceil(4096 / (typical(sizes) * others));
+
 const epilogues = [undefined, 'relu', 'add', 'mask'] as const;
 
 describe('sizes given at dispatch', () => {
@@ -38,10 +45,7 @@ describe('sizes given at dispatch', () => {
       for (const [i, sizes] of classes.entries()) {
         const [n, k] = [roll(8, 40), roll(8, 60)];
         const epilogue = epilogues[(i + Number(transposeA) + 2 * Number(transposeB)) % 4];
-        check(
-          { sizes, m: -1, n, k: Math.max(k, Math.ceil(4096 / (sizes[1] * n))), transposeA, transposeB, epilogue },
-          roll,
-        );
+        check({ sizes, m: -1, n, k: Math.max(k, enough(sizes, n)), transposeA, transposeB, epilogue }, roll);
       }
     });
 
@@ -49,7 +53,7 @@ describe('sizes given at dispatch', () => {
       const roll = dice(4);
       for (const sizes of classes) {
         const [n, m] = [roll(10, 40), roll(7, 40)];
-        check({ sizes, m: Math.max(m, Math.ceil(4096 / (sizes[1] * n))), n, k: -1, transposeA, transposeB }, roll);
+        check({ sizes, m: Math.max(m, enough(sizes, n)), n, k: -1, transposeA, transposeB }, roll);
         check({ sizes, m: 9, n: 70, k: -roll(2, 5), transposeA, transposeB }, roll);
       }
     });
@@ -58,7 +62,7 @@ describe('sizes given at dispatch', () => {
       const roll = dice(5);
       for (const sizes of classes) {
         const [m, n, k] = [roll(5, 12), roll(8, 20), roll(5, 20)];
-        const all = Math.max(k, Math.ceil(4096 / (sizes[1] * n * m)));
+        const all = Math.max(k, enough(sizes, n * Math.min(m, 6)));
         check({ sizes, batch: -1, m, n, k: all, transposeA, transposeB }, roll);
         check({ sizes, batch: -3, m: 2, n, k: all, transposeA, transposeB, heads: true }, roll);
       }
@@ -68,7 +72,7 @@ describe('sizes given at dispatch', () => {
       const roll = dice(6);
       for (const sizes of classes) {
         const [n, c] = [roll(10, 40), roll(2, 4)];
-        const k = -Math.ceil(4096 / (sizes[1] * sizes[1] * n));
+        const k = -enough(sizes, typical(sizes) * n);
         check({ sizes, m: -1, n, k, transposeA, transposeB, epilogue: 'relu' }, roll);
         check({ sizes, m: -c, n: 36, k, transposeA, transposeB }, roll);
       }

@@ -61,11 +61,17 @@ export function widens({ rows, vectors }: TileShape, height: number): boolean {
 /** What tiles are cut by. */
 type TileFacts = Pick<ProductCosts, 'registers' | 'formula'>;
 
-/** The tile for a contraction with `rows` x `columns` results. */
-export function tileShape(rows: number, columns: number, lanes: number, { registers, formula }: TileFacts): TileShape {
+/** The tile for a contraction with `rows` x `columns` results; `height`: the rows where a size given at dispatch is greatest. */
+export function tileShape(
+  rows: number,
+  columns: number,
+  lanes: number,
+  { registers, formula }: TileFacts,
+  height: number = rows,
+): TileShape {
   const most = Math.max(1, Math.floor(columns / lanes));
   if (formula !== undefined) {
-    const [r, vectors] = formula.tile(rows, most);
+    const [r, vectors] = formula.tile(rows, Math.max(1, Math.ceil(columns / lanes)), most, height);
     return { rows: r, vectors, lanes };
   }
   const r = Math.min(4, rows);
@@ -89,9 +95,9 @@ export function sharedShape(
   return { rows: best, vectors: Math.min(sharedVectors(best, registers), Math.floor(columns / lanes)), lanes };
 }
 
-/** The tile where the sum runs over vectors: every result has a vector accumulator. */
-export function dotShape(rows: number, columns: number, facts: TileFacts): TileShape {
-  return tileShape(rows, columns, 1, facts);
+/** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
+export function dotShape(rows: number, columns: number, facts: TileFacts, height: number = rows): TileShape {
+  return tileShape(rows, columns, 1, facts, height);
 }
 
 /** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if known only at dispatch. */

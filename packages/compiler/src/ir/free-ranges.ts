@@ -264,3 +264,17 @@ export function countOf(r: Range): Count {
   const most = Math.min(extent, highOf(limit));
   return { most, least: Math.max(0, Math.min(most, lowOf(limit))), step: Math.max(1, divisorOf(limit)) };
 }
+
+/**
+ * Iterations by which is reckoned what pays: of a loop that ends at a size as much above the least as below the most, as parts of these. A plan
+ * for several sizes is made for one in between.
+ */
+export function typicalOf(r: Range): number {
+  const { most, least } = countOf(r);
+  return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
+}
+
+/** How many elements loops go through, by iterations that `count` says. */
+export function productOf(ranges: readonly Range[], count: (r: Range) => number): number {
+  return ranges.reduce((product, r) => product * count(r), 1);
+}

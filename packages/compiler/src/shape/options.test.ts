@@ -34,7 +34,7 @@ describe('checkNames', () => {
     checkNames('f', options, 'axis keepDims? p q dtype mask onStep');
     // @ts-expect-error axis may be a list
     checkNames('f', {} as Options, 'axis# keepDims? p dtype mask onStep');
-    // @ts-expect-error a boolean has a mark: nobody else looks at it
+    // @ts-expect-error a boolean has a mark: nothing else checks it
     checkNames('f', options, 'axis keepDims p dtype mask onStep');
     // @ts-expect-error p is no dtype
     checkNames('f', {} as Options, 'axis keepDims? p% dtype mask onStep');

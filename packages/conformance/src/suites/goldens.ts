@@ -2,7 +2,7 @@
  * Results of another framework: the calls of the golden file, made with the library, compared at the contract's tolerances.
  *
  * The file says what is called and with what; this knows no operation by name. float32 is compared with what float64
- * arithmetic makes of the same float32 inputs, so nobody else's rounding enters.
+ * arithmetic makes of the same float32 inputs, so no other rounding enters.
  */
 import * as core from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';

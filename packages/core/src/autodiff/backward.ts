@@ -132,7 +132,7 @@ function deposit(leaf: Node, gradient: Node | undefined): void {
   before?.dispose();
 }
 
-/** Nobody may walk these nodes again; what only they needed goes. */
+/** These nodes cannot be walked again; nodes that only they needed are freed. */
 function releaseGraph(nodes: readonly Node[]): void {
   // An extra count keeps them alive while this list is processed.
   for (const node of nodes) node.handles++;

@@ -141,7 +141,7 @@ describe('tapes left open', () => {
     for (let i = 0; i < 31; i++) forget();
     await turn();
     collect();
-    // No turn in between: nobody was told of what was collected.
+    // No turn of the event loop in between: finalisers have not run.
     await near(grad((t: Tensor) => sum(mul(t, t)))(x), [2, 4]);
   });
 

@@ -4,7 +4,7 @@
  * A call finds or makes the form of the kernel for the shapes and dtypes of its inputs (forms.ts). Then it records one node per dtype of the outputs.
  * Forms whose outputs are several of one dtype write them behind each other, and each output is a slice.
  */
-import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
 import * as elementary from '../primitives/elementary.ts';
@@ -31,7 +31,7 @@ const mostForms = 128;
  * stencils, loops that end early. It runs on every engine. The body is run once for each combination of shapes and dtypes; with the methods of its
  * first argument it writes a program, which is verified, compiled for the device, and kept. What the body closes over is part of the program.
  *
- * No kernel reads or writes outside of its tensors: indices are checked where they are not known to fit. Elements of outputs that nobody writes are 0.
+ * No kernel reads or writes outside of its tensors: indices are checked where they are not known to fit. Unwritten elements of outputs are 0.
  * `vmap` gives every example a kernel of its own. How to write kernels: docs/custom-kernels.md.
  *
  * @param options name, form, inputs, outputs, body; gradient

@@ -161,7 +161,10 @@ export interface IEngine {
   compiling?(kernels: readonly CompiledKernel[]): Promise<void> | null;
   /** Drops compiled kernels that no plan uses any more. */
   release(kernels: readonly CompiledKernel[]): void;
-  /** Starts a batch of commands, in order. Does not wait for the device unless the device has no other way. */
+  /**
+   * Starts a batch of commands, in order. Does not wait for the device unless the device has no other way. An OutOfMemoryError says that the batch may
+   * be submitted again: no command of it was started, or those that were have written over nothing that it reads. An engine that cannot say so is lost.
+   */
   submit(commands: readonly Command[]): void;
   /**
    * Starts a batch like `submit`, measuring each command separately; resolves with nanoseconds on the device, one per command, NaN where

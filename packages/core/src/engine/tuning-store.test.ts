@@ -1,4 +1,4 @@
-/** A store of files: whole files, and a folder that nobody else can write. */
+/** A store of files: whole files, and a folder that no other user can write. */
 import { execFileSync } from 'node:child_process';
 import { chmod, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

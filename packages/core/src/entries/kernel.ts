@@ -3,7 +3,8 @@
  *
  * `decompose` and `linearize` know all operations here, for users who write expressions by hand: they bring the arithmetic of all primitives.
  */
-import { registerFunctions, decompose as decomposeKnown } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { decompose as decomposeKnown } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { linearize as linearizeKnown } from '@polygrad/compiler/codegen/linearize/linearize';
 import { definitions } from '../primitives/all.ts';
 

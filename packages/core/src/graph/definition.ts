@@ -4,7 +4,7 @@
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). For all others the caller passes
  * the definition to `makeNode`, so that bundlers leave out unused ones.
  */
-import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { type DType, dtypeInfo, type DTypeKind } from '@polygrad/compiler/shape/dtype';
 import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';

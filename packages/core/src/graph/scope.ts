@@ -169,7 +169,12 @@ function handOn(flush: (() => void) | null): void {
   }
 }
 
-/** Runs `body` without flushes, because it makes nodes that no handle holds yet. */
+/**
+ * Runs `body` without flushes, because it makes nodes that no handle holds yet, or because one flush should compute all of it.
+ *
+ * @example
+ * holdFlushes(() => ones([4]).add(1)); // computed later, whatever the limits are
+ */
 export function holdFlushes<T>(body: () => T): T {
   const g = graph;
   g.holding++;

@@ -1,4 +1,4 @@
-/** Numbers of parts, keys, elements and orders that nobody can wait for: refused before anything is counted out on the host. */
+/** Numbers of parts, keys, elements and orders that would take for ever: refused before anything is counted out on the host. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as pg from '../index.ts';
 import { bigintType, numberEye } from '@polygrad/numbers';

@@ -3,7 +3,7 @@
  * what the rules of many primitives are made of.
  */
 import * as p from '../graph/primitives.ts';
-import type { FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import type { FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import {
   type Accepts,
   type BatchContext,

@@ -88,7 +88,7 @@ describe.each(engines)('random graphs on %s', (_, make) => {
         for (const node of single.nodes) release(node);
         expect(stats().bytes).toBe(before);
 
-        // Nobody holds the inputs when the work is done: outputs may be written over them.
+        // No handle holds the inputs when the work is done: outputs may be written over them.
         const last = build(list);
         for (const node of [...last.leaves.keys(), ...last.outputs]) retain(node);
         for (const node of last.outputs) trackHandle(handleOf(node));

@@ -1,4 +1,4 @@
-/** Copies on engines that are disposed serve nobody: what a lost device leaves to them is lost. */
+/** Copies on disposed engines are useless: values that a lost device left only there are lost. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { registerBackend, setEngine } from '../engine/registry.ts';

@@ -5,7 +5,8 @@
  * Programs and not loop nests: to find the ways of loops takes 25 ms where nothing is compiled yet, more than all else together, and says nothing of a
  * driver. Engines print them as they print any other.
  */
-import { registerFunctions, decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
+import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
 import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
 import type { KNode, Program, UnaryOp } from '@polygrad/compiler/ir/ir';

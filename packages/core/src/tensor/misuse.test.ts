@@ -61,7 +61,7 @@ it('asynchronous functions are refused by name, and their failing later is nobod
       expect(call, name).toThrow(`[${name}] the function returned a promise`);
     }
     await expect(pg.warmup(() => failing())).rejects.toThrow('[warmup] the function returned a promise');
-    // Rejections nobody handled are told after all microtasks.
+    // Unhandled rejections are reported after all microtasks.
     await new Promise((resolve) => setImmediate(resolve));
     await new Promise((resolve) => setImmediate(resolve));
   } finally {

@@ -60,6 +60,18 @@ describe('comparisons of integers', () => {
     expect(count(write(true), /^cmovl$/)).toBe(0);
   });
 
+  it('decide whether is stored, once for stores that follow under one condition', () => {
+    const made = names((b, x, y) => {
+      const { e } = b;
+      const to = e.param(1, 'int32', 'write', 4);
+      const [less, other] = [e.lt(x, y), e.lt(y, x)];
+      for (const [at, gate] of [less, less, other].entries()) b.store(to, e.i32(at), x, gate);
+    });
+    expect(count(made, /^(set|test)/)).toBe(0);
+    expect(count(made, /^cmp$/)).toBe(3);
+    expect(count(made, /^jge$/)).toBe(2);
+  });
+
   it('take a constant on either side', () => {
     const made = names(({ e }, x, y, store) => store(e.where(e.lt(e.i32(7), x), x, y)));
     expect(count(made, /^cmovg$/)).toBe(1);

@@ -33,7 +33,8 @@ export class Comparisons {
     const written = new Map<KNode, number>();
     for (const [i, n] of body.entries()) {
       if (n.op === 'STORE' && n.src[0].op === 'REG') written.set(n.src[0], i);
-      if (n.op === 'IF' || n.op === 'WHERE') this.#ask(n, border, written, rare);
+      const condition = conditionOf(n);
+      if (condition !== undefined) this.#ask(n, condition, border, written, rare);
       if (n.op === 'IF' || n.op === 'LOOP' || n.op === 'ENDIF' || n.op === 'ENDLOOP') border = i;
       if (isComparison(n) && n.lanes === 1 && (uses.get(n)?.count ?? 0) > 0 && comparesIntegers(n))
         this.#later.set(n, { at: i, askers: 0, changes: rare.inside.has(n) });
@@ -41,8 +42,7 @@ export class Comparisons {
     for (const [n, { askers }] of this.#later) if (askers !== uses.get(n)!.count) this.#later.delete(n);
   }
 
-  #ask(n: KNode, border: number, written: ReadonlyMap<KNode, number>, rare: Rare): void {
-    const condition = n.src[0]!;
+  #ask(n: KNode, condition: KNode, border: number, written: ReadonlyMap<KNode, number>, rare: Rare): void {
     const found = this.#later.get(condition);
     if (found === undefined) return;
     if (n.op === 'WHERE') {
@@ -61,6 +61,12 @@ export class Comparisons {
     const found = this.#later.get(n);
     return found !== undefined && !(found.changes && n.src.some((s) => s.op !== 'CONST' && mayChange(s)));
   }
+}
+
+/** What a node asks that can do without a bool. */
+function conditionOf({ op, src }: KNode): KNode | undefined {
+  if (op === 'STORE') return src[3];
+  return op === 'IF' || op === 'WHERE' ? src[0] : undefined;
 }
 
 function comparesIntegers(n: KNode): boolean {

@@ -285,15 +285,14 @@ export class Accesses {
     return makeParts(this.#ctx, lanes, width, (p) => access.part(b, used, further(at, p * used)));
   }
 
+  /** Stores whatever the gate says: it is a condition around. */
   store(n: KNodeOf<'STORE'>): void {
-    const [mem, index, value, gate] = n.src;
+    const [mem, index, value] = n.src;
     const { b, machine } = this.#ctx;
     const { access } = machine;
     const kind = kindOf(mem.dtype);
     const v = this.#ctx.get(value);
-    const condition = gate === undefined ? null : this.#ctx.get(gate).parts[0]!;
     if (mem.op === 'PARAM' && mem.arg.access === 'read') refuse(`PARAM ${mem.arg.slot} is read-only but stored to`);
-    if (condition !== null) b.openIf(condition);
     const at = this.#at(mem, index, value.lanes, null);
     const bits = smallBits(mem.dtype as DType);
     if (value.lanes === 1) access.storeElement(b, mem.dtype as DType, at, v.parts[0]!);
@@ -317,7 +316,6 @@ export class Accesses {
         this.streamed = true;
       }
     }
-    if (condition !== null) b.closeIf();
   }
 
   #storeParts(store: Access['storePart'], parts: readonly Reg[], bytes: number, at: Place): void {

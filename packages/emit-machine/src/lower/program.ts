@@ -171,7 +171,7 @@ class Lowering implements Context {
           break;
         case 'STORE':
           if (n.src[0].op === 'REG') this.#storeRegister(n, n.src[0]);
-          else this.#accesses.store(n);
+          else i = this.#stores(n, i, to);
           break;
         case 'LOOP':
           this.#loop(n, i + 1, this.#ends[i]!);
@@ -195,10 +195,36 @@ class Lowering implements Context {
     }
   }
 
+  /** Stores to memory: those that follow under the same condition are under one jump with it. Answers where the last one stands. */
+  #stores(n: KNodeOf<'STORE'>, at: number, to: number): number {
+    const { body } = this.#program;
+    const gate = n.src[3];
+    if (gate === undefined) {
+      this.#accesses.store(n);
+      return at;
+    }
+    this.#open(gate);
+    this.#accesses.store(n);
+    let last = at;
+    for (let i = at + 1; i < to; i++) {
+      const next = body[i]!;
+      if (next.op === 'STORE' && next.src[0].op !== 'REG' && next.src[3] === gate) {
+        this.#accesses.store(next);
+        last = i;
+      } else if (!isIndex(next) || !this.#isLeftOut(next)) break;
+    }
+    this.b.closeIf();
+    return last;
+  }
+
   /** Lowers a node that only computes a value. */
   #node(n: KNode, at: number): void {
-    if (!this.#uses.has(n) || this.#found.unread.has(n) || this.#isComparedLater(n)) return;
-    this.#values.set(n, this.#value(n, at));
+    if (!this.#isLeftOut(n)) this.#values.set(n, this.#value(n, at));
+  }
+
+  /** True for a value that nobody reads, or who asks for it makes. */
+  #isLeftOut(n: KNode): boolean {
+    return !this.#uses.has(n) || this.#found.unread.has(n) || this.#isComparedLater(n);
   }
 
   #isComparedLater(n: KNode): boolean {
@@ -431,10 +457,14 @@ class Lowering implements Context {
         ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
         : given.parts;
     if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
-    if (gate !== undefined) b.openIf(this.get(gate).parts[0]!);
+    if (gate !== undefined) this.#open(gate);
     for (const [i, part] of parts.entries()) b.move(cells[i]!, part, partBytes(this, value.lanes, widthOf(kind)));
     if (gate !== undefined) b.closeIf();
   }
+}
+
+function isIndex({ op }: KNode): boolean {
+  return op === 'ADD' || op === 'SUB' || op === 'MUL' || op === 'CONST';
 }
 
 /** The opposite of each condition. */

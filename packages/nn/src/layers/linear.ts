@@ -47,15 +47,11 @@ export class Linear extends Module {
 
   /** @param x shape [..., inputs] */
   forward(x: Tensor): Tensor {
-    checkTensor('Linear', 'x', x);
     const { weight } = this;
-    const [outputs, inputs] = weight.shape as readonly [number, number];
+    const inputs = weight.shape[1];
+    checkTensor('Linear', 'x', x);
     if (x.shape.at(-1) !== inputs)
-      throw new NnError(
-        'Linear',
-        `x has shape [${x.shape.join(', ')}] and the layer is ${inputs} to ${outputs}; the last axis must have ${inputs}`,
-        ['x'],
-      );
+      throw new NnError('Linear', `x has shape [${x.shape.join(', ')}]; its last axis must have ${inputs}`, ['x']);
     const product = matmul(x, transpose(weight));
     // In mixed precision the product has 16 bits, and so has the sum.
     return this.bias === null ? product : product.add(cast(this.bias, product.dtype));

@@ -133,7 +133,7 @@ describe('Module', () => {
   });
 
   it('refuses layers that are none', () => {
-    expect(() => new Sequential(new ReLU(), 3 as never)).toThrow(/layer 1 is 3; pass modules/);
+    expect(() => new Sequential(new ReLU(), 3 as never)).toThrow(/bad layer 1: 3; must be a module/);
   });
 });
 

@@ -1,7 +1,6 @@
 /** Sequential: modules one after the other, each given what the one before returned. */
-import { shown } from '@polygrad/core/engine';
 import { isTensor, type Tensor } from '@polygrad/core/functions';
-import { NnError } from '../errors.ts';
+import { checkFits } from '../errors.ts';
 import { isModule, Module } from './module.ts';
 
 /** A layer as Sequential takes it: a module from tensor to tensor, or a function. */
@@ -22,13 +21,14 @@ export class Sequential extends Module {
     super();
     for (const [index, layer] of layers.entries()) {
       const isClass = typeof layer === 'function' && isModule(layer.prototype);
-      if (isClass || (!isModule(layer) && typeof layer !== 'function')) {
-        const found = isClass ? `the class ${layer.name}` : shown(layer);
-        const remedy = isClass
-          ? `make it with new ${layer.name}(...)`
-          : 'pass modules or functions of one tensor, one by one';
-        throw new NnError('Sequential', `layer ${index} is ${found}; ${remedy}`);
-      }
+      const fits = !isClass && (isModule(layer) || typeof layer === 'function');
+      checkFits(
+        'Sequential',
+        `layer ${index}`,
+        layer,
+        fits,
+        isClass ? `made with new ${layer.name}()` : 'a module or a function',
+      );
       if (isModule(layer)) Object.defineProperty(this, index, { value: layer, enumerable: true });
     }
     this.layers = layers;
@@ -40,11 +40,13 @@ export class Sequential extends Module {
     let value = x;
     for (const [index, layer] of this.layers.entries()) {
       value = typeof layer === 'function' ? layer(value) : layer.forward(value);
-      if (!isTensor(value))
-        throw new NnError(
-          'Sequential',
-          `layer ${index} gave ${shown(value)}; layers give one tensor: write a Module that takes what it needs of it`,
-        );
+      checkFits(
+        'Sequential',
+        `result of layer ${index}`,
+        value,
+        isTensor(value),
+        'one tensor: write a Module for others',
+      );
     }
     return value;
   }

@@ -22,8 +22,8 @@ export type ParameterGroup<Options> = Partial<Options> & { readonly parameters: 
 type Prepared = { prepare(given: Gradients, guard?: StepGuard): () => void };
 
 /**
- * An optimizer for each group of parameters, which take their steps together: either all of it is carried out or nothing. Gradients are in the order of the
- * groups. Source: PyTorch's parameter groups.
+ * An optimizer for each group of parameters, which take their steps together: either all of it is carried out or nothing. Gradients that are not of
+ * `lossAndGrad` are in the order of the groups. Source: PyTorch's parameter groups.
  *
  * @example
  * const model = new Sequential(new Linear(2, 8), new ReLU(), new Linear(8, 1));

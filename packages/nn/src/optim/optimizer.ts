@@ -4,7 +4,7 @@
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { showAs, shown } from '@polygrad/core/engine';
+import { holdFlushes, showAs, shown } from '@polygrad/core/engine';
 import {
   cast,
   type DType,
@@ -287,10 +287,13 @@ export abstract class Optimizer<Names extends string = string> {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
     scope(() => {
-      // Only when all of it is known to be right: nothing is changed by a step that throws.
-      noGrad(() => this.prepare(given, guard)());
-      if (gradients === undefined) this.zeroGrad();
-      else for (const gradient of given) gradient?.dispose();
+      // In one piece: a flush in the middle would find old values and gradients still in use, and could write new ones over none of them.
+      holdFlushes(() => {
+        // Only when all of it is known to be right: nothing is changed by a step that throws.
+        noGrad(() => this.prepare(given, guard)());
+        if (gradients === undefined) this.zeroGrad();
+        else for (const gradient of given) gradient?.dispose();
+      });
     });
   }
 

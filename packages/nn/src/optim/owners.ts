@@ -7,7 +7,7 @@ import type { Gradients } from './optimizer.ts';
 
 const owners = new WeakMap<Tensor, Tensor>();
 
-/** The parameter that a gradient is of; undefined where nobody said. */
+/** The parameter that a gradient is of; undefined if unknown. */
 export function ownerOf(gradient: Tensor): Tensor | undefined {
   return owners.get(gradient);
 }

@@ -2,7 +2,7 @@
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, isFloat, isSmallFloat } from '../../shape/dtype.ts';
-import { type FloatMath, Math32 } from '../float-math.ts';
+import type { FloatMath, Math32 } from '../float-math.ts';
 
 /** float32 drops the sign bit; elsewhere max(x, -x), which keeps NaN and makes -0 0. */
 export function abs(e: Exprs, x: KNode): KNode {
@@ -76,7 +76,7 @@ function twoProduct(m: FloatMath, a: KNode, b: KNode): readonly [KNode, KNode] {
  * between two float32 numbers; then the error of the sum decides.
  */
 export function fma(m: FloatMath, a: KNode, b: KNode, c: KNode): KNode {
-  const w = m instanceof Math32 ? m.wide : null;
+  const w = m.isSingle() ? m.wide : null;
   if (w === null) return fmaParts(m, a, b, c);
   const { e } = m;
   const widen = (x: KNode): KNode => e.cast(x, 'float64');
@@ -165,7 +165,7 @@ function simpleRemainder(m: FloatMath, a: KNode, b: KNode, quotient: KNode): KNo
 /** a - n b, which the dtype represents exactly. */
 function lessProduct(m: FloatMath, a: KNode, n: KNode, b: KNode): KNode {
   const { e } = m;
-  if (m.fuses || !(m instanceof Math32) || m.wide === null) return e.ternary('FMA', m.neg(n), b, a);
+  if (m.fuses || !m.isSingle() || m.wide === null) return e.ternary('FMA', m.neg(n), b, a);
   const [wideA, wideN, wideB] = [a, n, b].map((x) => e.cast(x, 'float64')) as [KNode, KNode, KNode];
   return e.cast(m.wide.sub(wideA, m.wide.mul(wideN, wideB)), 'float32');
 }
@@ -174,14 +174,14 @@ export function frem(m: FloatMath, x: KNode, y: KNode): KNode {
   const { e } = m;
   const [a, b] = [m.abs(x), m.abs(y)];
   let rest: KNode;
-  if (!(m instanceof Math32)) {
+  if (!m.isSingle()) {
     // Scaled away from the ends of the format.
     const factor = m.where(m.lt(2 ** 900, b), 2 ** -120, m.where(m.lt(b, 2 ** -900), 2 ** 120, 1));
     rest = m.div(remainder(m, m.mul(a, factor), m.mul(b, factor), false), factor);
   } else if (m.wide !== null) {
     rest = e.cast(remainder(m.wide, e.cast(a, 'float64'), e.cast(b, 'float64'), true), 'float32');
   } else rest = remainderInteger(m, a, b);
-  if (!m.caps.simt && (m.fuses || (m instanceof Math32 && m.wide !== null))) {
+  if (!m.caps.simt && (m.fuses || (m.isSingle() && m.wide !== null))) {
     // Last, so that engines with branches compute the long form only where it is needed.
     const quotient = m.div(a, b);
     rest = m.where(m.le(2 ** 23, quotient), rest, simpleRemainder(m, a, b, quotient));

@@ -9,32 +9,19 @@ import { type DType, isFloat } from '../../shape/dtype.ts';
 import { abs, nanTest } from './basic.ts';
 import { exp, log } from './exponential.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { type DecomposeCaps, type FloatMath, Math32, Math64 } from '../float-math.ts';
+import { registered, type FloatFunctions } from './functions.ts';
+import { type DecomposeCaps, Math32, Math64 } from '../float-math.ts';
 import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { nodesOf, sourcesFirst } from '../../ir/node.ts';
 
-/** The arithmetic of an operation; `y` and `z` exist for operations of two and of three operands. */
-export type FloatFunction = (m: FloatMath, x: KNode, y: KNode, z: KNode) => KNode;
-
-/** Arithmetic by operation. */
-export type FloatFunctions = Readonly<Partial<Record<ValueOp, FloatFunction>>>;
-
-/**
- * Operations that kernels may contain: functions that nearly every program has, and those that were registered. The others have much code, and come with
- * the primitives that use them (primitives/), or all at once (entries/kernel.ts).
- */
-const functionsKnown: Partial<Record<ValueOp, FloatFunction>> = {
+/** Functions that nearly every program has. */
+const usual: FloatFunctions = {
   EXP: exp,
   LOG: log,
   RSQRT: (m, x) => m.div(1, m.sqrt(x)),
   RECIP: (m, x) => m.div(1, x),
 };
-
-/** Registers the arithmetic of operations. */
-export function registerFunctions(functions: FloatFunctions): void {
-  Object.assign(functionsKnown, functions);
-}
 
 /**
  * Expressions equal to `roots` that use only BASE_OPS and the engine's native operations.
@@ -102,7 +89,7 @@ function replacement(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
 
 /** Float types without functions of their own go through float32. Integers have only MULHI. */
 function broughtFunction(e: Exprs, n: KNode, caps: DecomposeCaps): KNode | null {
-  const made = functionsKnown[n.op as ValueOp];
+  const made = registered[n.op as ValueOp] ?? usual[n.op as ValueOp];
   if (made === undefined) return null;
   const dtype = n.dtype as DType;
   const integers = n.op === 'MULHI';

@@ -6,7 +6,13 @@
  * those of float64 interpolate at Chebyshev points; the relative error is given for each.
  */
 import type { KNode } from '../../ir/ir.ts';
-import { type Coefficients, type FloatMath, LN2, Math32, type Math64, type Whole } from '../float-math.ts';
+import type { Coefficients, FloatMath, Math32, Math64, Whole } from '../float-math.ts';
+
+/** ln 2 in two parts: products of the first with whole numbers are exact (float64: fdlibm's e_exp.c and e_log.c). */
+const LN2: Coefficients = {
+  float32: [0.693145751953125, 1.42860677e-6],
+  float64: [0.6931471803691238, 1.9082149292705877e-10],
+};
 
 const FACTORIALS = [
   0.16666666666666669, 0.041666666666666664, 0.008333333333330039, 0.0013888888888886537, 0.00019841269863171557,
@@ -462,8 +468,7 @@ export function pow(m: FloatMath, a: KNode, b: KNode): KNode {
   const size = m.abs(a);
   // A large finite exponent in place of an infinite one, so that a power of 1 is 1.
   const limited = m.clamp(b, -1e30, 1e30);
-  const magnitude =
-    m instanceof Math32 && m.wide !== null ? sizeWide(m, m.wide, size, limited) : sizePlain(m, size, limited);
+  const magnitude = m.isSingle() && m.wide !== null ? sizeWide(m, m.wide, size, limited) : sizePlain(m, size, limited);
   const whole = m.eq(m.floor(b), b);
   const half = m.mul(b, 0.5);
   const negative = e.and(e.and(whole, e.not(m.eq(m.floor(half), half))), m.isNegative(a));

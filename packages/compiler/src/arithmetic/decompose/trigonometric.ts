@@ -6,7 +6,7 @@
  * Newsletter 18(1), 1983). Sums start with the largest piece: cancellation is exact, and the remainder rounds once.
  */
 import type { KNode } from '../../ir/ir.ts';
-import { type Coefficients, type FloatMath, Math32, type Math64 } from '../float-math.ts';
+import type { Coefficients, FloatMath, Math32, Math64 } from '../float-math.ts';
 
 /** The binary digits of 2/pi. Computed with 1500-bit arithmetic. */
 // biome-ignore format: one number
@@ -228,7 +228,7 @@ const COS_WIDE = [
 
 /** Without float64 beside float32. */
 function reduce(m: FloatMath, a: KNode): Angle {
-  return m instanceof Math32 ? reduceInteger(m, a) : reduceDouble(m as Math64, a);
+  return m.isSingle() ? reduceInteger(m, a) : reduceDouble(m as Math64, a);
 }
 
 function hasBit(m: FloatMath, quarter: KNode, bit: 1 | 2): KNode {
@@ -250,7 +250,7 @@ function cosine(m: FloatMath, { high, low }: Angle): KNode {
 
 /** sin of a plus a number of quarter turns. */
 function wave(m: FloatMath, a: KNode, quarters: 0 | 1): KNode {
-  if (!(m instanceof Math32) || m.wide === null) return waveOf(m, reduce(m, a), quarters);
+  if (!m.isSingle() || m.wide === null) return waveOf(m, reduce(m, a), quarters);
   const { wide } = m;
   return bySize(m, wide, a, (turns) => waveOf(m, angleOf(m, wide, turns), quarters));
 }
@@ -272,7 +272,7 @@ export function cos(m: FloatMath, x: KNode): KNode {
 
 export function tan(m: FloatMath, x: KNode): KNode {
   const a = m.abs(x);
-  const value = m instanceof Math32 && m.wide !== null ? tanWide(m, m.wide, a) : tanPlain(m, a);
+  const value = m.isSingle() && m.wide !== null ? tanWide(m, m.wide, a) : tanPlain(m, a);
   return m.where(m.isNegative(x), m.neg(value), value);
 }
 

@@ -106,8 +106,11 @@ export interface ProductCosts {
 
 /** Tiles derived from facts of a processor (costs/processors.ts). */
 export interface TileFormula {
-  /** Rows and vectors per row of a tile, for this many rows and vectors of results. */
-  tile(rows: number, vectors: number): readonly [rows: number, vectors: number];
+  /**
+   * Rows, and vectors of each, of a tile for this many rows and vectors of results. `widest`: vectors of a tile at most; `most`: rows where a size
+   * given at dispatch is greatest, `rows` being the least.
+   */
+  tile(rows: number, vectors: number, widest?: number, most?: number): readonly [rows: number, vectors: number];
   /** Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. */
   slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
 }
@@ -171,6 +174,8 @@ export const copyComputed = 0.6;
 export const copyComputedOther = 1.4;
 export const copyFar = 0.5;
 export const farBytes: number = 2 ** 20;
+/** Host time of one more dispatch, as a copy made before is. */
+export const copyDispatch = 250;
 /** Cost of copying an element by the group that needs it. */
 export const groupCopy = 0.35;
 /**

@@ -33,6 +33,22 @@ describe.each(machines)('%i registers', (registers, sums) => {
     }
   });
 
+  it('where rows end at a size, a tile suits the least and the greatest number of them', () => {
+    for (const [least, most] of [
+      [8, 521],
+      [32, 131],
+      [7, 7],
+    ] as const) {
+      const vectors = 8;
+      const lost = (t: readonly [number, number]): number => slower(least, vectors, t) * slower(most, vectors, t);
+      const chosen = tile(least, vectors, vectors, most);
+      expect(chosen[0]).toBeLessThanOrEqual(least);
+      for (let height = 1; height <= least; height++)
+        for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++)
+          expect(lost(chosen)).toBeLessThanOrEqual(lost([height, width]) * (1 + 1e-12));
+    }
+  });
+
   it('no tile is better than that of one result', () => {
     expect(slower(1, 1, tile(1, 1))).toBeGreaterThan(sums);
   });

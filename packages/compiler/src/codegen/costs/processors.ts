@@ -47,12 +47,13 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     return Math.ceil(rows / height) * row;
   };
   return {
-    tile(rows, vectors) {
+    tile(rows, vectors, widest = vectors, most = rows) {
       let best: readonly [number, number] = [1, 1];
       let least = Number.POSITIVE_INFINITY;
       for (let height = 1; height <= rows; height++) {
-        for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++) {
-          const cost = time(rows, vectors, [height, width]);
+        for (let width = 1; width <= widest && height * width + width + 2 <= registers; width++) {
+          let cost = time(rows, vectors, [height, width]);
+          if (most !== rows) cost *= time(most, vectors, [height, width]);
           if (cost < least) [best, least] = [[height, width], cost];
         }
       }

@@ -15,6 +15,7 @@ import {
   type Range,
   type RangeList,
   sizeOf,
+  typicalOf,
 } from '../../ir/free-ranges.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import {
@@ -182,7 +183,8 @@ function cutIntoGroups(
     columns?.range === r && extent <= columns.chunk ? 'column' : along.has(r) ? 'vector' : 'serial';
   const keep = (r: Range): LoopNest => as(now, r, r.arg.kind === 'unroll' ? 'unroll' : kindOf(r, r.arg.extent));
   let now = nest;
-  let rest = work.total();
+  // Groups that most sizes leave without work are not free.
+  let rest = work.total(typicalOf);
   let done = rest <= groupWork;
   for (const r of order) {
     const n = r.arg.extent;
@@ -193,7 +195,7 @@ function cutIntoGroups(
       now = keep(r);
       continue;
     }
-    const inner = rest / n;
+    const inner = rest / typicalOf(r);
     rest = inner;
     const halves = along.has(r) ? streamed(now, work, r) : null;
     if (halves !== null) {

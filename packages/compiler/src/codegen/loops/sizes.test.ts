@@ -139,7 +139,7 @@ describe('merged', () => {
 
 describe('groups', () => {
   test('those beyond the end do nothing', () => {
-    const program = check(elementwise(1, 3001, 64), [1, 700]);
+    const program = check(elementwise(512, 12001, 64), [512, 700]);
     expect(program.grid[0]).toBeGreaterThan(3);
     expect(program.body.filter((n) => n.op === 'IF').length).toBeGreaterThan(0);
   });

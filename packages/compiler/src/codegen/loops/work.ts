@@ -6,7 +6,7 @@
  */
 import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
 import { isArg, isArithmetic } from '../../ir/node.ts';
-import { FreeRanges, ownRanges, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import { FreeRanges, ownRanges, productOf, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import type { LoopNest } from './transforms.ts';
@@ -141,9 +141,9 @@ export class NestWork {
     return this.stores.every(({ store }) => this.strideOf(store.src[1], r) === stride);
   }
 
-  /** All work, in scalar operations. */
-  total(): number {
-    return this.#items.reduce((sum, x) => sum + x.weight * sizeOf(x.free), 0);
+  /** All work, in scalar operations; `count` says how many iterations loops have, their extents where it is left out. */
+  total(count: (r: Range) => number = (r) => r.arg.extent): number {
+    return this.#items.reduce((sum, x) => sum + x.weight * productOf(x.free, count), 0);
   }
 
   /** Number of values computed in the loop over a range. */

@@ -1,5 +1,5 @@
 /**
- * Contractions in stages by threads, against float64, on the interpreter, which finds races between threads and copies that nobody waited for: every
+ * Contractions in stages by threads, against float64, on the interpreter, which finds races between threads and copies without a wait: every
  * size of block, both orders of both factors, sizes around every limit, windows, epilogues.
  */
 import type { EngineCaps } from '@polygrad/core/engine';

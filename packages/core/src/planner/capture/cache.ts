@@ -60,6 +60,13 @@ export class IntWriter {
   }
 }
 
+/** Integers as a key of a Map. */
+export function textOf({ data, length }: IntWriter): string {
+  let text = '';
+  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
+  return text;
+}
+
 const floatBits = new Float64Array(1);
 const intBits = new Int32Array(floatBits.buffer);
 const bigBits = new BigInt64Array(floatBits.buffer);

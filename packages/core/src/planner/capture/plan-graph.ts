@@ -10,8 +10,7 @@ import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
-import { encodeAttr, IntWriter } from './cache.ts';
-import { textOf } from '../lowering/kernel-cache.ts';
+import { encodeAttr, IntWriter, textOf } from './cache.ts';
 
 /** Where a leaf's elements are, apart from the offset that is bound at each run. */
 export interface LeafInfo {
@@ -60,6 +59,8 @@ export interface PlanSize {
   readonly stretches: ReadonlyMap<number, readonly number[]>;
   /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
   factorOf(n: number): number;
+  /** A number of elements with sizes between the least and the greatest in it: what pays is reckoned by these. */
+  typical(n: number): number;
   /** A number in which capacities are the sizes that are bound. */
   bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
@@ -104,6 +105,11 @@ export interface SizedCone {
 
 /** Thrown for graphs that one plan cannot compute for all sizes of a class. */
 export class SizesRefused extends Error {}
+
+/** A number of elements as what pays is reckoned by: in a plan for several sizes one of them in between. */
+export function typicalOf(size: PlanSize | null, n: number): number {
+  return size === null ? n : size.typical(n);
+}
 
 /** What is left of a number without the sizes of a plan; 0 for numbers that do not depend on them. */
 export function sizeFactor(size: PlanSize | null, n: number): number {

@@ -53,7 +53,7 @@ describe('kernels', () => {
     await setEngine(engine);
     const factors = Array.from({ length: count }, (_, i) => [matrix(64, depth, i), matrix(depth, 48, i)] as const);
     const before = stats(engine).kernels;
-    // What a scope does not return is needed by nobody else.
+    // Tensors that a scope does not return have no other users.
     const results = scope(() => {
       const products = factors.map(([a, b]) => matmul(a, b));
       const total = products.reduce((sum, one) => add(sum, one));

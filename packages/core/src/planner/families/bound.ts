@@ -41,6 +41,15 @@ export function factorOf(capacities: readonly number[], n: number): number {
   return left === n ? 0 : left;
 }
 
+/** `PlanSize.typical`: the geometric mean of the least and the greatest size. */
+export function typical({ capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'>, n: number): number {
+  return atSizes(
+    n,
+    capacities,
+    low.map((least, i) => Math.round(Math.sqrt(least * high[i]!))),
+  );
+}
+
 /** `PlanSize.bound`: the sizes are the first scalars of every kernel. */
 export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number): KNode {
   let left = n;

@@ -21,21 +21,27 @@ const leastOfOne = [2, 8, 32, 128] as const;
 /** The same where several sizes change: temporaries grow by the product of all. */
 export const leastAmong = [2, 8, 32] as const;
 /** The same where temporaries are small: making another plan takes longer than the wider class loses. */
-const leastOfLittle = [2, 8, 32, 512] as const;
-/** The same where temporaries are so small that kernels take less time than recording a step. */
-const leastOfLeast = [2, 8, 512] as const;
+const leastOfLittle = [2, 8, 512] as const;
 /** Bytes of all nodes at the greatest size of a class; a plan keeps a small part of them at once. */
 const littleBytes: number = 2 ** 28;
-const leastBytes: number = 2 ** 25;
 
 /** Lower bounds of the classes of some sizes. Threads share a group's work by tiles that the least size must fill, so their classes are narrow. */
 export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
   if (sizes.n.length > 1) return leastAmong;
+  if (simt || hasLargeFactor(sizes, cone)) return leastOfOne;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
-  const bytes = simt ? Number.POSITIVE_INFINITY : bytesWith(greatest, sizes, cone);
   // A buffer too large at the greatest size may fit in a narrower class.
-  if (bytes <= Math.min(leastBytes, maxBufferBytes)) return leastOfLeast;
-  return bytes > littleBytes ? leastOfOne : leastOfLittle;
+  return bytesWith(greatest, sizes, cone) > Math.min(littleBytes, maxBufferBytes) ? leastOfOne : leastOfLittle;
+}
+
+/** Bytes of a factor of fixed size that is too large for the near caches. How it is best read depends on the number of rows. */
+const largeFactor: number = 2 ** 21;
+
+/** True for a product with such a factor: it takes so long that narrow classes pay off. */
+function hasLargeFactor({ axes }: Sizes, { count, nodes }: Cone): boolean {
+  const isLarge = ({ index, shape, dtype }: Node): boolean =>
+    axes[index] === null && sizeOf(shape) * dtypeInfo[dtype].bytes >= largeFactor;
+  return (nodes.slice(0, count) as Node[]).some((n) => !n.storage && n.op === 'dotGeneral' && n.src.some(isLarge));
 }
 
 /** Bytes of all sized nodes at a given size. */

@@ -18,7 +18,7 @@ import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
-import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes } from './bound.ts';
+import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
 import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
@@ -30,6 +30,8 @@ const mostAlike = 8;
 
 /** One known form. */
 export interface Form {
+  /** Its structure (`formOf`). */
+  readonly hash: number;
   readonly met: Sample;
   /** Found from two flushes of the form, one of which may be a guess (always.ts). */
   sizes: Sizes | null;
@@ -61,6 +63,8 @@ export class PlanFamilies {
   binds = 0;
   readonly #hints = new PlanHints();
   readonly #guesses: Guesses | undefined;
+  /** The form whose plan was bound last: the next new size is mostly of the same form. */
+  #last: Form | null = null;
   /** Shapes of the data of recent forms with an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
   #single: (readonly Shape[])[] = [];
 
@@ -85,19 +89,33 @@ export class PlanFamilies {
    * `hits`: how often a plan was known. `log` gets a hint about forms that get many plans.
    */
   findOrHint(cone: Cone, options: PlanOptions, always: boolean, hits: number, log: Logger | null): Plan | null {
-    const hash = formOf(cone);
-    const plan = options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null;
+    const again = this.#again(cone, options);
+    const hash = again === null ? formOf(cone) : this.#last!.hash;
+    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null);
     if (log === null) return plan;
     if (plan !== null) this.#hints.shared(hash);
     else this.#hints.made(hash, cone, hits, log);
     return plan;
   }
 
-  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
-    const forms = this.#forms.get(hash) ?? [];
-    // Moved to the end: the most recently used come last.
+  /** A plan of the form whose plan was bound last, if the cone is of it and its sizes are of a class that has one. */
+  #again(cone: Cone, options: PlanOptions): Plan | null {
+    const form = this.#last;
+    const n = form === null || form.sizes === null ? null : matches(form.sizes, cone);
+    if (n === null || form!.plans.get(nameOf(n, form!.classes)) == null) return null;
+    this.#used(form!.hash, this.#forms.get(form!.hash)!);
+    return this.#bound(form!, n, cone, options);
+  }
+
+  /** Moves forms to the end: the most recently used come last. */
+  #used(hash: number, forms: Form[]): void {
     this.#forms.delete(hash);
     this.#forms.set(hash, forms);
+  }
+
+  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
+    const forms = this.#forms.get(hash) ?? [];
+    this.#used(hash, forms);
     let [last, of]: [Form | null, readonly number[]] = [null, []];
     for (const form of forms) {
       const n = form.sizes === null ? null : matches(form.sizes, cone);
@@ -119,7 +137,7 @@ export class PlanFamilies {
       return this.#take(form, found, cone, options);
     }
     const more = moreSizes(forms, now, cone);
-    const form: Form = { met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
+    const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
@@ -156,6 +174,7 @@ export class PlanFamilies {
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
+    this.#last = form;
     this.binds++;
     options.kernels.take(plan.kernels);
     return sized(plan, n, options.engine.caps.simt);
@@ -187,7 +206,9 @@ export class PlanFamilies {
 
   /** Evicts the oldest of some forms. */
   #forget(forms: Form[], options: PlanOptions): void {
-    this.#dropPlans(forms.shift()!, options);
+    const form = forms.shift()!;
+    this.#dropPlans(form, options);
+    if (form === this.#last) this.#last = null;
     this.#count--;
   }
 
@@ -200,6 +221,7 @@ export class PlanFamilies {
   clear(options: PlanOptions): void {
     for (const form of this.#all()) this.#dropPlans(form, options);
     this.#forms.clear();
+    this.#last = null;
     this.#count = 0;
   }
 }
@@ -342,6 +364,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
     high: classes.map(({ high }) => high),
     stretches,
     factorOf: (n) => factorOf(capacities, n),
+    typical: (n) => typical(size, n),
     bound: (e, n) => bound(e, size, n),
     check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
     bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),

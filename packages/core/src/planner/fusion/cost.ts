@@ -5,7 +5,7 @@
  * fact depends on threads or devices, so the choice is the same everywhere.
  */
 import { sameShape } from '@polygrad/compiler/shape/view';
-import { isPlanOp, type PlanGraph, type PlanNode } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanGraph, type PlanNode, type PlanSize, typicalOf } from '../capture/plan-graph.ts';
 import { definitionOf } from '../../graph/definition.ts';
 
 /** Reading an element that some kernel wrote. */
@@ -66,11 +66,13 @@ export function factsOf(graph: PlanGraph): Facts {
     for (const s of node.role === 'pass' ? node.src.slice(0, 1) : node.src) {
       below = Math.max(below, depth[s.index]!);
       // A smaller source is computed once for many elements of the result.
-      sum += (surelyInMemory(s) ? loadCost : cost[s.index]!) * Math.min(1, s.size / node.size);
+      sum +=
+        (surelyInMemory(s) ? loadCost : cost[s.index]!) *
+        Math.min(1, typicalOf(graph.size, s.size) / typicalOf(graph.size, node.size));
     }
     const reduces = node.role === 'reduce' || node.role === 'contraction';
     depth[i] = below + (reduces ? 1 : 0);
-    if (reduces) reduced[i] = elementsPerResult(node);
+    if (reduces) reduced[i] = elementsPerResult(node, graph.size);
     cost[i] = Math.min(
       costLimit,
       node.role === 'reduce' ? sum * reduced[i]! : node.role === 'contraction' ? costLimit : sum,
@@ -85,16 +87,19 @@ export function factsOf(graph: PlanGraph): Facts {
   return { cost, depth, reduced, anchor, origin, component };
 }
 
-function elementsPerResult(node: PlanNode): number {
-  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce')) return node.src[0]!.size / Math.max(1, node.size);
+function elementsPerResult(node: PlanNode, sizes: PlanSize | null): number {
+  const at = (n: number): number => typicalOf(sizes, n);
+  if (isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce'))
+    return at(node.src[0]!.size) / Math.max(1, at(node.size));
   if (isPlanOp(node, 'fold'))
     return node.attr.size.reduce(
       (n, size, i) => n * (node.attr.dilation[i] === 1 ? Math.ceil(size / node.attr.stride[i]!) : size),
       1,
     );
-  if (isPlanOp(node, 'scatterAdd')) return node.src[1]!.size;
-  if (isPlanOp(node, 'dotGeneral')) return node.attr.lhsContract.reduce((n, axis) => n * node.src[0]!.shape[axis]!, 1);
-  if (isPlanOp(node, 'conv')) return node.src[1]!.size / node.src[1]!.shape[0]!;
+  if (isPlanOp(node, 'scatterAdd')) return at(node.src[1]!.size);
+  if (isPlanOp(node, 'dotGeneral'))
+    return node.attr.lhsContract.reduce((n, axis) => n * at(node.src[0]!.shape[axis]!), 1);
+  if (isPlanOp(node, 'conv')) return at(node.src[1]!.size) / at(node.src[1]!.shape[0]!);
   return 1;
 }
 

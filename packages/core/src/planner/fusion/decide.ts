@@ -10,7 +10,7 @@
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode } from '@polygrad/compiler/ir/ir';
-import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
 import { type Demand, isBelow, type KernelDraft, loop } from './draft.ts';
@@ -107,11 +107,15 @@ export function decideReduce(p: Partition, node: PlanNode): void {
   const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
   const { kernel } = p.storeWithKin(node, key, fits);
   kernel.reductions++;
-  kernel.reduced += node.size * p.facts.reduced[node.index]!;
+  kernel.reduced += typicalSize(p, node) * p.facts.reduced[node.index]!;
+}
+
+function typicalSize(p: Partition, node: PlanNode): number {
+  return typicalOf(p.context.size, node.size);
 }
 
 function workOf(p: Partition, node: PlanNode): number {
-  return node.size * p.facts.cost[node.index]!;
+  return typicalSize(p, node) * p.facts.cost[node.index]!;
 }
 
 function take(p: Partition, place: Place): void {
@@ -133,7 +137,7 @@ function placeFor(p: Partition, demand: Demand): Place | null {
   const ranges = rangesOf(p.context, demand);
   if (ranges === null) return null;
   if (!ranges.every((range) => kernel.axes.includes(range))) {
-    const once = evaluations(p.context, demand) <= node.size;
+    const once = evaluations(p.context, demand) <= typicalSize(p, node);
     return once && workOf(p, node) <= smallWork ? { demand, ranges: null } : null;
   }
   if (kernel.anchor !== null && !dependsOn(node, kernel.anchor)) return null;
@@ -232,21 +236,22 @@ function madeOfNumbers(node: PlanNode): boolean {
 
 function cheaperInPlace(p: Partition, node: PlanNode, demands: readonly Demand[]): boolean {
   const cost = p.facts.cost[node.index]!;
+  const size = typicalSize(p, node);
   let again = 0;
   let reads = 0;
   const kernels = new Set(demands.map((d) => d.kernel));
   for (const demand of demands) {
     const turns = demand.operand
-      ? Math.min(evaluations(p.context, demand), operandReads * node.size)
+      ? Math.min(evaluations(p.context, demand), operandReads * size)
       : evaluations(p.context, demand);
     again += turns * cost;
     reads += turns * loadCost;
   }
-  if (demands.length === 1 && again <= 2 * node.size * cost && !demands[0]!.operand) return true;
-  const alreadyOnce = node.size * cost;
+  if (demands.length === 1 && again <= 2 * size * cost && !demands[0]!.operand) return true;
+  const alreadyOnce = size * cost;
   const anchored = p.facts.anchor[node.index] !== null;
   const launch = anchored || demands.some((d) => p.mayStoreAt(d)) ? 0 : kernelCost;
-  const write = anchored ? 0 : node.size * storeCost;
+  const write = anchored ? 0 : size * storeCost;
   if (again <= alreadyOnce + write + reads + launch) return true;
   if (anchored || kernels.size > 1 || demands.some((d) => d.operand)) return false;
   return demands.length <= fewTimes && cost <= cheapAgain && again <= fewTimes * alreadyOnce;
@@ -258,7 +263,7 @@ function mayRepeat(p: Partition, node: PlanNode, demands: readonly Demand[]): bo
   const { kernel } = demands[0]!;
   if (kernel.contraction !== null || kernel.anchor !== null || demands.length > fewTimes) return false;
   if (demands.some((d) => d.operand) || p.facts.cost[node.index]! > cheapAgain) return false;
-  return demands.every((d) => evaluations(p.context, d) <= node.size);
+  return demands.every((d) => evaluations(p.context, d) <= typicalSize(p, node));
 }
 
 /** Stores the node in a kernel that visits its elements anyway, in a similar kernel, or in a new one. */

@@ -1,4 +1,4 @@
-/** The order of kernels: what nobody reads comes as soon as it can, so that what it reads need not stay. */
+/** The order of kernels: unread results are computed as soon as possible, so that their inputs are freed. */
 import { describe, expect, it } from 'vitest';
 import { grad, matmul, mul, profile, relu, scope, setEngine, sub, sum, type Tensor, tensor } from '../../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';

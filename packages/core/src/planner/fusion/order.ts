@@ -7,7 +7,7 @@
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KernelDraft } from './draft.ts';
 import type { Partition } from './partition.ts';
-import type { PlanNode } from '../capture/plan-graph.ts';
+import { type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 
 export type Unit = readonly KernelDraft[];
 
@@ -76,7 +76,10 @@ export function unitsOf(p: Partition, maxBindings: number): Unit[] {
 }
 
 function workOf(p: Partition, kernel: KernelDraft): number {
-  return kernel.stores.reduce((sum, s) => sum + sizeOf(s.ranges) * (1 + p.facts.cost[s.demand.node.index]!), 0);
+  return kernel.stores.reduce(
+    (sum, s) => sum + typicalOf(p.context.size, sizeOf(s.ranges)) * (1 + p.facts.cost[s.demand.node.index]!),
+    0,
+  );
 }
 
 /** Units that depend on a unit or that it depends on, by the kernels after or before each. */

@@ -8,9 +8,16 @@
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import { idOf } from '@polygrad/compiler/ir/node';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Shape } from '@polygrad/compiler/shape/view';
+<<<<<<< HEAD
 import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
+import { flatten } from '../lowering/index-map.ts';
+=======
+import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 import { flatten, injectiveRanges } from '../lowering/index-map.ts';
+>>>>>>> h-cold
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
 
@@ -36,7 +43,7 @@ export function evaluations(context: DraftContext, demand: Demand): number {
     product *= range.arg.extent;
     if (free.has(range)) last = product;
   }
-  return last;
+  return typicalOf(context.size, last);
 }
 
 /** Loops around a reduction: those of the store that it depends on, or, inside another reduction, all up to the last of those. */
@@ -65,8 +72,9 @@ export function placeOf(context: DraftContext, demand: Demand, depth: number): s
 export function rowFits(kernel: KernelDraft, ranges: readonly Range[], reduced: number): boolean {
   const inside = new Set(ranges);
   if (!kernel.rows.every((row) => contains(row, inside) || contains(inside, row))) return false;
-  const rows = sizeOf(ranges);
-  const size = sizeOf(kernel.axes);
+  const sizes = kernel.context.size;
+  const rows = typicalOf(sizes, sizeOf(ranges));
+  const size = typicalOf(sizes, sizeOf(kernel.axes));
   if (size + kernel.reduced + rows * reduced <= smallWork) return true;
   const innermost = kernel.axes[kernel.axes.length - 1]!;
   // Once something comes before the inner loops of a row, one group runs them: chunks of a few long sums would lose their parallelism.
@@ -136,4 +144,25 @@ function regrouped(loops: readonly number[], shape: Shape): number[][] {
     axes.push(axis);
   }
   return axes;
+}
+
+/**
+ * The ranges that a row-major position runs through without meeting any position twice, or null if that cannot be seen:
+ * the position must be a mixed-radix number whose digits are ranges.
+ */
+function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {
+  const { terms, coefs } = linearOf(flat);
+  const digits: { range: KNode & { op: 'RANGE' }; step: number }[] = [];
+  for (let i = 0; i < terms.length; i++) {
+    const range = terms[i]!;
+    if (range.op !== 'RANGE') return null;
+    digits.push({ range, step: Math.abs(coefs[i]!) });
+  }
+  digits.sort((a, b) => a.step - b.step);
+  let reach = 0;
+  for (const { range, step } of digits) {
+    if (step <= reach) return null;
+    reach += step * (range.arg.extent - 1);
+  }
+  return digits.map((d) => d.range);
 }

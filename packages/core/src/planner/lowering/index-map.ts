@@ -6,7 +6,6 @@
  */
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { KNode } from '@polygrad/compiler/ir/ir';
-import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Shape } from '@polygrad/compiler/shape/view';
 
 export type Index = readonly KNode[];
@@ -96,25 +95,4 @@ export function bothGates(e: Exprs, a: KNode | null, b: KNode | null): KNode | n
 
 export function isTrue(gate: KNode): boolean {
   return gate.op === 'CONST' && gate.arg.value !== 0;
-}
-
-/**
- * The ranges that a row-major position visits without repetition, or null if that is unknown:
- * the position must be a mixed-radix number whose digits are ranges.
- */
-export function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {
-  const { terms, coefs } = linearOf(flat);
-  const digits: { range: KNode & { op: 'RANGE' }; step: number }[] = [];
-  for (let i = 0; i < terms.length; i++) {
-    const range = terms[i]!;
-    if (range.op !== 'RANGE') return null;
-    digits.push({ range, step: Math.abs(coefs[i]!) });
-  }
-  digits.sort((a, b) => a.step - b.step);
-  let reach = 0;
-  for (const { range, step } of digits) {
-    if (step <= reach) return null;
-    reach += step * (range.arg.extent - 1);
-  }
-  return digits.map((d) => d.range);
 }

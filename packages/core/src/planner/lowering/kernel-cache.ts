@@ -8,7 +8,7 @@ import { legalPrograms, type Lowered, type LoweredDispatch, lowerPlain } from '@
 import type { CompiledKernel, IEngine } from '../../engine/engine.ts';
 import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { type Known, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
-import { IntWriter } from '../capture/cache.ts';
+import { IntWriter, textOf } from '../capture/cache.ts';
 import type { LoweredKernel } from './lower.ts';
 
 // Loop nests as integers: equal for nests that are lowered to the same programs. Names do not count.
@@ -63,13 +63,6 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
   return textOf(out);
 }
 
-/** Integers as a key of a Map. */
-export function textOf({ data, length }: IntWriter): string {
-  let text = '';
-  for (let i = 0; i < length; i++) text += String.fromCharCode(data[i]!, data[i]! >>> 16);
-  return text;
-}
-
 /** A kernel lowered for an engine: its dispatches and, after `compile`, the compiled kernels. */
 export interface KernelEntry {
   readonly key: string;
@@ -117,6 +110,10 @@ export class KernelCache {
 
   /** Compiles all new entries at once, and counts one use of each. */
   take(entries: readonly KernelEntry[]): void {
+    if (entries.every(({ uses }) => uses > 0)) {
+      for (const entry of entries) entry.uses++;
+      return;
+    }
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!, caps));
