@@ -32,19 +32,31 @@ import {
 import { choose, isApart, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
-import { type Bound, gateBounds, isWorthCutting, turnsWithin, withoutPadding } from './padding.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
 
 /** Stores sums in memory with columns contiguous (turned.ts). */
 export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
 
-/** Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. */
+/** Loops of a sum, over `k`, less what need not be done at a position of the loops around the tiles (padding.ts). `first`: the turn at which each begins. */
+export type CutSum = (
+  e: Exprs,
+  k: readonly Range[],
+  loops: readonly Depth[],
+  outer: ReadonlyMap<Range, KNode>,
+  first: (r: Range) => KNode,
+) => readonly Depth[];
+
+/**
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. `cutOf`:
+ * what cuts the loops of its sum, if anything.
+ */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
   caps: CodegenCaps,
   turned: ViaColumns | null = null,
+  cutOf: ((c: Contraction) => CutSum | null) | null = null,
 ): Lowered | null {
   const dtype = c.reduce.dtype;
   const { bytes } = dtypeInfo[dtype];
@@ -116,7 +128,7 @@ export function lowerTiled(
   const together = copied ? null : planTogether(around, blocks.slice(0, own), share, bytes, cacheBytes, sized, least);
   const target = memory === null ? c.kernel.stores : [memory.store];
   const again = formula !== undefined && !readsWhatItWrites(target);
-  const bounds = formula === undefined || along !== null ? none : gateBounds(c);
+  const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
     const work = 2 * r.width * s.width * share;
@@ -134,7 +146,7 @@ export function lowerTiled(
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,
-      bounds,
+      cutSum,
       split,
       groups: copied && i < whole.length ? { ...groups, rows: r.count, columns: copiedTiles(s.count) } : groups,
     };
@@ -145,8 +157,6 @@ export function lowerTiled(
   memory?.finish();
   return assembly.result();
 }
-
-const none: ReadonlyMap<Range, readonly Bound[]> = new Map();
 
 /** The target as if its vectors had this many bytes. */
 function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: number): CodegenCaps {
@@ -194,8 +204,7 @@ export interface NestSpec {
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
   readonly sumLanes: number;
   readonly k: readonly Range[];
-  /** Where gates bound loops of the sum: products with padding are left out. */
-  readonly bounds: ReadonlyMap<Range, readonly Bound[]>;
+  readonly cutSum: CutSum | null;
   /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
   readonly split: Split | null;
   readonly groups: GroupPlan;
@@ -382,15 +391,12 @@ class Nest {
   }
 
   /** The loops of the nest's part of the sum. */
-  #depths(): Depth[] {
+  #depths(): readonly Depth[] {
     const e = this.#e;
-    const { k, split, bounds, sumLanes } = this.#spec;
-    const depths = k.map((r) => this.#depth(r));
-    if (sumLanes > 1 || !isWorthCutting(k, bounds)) return depths;
-    const turns = k.map((r, i) =>
-      turnsWithin(e, bounds.get(r) ?? [], this.#outer, r === split?.range ? this.#first : e.i32(0), depths[i]!),
-    );
-    return withoutPadding(e, depths, turns);
+    const { k, split, cutSum, sumLanes } = this.#spec;
+    const loops = k.map((r) => this.#depth(r));
+    if (sumLanes > 1 || cutSum === null) return loops;
+    return cutSum(e, k, loops, this.#outer, (r) => (r === split?.range ? this.#first : e.i32(0)));
   }
 
   #depth(r: Range): Depth {

@@ -10,16 +10,17 @@ import type { KNode } from '../ir/ir.ts';
 import { combine, isLiteral, linearOf } from '../ir/simplify/integers.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, innermostLoop } from './depth.ts';
+import type { CutSum } from './gemm.ts';
 
 /** A bound of a loop of the sum: `offset + sum of coefficients * ranges`, the first of its turns or the first one beyond. */
-export interface Bound {
+interface Bound {
   readonly isFirst: boolean;
   readonly terms: readonly (readonly [range: Range, coefficient: number])[];
   readonly offset: number;
 }
 
 /** The bounds that gates of the factors put on loops of the sum. */
-export function gateBounds(c: Contraction): Map<Range, Bound[]> {
+function gateBounds(c: Contraction): Map<Range, Bound[]> {
   const bounds = new Map<Range, Bound[]>();
   for (const { value } of c.factors) {
     if (value.op !== 'LOAD') continue;
@@ -63,13 +64,13 @@ function boundOf({ src }: KNode, k: readonly Range[]): { readonly range: Range; 
 const leastSteps = 32;
 
 /** Whether the loops without bounds are long: short ones are one loop over a table, which one that is cut would not be part of. */
-export function isWorthCutting(k: readonly Range[], bounds: ReadonlyMap<Range, readonly Bound[]>): boolean {
+function isWorthCutting(k: readonly Range[], bounds: ReadonlyMap<Range, readonly Bound[]>): boolean {
   const others = k.filter((r) => !bounds.has(r));
   return sizeOf(others) >= leastSteps && others.some((r) => r.arg.extent >= innermostLoop);
 }
 
 /** What is left of a loop: the first turn, and how many, maybe none. */
-export interface Turns {
+interface Turns {
   readonly from: KNode;
   readonly count: KNode;
 }
@@ -77,7 +78,7 @@ export interface Turns {
 /**
  * What bounds leave of a loop of the sum whose first step is turn `first`, in terms of the loops around the tiles; null where no bound hangs on these alone.
  */
-export function turnsWithin(
+function turnsWithin(
   e: Exprs,
   bounds: readonly Bound[],
   outer: ReadonlyMap<Range, KNode>,
@@ -98,7 +99,7 @@ export function turnsWithin(
 }
 
 /** Loops of a sum of which only these turns are left. A loop of one step is none: where it is left out, another one has no steps. */
-export function withoutPadding(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | null)[]): Depth[] {
+function cutLoops(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | null)[]): Depth[] {
   const cut = loops.map((d, i): Depth => {
     const left = turns[i];
     if (!left || d.extent === 1) return d;
@@ -113,4 +114,16 @@ export function withoutPadding(e: Exprs, loops: readonly Depth[], turns: readonl
   const { limit = e.i32(cut[at]!.extent) } = cut[at]!;
   cut[at] = { ...cut[at]!, limit: single.reduce((n, { count }) => e.mul(n, count), limit) };
   return cut;
+}
+
+/** What leaves products with padding out of a contraction's sum; null where there are none, or all loops are short. */
+export function withoutPadding(c: Contraction): CutSum | null {
+  const bounds = gateBounds(c);
+  if (bounds.size === 0 || !isWorthCutting(c.k, bounds)) return null;
+  return (e, k, loops, outer, first) =>
+    cutLoops(
+      e,
+      loops,
+      k.map((r, i) => turnsWithin(e, bounds.get(r) ?? [], outer, first(r), loops[i]!)),
+    );
 }

@@ -16,11 +16,12 @@ import { isFixed } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { lowerTiled } from './gemm.ts';
+import { withoutPadding } from './padding.ts';
 import { Sums, suffixOf, type ViaMemory } from './through-memory.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, viaColumns);
+  return lowerTiled(c, e, caps, viaColumns, withoutPadding);
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
