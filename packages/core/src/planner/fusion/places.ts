@@ -11,13 +11,8 @@ import { idOf } from '@polygrad/compiler/ir/node';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { linearOf } from '@polygrad/compiler/ir/simplify/integers';
 import type { Shape } from '@polygrad/compiler/shape/view';
-<<<<<<< HEAD
-import { isPlanOp, type PlanNode } from '../capture/plan-graph.ts';
-import { flatten } from '../lowering/index-map.ts';
-=======
 import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
-import { flatten, injectiveRanges } from '../lowering/index-map.ts';
->>>>>>> h-cold
+import { flatten } from '../lowering/index-map.ts';
 import { type Facts, fewestRows, longestRow, longestWork, manyRows, smallWork } from './cost.ts';
 import type { Demand, DraftContext, KernelDraft } from './draft.ts';
 
