@@ -14,7 +14,7 @@ export async function train() {
   const y = tensor([0, 1, 1, 0], { dtype: 'int32' });
   seed(3);
   const model = new Sequential(new Linear(2, 8), new ReLU(), new Linear(8, 2));
-  // biome-ignore lint/suspicious/noFocusedTests: the training loop, not a test
+  // biome-ignore lint/suspicious/noFocusedTests: this fit trains
   const { epochs } = await fit(model, [{ x, y }], {
     optimizer: new Adam(model.parameters(), { lr: 0.05 }),
     loss: crossEntropy,
