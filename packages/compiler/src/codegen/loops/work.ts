@@ -6,7 +6,15 @@
  */
 import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
 import { isArg, isArithmetic } from '../../ir/node.ts';
-import { FreeRanges, ownRanges, productOf, type Range, type RangeList, sameRanges, sizeOf } from '../../ir/free-ranges.ts';
+import {
+  FreeRanges,
+  ownRanges,
+  productOf,
+  type Range,
+  type RangeList,
+  sameRanges,
+  sizeOf,
+} from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
 import type { LoopNest } from './transforms.ts';
