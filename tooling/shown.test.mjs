@@ -57,7 +57,7 @@ const plain = new Set(
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',
     'promoteTypes protect registerBackend registerState scan scope setDynamicSizes setEager setEngine setLogger setPendingLimits setRecovery showShape throttle',
-    'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
+    'isUniform randomGroups randomKey seed setRandomState splitKey toTensor traceOrigins unprotect valueAndGrad valueAndGradBy verifyGraph vjp vmap warmup whileLoop checkFields checkNames numberFrom oneOf',
     'findRuns isGather lanesOfPart pickColumn showAs showCaps showEngine showKernel shown BASE_OPS computesAll computesIn highOf idOf interpret evaluateNest linearOf lowOf printLoopKernel',
     'printNode printProgram printTransforms findRareSides operandsOf unrollFactor sameCode verifyLoopKernel verifyProgram verifyShared castCases comparePrograms everyNth groupCases operationCases',
     'programDifference runProgramCases threadCases withoutDenormals wrongCalls encodeIdx encodeSafetensors isDataError',
@@ -219,6 +219,7 @@ const makers = {
   KVCache: () => new nn.KVCache(),
   ExecutionContext: () => new core.ExecutionContext({ policy: 'costBased' }),
   AdaptiveThresholds: () => new core.AdaptiveThresholds(),
+  Formula: () => new core.Formula(([x]) => [x.mul(x).add(1)]),
   explainPlacement: () =>
     new core.ExecutionContext({ policy: 'costBased' }).run(() => core.explainPlacement(() => core.ones([2]).add(1))),
   // data
