@@ -229,6 +229,7 @@ describe('small and odd outputs', () => {
     const nothing = hold(p.constant(1, 'float32', [0, 3]));
     const sum = hold(p.reduce(nothing.node, 'sum', [0]));
     expect(await values(sum.node)).toEqual([0, 0, 0]);
+    for (const h of [nothing, sum]) h.dispose();
   });
 });
 
