@@ -1,6 +1,7 @@
 /** A queue of its own, made for each test: what state an entry has, and what follows from what happens to it. */
 import * as p from '../graph/primitives.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { IEngine } from '../engine/engine.ts';
 import { OutOfMemoryError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';
 import { setEngine } from '../engine/registry.ts';
@@ -198,6 +199,35 @@ describe('an entry that needs another engine', () => {
     expect(near.storage).not.toBe(null);
     await queue.settle();
     expect(far.storage).not.toBe(null);
+  });
+
+  /** Two flushes, the second of which builds on the first: how many commands each batch had. The device refuses the first `refused`. */
+  async function batches(refused: number): Promise<readonly number[]> {
+    const sizes: number[] = [];
+    let left = refused;
+    const { submit } = gpu;
+    (gpu as { submit: IEngine['submit'] }).submit = (commands) => {
+      if (left-- > 0) throw new Error('the device says no');
+      sizes.push(commands.length);
+      submit(commands);
+    };
+    const wide = p.cast(leaf(4), 'float64');
+    const first = hold(plus(p.cast(p.add(wide, wide), 'float32'), 1)).node;
+    queue.add([first]);
+    const second = hold(plus(p.sumTo(first, [1]), 1)).node;
+    queue.add([second]);
+    expect(queue.states).toEqual(['data', 'data']);
+    await queue.settle();
+    while (second.storage === null) await queue.realiseFor(second, 'none');
+    expect(first.storage).not.toBe(null);
+    return sizes;
+  }
+
+  it('and fails is done by itself before what builds on it', async () => {
+    const undisturbed = await batches(0);
+    forget();
+    await start(false);
+    expect(await batches(1)).toEqual(undisturbed);
   });
 });
 

@@ -17,7 +17,7 @@
  *   one part, so that a training step is either done or not begun.
  */
 import { hintCollector } from '../engine/pool.ts';
-import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
+import { DeviceError, DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { getEngine, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
@@ -77,9 +77,29 @@ interface Entry extends Attempt {
 /** Most flushes that may wait for memory. */
 const most = 8;
 
+/** A flush that failed while it waited for data. Its assignments are final, so later flushes build on its nodes. */
+interface Owed {
+  readonly nodes: readonly Node[];
+  /** How often a device refused it since. */
+  refused: number;
+}
+
+/** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
+const mostRefused = 8;
+
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
   return nodes.filter((node) => node.storage === null && node.edges !== 'dead');
+}
+
+/** True if one of the nodes, or an unrealised source of them, is in `group`. */
+function buildsOn(nodes: readonly Node[], group: ReadonlySet<Node>): boolean {
+  const seen = new Set(nodes);
+  for (const node of seen) {
+    if (group.has(node)) return true;
+    for (const source of node.src) if (source.storage === null) seen.add(source);
+  }
+  return false;
 }
 
 /** Counts as work in flight, so that throttle() slows loops down that nothing else slows down. */
@@ -89,18 +109,6 @@ function countWork(): void {
 
 const isOver = ({ state }: Entry): boolean => !(state in transitions);
 const isWaiting = ({ state }: Entry): boolean => state === 'data';
-
-/** Attempts to realise nodes of an entry. */
-function attempt(entry: Entry, nodes: readonly Node[]): Outcome {
-  try {
-    const arrival = realise(nodes, entry);
-    entry.result = arrival;
-    return arrival === null ? 'computed' : isWord(arrival) ? 'memory' : 'data';
-  } catch (error) {
-    entry.result = error;
-    return 'error';
-  }
-}
 
 /** Several parts have failed together: next they are tried in halves. */
 function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
@@ -119,6 +127,8 @@ export class FlushQueue {
   readonly #entries: Entry[] = [];
   /** All nodes of a flush that failed, by each of them. */
   readonly #left = new WeakMap<Node, readonly Node[]>();
+  /** Failed flushes that later ones may build on, oldest first. */
+  #owed: Owed[] = [];
   #late: Failure | null = null;
 
   constructor(log: TransactionLog) {
@@ -195,7 +205,7 @@ export class FlushQueue {
     if (entry.parts === undefined) {
       if (flushes) transaction.letGo();
       entry.nodes = needed(entry.nodes);
-      outcome = attempt(entry, entry.nodes);
+      outcome = this.#attempt(entry, entry.nodes);
       if (flushes && outcome === 'error') {
         transaction.hold();
         if (entry.result instanceof OutOfMemoryError) hintCollector();
@@ -224,12 +234,48 @@ export class FlushQueue {
     entry.state = state;
     if (outcome === 'memory' || outcome === 'data') this.#listen(entry);
     else entry.arrival = null;
-    if (state === 'failed') this.#leave(entry);
+    if (state === 'failed') this.#leave(entry, !flushes);
   }
 
-  /** It failed: its nodes are recipes from now on. */
-  #leave({ nodes }: Entry): void {
+  /**
+   * Failed flushes that nodes build on are realised first, each by itself: in one plan with later work, sums might be added up in another order.
+   *
+   * @returns null if that is done; otherwise what to wait for
+   * @throws the error of a device that refuses one of them. Whatever else fails is left to what builds on it, which may need less.
+   */
+  #settle(nodes: readonly Node[], asked: Attempt): Promise<void> | null {
+    this.#owed = this.#owed.filter((owed) => needed(owed.nodes).length > 0);
+    for (const owed of this.#owed) {
+      const left = needed(owed.nodes);
+      if (!buildsOn(nodes, new Set(left))) continue;
+      try {
+        const arrival = realise(left, asked);
+        if (arrival !== null) return arrival;
+      } catch (error) {
+        if (error instanceof DeviceLostError) throw error;
+        if (error instanceof DeviceError && ++owed.refused < mostRefused) throw error;
+        this.#owed = this.#owed.filter((other) => other !== owed);
+      }
+    }
+    return null;
+  }
+
+  /** Attempts to realise nodes of an entry. */
+  #attempt(entry: Entry, nodes: readonly Node[]): Outcome {
+    try {
+      const arrival = this.#settle(nodes, entry) ?? realise(needed(nodes), entry);
+      entry.result = arrival;
+      return arrival === null ? 'computed' : isWord(arrival) ? 'memory' : 'data';
+    } catch (error) {
+      entry.result = error;
+      return 'error';
+    }
+  }
+
+  /** It failed: its nodes are recipes from now on. `owed`: its assignments are final. */
+  #leave({ nodes }: Entry, owed: boolean): void {
     if (nodes.length > 1) for (const node of nodes) this.#left.set(node, nodes);
+    if (owed) this.#owed.push({ nodes, refused: 0 });
   }
 
   /**
@@ -261,7 +307,7 @@ export class FlushQueue {
       const waiting = isWaiting(entry);
       if (failed && waiting) {
         entry.state = next(entry, 'error');
-        this.#leave(entry);
+        this.#leave(entry, true);
         this.#remove(entry);
       }
       this.#advance(waiting, 'memory');
@@ -276,7 +322,7 @@ export class FlushQueue {
   #tryParts(entry: Entry, left: (readonly (readonly Node[])[])[]): Outcome {
     for (let parts = left.pop(); parts !== undefined; parts = left.pop()) {
       const nodes = needed(parts.flat());
-      const outcome = attempt(entry, nodes);
+      const outcome = this.#attempt(entry, nodes);
       if (outcome === 'memory') {
         left.push(parts);
         return outcome;
