@@ -242,6 +242,8 @@ async function schedule(make, c) {
       } catch (error) {
         if (!(error instanceof PolygradError)) throw error;
         thrown++;
+        // With no engine left it is for the program to choose one.
+        if (error.code === 'DEVICE_LOST' && tries > done + 10) await pg.setEngine('cpu');
       }
       done = await stateNow(training, states, () => thrown++);
     }
