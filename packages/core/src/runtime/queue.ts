@@ -263,7 +263,8 @@ export class FlushQueue {
   /** Attempts to realise nodes of an entry. */
   #attempt(entry: Entry, nodes: readonly Node[]): Outcome {
     try {
-      const arrival = this.#settle(nodes, entry) ?? realise(needed(nodes), entry);
+      const arrival =
+        this.#owed.length === 0 ? realise(nodes, entry) : (this.#settle(nodes, entry) ?? realise(needed(nodes), entry));
       entry.result = arrival;
       return arrival === null ? 'computed' : isWord(arrival) ? 'memory' : 'data';
     } catch (error) {

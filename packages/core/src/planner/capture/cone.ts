@@ -176,28 +176,27 @@ export class Cone {
       }
       key.length = end;
     }
+    this.#number(node);
+  }
+
+  /** Gives a node the next number. */
+  #number(node: Node): number {
     const at = this.count++;
     node.mark = this.#mark;
     node.index = at;
     this.nodes[at] = node;
-    if (at >= this.#edges.length) this.#moreEdges();
+    if (at >= this.#edges.length) {
+      const bigger = new Int32Array(this.#edges.length * 2);
+      bigger.set(this.#edges);
+      this.#edges = bigger;
+    }
     this.#edges[at] = 0;
-  }
-
-  #moreEdges(): void {
-    const bigger = new Int32Array(this.#edges.length * 2);
-    bigger.set(this.#edges);
-    this.#edges = bigger;
+    return at;
   }
 
   /** The same of a node in memory. */
   #takeLeaf(node: Node, own: NodeStorage, options: ConeOptions): void {
-    const at = this.count++;
-    node.mark = this.#mark;
-    node.index = at;
-    this.nodes[at] = node;
-    if (at >= this.#edges.length) this.#moreEdges();
-    this.#edges[at] = 0;
+    const at = this.#number(node);
     this.leaves.reserve(1);
     this.leaves.push(at);
     let storage = own;
