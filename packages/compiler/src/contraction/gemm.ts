@@ -33,7 +33,7 @@ import { choose, isApart, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
-import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
+import { overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
 /** Stores sums in memory with columns contiguous (turned.ts). */
 export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
@@ -306,7 +306,7 @@ class Nest {
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
     if (from > 0 && !this.#spec.again) gates.push(e.le(from, spot.column));
-    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
+    if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, spot.rowTile), spot.row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
