@@ -5,7 +5,7 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { type Count, greatestDivisor, ownRanges } from '../../ir/free-ranges.ts';
+import { type Count, greatestDivisor, ownRanges, typicalOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, KNodeOf, LoopStore, RangeKind } from '../../ir/ir.ts';
@@ -176,18 +176,19 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else stack.push(...n.src);
   }
   const run = longestRun(indices, 'vector');
-  const elements = run === null ? 0 : run.arg.extent;
+  const elements = run === null ? 0 : typicalOf(run);
   const vectorBytes = caps.fittingBytes?.(elements, least, run !== null && reduced.has(run)) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
-  const longest = longestRun(indices)?.arg.extent ?? 0;
+  const long = longestRun(indices);
+  const longest = long === null ? 0 : typicalOf(long);
   let lanes = Math.max(1, Math.floor(vectorBytes / 4));
   while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
   return lanes;
 }
 
-/** The longest range along which memory is contiguous, or null; `kind`: preferably of this kind. */
+/** The range along which memory is contiguous that is longest, by a size in between where it ends at one; or null. `kind`: preferably of this kind. */
 function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;
@@ -195,9 +196,9 @@ function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
       if (term.op !== 'RANGE' || coefs[i] !== 1) return;
-      const { kind: own, extent } = term.arg;
-      if (longest === null || extent > longest.arg.extent) longest = term;
-      if (own === kind && (among === null || extent > among.arg.extent)) among = term;
+      const extent = typicalOf(term);
+      if (longest === null || extent > typicalOf(longest)) longest = term;
+      if (term.arg.kind === kind && (among === null || extent > typicalOf(among))) among = term;
     });
   }
   return among ?? longest;
