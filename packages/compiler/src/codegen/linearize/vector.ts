@@ -22,6 +22,9 @@ export interface Mode {
   readonly moved?: true;
 }
 
+/** Lanes of the narrowest vectors of all processors, of 32 bits each. */
+const leastNarrow = 4;
+
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
 /**
@@ -42,7 +45,7 @@ export function vectorModes(
   const modes = separateModes(length, lanes, unroll, together, again);
   const [before, last] = modes.slice(-2);
   if (!alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
-  return [...modes.slice(0, -2), { count: last.count, lanes, moved: true }];
+  return [...modes.slice(0, -2), { count: last.count, lanes: last.lanes, moved: true }];
 }
 
 function separateModes(
@@ -65,6 +68,12 @@ function separateModes(
     if (isWide && least >= wide) return [...modes, { count: unroll, lanes, again }];
     if (rest >= lanes) modes.push({ count: 1, lanes });
     return [...modes, { count: 1, lanes, again }];
+  }
+  const narrow = 2 ** Math.floor(Math.log2(Math.max(1, least)));
+  if (!exact && narrow < lanes && narrow >= leastNarrow) {
+    // Lengths below one vector are not taken element by element.
+    if (rest >= lanes) modes.push({ count: 1, lanes });
+    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, null, again)];
   }
   const all = Math.ceil(rest / lanes);
   if (again && exact && tail > 0 && together === 'all' && all * lanes <= most) {
