@@ -132,7 +132,8 @@ export class Nest {
   #gateOf([first, ...others]: readonly Job[]): KNode | null {
     const gate = first?.gate;
     if (gate === undefined || others.some((j) => j.gate !== gate)) return null;
-    return this.#scope.isVector(this.#scope.free.of(gate)) ? null : gate;
+    const { free, tiles } = this.#scope;
+    return tiles.some((t) => t.lanes > 1 && free.of(gate).includes(t.range)) ? null : gate;
   }
 
   #open(range: Range, jobs: readonly Job[]): void {
