@@ -65,8 +65,17 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
   return -axis.low * stride;
 }
 
-/** Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. */
-export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
+/**
+ * Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. `room`: elements behind
+ * the end that may be read, whatever they are.
+ */
+export function stageDomain(
+  assembly: Assembly,
+  e: Exprs,
+  value: KNode,
+  axes: readonly Axis[],
+  room: number = 0,
+): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
   const { bytes } = dtypeInfo[value.dtype as DType];
@@ -80,7 +89,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
     size *= axis.extent;
     if (i > 0) size = spreadPitch(size, bytes);
   }
-  const temp = assembly.temporary(value.dtype as DType, size);
+  const temp = assembly.temporary(value.dtype as DType, size + room);
   const rewriter = new Rewriter(e, replacements(e, copies));
   const store = e.store(temp.write, index, rewriter.node(value));
   assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], null);
