@@ -98,7 +98,8 @@ export function stageDomain(
 
 /**
  * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outer` and each tile, the
- * tile's elements for every position of `inner`. Elements past the end repeat the last one.
+ * tile's elements for every position of `inner`. Elements past the end repeat the last one. `memory`: the axes in the order of the factor's memory, in
+ * which it is read, so that the lines of a kernel's window are fetched once and not for every element of it.
  */
 export function stagePanels(
   assembly: Assembly,
@@ -108,6 +109,7 @@ export function stagePanels(
   segments: readonly Segment[],
   outer: readonly Axis[],
   inner: readonly Axis[],
+  memory: readonly Axis[],
 ): TileLayout[] {
   const extents = (axes: readonly Axis[]): number => axes.reduce((n, a) => n * a.extent, 1);
   const depth = extents(inner);
@@ -144,7 +146,9 @@ export function stagePanels(
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
     const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
-    stores.push({ store, ranges: [...loops(outside), tile, ...loops(inside), element] });
+    const place = ({ axis }: CopyAxis): number => memory.indexOf(axis);
+    const within = [...inside].sort((a, b) => place(a) - place(b));
+    stores.push({ store, ranges: [...loops(outside), tile, ...loops(within), element] });
     return { memory: temp.read, offset, perTile, perElement: 1, strides };
   });
   assembly.add('_pack', stores, null);
