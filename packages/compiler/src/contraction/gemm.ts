@@ -410,10 +410,12 @@ class Nest {
   /** The loops of the nest's part of the sum. */
   #depths(): readonly Depth[] {
     const e = this.#e;
-    const { k, split, cutSum, sumLanes } = this.#spec;
+    const { k, split, cutSum, sumLanes, lines } = this.#spec;
     const loops = k.map((r) => this.#depth(r));
     if (sumLanes > 1 || cutSum === null) return loops;
-    return cutSum(e, k, loops, this.#outer, (r) => (r === split?.range ? this.#first : e.i32(0)));
+    // Lines of a tile differ in what they might leave out.
+    const around = new Map([...this.#outer].filter(([r]) => this.#line === null || r !== lines?.range));
+    return cutSum(e, k, loops, around, (r) => (r === split?.range ? this.#first : e.i32(0)));
   }
 
   #depth(r: Range): Depth {
