@@ -7,6 +7,7 @@
  */
 import type { ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 
 /**
@@ -29,6 +30,14 @@ export interface TileShape {
   readonly rows: number;
   readonly vectors: number;
   readonly lanes: number;
+  /** Set if vectors reach past the end of the columns, all of which a tile takes. */
+  readonly lines?: Lines;
+}
+
+/** What a tile takes of a loop around it: so many turns, with a row of vectors each. */
+export interface Lines {
+  readonly range: Range | null;
+  readonly count: number;
 }
 
 /**

@@ -62,6 +62,19 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       return best;
     },
     slower: (rows, vectors, tile) => time(rows, vectors, tile) / (rows * vectors),
+    lines(rows, vectors, lines) {
+      let best: readonly [number, number] | null = null;
+      let least = Number.POSITIVE_INFINITY;
+      for (let count = 1; count <= lines; count++) {
+        const width = count * vectors;
+        if (lines % count !== 0) continue;
+        for (let height = 1; height <= rows && height * width + width + 2 <= registers; height++) {
+          const cost = time(rows, vectors * lines, [height, width]);
+          if (cost < least) [best, least] = [[height, count], cost];
+        }
+      }
+      return best;
+    },
   };
 }
 
