@@ -125,7 +125,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           slower: number,
           rest: number,
         ): void => {
-          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
+          const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
           const tiles = slower * (1 + streams + misses);
           const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
@@ -498,11 +498,13 @@ export function consecutiveWays(x: Operand, along: Range | null, range: Range): 
   return step === 1 ? [domain(x, along, range)] : [];
 }
 
-/** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
-export function streamsCollide(x: Operand, way: Way, streams: number, depth: number): boolean {
+/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
+function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.
-  return way.kind === 'inPlace' && depth >= 256 && bytes >= lineBytes && collide(bytes, streams);
+  if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
+  const { collisions, evictions } = costs;
+  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
 }
 
 /** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */

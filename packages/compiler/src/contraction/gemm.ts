@@ -10,7 +10,7 @@ import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, stretchesOf, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
@@ -33,7 +33,7 @@ import { choose, isApart, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
-import { type Lines, overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
+import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
 /** Stores sums in memory with columns contiguous (turned.ts). */
 export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
@@ -241,8 +241,6 @@ class Nest {
   #firstLine: KNode;
   /** First iteration of the split loop in this part of the sum. */
   readonly #first: KNode;
-  /** All loops of which a group takes a part. */
-  readonly #cuts: Cut[] = [];
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
   readonly #columnLayout: TileLayout;
@@ -270,7 +268,6 @@ class Nest {
         grid[opened++] = c.grid;
         if (r !== null) this.done.push(step('split', [r], [c.grid], [chunk, 'grid', 'serial']));
       }
-      this.#cuts.push(c);
       return c;
     };
     outer.forEach((r, i) => {
@@ -326,7 +323,7 @@ class Nest {
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
     if (from > 0 && !this.#spec.again) gates.push(e.le(from, spot.column));
-    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
+    if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, spot.rowTile), spot.row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
@@ -343,14 +340,7 @@ class Nest {
     for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
     const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
-    // A group beyond the end copies nothing.
-    const busy = this.#cuts.flatMap((c) => isBusy(e, c) ?? []);
-    const isAny = busy.length === 0 ? null : busy.reduce((x, y) => e.and(x, y));
-    const loops = k.map((r, i) => {
-      const [limit] = r.src;
-      const end = i > 0 || isAny === null ? limit : e.where(isAny, limit ?? e.i32(r.arg.extent), 0);
-      return e.range(r.arg.extent, 'serial', end);
-    });
+    const loops = k.map((r) => e.range(r.arg.extent, 'serial', r.src[0]));
     const strides = new Map<Range, number>();
     let size = width * Math.min(chunk, extent);
     for (let i = k.length - 1; i >= 0; i--) {
@@ -452,12 +442,8 @@ export interface Cut {
 /** `grid`: an existing range that counts the same groups. */
 export function cut(e: Exprs, extent: number, chunk: number, grid?: Range, end?: KNode): Cut {
   const groups = Math.ceil(extent / chunk);
-  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null, end };
-}
-
-/** Whether the group has any part of the loop; null if every group has one. */
-function isBusy(e: Exprs, { chunk, grid, end }: Cut): KNode | null {
-  return end === undefined || grid === null ? null : e.lt(e.mul(grid, chunk), end);
+  const make = (): Range => grid ?? e.range(groups, 'grid', end && stretchesOf(e, end, chunk));
+  return { extent, chunk, grid: groups > 1 ? make() : null, end };
 }
 
 /** A new range over a group's part of a loop. */

@@ -86,6 +86,8 @@ export interface ProductCosts {
   /** Relative slowdown of a tile if every product misses the cache, and of rows that share sets. */
   readonly worst: number;
   readonly collisions: number;
+  /** The same of more rows, a given distance apart, than the first-level cache holds. Absent: as `collisions`. */
+  readonly evictions?: { readonly cost: number; readonly lines: (bytes: number) => number };
   /** Bytes of both factors and the results that stay in near caches. */
   readonly nearBytes: number;
   /** Bytes that a group streams through repeatedly. */
