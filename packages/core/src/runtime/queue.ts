@@ -47,6 +47,8 @@ const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, 
 };
 
 function next({ state }: Entry, outcome: Outcome): FlushState {
+  // As nearly all end.
+  if (outcome === 'computed') return 'done';
   return (transitions[state] ?? usual)[outcome];
 }
 
