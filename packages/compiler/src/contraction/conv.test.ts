@@ -1,6 +1,6 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
+import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { processorContraction } from './turned.ts';
 import type { KNode } from '../ir/ir.ts';
@@ -15,6 +15,7 @@ const machineCaps: typeof vectorCaps = {
   fittingBytes: fittingBytes(64),
   lowering: {
     ...vectorCaps.lowering,
+    narrower: narrowerLanes,
     products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
   },
 };
@@ -143,7 +144,9 @@ describe('convolutions', () => {
   it('takes whole lines where the number of images is given at dispatch', () => {
     for (const w of [9, 14, 28])
       for (const kind of ['forward', 'kernelGradient'] as const)
-        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [machineCaps]);
+        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [
+          machineCaps,
+        ]);
   });
 
   for (const name of ['same padding', 'stride 2', 'transposed by 2', 'groups', 'channels last']) {

@@ -102,9 +102,12 @@ export function putHelp(prototype: object): void {
     ...Object.entries(elsewhere).flatMap(([others, instead]) => others.split(' ').map((other) => [other, instead])),
     ...spellings(),
   ] as [string, string][];
+  // Behind the prototype, which is looked up in a table once it has a thousand names: every call of a method took longer.
+  const behind = Object.create(Object.getPrototypeOf(prototype)) as object;
+  Object.setPrototypeOf(prototype, behind);
   for (const [other, instead] of helps)
     if (!(other in prototype))
-      Object.defineProperty(prototype, other, {
+      Object.defineProperty(behind, other, {
         configurable: true,
         get: refuse(`no '${other}'`, instead),
         set: own(other),
