@@ -1,5 +1,19 @@
 /** What optimizers do besides their formulas: states, schedules, warmups, clipping, memory, and steps that cannot be taken. */
-import { add, compile, memory, mul, ones, scope, setEngine, square, stats, sum, type Tensor, tensor, warmup } from '@polygrad/core';
+import {
+  add,
+  compile,
+  memory,
+  mul,
+  ones,
+  scope,
+  setEngine,
+  square,
+  stats,
+  sum,
+  type Tensor,
+  tensor,
+  warmup,
+} from '@polygrad/core';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
