@@ -1,6 +1,6 @@
 /** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
 import { isTensor, type Tensor, valueAndGradBy } from '@polygrad/core/functions';
-import { checkFunction, misfit, NnError } from '../errors.ts';
+import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
 import type { Gradients } from '../optim/optimizer.ts';
@@ -50,7 +50,9 @@ export function lossAndGrad(
       const [value, aux] = Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
       // What is no tensor is refused where the gradient is asked for.
       if (isTensor(value) && value.size !== 1)
-        throw misfit('lossAndGrad', 'loss', value, 'one number: use mean() or sum()');
+        throw new NnError('lossAndGrad', `the loss is ${String(value)}; it must be one number: use mean() or sum()`, [
+          'loss',
+        ]);
       return [value, aux];
     }),
   );
