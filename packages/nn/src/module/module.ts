@@ -8,8 +8,9 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
-import { showAs, shown } from '@polygrad/core/engine';
-import { checkFits, checkOptions, NnError } from '../errors.ts';
+import { refuseNames, showAs, shown } from '@polygrad/core/engine';
+import { checkFits, checkFunction, checkOptions, NnError } from '../errors.ts';
+import { otherNames } from './other-names.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
 
@@ -217,6 +218,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Calls a function for every module inside this one, from the last to the first, and then for this one. Source: PyTorch `Module.apply`. */
   apply(visit: (module: AnyModule, name: string) => void): this {
+    checkFunction('apply', 'visit', visit);
     for (const [name, module] of this.namedModules().reverse()) visit(module, name);
     return this;
   }
@@ -293,3 +295,8 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 // Marks the class across copies of this package.
 Object.defineProperty(Module.prototype, MODULE, { value: true });
 showAs(Module.prototype, (module) => ({ ...module, training: module.training }));
+refuseNames(
+  Module.prototype,
+  otherNames,
+  (name, instead, self) => new NnError('Module', `no '${name}' of a ${self.constructor.name}: ${instead}`, [name]),
+);
