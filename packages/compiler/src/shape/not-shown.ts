@@ -11,7 +11,7 @@ export function showAs<T extends object>(
 
 /*@__NO_SIDE_EFFECTS__*/
 export function refuseNames<T extends object>(
-  _prototype: T,
+  _kind: { readonly prototype: T },
   _names: Readonly<Record<string, string>>,
   _error: (name: string, instead: string, self: T) => Error,
 ): void {}

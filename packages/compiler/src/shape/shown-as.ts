@@ -52,17 +52,18 @@ export function showAs<T extends object>(
 
 /**
  * Makes names that classes like this one have in other libraries say what to write here: reading one throws. Members that programs put on objects under
- * such names are theirs. Names that the prototype has stay.
+ * such names are theirs. Names that the class has stay.
  *
+ * @param kind the class, or what has its prototype
  * @param names one name, or several with spaces between them, and what to write instead
  * @param error the error for a name, what to write, and the object that was asked
  * @example
  * class Box {}
- * refuseNames(Box.prototype, { 'unpack unwrap': 'open()' }, (name, instead) => new Error(`no '${name}': ${instead}`));
+ * refuseNames(Box, { 'unpack unwrap': 'open()' }, (name, instead) => new Error(`no '${name}': ${instead}`));
  * Reflect.get(new Box(), 'unpack'); // throws Error
  */
 export function refuseNames<T extends object>(
-  prototype: T,
+  { prototype }: { readonly prototype: T },
   names: Readonly<Record<string, string>>,
   error: (name: string, instead: string, self: T) => Error,
 ): void {

@@ -97,7 +97,9 @@ function spellings(): [other: string, remedy: string][] {
 export function putHelp(prototype: object): void {
   putMissing(prototype);
   const names = { ...elsewhere, ...Object.fromEntries(spellings()) };
-  refuseNames(prototype as Shown, names, (name, instead, self) => refusal(`no '${name}'`, instead, self));
+  refuseNames({ prototype: prototype as Shown }, names, (name, instead, self) =>
+    refusal(`no '${name}'`, instead, self),
+  );
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });

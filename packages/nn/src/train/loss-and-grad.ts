@@ -47,12 +47,10 @@ export function lossAndGrad(
   const { value, aux, gradients } = deferChanges(() =>
     valueAndGradBy(trained, (): readonly [Tensor, unknown] => {
       const result = loss();
-      const [value, aux] = Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
+      const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
       // What is no tensor is refused where the gradient is asked for.
       if (isTensor(value) && value.size !== 1)
-        throw new NnError('lossAndGrad', `the loss is ${String(value)}; it must be one number: use mean() or sum()`, [
-          'loss',
-        ]);
+        throw new NnError('lossAndGrad', `the loss is ${String(value)}; use mean() or sum()`);
       return [value, aux];
     }),
   );
