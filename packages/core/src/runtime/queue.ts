@@ -47,6 +47,8 @@ const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, 
 };
 
 function next({ state }: Entry, outcome: Outcome): FlushState {
+  // As nearly all end.
+  if (outcome === 'computed') return 'done';
   return (transitions[state] ?? usual)[outcome];
 }
 
@@ -62,9 +64,9 @@ interface Entry extends Attempt {
   patience: Patience;
   transaction: Transaction;
   /** What the last attempt threw, or the promise it waits for. */
-  result?: unknown;
+  result: unknown;
   /** The promise that already has a listener. */
-  arrival?: Promise<void> | null;
+  arrival: Promise<void> | null;
   /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */
   parts?: (readonly (readonly Node[])[])[];
   /** Assigned nodes, which form one part; and whether that part failed. */
@@ -89,7 +91,8 @@ const mostRefused = 8;
 
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
-  return nodes.filter((node) => node.storage === null && node.edges !== 'dead');
+  const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
+  return nodes.every(isNeeded) ? nodes : nodes.filter(isNeeded);
 }
 
 /** True if one of the nodes, or an unrealised source of them, is in `group`. */
@@ -107,7 +110,7 @@ function countWork(): void {
   stateOf(getEngine()).inFlight++;
 }
 
-const isOver = ({ state }: Entry): boolean => !(state in transitions);
+const isOver = ({ state }: Entry): boolean => state === 'done' || state === 'failed';
 const isWaiting = ({ state }: Entry): boolean => state === 'data';
 
 /** Several parts have failed together: next they are tried in halves. */
@@ -173,7 +176,9 @@ export class FlushQueue {
   }
 
   #new(state: FlushState, nodes: readonly Node[]): Entry {
-    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction: this.#log.current };
+    const everything = state !== 'data';
+    const { current } = this.#log;
+    return { state, nodes, everything, patience: 'memory', transaction: current, result: null, arrival: null };
   }
 
   /**
