@@ -328,13 +328,7 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
   let count = 0;
   try {
     for (const { bytes, sizeClass, donor } of plan.buffers) {
-      if (donor < 0) taken[count] = pool.alloc(bytes, sizeClass);
-      else {
-        const buffer = bufferOf(nodes[donor]!);
-        buffer.retain();
-        buffer.dropCopies();
-        taken[count] = buffer;
-      }
+      taken[count] = donor < 0 ? pool.alloc(bytes, sizeClass) : donated(nodes[donor]!);
       count++;
     }
     for (const { bytes, sizeClass } of plan.blocks) {
@@ -404,8 +398,12 @@ function checkLeaves(cone: Cone): void {
   }
 }
 
-function bufferOf(node: Node): PoolBuffer {
-  return node.storage!.buffer as PoolBuffer;
+/** The buffer of a leaf that is written over, with a reference. */
+function donated(leaf: Node): PoolBuffer {
+  const buffer = leaf.storage!.buffer as PoolBuffer;
+  buffer.retain();
+  buffer.dropCopies();
+  return buffer;
 }
 
 /** Storage of an output, with a reference to its buffer. */
@@ -434,18 +432,19 @@ function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly Poo
           ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
           : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
     }
-    let values = noScalars;
-    if (scalars.length > 0) {
-      const list = new Array<number | bigint>(scalars.length);
-      for (let i = 0; i < scalars.length; i++) {
-        const local = scalars[i]!;
-        list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
-      }
-      values = list;
-    }
+    const values = scalars.length === 0 ? noScalars : scalarsOf(scalars, sizes, cone);
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
+}
+
+function scalarsOf(scalars: readonly number[], sizes: Plan['sizes'], cone: Cone): (number | bigint)[] {
+  const list = new Array<number | bigint>(scalars.length);
+  for (let i = 0; i < scalars.length; i++) {
+    const local = scalars[i]!;
+    list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+  }
+  return list;
 }
 
 function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
