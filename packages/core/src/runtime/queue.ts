@@ -91,9 +91,7 @@ const isNeeded = (node: Node): boolean => node.storage === null && node.edges !=
 
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
-  // Usually all.
-  for (const node of nodes) if (!isNeeded(node)) return nodes.filter(isNeeded);
-  return nodes;
+  return nodes.every(isNeeded) ? nodes : nodes.filter(isNeeded);
 }
 
 /** True if one of the nodes, or an unrealised source of them, is in `group`. */
@@ -177,8 +175,15 @@ export class FlushQueue {
   }
 
   #new(state: FlushState, nodes: readonly Node[]): Entry {
-    const { current: transaction } = this.#log;
-    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction, result: null, arrival: null };
+    return {
+      state,
+      nodes,
+      everything: state !== 'data',
+      patience: 'memory',
+      transaction: this.#log.current,
+      result: null,
+      arrival: null,
+    };
   }
 
   /**
@@ -290,9 +295,8 @@ export class FlushQueue {
    */
   realiseFor(node: Node, patience: Patience): Promise<void> | null {
     const asked = { told: true, patience, transaction: this.#log.current };
-    const together = this.#left.get(node);
-    const left = together === undefined ? null : needed(together);
-    if (left?.includes(node)) {
+    const left = needed(this.#left.get(node) ?? []);
+    if (left.includes(node)) {
       try {
         return realise(left, asked);
       } catch (error) {

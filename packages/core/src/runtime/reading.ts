@@ -96,7 +96,7 @@ export function readNodeSync(node: Node): TypedArray {
 }
 
 /** Where few bytes arrive that are copied at once: a new buffer outside of JavaScript's heap costs more than the copy. */
-const landing = new Uint8Array(new ArrayBuffer(512));
+const landing = new Uint8Array(512);
 
 function downloadSync(node: Node): TypedArray {
   const read = readable(node, beginRead(), 'none');
@@ -118,8 +118,10 @@ function downloadSync(node: Node): TypedArray {
       );
     }
     const { bytes } = binding;
-    if (bytes > landing.length) return arrived(node, engine, runs.downloadSync(engine, binding, new Uint8Array(bytes)));
-    return arrived(node, engine, runs.downloadSync(engine, binding, landing.subarray(0, bytes))).slice();
+    const isShort = bytes <= landing.length;
+    const into = isShort ? landing.subarray(0, bytes) : new Uint8Array(bytes);
+    const data = arrived(node, engine, runs.downloadSync(engine, binding, into));
+    return isShort ? data.slice() : data;
   } catch (error) {
     throw failed(node, engine, error);
   } finally {
