@@ -7,6 +7,7 @@ import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import {
   accessAround,
   accessScattered,
+  accessStaged,
   accessStrides,
   accessTurned,
   accessVectors,
@@ -124,7 +125,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
           slower: number,
           rest: number,
         ): void => {
-          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
+          const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
           const tiles = slower * (1 + streams + misses);
           const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
@@ -165,9 +166,14 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
             }
           }
         }
+        const epilogue = epilogueCost(c, column, costs);
+        for (const shape of wholeLines(c, columns, column, outer, least, lanes, costs)) {
+          const rest = epilogue + resultsOf(c) * accessStaged;
+          for (const rowWay of rowWays(rows, row, shape.rows, ordered))
+            weigh(shape, null, rowWay, { ...domain(columns, column, column), apart: 0 }, 1, rest);
+        }
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(least, column.arg.extent, lanes, costs, height);
-        const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
           for (const rowWay of rowWays(rows, row, shape.rows, ordered))
@@ -177,6 +183,31 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
     }
   }
   return best;
+}
+
+/**
+ * Tiles that take all columns, whose vectors reach past the end: rows of an image are seldom as long as vectors. A copy over the domain has
+ * room there. They take lines of a loop around as well.
+ */
+function wholeLines(
+  c: Contraction,
+  columns: Operand,
+  column: Range,
+  outer: readonly Range[],
+  height: number,
+  lanes: number,
+  { formula }: ProductCosts,
+): TileShape[] {
+  const { extent } = column.arg;
+  const step = columns.axisOf(column)?.members.find((m) => m.range === column)?.step;
+  if (formula === undefined || !columns.hasWindows || step !== 1 || extent % lanes === 0 || 2 * extent <= lanes)
+    return [];
+  const vectors = Math.ceil(extent / lanes);
+  const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
+  return [null, ...own].flatMap((range) => {
+    const tile = formula.lines(height, vectors, range?.arg.extent ?? 1);
+    return tile === null ? [] : { rows: tile[0], vectors, lanes, lines: { range, count: tile[1] } };
+  });
 }
 
 /**
@@ -235,19 +266,21 @@ function computeCost(
   { flopsPerNs, formula }: ProductCosts,
   extent: (r: Range) => number,
 ): number {
-  const all = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
+  const products = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
   const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];
     const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors]);
+    const { range, count = 1 } = shape.lines ?? {};
+    const all = range === undefined || range === null ? vectors : vectors * range.arg.extent;
+    const slower = formula.slower(height, all, [shape.rows, shape.vectors * count]);
     const padding = (vectors * shape.lanes) / column.arg.extent;
-    return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
+    return ((2 * products) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
-  return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
+  return ((2 * products) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
 /** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */
@@ -465,11 +498,13 @@ export function consecutiveWays(x: Operand, along: Range | null, range: Range): 
   return step === 1 ? [domain(x, along, range)] : [];
 }
 
-/** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
-export function streamsCollide(x: Operand, way: Way, streams: number, depth: number): boolean {
+/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
+function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.
-  return way.kind === 'inPlace' && depth >= 256 && bytes >= lineBytes && collide(bytes, streams);
+  if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
+  const { collisions, evictions } = costs;
+  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
 }
 
 /** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
@@ -485,11 +520,13 @@ export function layoutsOf(
   switch (way.kind) {
     case 'inPlace':
       return inPlaceOf(x.access!);
-    case 'domain':
-      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside));
+    case 'domain': {
+      const room = Math.max(...segments.map(({ width, to }) => width - to));
+      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside, room));
+    }
     case 'panels':
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
-      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside);
+      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside, x.axes);
     case 'local':
       return segments.map(() => ({ copied: x.value }));
     default:

@@ -47,6 +47,8 @@ const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, 
 };
 
 function next({ state }: Entry, outcome: Outcome): FlushState {
+  // As nearly all end.
+  if (outcome === 'computed') return 'done';
   return (transitions[state] ?? usual)[outcome];
 }
 
@@ -87,10 +89,9 @@ interface Owed {
 /** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
 const mostRefused = 8;
 
-const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
-
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
+  const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
   return nodes.every(isNeeded) ? nodes : nodes.filter(isNeeded);
 }
 
@@ -175,15 +176,9 @@ export class FlushQueue {
   }
 
   #new(state: FlushState, nodes: readonly Node[]): Entry {
-    return {
-      state,
-      nodes,
-      everything: state !== 'data',
-      patience: 'memory',
-      transaction: this.#log.current,
-      result: null,
-      arrival: null,
-    };
+    const everything = state !== 'data';
+    const { current } = this.#log;
+    return { state, nodes, everything, patience: 'memory', transaction: current, result: null, arrival: null };
   }
 
   /**

@@ -36,6 +36,8 @@ const worst = 2;
 const line = { cost: 0.03, near: 256 };
 /** Relative slowdown of rows that share sets of the first cache: eight ways and more hold the rows of a tile. */
 const collisions = 0.05;
+/** The same of rows that are more than the ways of any first-level cache: each step reads all of them from the next one. */
+const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(bytes, 4096, 12) };
 
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
@@ -60,6 +62,19 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       return best;
     },
     slower: (rows, vectors, tile) => time(rows, vectors, tile) / (rows * vectors),
+    lines(rows, vectors, lines) {
+      let best: readonly [number, number] | null = null;
+      let least = Number.POSITIVE_INFINITY;
+      for (let count = 1; count <= lines; count++) {
+        const width = count * vectors;
+        if (lines % count !== 0) continue;
+        for (let height = 1; height <= rows && height * width + width + 2 <= registers; height++) {
+          const cost = time(rows, vectors * lines, [height, width]);
+          if (cost < least) [best, least] = [[height, count], cost];
+        }
+      }
+      return best;
+    },
   };
 }
 
@@ -72,6 +87,7 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     copies,
     worst,
     collisions,
+    evictions,
     nearBytes: (cacheBytes * 3) / 4,
     cacheBytes: cacheBytes / 2,
     edgeTiles,

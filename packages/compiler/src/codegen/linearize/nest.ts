@@ -20,6 +20,9 @@ const mostScattered = 16;
  */
 const mostApart = 64;
 
+/** Fewest lanes of a vector along a loop shorter than those of its nest. */
+const narrowest = 4;
+
 /** From this many nodes on, full vectors and the last one, moved back, share one body. */
 const leastAlike = 24;
 
@@ -176,7 +179,11 @@ export class Nest {
     const nodes = within.length;
     const reduces = within.some((n) => n.op === 'REDUCE');
     const wanted = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
-    const { lanes } = this.#options;
+    const { caps } = this.#options;
+    let { lanes } = this.#options;
+    // Narrower vectors, where the processor has them, along a loop that is shorter than one.
+    const { most: length, least } = countOf(range);
+    if (caps.fittingBytes !== undefined && length === least) while (lanes > Math.max(narrowest, length)) lanes /= 2;
     const most = within.some((n) => this.#isScattered(n, range)) ? mostScattered : mostApart;
     const apart = most === mostScattered ? 1 : within.reduce((sum, n) => sum + this.#apartIn(n, range), 0);
     const unroll = apart === 0 ? wanted : Math.max(1, Math.min(wanted, Math.floor(most / (apart * lanes))));
