@@ -7,6 +7,7 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
+import { unrecorded } from '../../graph/primitives.ts';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
@@ -163,15 +164,13 @@ function sampleAt(
       key.data.set(own, key.length);
       const src = node.src.map(({ index }) => nodes[index]!);
       const attr = node.storage === null ? attrAt(node, src, n, to, extentOf) : node.attr;
-      const resized = { ...node, src, attr } as Node;
-      nodes.push(resized);
       const { infer, encode } = definitionAt(node.kind);
       const leaf = node.storage === null ? -1 : leaves++;
       const shape =
         leaf < 0
           ? (infer as Rule).shape(src, attr, node.op)
           : node.shape.map((m, axis) => (isSize(leaf, axis) ? other(m, n, to) : m));
-      (resized as { shape: readonly number[] }).shape = shape;
+      nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
       const end = key.length + own.length;
       key.length++;
       if (node.storage !== null) {

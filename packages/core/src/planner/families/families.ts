@@ -13,6 +13,7 @@ import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
+import { unrecorded } from '../../graph/primitives.ts';
 import { showShape } from '@polygrad/compiler/shape/errors';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
@@ -346,7 +347,7 @@ function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: num
         return false;
       }
     }
-    nodes.push({ ...node, src, attr, shape } as Node);
+    nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
   }
   return true;
 }
