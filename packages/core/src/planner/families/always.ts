@@ -8,7 +8,7 @@
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
-import type { Shape } from '@polygrad/compiler/shape/view';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
@@ -65,7 +65,7 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
 }
 
 /**
- * The rows of a step of training, at its first flush: the leading extent of all data that the step does not renew. What it renews has shapes and
+ * The rows of a step of training, at its first flush: the outermost extent of all data that the step does not renew. What it renews has shapes and
  * dtypes of outputs. Null where data has no such extent, or more buffers than outputs could be what is renewed.
  */
 export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
@@ -78,14 +78,21 @@ export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
   const alike = leaves.filter((leaf) => names.has(nameOf(leaf)));
   let renewed = new Set(alike.map(bufferOf));
   // Data that has the shape of an output is held by whoever made it.
-  if (renewed.size > outputs.length)
-    renewed = new Set(alike.filter(({ handles }) => handles === 0).map(bufferOf));
+  if (renewed.size > outputs.length) renewed = new Set(alike.filter(({ handles }) => handles === 0).map(bufferOf));
   if (outputs.length === 0 || renewed.size !== outputs.length) return null;
-  const isData = (leaf: Node): boolean => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf));
-  const extents = new Set(leaves.filter(isData).map(({ shape }) => shape[0]!));
+  // Of data in order the outermost axis of more than one element has the longest stride, wherever it stands in a view.
+  const outermost = (leaf: Node): number => {
+    if (renewed.has(bufferOf(leaf))) return -1;
+    const { strides } = cone.storageOf(leaf).view;
+    const { shape } = leaf;
+    return shape.findIndex((n, axis) => n > 1 && n * strides[axis]! === sizeOf(shape));
+  };
+  const axes = leaves.map(outermost);
+  const data = leaves.filter((leaf) => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf)));
+  const extents = new Set(leaves.flatMap(({ shape }, leaf) => shape[axes[leaf]!] ?? []));
   const [n] = extents;
-  if (extents.size !== 1 || n! < 2) return null;
-  const isSize = (leaf: number, axis: number): boolean => axis === 0 && isData(leaves[leaf]!);
+  if (extents.size !== 1 || data.length !== axes.filter((axis) => axis >= 0).length) return null;
+  const isSize = (leaf: number, axis: number): boolean => axis === axes[leaf];
   for (const extentOf of [other, multiple]) {
     const before = sampleAt(cone, met, n!, otherSizes[0], isSize, extentOf);
     const sizes = before === null ? null : sizesOf(before, met, cone);

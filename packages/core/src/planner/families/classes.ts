@@ -55,6 +55,9 @@ function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): numbe
   return bytes;
 }
 
+/** Up to this many multiplications a step takes a few milliseconds, its plan a hundred, and kernels of a class are as fast as those of one size. */
+export const fewProducts: number = 2 ** 26;
+
 /** Multiplications of all products and convolutions at given sizes, about: each of their loops is in two of the three operands. */
 export function productsWith(n: readonly number[], { sample, axes, terms }: Sizes, { count, nodes }: Cone): number {
   const values = valuesOf(terms, n);

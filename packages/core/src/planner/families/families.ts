@@ -20,7 +20,17 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, productsWith, type SizeClass } from './classes.ts';
+import {
+  capacitiesFor,
+  classesOf,
+  classFrom,
+  fewProducts,
+  lacksFixed,
+  leastAmong,
+  nameOf,
+  productsWith,
+  type SizeClass,
+} from './classes.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
@@ -164,7 +174,7 @@ export class PlanFamilies {
   /** The rows of a step of training that computes so little that its plan takes longer than all its runs: batches and episodes of other lengths follow. */
   #rows(form: Form, cone: Cone, { engine: { caps } }: PlanOptions): Sizes | null {
     const found = caps.simt ? null : this.#guesses!.rowsOf(form, cone);
-    return found !== null && productsWith(found.n, found, cone) <= ((globalThis as unknown as { FEW?: number }).FEW ?? 0) ? found : null;
+    return found !== null && productsWith(found.n, found, cone) <= fewProducts ? found : null;
   }
 
   /** Accepts sizes for a form. */
