@@ -1,10 +1,11 @@
 /**
  * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise axes that had one element
- * in an earlier flush and have two now.
+ * in an earlier flush and have two now, and the rows of a quick step of training.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
  */
+import type { EngineCaps } from '../../engine/engine.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
@@ -13,6 +14,7 @@ import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
+import { isQuick, isSmall } from './classes.ts';
 import { type Form, isPlannable } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
@@ -65,20 +67,19 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
 }
 
 /**
- * The rows of a step of training, at its first flush: the outermost extent of all data that the step does not renew. What it renews has shapes and
- * dtypes of outputs. Null where data has no such extent, or more buffers than outputs could be what is renewed.
+ * The rows of a quick step of training, at its first flush: the outermost extent of all data that the step does not renew. What it renews has
+ * shapes and dtypes of outputs, one for each. Null where data has no such extent. Groups of threads lose too much by a class.
  */
-export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
+export function rowsOf({ met }: Form, cone: Cone, caps: EngineCaps): Sizes | null {
+  if (caps.simt || !isQuick(cone)) return null;
   const listed = ({ data, length }: IntWriter): Node[] => Array.from(data.subarray(0, length), (at) => cone.nodes[at]!);
   const nameOf = ({ dtype, shape }: Node): string => `${dtype} ${shape}`;
   const bufferOf = (leaf: Node): unknown => cone.storageOf(leaf).buffer;
   const leaves = listed(cone.leaves);
   const outputs = listed(cone.outputs).filter(({ shape }) => shape.length > 0);
   const names = new Set(outputs.map(nameOf));
-  const alike = leaves.filter((leaf) => names.has(nameOf(leaf)));
-  let renewed = new Set(alike.map(bufferOf));
-  // Data that has the shape of an output is held by whoever made it.
-  if (renewed.size > outputs.length) renewed = new Set(alike.filter(({ handles }) => handles === 0).map(bufferOf));
+  // Nobody holds the old values. Data of an output's shape is held by whoever made it.
+  const renewed = new Set(leaves.filter((leaf) => leaf.handles === 0 && names.has(nameOf(leaf))).map(bufferOf));
   if (outputs.length === 0 || renewed.size !== outputs.length) return null;
   // Of data in order the outermost axis of more than one element has the longest stride, wherever it stands in a view.
   const outermost = (leaf: Node): number => {
@@ -96,7 +97,9 @@ export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
   for (const extentOf of [other, multiple]) {
     const before = sampleAt(cone, met, n!, otherSizes[0], isSize, extentOf);
     const sizes = before === null ? null : sizesOf(before, met, cone);
-    if (sizes !== null) return sizes;
+    if (sizes === null) continue;
+    const isStep = outputs.every(({ index }) => sizes.axes[index] === null);
+    return isStep && isSmall(sizes, cone) ? sizes : null;
   }
   return null;
 }
