@@ -80,7 +80,8 @@ export function rowsOf({ met }: Form, cone: Cone, caps: EngineCaps): Sizes | nul
   const names = new Set(outputs.map(nameOf));
   // Nobody holds the old values. Data of an output's shape is held by whoever made it.
   const renewed = new Set(leaves.filter((leaf) => leaf.handles === 0 && names.has(nameOf(leaf))).map(bufferOf));
-  if (outputs.length === 0 || renewed.size !== outputs.length) return null;
+  // One output may be a gradient.
+  if (outputs.length < 2 || renewed.size !== outputs.length) return null;
   // Of data in order the outermost axis of more than one element has the longest stride, wherever it stands in a view.
   const outermost = (leaf: Node): number => {
     if (renewed.has(bufferOf(leaf))) return -1;
