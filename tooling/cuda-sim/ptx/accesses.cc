@@ -27,16 +27,25 @@ const ptx_range *range_of(Warp &w, uint64_t address, size_t bytes, unsigned lane
   return after - 1;
 }
 
-void check_alignment(uint64_t address, size_t bytes, unsigned lane) {
-  if (address % bytes != 0)
-    throw Fault{"address " + hex(address) + " is not a multiple of " + std::to_string(bytes), lane};
+// What is wrong is said apart from the checks, which run for every lane of every access.
+
+[[noreturn]] [[gnu::noinline]] void refuse_alignment(uint64_t address, size_t bytes, unsigned lane) {
+  throw Fault{"address " + hex(address) + " is not a multiple of " + std::to_string(bytes), lane};
+}
+
+inline void check_alignment(uint64_t address, size_t bytes, unsigned lane) {
+  if ((address & (bytes - 1)) != 0) refuse_alignment(address, bytes, lane);
 }
 
 struct Device {
   static constexpr const char *letter = "G";
 
-  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane, Access) {
-    const uint64_t address = reg<uint64_t>(w, i.a)[lane] + uint64_t(i.offset);
+  template <Access>
+  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane) {
+    return at(w, i, reg<uint64_t>(w, i.a)[lane] + uint64_t(i.offset), bytes, lane);
+  }
+
+  static uint8_t *at(Warp &w, const Instruction &i, uint64_t address, size_t bytes, unsigned lane) {
     ptx_range &met = w.group->met[i.target];
     if (address < met.start || address + bytes > met.start + met.bytes) met = *range_of(w, address, bytes, lane);
     check_alignment(address, bytes, lane);
@@ -46,50 +55,63 @@ struct Device {
 
 constexpr uint16_t many = 0xffff;
 
+[[noreturn]] [[gnu::noinline]] void refuse_size(const Group &g, uint64_t address, size_t bytes, unsigned lane) {
+  throw Fault{"shared address " + hex(address) + " with " + std::to_string(bytes) + " bytes is out of the group's " +
+                  std::to_string(g.shared.size()),
+              lane};
+}
+
+/** Why a unit of shared memory may not be read or written now. */
+[[noreturn]] [[gnu::noinline]] void refuse_touch(const Group &g, uint64_t unit, uint16_t thread, unsigned lane, Access access) {
+  const Touched &met = g.touched[unit];
+  const std::string place = "shared address " + hex(unit << g.entry->unit_shift);
+  if (access == Access::read && met.pending) throw Fault{place + " is read while a copy is under way there", lane};
+  if (access == Access::read && met.written == 0) throw Fault{place + " is read before it is written", lane};
+  const bool wrote = met.written == g.epoch && met.writer != thread;
+  const uint16_t other = wrote ? met.writer : met.reader;
+  throw Fault{"race at " + place + ": " + (other == many ? std::string("several threads") : "thread " + std::to_string(other)) +
+                  (wrote ? " wrote it" : " read it") + ", no barrier between",
+              lane};
+}
+
 struct Shared {
   static constexpr const char *letter = "S";
 
-  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane, Access access) {
-    return at(w, uint32_t(reg<uint32_t>(w, i.a)[lane] + uint32_t(i.offset)), bytes, lane, access);
+  template <Access access>
+  static uint8_t *at(Warp &w, const Instruction &i, size_t bytes, unsigned lane) {
+    return at<access>(w, uint32_t(reg<uint32_t>(w, i.a)[lane] + uint32_t(i.offset)), bytes, lane);
   }
 
-  static uint8_t *at(Warp &w, uint64_t address, size_t bytes, unsigned lane, Access access) {
+  template <Access access>
+  static uint8_t *at(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
     Group &g = *w.group;
-    if (address + bytes > g.shared.size())
-      throw Fault{"shared address " + hex(address) + " with " + std::to_string(bytes) + " bytes is out of the group's " +
-                      std::to_string(g.shared.size()),
-                  lane};
+    if (address + bytes > g.shared.size()) refuse_size(g, address, bytes, lane);
     check_alignment(address, bytes, lane);
-    if (!g.touched.empty())
-      for (size_t b = 0; b < bytes; b++) touch(g, address + b, uint16_t(w.first_thread + lane), lane, access);
+    if (!g.touched.empty()) {
+      const unsigned shift = g.entry->unit_shift;
+      const uint64_t end = (address + bytes) >> shift;
+      for (uint64_t unit = address >> shift; unit < end; unit++)
+        touch<access>(g, unit, uint16_t(w.first_thread + lane), lane);
+    }
     return g.shared.data() + address;
   }
 
-  static void touch(Group &g, uint64_t address, uint16_t thread, unsigned lane, Access access) {
-    Touched &byte = g.touched[address];
-    const auto with = [&](unsigned other) {
-      return other == many ? std::string("several threads") : "thread " + std::to_string(other);
-    };
-    if (access == Access::read && byte.pending)
-      throw Fault{"shared address " + hex(address) + " is read while a copy is under way there", lane};
-    if (access == Access::write) byte.pending = false;
-    if (access == Access::read && byte.written == 0)
-      throw Fault{"shared address " + hex(address) + " is read before it is written", lane};
+  template <Access access>
+  static void touch(Group &g, uint64_t unit, uint16_t thread, unsigned lane) {
     // Atomics order themselves.
     if (access == Access::atomic) return;
-    if (byte.written == g.epoch && byte.writer != thread)
-      throw Fault{"race at shared address " + hex(address) + ": " + with(byte.writer) + " wrote it, no barrier between",
-                  lane};
+    Touched &met = g.touched[unit];
+    const bool raced = met.written == g.epoch && met.writer != thread;
     if (access == Access::read) {
-      byte.reader = byte.read == g.epoch && byte.reader != thread ? many : thread;
-      byte.read = g.epoch;
+      if (met.pending || met.written == 0 || raced) refuse_touch(g, unit, thread, lane, access);
+      met.reader = met.read == g.epoch && met.reader != thread ? many : thread;
+      met.read = g.epoch;
       return;
     }
-    if (byte.read == g.epoch && byte.reader != thread)
-      throw Fault{"race at shared address " + hex(address) + ": " + with(byte.reader) + " read it, no barrier between",
-                  lane};
-    byte.written = g.epoch;
-    byte.writer = thread;
+    met.pending = false;
+    if (raced || (met.read == g.epoch && met.reader != thread)) refuse_touch(g, unit, thread, lane, access);
+    met.written = g.epoch;
+    met.writer = thread;
   }
 };
 
@@ -98,7 +120,7 @@ template <class Space, class T, class M, unsigned N>
 void load(Warp &w, const Instruction &i, uint32_t mask) {
   for (unsigned t = 0; t < lanes; t++) {
     if (!(mask >> t & 1)) continue;
-    const uint8_t *from = Space::at(w, i, sizeof(M) * N, t, Access::read);
+    const uint8_t *from = Space::template at<Access::read>(w, i, sizeof(M) * N, t);
     for (unsigned n = 0; n < N; n++) {
       M value;
       std::memcpy(&value, from + n * sizeof(M), sizeof(M));
@@ -111,7 +133,7 @@ template <class Space, class T, class M, unsigned N>
 void store(Warp &w, const Instruction &i, uint32_t mask) {
   for (unsigned t = 0; t < lanes; t++) {
     if (!(mask >> t & 1)) continue;
-    uint8_t *to = Space::at(w, i, sizeof(M) * N, t, Access::write);
+    uint8_t *to = Space::template at<Access::write>(w, i, sizeof(M) * N, t);
     for (unsigned n = 0; n < N; n++) {
       const M value = M(reg<T>(w, i.vector[n])[t]);
       std::memcpy(to + n * sizeof(M), &value, sizeof(M));
@@ -140,7 +162,7 @@ void reduce(Warp &w, const Instruction &i, uint32_t mask) {
   const T *a = reg<T>(w, i.b);
   for (unsigned t = 0; t < lanes; t++) {
     if (!(mask >> t & 1)) continue;
-    uint8_t *at = Space::at(w, i, sizeof(T), t, Access::atomic);
+    uint8_t *at = Space::template at<Access::atomic>(w, i, sizeof(T), t);
     T value;
     std::memcpy(&value, at, sizeof(T));
     value = F::of(value, a[t]);
@@ -152,7 +174,7 @@ template <class Space, class T>
 void exchange_if(Warp &w, const Instruction &i, uint32_t mask) {
   for (unsigned t = 0; t < lanes; t++) {
     if (!(mask >> t & 1)) continue;
-    uint8_t *at = Space::at(w, i, sizeof(T), t, Access::atomic);
+    uint8_t *at = Space::template at<Access::atomic>(w, i, sizeof(T), t);
     T value;
     std::memcpy(&value, at, sizeof(T));
     const T expected = reg<T>(w, i.b)[t];
@@ -207,23 +229,22 @@ void add_bits(Forms &forms, const std::string &type) {
 }  // namespace
 
 const uint8_t *read_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
-  return Shared::at(w, address, bytes, lane, Access::read);
+  return Shared::at<Access::read>(w, address, bytes, lane);
 }
 
 uint8_t *write_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
-  return Shared::at(w, address, bytes, lane, Access::write);
+  return Shared::at<Access::write>(w, address, bytes, lane);
 }
 
-const uint8_t *read_device(Warp &w, uint64_t address, size_t bytes, unsigned lane) {
-  range_of(w, address, bytes, lane);
-  check_alignment(address, bytes, lane);
-  return reinterpret_cast<const uint8_t *>(address);
+const uint8_t *read_device(Warp &w, const Instruction &i, uint64_t address, size_t bytes, unsigned lane) {
+  return Device::at(w, i, address, bytes, lane);
 }
 
 void forget_shared(Warp &w, uint64_t address, size_t bytes) {
   Group &g = *w.group;
-  if (!g.touched.empty())
-    for (size_t b = 0; b < bytes; b++) g.touched[address + b].pending = true;
+  if (g.touched.empty()) return;
+  const unsigned shift = g.entry->unit_shift;
+  for (uint64_t unit = address >> shift; unit < (address + bytes) >> shift; unit++) g.touched[unit].pending = true;
 }
 
 void add_accesses(Forms &forms) {

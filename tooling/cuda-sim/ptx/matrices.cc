@@ -92,7 +92,7 @@ void copy(Warp &w, const Instruction &i, uint32_t mask) {
     const uint32_t bytes = some ? reg<uint32_t>(w, i.c)[t] : size;
     if (bytes != 0 && bytes != size) throw Fault{"a copy reads all of its bytes or none here", t};
     const uint64_t from = reg<uint64_t>(w, i.b)[t] + reg<uint64_t>(w, i.vector[0])[t];
-    if (bytes != 0) std::memcpy(made.bytes, read_device(w, from, size, t), size);
+    if (bytes != 0) std::memcpy(made.bytes, read_device(w, i, from, size, t), size);
     write_shared(w, made.to, size, t);
     forget_shared(w, made.to, size);
     w.copies.back().push_back(made);

@@ -80,6 +80,8 @@ struct ptx_entry {
   uint32_t file_bytes = 0;
   uint32_t predicates = 0;
   uint32_t accesses = 0;
+  /** Races are looked for in units of shared memory: 1, 2, 4, 8 or 16 bytes, the least that an instruction touches. This is the logarithm. */
+  uint32_t unit_shift = 4;
   std::vector<ptx::Instruction> code;
   /** The text of each instruction, for faults. */
   std::vector<std::string> texts;
@@ -95,7 +97,7 @@ struct ptx_module {
 
 namespace ptx {
 
-/** Who touched a byte of shared memory since the last barrier. */
+/** Who touched a unit of shared memory since the last barrier. Accesses lie at multiples of their size, so none touches half a unit. */
 struct Touched {
   uint32_t written = 0;
   uint32_t read = 0;
@@ -183,8 +185,8 @@ void add_matrices(Forms &forms);
 /** Bytes of shared memory that a lane reads, or writes; a fault where it may not. */
 const uint8_t *read_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane);
 uint8_t *write_shared(Warp &w, uint64_t address, size_t bytes, unsigned lane);
-/** Bytes of device memory that a lane reads. */
-const uint8_t *read_device(Warp &w, uint64_t address, size_t bytes, unsigned lane);
+/** Bytes of device memory that a lane of an instruction reads. */
+const uint8_t *read_device(Warp &w, const Instruction &i, uint64_t address, size_t bytes, unsigned lane);
 /** A write is in progress: they must not be read until it is complete. */
 void forget_shared(Warp &w, uint64_t address, size_t bytes);
 

@@ -1,4 +1,5 @@
 /** PTX text to instructions. What is not in the table of forms is refused, with its line. */
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
@@ -513,6 +514,9 @@ class Reader : private Scanner {
       }
       number++;
     }
+    // Lines of matrices have 16 bytes: no unit is larger.
+    if (made.space == 's' || made.space == 'c')
+      entry_->unit_shift = std::min(entry_->unit_shift, uint32_t(__builtin_ctz(made.bytes)));
     return made;
   }
 };

@@ -190,7 +190,7 @@ int ptx_run(const ptx_entry *entry, const unsigned grid[3], const unsigned block
       for (id[1] = 0; id[1] < grid[1]; id[1]++)
         for (id[0] = 0; id[0] < grid[0]; id[0]++) {
           std::fill(group.shared.begin(), group.shared.end(), uint8_t(shared_poison));
-          if (memory->check_races) group.touched.assign(group.shared.size(), {});
+          if (memory->check_races) group.touched.assign((group.shared.size() >> entry->unit_shift) + 1, {});
           group.epoch = 1;
           for (Warp &w : warps) start(w, threads, id);
           run_group(warps, group, where);

@@ -135,8 +135,8 @@ export function emulatedAddon(): Addon {
     const memory = memories[engine]!;
     const places = Array.from({ length: code.params }, (_, i) => [cells[2 * i]!, cells[2 * i + 1]!] as const);
     const regions = regionsOf(places);
-    const of = places.map(([offset]) =>
-      regions.findIndex(({ from, to }) => offset >= from && (offset < to || from === to)),
+    const of = places.map(([offset, bytes]) =>
+      regions.findIndex(({ from, to }) => offset >= from && offset + bytes <= to),
     );
     const numbers = [code.bytes.length, regions.length, ...regions.map(({ from, to }) => to - from), code.params];
     for (const [i, [offset]] of places.entries()) numbers.push(of[i]!, offset - regions[of[i]!]!.from);

@@ -10,18 +10,24 @@ interface TwinKernel extends CompiledKernel {
   readonly both: readonly [CompiledKernel, CompiledKernel];
 }
 
-/** All NaNs count as equal. */
-function sameBytes(a: Uint8Array, b: Uint8Array, dtype: string): boolean {
+/**
+ * All NaNs count as equal: the sign of infinity less infinity is the processor's. Programs see 16-bit floats that the
+ * engine does not hold as `uint16`, which `floatsInBits` tells.
+ */
+function sameBytes(a: Uint8Array, b: Uint8Array, dtype: string, floatsInBits: boolean): boolean {
   const differs = a.findIndex((x, i) => x !== b[i]);
   if (differs < 0) return true;
-  if (!/^float(32|64)$/.test(dtype)) return dtype.includes('float') && sameSmallFloats(a, b, dtype);
+  if (dtype === 'uint16')
+    return floatsInBits && (['float16', 'bfloat16'] as const).some((d) => sameSmallFloats(a, b, d));
+  if (dtype === 'float16' || dtype === 'bfloat16') return sameSmallFloats(a, b, dtype);
+  if (dtype !== 'float32' && dtype !== 'float64') return false;
   const [x, y] = [a, b].map((bytes) =>
     dtype === 'float32' ? new Float32Array(bytes.buffer) : new Float64Array(bytes.buffer),
   );
   return x!.every((v, i) => Object.is(v, y![i]));
 }
 
-function sameSmallFloats(a: Uint8Array, b: Uint8Array, dtype: string): boolean {
+function sameSmallFloats(a: Uint8Array, b: Uint8Array, dtype: 'float16' | 'bfloat16'): boolean {
   const infinity = dtype === 'float16' ? 0x7c00 : 0x7f80;
   const [x, y] = [new Uint16Array(a.buffer), new Uint16Array(b.buffer)];
   return x.every((v, i) => v === y[i] || ((v & 0x7fff) > infinity && (y[i]! & 0x7fff) > infinity));
@@ -107,13 +113,15 @@ export class TwinEngine implements IEngine {
 
   #compare({ program }: TwinKernel, bindings: readonly Binding[]): void {
     this.compared++;
+    const floatsInBits = program.body.some((n) => n.op === 'BITCAST');
     for (const p of program.params) {
       if (p.arg.access === 'read') continue;
       const binding = bindings[p.arg.slot]!;
       const [x, y] = ([0, 1] as const).map((side) =>
         this.#engines[side].downloadSync!(this.#binding(binding, side), new Uint8Array(binding.bytes)),
       );
-      if (!sameBytes(x!, y!, p.dtype)) this.differences.push(`${program.name}: parameter ${p.arg.slot} of ${p.dtype}`);
+      if (!sameBytes(x!, y!, p.dtype, floatsInBits))
+        this.differences.push(`${program.name}: parameter ${p.arg.slot} of ${p.dtype}`);
     }
   }
 

@@ -75,19 +75,35 @@ export interface Choice {
   readonly cost: number;
 }
 
+/** Roles of ranges and factors. */
+export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
+
+/** Weighs a tile for some roles. `slower`: how much slower its products are than the shape says; `rest`: nanoseconds besides. */
+type Weigh = (shape: TileShape, along: Range | null, rowWay: Way, columnWay: Way, slower: number, rest: number) => void;
+
+/** Further tiles for some roles, where the rows' factor has `height` rows at least. */
+export type MoreTiles = (
+  c: Contraction,
+  roles: Roles,
+  height: number,
+  lanes: number,
+  costs: ProductCosts,
+  weigh: Weigh,
+) => void;
+
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
-export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps): Choice | null {
+export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
   const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
   let best: Choice | null = null;
   for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
-    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps);
+    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps, more);
     if (choice !== null && (best === null || choice.cost < best.cost)) best = choice;
   }
   return best;
 }
 
 /** The cheapest roles with vectors of `lanes` lanes. */
-function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
+function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const ordered = costs.formula !== undefined;
@@ -116,15 +132,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
-        const weigh = (
-          shape: TileShape,
-          along: Range | null,
-          rowWay: Way,
-          columnWay: Way,
-          slower: number,
-          rest: number,
-        ): void => {
-          const streams = streamsCollide(rows, rowWay, shape.rows, depth) ? costs.collisions : 0;
+        const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
+          const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
           const tiles = slower * (1 + streams + misses);
           const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
@@ -165,6 +174,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
             }
           }
         }
+        more?.(c, roles, least, lanes, costs, weigh);
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(least, column.arg.extent, lanes, costs, height);
         const epilogue = epilogueCost(c, column, costs);
@@ -276,7 +286,7 @@ export function isApart(c: Contraction, column: Range): boolean {
 }
 
 /** Nanoseconds of the epilogue. */
-function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
+export function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
   const inPlace = accessCost(c, column);
   return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, turnedCost(c)));
 }
@@ -383,7 +393,7 @@ function inPlace(x: Operand, along: Range | null): Way[] {
 }
 
 /** A copy over the domain with the axis of `innermost` last. */
-function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
+export function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
   const last = innermost === null ? null : x.axisOf(innermost);
   const outside = last === null ? x.axes : [...x.axes.filter((a) => a !== last), last];
   const strides = stridesOver(outside, 1);
@@ -465,11 +475,13 @@ export function consecutiveWays(x: Operand, along: Range | null, range: Range): 
   return step === 1 ? [domain(x, along, range)] : [];
 }
 
-/** True if tiles of `streams` rows suffer from rows whose lines share cache sets. */
-export function streamsCollide(x: Operand, way: Way, streams: number, depth: number): boolean {
+/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
+function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.
-  return way.kind === 'inPlace' && depth >= 256 && bytes >= lineBytes && collide(bytes, streams);
+  if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
+  const { collisions, evictions } = costs;
+  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
 }
 
 /** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
@@ -485,11 +497,13 @@ export function layoutsOf(
   switch (way.kind) {
     case 'inPlace':
       return inPlaceOf(x.access!);
-    case 'domain':
-      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside));
+    case 'domain': {
+      const room = Math.max(...segments.map(({ width, to }) => width - to));
+      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside, room));
+    }
     case 'panels':
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
-      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside);
+      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside, x.axes);
     case 'local':
       return segments.map(() => ({ copied: x.value }));
     default:

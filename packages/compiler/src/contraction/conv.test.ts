@@ -1,9 +1,11 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
+import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { processorContraction } from './turned.ts';
 import type { KNode } from '../ir/ir.ts';
+import { checkConvolution } from './fixtures/sized.ts';
+import { printTransforms } from '../ir/print.ts';
 import { base, convolution, type Geometry, type Kind, zeros } from './fixtures/convolutions.ts';
 
 /** A processor whose facts are known, with vectors of several widths. */
@@ -13,6 +15,7 @@ const machineCaps: typeof vectorCaps = {
   fittingBytes: fittingBytes(64),
   lowering: {
     ...vectorCaps.lowering,
+    narrower: narrowerLanes,
     products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
   },
 };
@@ -104,7 +107,7 @@ describe('convolutions', () => {
   });
 
   it('stores whole vectors over what the group stored before, but where results are added to what was there', () => {
-    // Rows of 14 are vectors of eight; those of 28 vectors of 16.
+    // Rows of 14 are stored by vectors of eight, those of 28 by vectors of 16.
     for (const w of [14, 28]) {
       const g = { ...base, images: 4, inputs: 4, outputs: 16, size: [9, w] } as const;
       for (const [kernel, whole] of [
@@ -118,6 +121,32 @@ describe('convolutions', () => {
         expect(Math.min(...lanes) > 1, `${w} ${whole}`).toBe(whole);
       }
     }
+  });
+
+  it('takes whole lines, with vectors that reach past the end, and several of them', () => {
+    const transforms: string[] = [];
+    for (let w = 9; w <= 31; w++) {
+      // Sums over many features leave products with padding out.
+      const inputs = w === 14 || w === 19 ? 40 : 6;
+      const g = { ...base, images: 2, inputs, outputs: 8, size: [w % 3 === 0 ? 7 : 6, w] } as const;
+      for (const kernel of [convolution(g, 'forward', true), updating(convolution(g, 'forward'))]) {
+        const { lowered, worst } = checkCase('float32', kernel, machineCaps, processorContraction);
+        expect(worst, `${w}`).toBeLessThanOrEqual(1);
+        const { body, transforms: done = [] } = lowered!.dispatches.at(-1)!.program;
+        transforms.push(...printTransforms(done));
+        // Products are vectors of 16 lanes, whatever the rows are.
+        if (w === 14) expect(body.some((n) => n.op === 'MULADD' && n.lanes === 16)).toBe(true);
+      }
+    }
+    expect(transforms.some((text) => text.startsWith('stage'))).toBe(true);
+  });
+
+  it('takes whole lines where the number of images is given at dispatch', () => {
+    for (const w of [9, 14, 28])
+      for (const kind of ['forward', 'kernelGradient'] as const)
+        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [
+          machineCaps,
+        ]);
   });
 
   for (const name of ['same padding', 'stride 2', 'transposed by 2', 'groups', 'channels last']) {

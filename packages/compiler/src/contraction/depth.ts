@@ -97,7 +97,8 @@ function wantsTable(loops: readonly { readonly extent: number }[]): boolean {
 
 /** Merges neighbouring loops; the outer one of each pair must be `suited`. */
 function merged(loops: readonly Depth[], suited = (d: Depth): boolean => d.limit === undefined): Depth[] {
-  const all = loops.filter((d) => d.extent > 1);
+  // A loop of one step that ends at a size may have none: a part of a sum that lies beyond it.
+  const all = loops.filter((d) => d.extent > 1 || d.end !== undefined);
   if (all.length === 0) return loops.slice(0, 1);
   for (let found = true; found; ) {
     found = false;

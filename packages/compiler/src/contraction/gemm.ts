@@ -10,7 +10,7 @@ import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, stretchesOf, typicalOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
@@ -29,11 +29,11 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { choose, isApart, layoutsOf } from './choose.ts';
+import { choose, isApart, layoutsOf, type MoreTiles } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
-import { overlaps, rowSegment, type Segment, tilesUntil, tileStart } from './tiles.ts';
+import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
 /** Stores sums in memory with columns contiguous (turned.ts). */
 export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
@@ -49,7 +49,7 @@ export type CutSum = (
 
 /**
  * Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. `cutOf`:
- * what cuts the loops of its sum, if anything.
+ * what cuts the loops of its sum, if anything. `more`: further tiles.
  */
 export function lowerTiled(
   c: Contraction,
@@ -57,10 +57,11 @@ export function lowerTiled(
   caps: CodegenCaps,
   turned: ViaColumns | null = null,
   cutOf: ((c: Contraction) => CutSum | null) | null = null,
+  more?: MoreTiles,
 ): Lowered | null {
   const dtype = c.reduce.dtype;
   const { bytes } = dtypeInfo[dtype];
-  const choice = choose(c, bytes, caps);
+  const choice = choose(c, bytes, caps, more);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, lanes, outer, along } = choice;
@@ -70,11 +71,13 @@ export function lowerTiled(
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
   const { columnWay, rowWay } = choice;
+  const { lines } = shape;
+  const count = lines?.count ?? 1;
   const depth = sizeOf(c.k);
   const { cacheBytes, edgeTiles, formula } = productCosts(caps);
   const facts: CoverFacts = {
-    padded: columnWay.kind === 'panels' && !shared && formula === undefined,
-    recut: rowWay.kind !== 'panels' && !copied,
+    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
+    recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
     inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
     dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
     sums: along !== null,
@@ -91,7 +94,7 @@ export function lowerTiled(
   ];
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
 
-  const extents = outer.map((r) => r.arg.extent);
+  const extents = outer.map((r) => turnsOf(r, lines));
   const tiles = extents.reduce(
     (n, x) => n * x,
     blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
@@ -106,7 +109,7 @@ export function lowerTiled(
     tiles: Math.ceil(tiles * wide),
     results: results * wide,
     work: 2 * depth * deep * results * wide,
-    tileBytes: depth * deep * (first.rows.width + first.columns.width) * bytes,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width * count) * bytes,
     bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
   });
 
@@ -131,7 +134,7 @@ export function lowerTiled(
   const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map((block, i): NestSpec => {
     const { rows: r, columns: s } = block;
-    const work = 2 * r.width * s.width * share;
+    const work = 2 * r.width * s.width * count * share;
     const most = i === 0 || edgeTiles === undefined ? undefined : Math.ceil(r.count / edgeTiles);
     const fewest = leastTiles(r.width);
     const alone = planGroups(around, r.count, s.count, work, s.width * share * bytes, cacheBytes, sized, most, fewest);
@@ -143,6 +146,7 @@ export function lowerTiled(
       outer,
       rows: { range: row, segment: r, layout: rowLayout },
       columns: { range: column, segment: s, layout: columnLayouts[i]! },
+      lines,
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,
@@ -179,6 +183,11 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
 // tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
 // tensors is touched.
 
+/** Turns of a loop around the tiles. */
+function turnsOf(r: Range, lines: Lines | undefined): number {
+  return r === lines?.range ? r.arg.extent / lines.count : r.arg.extent;
+}
+
 /** Rows or columns of one nest. */
 export interface NestSide {
   /** The kernel's range that is tiled; null for a factor that has no range of its own. */
@@ -199,6 +208,8 @@ export interface NestSpec {
   readonly outer: readonly Range[];
   readonly rows: NestSide;
   readonly columns: ColumnSide;
+  /** What tiles take of a loop around them. */
+  readonly lines: Lines | undefined;
   /** Lanes along columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
@@ -233,8 +244,6 @@ class Nest {
   readonly #outer = new Map<Range, KNode>();
   /** First iteration of the split loop in this part of the sum. */
   readonly #first: KNode;
-  /** All loops of which a group takes a part. */
-  readonly #cuts: Cut[] = [];
   readonly #columnTiles: Cut;
   readonly #rowTiles: Cut;
   readonly #columnLayout: TileLayout;
@@ -248,7 +257,7 @@ class Nest {
     this.#e = e;
     this.#grid = grid;
     this.#spec = spec;
-    const { split, groups, rows, columns, lanes } = spec;
+    const { split, groups, rows, columns, lanes, lines } = spec;
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
     for (const { range, segment } of [rows, columns])
       if (range !== null) this.done.push(step('split', [range], [], [segment.width, 'serial', 'unroll']));
@@ -260,13 +269,12 @@ class Nest {
         grid[opened++] = c.grid;
         if (r !== null) this.done.push(step('split', [r], [c.grid], [chunk, 'grid', 'serial']));
       }
-      this.#cuts.push(c);
       return c;
     };
     outer.forEach((r, i) => {
-      const { value, ranges } = run(e, open(r, r.arg.extent, groups.outer[i]!, r.src[0]));
+      const { value, ranges } = run(e, open(r, turnsOf(r, lines), groups.outer[i]!, r.src[0]));
       this.#around.push(...ranges);
-      this.#outer.set(r, value);
+      this.#outer.set(r, lines?.of(e, r, value) ?? value);
     });
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
@@ -277,11 +285,11 @@ class Nest {
 
   stores(): LoopStore[] {
     const e = this.#e;
-    const { rows, columns, lanes } = this.#spec;
+    const { rows, columns, lanes, lines } = this.#spec;
     const { from, to, width } = columns.segment;
     const rowRun = run(e, this.#rowTiles);
     const columnRun = run(e, this.#columnTiles);
-    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes);
+    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, lines?.line);
     const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
     const sum = this.#sum(spot);
 
@@ -289,10 +297,11 @@ class Nest {
     if (to !== width) this.done.push(step('stage', tile.ranges));
     if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
-    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, 'serial')];
+    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines ? 'vector' : 'serial')];
     const column = e.add(j, from);
-    const value = e.load(stage, e.add(e.mul(i, width), column));
-    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, i, j], 0);
+    const { at, ranges } = lines?.again(e, this.#outer, i) ?? { at: i, ranges: [i] };
+    const value = e.load(stage, e.add(e.mul(at, width), column));
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...ranges, j], 0);
   }
 
   /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
@@ -309,7 +318,7 @@ class Nest {
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
     if (from > 0 && !this.#spec.again) gates.push(e.le(from, spot.column));
-    if (overlaps(rows.segment)) gates.push(e.le(e.mul(spot.rowTile, rows.segment.width), row));
+    if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, spot.rowTile), spot.row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
@@ -326,14 +335,7 @@ class Nest {
     for (const [r, at] of this.#outer) changes.set(r, { value: at, ranges: [] });
     const column = e.add(tileStart(e, columns.segment, tiles.value), tile.column);
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
-    // A group beyond the end copies nothing.
-    const busy = this.#cuts.flatMap((c) => isBusy(e, c) ?? []);
-    const isAny = busy.length === 0 ? null : busy.reduce((x, y) => e.and(x, y));
-    const loops = k.map((r, i) => {
-      const [limit] = r.src;
-      const end = i > 0 || isAny === null ? limit : e.where(isAny, limit ?? e.i32(r.arg.extent), 0);
-      return e.range(r.arg.extent, 'serial', end);
-    });
+    const loops = k.map((r) => e.range(r.arg.extent, 'serial', r.src[0]));
     const strides = new Map<Range, number>();
     let size = width * Math.min(chunk, extent);
     for (let i = k.length - 1; i >= 0; i--) {
@@ -393,10 +395,12 @@ class Nest {
   /** The loops of the nest's part of the sum. */
   #depths(): readonly Depth[] {
     const e = this.#e;
-    const { k, split, cutSum, sumLanes } = this.#spec;
+    const { k, split, cutSum, sumLanes, lines } = this.#spec;
     const loops = k.map((r) => this.#depth(r));
     if (sumLanes > 1 || cutSum === null) return loops;
-    return cutSum(e, k, loops, this.#outer, (r) => (r === split?.range ? this.#first : e.i32(0)));
+    return cutSum(e, k, loops, lines?.around(this.#outer) ?? this.#outer, (r) =>
+      r === split?.range ? this.#first : e.i32(0),
+    );
   }
 
   #depth(r: Range): Depth {
@@ -433,12 +437,8 @@ export interface Cut {
 /** `grid`: an existing range that counts the same groups. */
 export function cut(e: Exprs, extent: number, chunk: number, grid?: Range, end?: KNode): Cut {
   const groups = Math.ceil(extent / chunk);
-  return { extent, chunk, grid: groups > 1 ? (grid ?? e.range(groups, 'grid')) : null, end };
-}
-
-/** Whether the group has any part of the loop; null if every group has one. */
-function isBusy(e: Exprs, { chunk, grid, end }: Cut): KNode | null {
-  return end === undefined || grid === null ? null : e.lt(e.mul(grid, chunk), end);
+  const make = (): Range => grid ?? e.range(groups, 'grid', end && stretchesOf(e, end, chunk));
+  return { extent, chunk, grid: groups > 1 ? make() : null, end };
 }
 
 /** A new range over a group's part of a loop. */
@@ -469,8 +469,8 @@ export interface TileRanges {
   readonly column: KNode;
 }
 
-/** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`. */
-export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number): TileRanges {
+/** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`; each row has those of all lines. */
+export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number, line?: Range | null): TileRanges {
   const ranges: Range[] = [];
   const range = (extent: number, kind: RangeKind): KNode => {
     if (extent === 1) return e.i32(0);
@@ -479,6 +479,7 @@ export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: numbe
     return r;
   };
   const row = range(rows, 'unroll');
+  if (line) ranges.push(line);
   const vector = range(vectors, 'unroll');
   const lane = range(lanes, 'vector');
   return { ranges, row, column: e.add(e.mul(vector, lanes), lane) };

@@ -127,6 +127,27 @@ describe('sizes given at dispatch', () => {
     }
   });
 
+  it('parts of a sum of one step each: those beyond the size are empty', () => {
+    const build = (making: Making): Parts => {
+      const { e, at, param } = making;
+      const size = making.size(2, 5);
+      const [i, j, k, s] = [making.range(8), making.range(8), making.range(3200), making.range(5, size)];
+      const [a, b, y] = [param(5 * 8 * 3200), param(5 * 3200 * 8), param(8 * 8, 'write')];
+      return {
+        a: e.load(a, at([s, 8 * 3200], [i, 3200], [k, 1])),
+        b: e.load(b, at([s, 3200 * 8], [k, 8], [j, 1])),
+        k: [s, k],
+        loops: [i, j],
+        stores: (sum) => [[y, at([i, 8], [j, 1]), sum]],
+      };
+    };
+    for (const caps of bothCaps) {
+      const { lowered, worst } = checkSizes('float32', build, [2, 3, 5], caps);
+      expect(worst).toBeLessThanOrEqual(1);
+      if (caps === vectorCaps) expect(lowered?.dispatches.at(-1)?.program.name).toContain('combine');
+    }
+  });
+
   it('lanes never run along such a loop', () => {
     for (const caps of bothCaps) {
       const rows: Product = { sizes: [32, 67], m: 1, n: -1, k: -1 };

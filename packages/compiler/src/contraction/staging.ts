@@ -65,8 +65,17 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
   return -axis.low * stride;
 }
 
-/** Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. */
-export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: readonly Axis[]): LinearAccess {
+/**
+ * Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. `room`: elements behind
+ * the end that may be read, whatever they are.
+ */
+export function stageDomain(
+  assembly: Assembly,
+  e: Exprs,
+  value: KNode,
+  axes: readonly Axis[],
+  room: number = 0,
+): LinearAccess {
   const strides = new Map<Range, number>();
   const copies = copyAxes(e, axes);
   const { bytes } = dtypeInfo[value.dtype as DType];
@@ -80,7 +89,7 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
     size *= axis.extent;
     if (i > 0) size = spreadPitch(size, bytes);
   }
-  const temp = assembly.temporary(value.dtype as DType, size);
+  const temp = assembly.temporary(value.dtype as DType, size + room);
   const rewriter = new Rewriter(e, replacements(e, copies));
   const store = e.store(temp.write, index, rewriter.node(value));
   assembly.add('_pad', [{ store, ranges: copies.map((c) => c.loop) }], null);
@@ -89,7 +98,8 @@ export function stageDomain(assembly: Assembly, e: Exprs, value: KNode, axes: re
 
 /**
  * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outer` and each tile, the
- * tile's elements for every position of `inner`. Elements past the end repeat the last one.
+ * tile's elements for every position of `inner`. Elements past the end repeat the last one. `memory`: the axes in the order of the factor's memory, in
+ * which it is read, so that the lines of a kernel's window are fetched once and not for every element of it.
  */
 export function stagePanels(
   assembly: Assembly,
@@ -99,6 +109,7 @@ export function stagePanels(
   segments: readonly Segment[],
   outer: readonly Axis[],
   inner: readonly Axis[],
+  memory: readonly Axis[],
 ): TileLayout[] {
   const extents = (axes: readonly Axis[]): number => axes.reduce((n, a) => n * a.extent, 1);
   const depth = extents(inner);
@@ -135,7 +146,8 @@ export function stagePanels(
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
     const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
-    stores.push({ store, ranges: [...loops(outside), tile, ...loops(inside), element] });
+    const within = memory.flatMap((axis) => inside.find((c) => c.axis === axis) ?? []);
+    stores.push({ store, ranges: [...loops(outside), tile, ...loops(within), element] });
     return { memory: temp.read, offset, perTile, perElement: 1, strides };
   });
   assembly.add('_pack', stores, null);

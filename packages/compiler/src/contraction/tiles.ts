@@ -7,6 +7,7 @@
  */
 import type { ProductCosts } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 
 /**
@@ -29,6 +30,28 @@ export interface TileShape {
   readonly rows: number;
   readonly vectors: number;
   readonly lanes: number;
+  /** Set if vectors reach past the end of the columns, all of which a tile takes. */
+  readonly lines?: Lines;
+}
+
+/** What a tile takes of a loop around it: so many turns, with a row of vectors each (whole-lines.ts). */
+export interface Lines {
+  readonly range: Range | null;
+  readonly count: number;
+  /** The turns of a tile, of the nest made last; null: one. */
+  readonly line: Range | null;
+  /** A loop around the tiles, if `tile` counts its tiles; the others are as they are. */
+  of(e: Exprs, r: Range, tile: KNode): KNode;
+  /** New loops over all rows of results that a tile has; from here on `outer` has these for the loop around. */
+  again(e: Exprs, outer: Map<Range, KNode>, row: Range): Repeated;
+  /** The loops around without that of the lines, which differ in it. */
+  around(outer: ReadonlyMap<Range, KNode>): ReadonlyMap<Range, KNode>;
+}
+
+/** Which row of a tile it is, and the loops over them. */
+export interface Repeated {
+  readonly at: KNode;
+  readonly ranges: readonly Range[];
 }
 
 /**
@@ -151,6 +174,14 @@ export function overlaps(s: Segment): boolean {
 /** First element of a tile. */
 export function tileStart(e: Exprs, s: Segment, tile: KNode): KNode {
   const at = e.add(e.mul(tile, s.width), s.start);
-  if (!overlaps(s)) return at;
-  return e.min(at, s.end === undefined ? s.last : e.sub(s.end, s.width));
+  return overlaps(s) ? e.min(at, lastStart(e, s)) : at;
+}
+
+function lastStart(e: Exprs, { end, last, width }: Segment): KNode {
+  return end === undefined ? e.i32(last) : e.sub(end, width);
+}
+
+/** How many elements of a tile the one before has too, where tiles overlap: one number, which each element compares with its place in the tile. */
+export function storedBefore(e: Exprs, s: Segment, tile: KNode): KNode {
+  return e.max(e.sub(e.add(e.mul(tile, s.width), s.start), lastStart(e, s)), 0);
 }

@@ -18,10 +18,11 @@ import { type Contraction, type ContractionTemplate, worthwhile } from './contra
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
 import { Sums, suffixOf, type ViaMemory } from './through-memory.ts';
+import { wholeLines } from './whole-lines.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, viaColumns, withoutPadding);
+  return lowerTiled(c, e, caps, viaColumns, withoutPadding, wholeLines);
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */

@@ -152,6 +152,8 @@ export function pickColumn(lanes: readonly KNode[], places: ReadonlyMap<KNode, R
     if (place === undefined) return null;
     const at = place.position - column;
     if (at < 0 || at + lanes.length > place.run.length) return null;
+    // Rows that share elements are no square: steps along one row, which a few windows hold.
+    if (rows.some(({ run, at: other }) => run === place.run && Math.abs(other - at) < lanes.length)) return null;
     rows.push({ run: place.run, at });
   }
   return { rows, column };

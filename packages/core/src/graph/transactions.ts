@@ -37,6 +37,7 @@ export class Transaction {
 
   /** Drops the holds as work begins: values that it reads itself need none. */
   letGo(): void {
+    if (this.entries.size === 0) return;
     for (const entry of this.entries.values()) {
       const { before } = entry;
       if (!entry.held || before.handles + before.uses === 1) continue;

@@ -50,6 +50,14 @@ it('what is no array and no number says what to do', () => {
     add_: 'assign()',
     cuda: "setEngine('cuda')",
     numpy: 'await t.data()',
+    long: "cast(t, 'int32')",
+    half: "cast(t, 'float16')",
+    var: 'correction: 1',
+    exp_: 'exp(t, ...) gives a new tensor',
+    masked_fill_: 'maskedFill(t, ...) gives a new tensor',
+    einsum: "einsum('ij,jk->ik', a, b)",
+    expand_as: 'expand(t, shape)',
+    take_along_dim: 'takeAlongAxis(t, indices, axis)',
   };
   for (const [name, remedy] of Object.entries(remedies)) expect(() => other[name]!()).toThrow(remedy);
   other.view = () => 3; // somebody's own

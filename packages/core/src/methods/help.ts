@@ -6,6 +6,7 @@ import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';
 import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
+import { refuseNames } from '#shown-as';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { formatArray } from '../tensor/format.ts';
 
@@ -16,13 +17,6 @@ interface Shown {
   readonly node: Node;
   readonly disposed: boolean;
   toString(): string;
-}
-
-/** Members that programs put on tensors themselves stay theirs. */
-function own(name: string): (value: unknown) => void {
-  return function (this: object, value: unknown): void {
-    Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
-  };
 }
 
 /** A tensor as Node's console shows it: with its values, if they are few and need neither computing nor a device. */
@@ -38,17 +32,31 @@ function inspected(this: Shown, depth: number): string {
   return text.includes('\n') ? `${head}\n${text}` : `${head} ${text}`;
 }
 
+function refusal(what: string, remedy: string, self: Shown): Error {
+  return new ArgumentError('tensor', say`${what} of a ${self.toString()}: ${remedy}`);
+}
+
 function refuse(what: string, remedy: string): () => never {
   return function (this: Shown): never {
-    throw new ArgumentError('tensor', say`${what} of a ${this.toString()}: ${remedy}`);
+    throw refusal(what, remedy, this);
   };
 }
 
 /** What tensors of PyTorch, NumPy and TensorFlow.js have by other names, and what to write here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'T t mT': 'transpose(t), or permute(t, axes)',
+  'swapaxes swapdims': 'transpose(t, 0, 1)',
+  movedim: 'moveAxis(t, from, to)',
   'view viewAs view_as reshapeAs reshape_as': 'reshape(t, shape)',
-  'float double half bfloat16 int long bool byte astype asType toFloat toInt toBool': "cast(t, 'float32')",
+  ravel: 'flatten(t)',
+  'expand_as expandAs': 'expand(t, shape)',
+  'float astype asType toFloat': "cast(t, 'float32')",
+  double: "cast(t, 'float64')",
+  half: "cast(t, 'float16')",
+  bfloat16: "cast(t, 'bfloat16')",
+  'int long toInt': "cast(t, 'int32')",
+  byte: "cast(t, 'uint8')",
+  'bool toBool': "cast(t, 'bool')",
   'numel nelement': 't.size',
   'dim ndimension rank': 't.ndim',
   'cpu cuda': "await setEngine('cuda') before tensors are made, or t.to(engine)",
@@ -56,39 +64,42 @@ const elsewhere: Readonly<Record<string, string>> = {
   'clone copy': 'the tensor itself, as nothing changes it but assign(); t.mul(1) is another one',
   'requires_grad requires_grad_ requiresGrad_': 't.requiresGrad = true',
   'zero_ zeroGrad grad_fn': 't.grad = null, or zeroGrad() of the optimizer',
-  'add_ sub_ mul_ div_ fill_ copy_ clamp_ relu_ addScalar mulScalar subScalar divScalar':
+  'add_ sub_ mul_ div_ fill_ copy_ clamp_ uniform_ normal_ addScalar mulScalar subScalar divScalar':
     'an operation that gives a new tensor, such as add(t, 1); assign() puts it into a parameter',
   'clamp clipByValue': 'clip(t, least, most)',
-  var: 'variance(t)',
-  'dot_ mm bmm': 'matmul(a, b)',
+  var: 'variance(t, { axis: 0, correction: 1 })',
+  'amax amin': 'max(t, axis), min(t, axis)',
+  'mm mv bmm': 'matmul(a, b)',
+  'addmm baddbmm': 'matmul(a, b).add(c)',
+  einsum: "einsum('ij,jk->ik', a, b)",
+  'multiply subtract divide true_divide absolute negative': 'mul sub div abs neg',
+  'allclose allClose': 'await allClose(a, b)',
+  take_along_dim: 'takeAlongAxis(t, indices, axis)',
+  'new_zeros new_ones new_full new_tensor': 'zeros(shape, { dtype: t.dtype }), or ones, full, tensor',
+  'register_hook retain_grad': 'grad(f), or a GradientTape, for gradients by values in between',
   'cat concatenate': 'concat([a, b], 0)',
   'type_as typeAs': 'cast(t, other.dtype)',
   'eq ne lt le gt ge': 'equal notEqual less lessEqual greater greaterEqual',
 };
 
-/** Names that are an operation's in small letters, or with underscores: argmax, masked_fill. */
-function spellings(): [other: string, name: string][] {
+/** Names that are an operation's in small letters, or with underscores: argmax, masked_fill, add_. */
+function spellings(): [other: string, remedy: string][] {
   const known = new Set(names);
   return names.flatMap((name) => {
     const others = new Set([name.toLowerCase(), name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
-    return [...others].filter((other) => !known.has(other)).map((other): [string, string] => [other, name]);
+    const spelled = [...others].filter((other) => !known.has(other)).map((other) => [other, `it is ${name}`]);
+    const changes = `${name}(t, ...) gives a new tensor; assign() puts it into a parameter`;
+    return [...spelled, ...[name, ...others].map((other) => [`${other}_`, changes])] as [string, string][];
   });
 }
 
 /** Puts methods and members that help on the prototype of Tensors. */
 export function putHelp(prototype: object): void {
   putMissing(prototype);
-  const helps = [
-    ...Object.entries(elsewhere).flatMap(([others, instead]) => others.split(' ').map((other) => [other, instead])),
-    ...spellings().map(([other, name]) => [other, `it is ${name}`]),
-  ] as [string, string][];
-  for (const [other, instead] of helps)
-    if (!(other in prototype))
-      Object.defineProperty(prototype, other, {
-        configurable: true,
-        get: refuse(`no '${other}'`, instead),
-        set: own(other),
-      });
+  const names = { ...elsewhere, ...Object.fromEntries(spellings()) };
+  refuseNames({ prototype: prototype as Shown }, names, (name, instead, self) =>
+    refusal(`no '${name}'`, instead, self),
+  );
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });

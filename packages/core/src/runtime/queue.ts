@@ -47,6 +47,8 @@ const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, 
 };
 
 function next({ state }: Entry, outcome: Outcome): FlushState {
+  // As nearly all end.
+  if (outcome === 'computed') return 'done';
   return (transitions[state] ?? usual)[outcome];
 }
 
@@ -62,9 +64,9 @@ interface Entry extends Attempt {
   patience: Patience;
   transaction: Transaction;
   /** What the last attempt threw, or the promise it waits for. */
-  result?: unknown;
+  result: unknown;
   /** The promise that already has a listener. */
-  arrival?: Promise<void> | null;
+  arrival: Promise<void> | null;
   /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */
   parts?: (readonly (readonly Node[])[])[];
   /** Assigned nodes, which form one part; and whether that part failed. */
@@ -87,9 +89,13 @@ interface Owed {
 /** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
 const mostRefused = 8;
 
+const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
+
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
-  return nodes.filter((node) => node.storage === null && node.edges !== 'dead');
+  // Usually all.
+  for (const node of nodes) if (!isNeeded(node)) return nodes.filter(isNeeded);
+  return nodes;
 }
 
 /** True if one of the nodes, or an unrealised source of them, is in `group`. */
@@ -107,7 +113,7 @@ function countWork(): void {
   stateOf(getEngine()).inFlight++;
 }
 
-const isOver = ({ state }: Entry): boolean => !(state in transitions);
+const isOver = ({ state }: Entry): boolean => state === 'done' || state === 'failed';
 const isWaiting = ({ state }: Entry): boolean => state === 'data';
 
 /** Several parts have failed together: next they are tried in halves. */
@@ -173,7 +179,8 @@ export class FlushQueue {
   }
 
   #new(state: FlushState, nodes: readonly Node[]): Entry {
-    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction: this.#log.current };
+    const { current: transaction } = this.#log;
+    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction, result: null, arrival: null };
   }
 
   /**
@@ -285,8 +292,9 @@ export class FlushQueue {
    */
   realiseFor(node: Node, patience: Patience): Promise<void> | null {
     const asked = { told: true, patience, transaction: this.#log.current };
-    const left = needed(this.#left.get(node) ?? []);
-    if (left.includes(node)) {
+    const together = this.#left.get(node);
+    const left = together === undefined ? null : needed(together);
+    if (left?.includes(node)) {
       try {
         return realise(left, asked);
       } catch (error) {

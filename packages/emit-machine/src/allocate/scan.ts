@@ -143,6 +143,14 @@ function isInside(inner: Block, outer: Block): boolean {
   return false;
 }
 
+/** Takes an element out of a short list, which is faster than `splice`. */
+function removeAt<T>(list: T[], at: number): T {
+  const gone = list[at]!;
+  for (let k = at + 1; k < list.length; k++) list[k - 1] = list[k]!;
+  list.pop();
+  return gone;
+}
+
 /** Assigns machine registers of one class to intervals, in `places` by register number, -1 for spilled ones; returns whether all got one. */
 export function scan(
   intervals: readonly Interval[],
@@ -167,13 +175,13 @@ export function scan(
           continue;
         }
         available.push(places[old.reg.id]!);
-        active.splice(k, 1);
+        removeAt(active, k);
       }
     }
     if (available.length > 0) {
       const { hint } = i.reg;
       const at = hint === null || hint.cls !== cls ? -1 : available.indexOf(places[hint.id]!);
-      places[i.reg.id] = at < 0 ? available.pop()! : available.splice(at, 1)[0]!;
+      places[i.reg.id] = at < 0 ? available.pop()! : removeAt(available, at);
       active.push(i);
       if (i.end < ends) ends = i.end;
       continue;
@@ -184,7 +192,7 @@ export function scan(
     if (victim === i) continue;
     places[i.reg.id] = places[victim.reg.id]!;
     places[victim.reg.id] = -1;
-    active.splice(active.indexOf(victim), 1);
+    removeAt(active, active.indexOf(victim));
     active.push(i);
     if (i.end < ends) ends = i.end;
   }

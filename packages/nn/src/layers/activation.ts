@@ -23,7 +23,7 @@ import {
   type Tensor,
   tanh,
 } from '@polygrad/core/functions';
-import { checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkFits, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
@@ -61,6 +61,7 @@ export class LeakyReLU extends Module {
 
   constructor(slope: number = 0.01) {
     super();
+    checkNumber('LeakyReLU', 'slope', slope);
     this.slope = slope;
   }
 
@@ -80,6 +81,7 @@ export class ELU extends Module {
 
   constructor(alpha: number = 1) {
     super();
+    checkNumber('ELU', 'alpha', alpha);
     this.alpha = alpha;
   }
 
@@ -291,6 +293,7 @@ export class GLU extends Module {
 
   constructor(axis: number = -1) {
     super();
+    checkFits('GLU', 'axis', axis, Number.isInteger(axis), 'an integer');
     this.axis = axis;
   }
 
@@ -310,6 +313,7 @@ export class Softmax extends Module {
 
   constructor(axis: number = -1) {
     super();
+    checkFits('Softmax', 'axis', axis, Number.isInteger(axis), 'an integer');
     this.axis = axis;
   }
 
@@ -329,6 +333,7 @@ export class LogSoftmax extends Module {
 
   constructor(axis: number = -1) {
     super();
+    checkFits('LogSoftmax', 'axis', axis, Number.isInteger(axis), 'an integer');
     this.axis = axis;
   }
 
@@ -348,6 +353,7 @@ export class Softmin extends Module {
 
   constructor(axis: number = -1) {
     super();
+    checkFits('Softmin', 'axis', axis, Number.isInteger(axis), 'an integer');
     this.axis = axis;
   }
 

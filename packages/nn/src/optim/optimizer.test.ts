@@ -1,5 +1,19 @@
 /** What optimizers do besides their formulas: states, schedules, warmups, clipping, memory, and steps that cannot be taken. */
-import { compile, memory, ones, scope, setEngine, stats, type Tensor, tensor, warmup } from '@polygrad/core';
+import {
+  add,
+  compile,
+  memory,
+  mul,
+  ones,
+  scope,
+  setEngine,
+  square,
+  stats,
+  sum,
+  type Tensor,
+  tensor,
+  warmup,
+} from '@polygrad/core';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
@@ -7,7 +21,7 @@ import { parameter } from '../module/parameter.ts';
 import { Adam, AdamW } from './adam.ts';
 import { Adamax, AMSGrad, NAdam, RAdam } from './adam-variants.ts';
 import { Adagrad } from './adaptive.ts';
-import { clipGradNorm, clipGradValue } from './clip.ts';
+import { clipGradNorm, clipGradNorms, clipGradValue } from './clip.ts';
 import { close, GRADIENTS, numbers, START } from './fixtures/steps.ts';
 import { ParameterGroups } from './groups.ts';
 import { Adafactor, LAMB } from './layerwise.ts';
@@ -279,6 +293,32 @@ describe('clipping', () => {
     clipGradNorm(zero, 1).dispose();
     expect(await numbers(zero[0]!)).toEqual([0, 0]);
     for (const gradient of [...gradients, ...zero]) gradient?.dispose();
+  });
+
+  it('takes parameters for the gradients that backward() left, and leaves their values alone', async () => {
+    const values = [tensor([3, 4]), tensor([1]), tensor([2], { requiresGrad: true }), tensor([5])];
+    const parameters = [...values.slice(0, 2).map(parameter), values[2]!, parameter(values[3]!)];
+    const [a, b, c] = parameters as [Tensor, Tensor, Tensor];
+    const left = (): void => scope(() => add(add(sum(square(a)), b), sum(mul(c, 4))).backward());
+    left();
+    // The gradients are [6, 8], [1] and [4]; the last parameter has none.
+    const length = Math.sqrt(36 + 64 + 1 + 16);
+    expect(await clipGradNorm(parameters, 1).item()).toBeCloseTo(length, 5);
+    close(await numbers(a.grad!), [6 / length, 8 / length], 1e-6);
+    close(await numbers(c.grad!), [4 / length], 1e-6);
+    for (const t of [a, b, c]) t.grad = null;
+    left();
+    clipGradValue(parameters, 5);
+    expect([await numbers(a.grad!), await numbers(b.grad!), await numbers(c.grad!)]).toEqual([[5, 5], [1], [4]]);
+    for (const t of [a, b, c]) t.grad = null;
+    left();
+    const norms = clipGradNorms([[a, b], [c]], [1, 2], { order: Infinity });
+    expect([...(await norms.data())]).toEqual([8, 4]);
+    close(await numbers(a.grad!), [6 / 8, 1], 1e-6);
+    close(await numbers(c.grad!), [2], 1e-6);
+    expect([await numbers(a), await numbers(b), await numbers(c)]).toEqual([[3, 4], [1], [2]]);
+    expect(() => clipGradNorm([parameters[3]!], 1)).toThrow(/no gradients to clip; pass those of lossAndGrad/);
+    for (const t of parameters) t.dispose();
   });
 
   it('cuts elements off', async () => {

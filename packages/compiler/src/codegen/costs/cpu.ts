@@ -86,6 +86,8 @@ export interface ProductCosts {
   /** Relative slowdown of a tile if every product misses the cache, and of rows that share sets. */
   readonly worst: number;
   readonly collisions: number;
+  /** The same of more rows, a given distance apart, than the first-level cache holds. Absent: as `collisions`. */
+  readonly evictions?: { readonly cost: number; readonly lines: (bytes: number) => number };
   /** Bytes of both factors and the results that stay in near caches. */
   readonly nearBytes: number;
   /** Bytes that a group streams through repeatedly. */
@@ -113,6 +115,8 @@ export interface TileFormula {
   tile(rows: number, vectors: number, widest?: number, most?: number): readonly [rows: number, vectors: number];
   /** Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. */
   slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
+  /** Rows of a tile, and how many of so many lines of `vectors` vectors it takes, each whole. Null: a line does not fit. */
+  lines(rows: number, vectors: number, lines: number): readonly [rows: number, lines: number] | null;
 }
 
 /** WebAssembly: V8 leaves 15 of the 16 vector registers of x64; three quarters of a second-level cache of 1 MiB count as near, 64 KiB fit well inside. */

@@ -4,6 +4,7 @@
  * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
  * Facts are those of a kind of processor, never of the actual one, so that results are the same on all of a kind.
  */
+import type { Range } from '../../ir/free-ranges.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
 import { leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
@@ -36,6 +37,8 @@ const worst = 2;
 const line = { cost: 0.03, near: 256 };
 /** Relative slowdown of rows that share sets of the first cache: eight ways and more hold the rows of a tile. */
 const collisions = 0.05;
+/** The same of rows that are more than the ways of any first-level cache: each step reads all of them from the next one. */
+const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(bytes, 4096, 12) };
 
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
@@ -60,6 +63,19 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       return best;
     },
     slower: (rows, vectors, tile) => time(rows, vectors, tile) / (rows * vectors),
+    lines(rows, vectors, lines) {
+      let best: readonly [number, number] | null = null;
+      let least = Number.POSITIVE_INFINITY;
+      for (let count = 1; count <= lines; count++) {
+        const width = count * vectors;
+        if (lines % count !== 0) continue;
+        for (let height = 1; height <= rows && height * width + width + 2 <= registers; height++) {
+          const cost = time(rows, vectors * lines, [height, width]);
+          if (cost < least) [best, least] = [[height, count], cost];
+        }
+      }
+      return best;
+    },
   };
 }
 
@@ -72,6 +88,7 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     copies,
     worst,
     collisions,
+    evictions,
     nearBytes: (cacheBytes * 3) / 4,
     cacheBytes: cacheBytes / 2,
     edgeTiles,
@@ -80,6 +97,16 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     line,
     formula: tileFormula(facts),
   };
+}
+
+/** Fewest lanes of vectors along a loop that is shorter than those of its nest. */
+const narrowest = 4;
+
+/** Lanes along a loop of fixed length: narrower vectors than those of its nest where it is shorter than one. */
+export function narrowerLanes({ arg, src }: Range, lanes: number): number {
+  let fitting = lanes;
+  if (src.length === 0) while (fitting > Math.max(narrowest, arg.extent)) fitting /= 2;
+  return fitting;
 }
 
 /**
