@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EngineName, PeerName } from '../args.ts';
-import type { ClockName } from '../harness/sampling.ts';
 import type { Command } from './child.ts';
 import {
   buildClBlast,
@@ -25,7 +24,7 @@ export interface Participant {
   /** The other checkout of `before`. */
   readonly folder?: string;
   /** What its samples are measured by (harness/sampling.ts); the clock unless given. */
-  readonly clock?: ClockName;
+  readonly clock?: 'wall' | 'processor';
 }
 
 /** For tables and files: `jax-js@2`. */
