@@ -143,7 +143,9 @@ describe('convolutions', () => {
   it('takes whole lines where the number of images is given at dispatch', () => {
     for (const w of [9, 14, 28])
       for (const kind of ['forward', 'kernelGradient'] as const)
-        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [machineCaps]);
+        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [
+          machineCaps,
+        ]);
   });
 
   for (const name of ['same padding', 'stride 2', 'transposed by 2', 'groups', 'channels last']) {
