@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
-import { processorContraction } from './turned.ts';
+import { processorContraction } from './transposed-results.ts';
 import type { KNode } from '../ir/ir.ts';
 import { checkConvolution } from './fixtures/sized.ts';
 import { printTransforms } from '../ir/print.ts';

@@ -17,7 +17,7 @@ import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
-import { type ViaMemory, viaMemory } from './through-memory.ts';
+import { type Workspace, workspaceFor } from './workspace.ts';
 import {
   type Block,
   copiedTiles,
@@ -29,14 +29,20 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { choose, isApart, layoutsOf, type MoreTiles } from './choose.ts';
+import { type Choice, choose, layoutsOf, type MoreTiles, transposePays } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
-/** Stores sums in memory with columns contiguous (turned.ts). */
-export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
+/** Makes a workspace with columns contiguous, from which results are transposed (transposed-results.ts). */
+export type TransposedWorkspace = (
+  c: Contraction,
+  e: Exprs,
+  assembly: Assembly,
+  column: Range,
+  part: Range | null,
+) => Workspace;
 
 /** Loops of a sum, over `k`, less what need not be done at a position of the loops around the tiles (padding.ts). `first`: the turn at which each begins. */
 export type CutSum = (
@@ -48,42 +54,30 @@ export type CutSum = (
 ) => readonly Depth[];
 
 /**
- * Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. `cutOf`:
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: the workspace for results that are not contiguous. `cutOf`:
  * what cuts the loops of its sum, if anything. `more`: further tiles.
  */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
   caps: CodegenCaps,
-  turned: ViaColumns | null = null,
+  transposed: TransposedWorkspace | null = null,
   cutOf: ((c: Contraction) => CutSum | null) | null = null,
   more?: MoreTiles,
 ): Lowered | null {
-  const dtype = c.reduce.dtype;
-  const { bytes } = dtypeInfo[dtype];
+  const { bytes } = dtypeInfo[c.reduce.dtype];
   const choice = choose(c, bytes, caps, more);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
-  const { columns, column, rows, row, shape, lanes, outer, along } = choice;
-  const copied = choice.columnWay.kind === 'local';
+  const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
+  const copied = columnWay.kind === 'local';
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
-  // Where rows are vectors of columns too, no tile may reach past the end.
-  const shared = c.batch.includes(column);
-  const { columnWay, rowWay } = choice;
   const { lines } = shape;
   const count = lines?.count ?? 1;
   const depth = sizeOf(c.k);
   const { cacheBytes, edgeTiles, formula } = productCosts(caps);
-  const facts: CoverFacts = {
-    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
-    recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
-    inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
-    dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
-    sums: along !== null,
-    lanes,
-  };
-  const { whole, beside, last } = cover(height, column.arg.extent, shape, facts, end);
+  const { whole, beside, last } = cover(height, column.arg.extent, shape, coverFacts(c, choice, caps), end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
   const [first] = blocks as [Block];
@@ -95,31 +89,26 @@ export function lowerTiled(
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
 
   const extents = outer.map((r) => turnsOf(r, lines));
-  const tiles = extents.reduce(
-    (n, x) => n * x,
-    blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
-  );
-  const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
   const order = row === null ? [...outer, column] : [...outer, row, column];
-  const results = sizeOf(order);
-  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
-  const [deep, wide] = [typical(c.k), typical(order)];
-  const split = planSplit(e, parts, layouts, {
-    tiles: Math.ceil(tiles * wide),
-    results: results * wide,
-    work: 2 * depth * deep * results * wide,
-    tileBytes: depth * deep * (first.rows.width + first.columns.width * count) * bytes,
-    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
+  const split = splitOf(e, c, choice, {
+    parts: copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along),
+    layouts: [rowLayout, ...columnLayouts],
+    order,
+    tiles: extents.reduce(
+      (n, x) => n * x,
+      blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
+    ),
+    first,
+    bytes,
   });
 
   const part = split?.part ?? null;
   const separate =
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
-    (turned !== null && along === null && isApart(c, column));
-  const via = (): ViaMemory =>
-    turned === null ? viaMemory(c, e, assembly, order, part) : turned(c, e, assembly, column, part);
+    (transposed !== null && along === null && transposePays(c, column));
+  const via = (): Workspace =>
+    transposed === null ? workspaceFor(c, e, assembly, order, part) : transposed(c, e, assembly, column, part);
   const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
@@ -160,6 +149,55 @@ export function lowerTiled(
   assembly.add('', stores, [step('tile', order, [], args), ...done]);
   memory?.finish();
   return assembly.result();
+}
+
+/** What `cover` must know of a choice. */
+function coverFacts(c: Contraction, choice: Choice, caps: CodegenCaps): CoverFacts {
+  const { column, shape, lanes, along, columnWay, rowWay } = choice;
+  const copied = columnWay.kind === 'local';
+  const { lines } = shape;
+  // Where rows are vectors of columns too, no tile may reach past the end.
+  const shared = c.batch.includes(column);
+  const formula = productCosts(caps).formula;
+  return {
+    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
+    recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
+    inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
+    dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && sizeOf(c.k) <= longestDot,
+    sums: along !== null,
+    lanes,
+  };
+}
+
+/** Whether the sum is computed in parts, and which. */
+function splitOf(
+  e: Exprs,
+  c: Contraction,
+  { rows, columns, shape }: Choice,
+  facts: {
+    /** Ranges of the sum that may be cut. */
+    readonly parts: readonly Range[];
+    readonly layouts: readonly (GroupCopy | TileLayout)[];
+    /** Ranges of the results. */
+    readonly order: readonly Range[];
+    readonly tiles: number;
+    readonly first: Block;
+    readonly bytes: number;
+  },
+): Split | null {
+  const { order, first, bytes } = facts;
+  const strides = facts.layouts.flatMap((l) => ('strides' in l ? [l.strides] : []));
+  const [depth, results] = [sizeOf(c.k), sizeOf(order)];
+  // A size in between, as a part of the greatest.
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
+  return planSplit(e, facts.parts, strides, {
+    tiles: Math.ceil(facts.tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width * (shape.lines?.count ?? 1)) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
+  });
 }
 
 /** The target as if its vectors had this many bytes. */

@@ -191,106 +191,130 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
   return from;
 }
 
-/**
- * Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. `counts`: by line,
- * digit and part, how many elements there are, then where they go.
- */
-function sortByDigit(
-  set: ProgramSet,
-  sort: LineSort,
-  { digitBits: bits, threads, each, turns, many }: Parts,
-  counts: Temp,
-  { step, pass, word, from, to, keepsKeys }: Pass,
-): void {
-  const { n, lines, open, result } = sort;
-  const some = 2 ** bits;
-  /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
-  const opened = (w: ProgramWriter, withOrder: boolean) => {
-    const { b, e, group, thread } = w;
-    const line = e.idiv(group, many);
-    const key = pass === 0 ? open(w) : null;
-    const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
-    const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
-    return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
-      const tile = e.add(e.mul(e.irem(group, many), turns), turn);
-      const first = e.mul(e.add(e.mul(tile, threads), thread), each);
-      const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
-      b.loop(threads === 1 ? left : each, (u) => {
-        const i = e.add(first, u);
-        b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
-          const at = e.add(e.mul(line, n), i);
-          const was = (): KNode => (order === null ? i : b.load(order, at));
-          const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
-          body(b.place(digitOf(w, value, pass, bits)), value, was);
-        });
+/** What the programs of a pass share. */
+interface DigitPass {
+  readonly sort: LineSort;
+  readonly parts: Parts;
+  readonly pass: Pass;
+  /** By line, digit and part, how many elements there are, then where they go. */
+  readonly counts: Temp;
+}
+
+/** Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. */
+function sortByDigit(set: ProgramSet, sort: LineSort, parts: Parts, counts: Temp, pass: Pass): void {
+  const all: DigitPass = { sort, parts, pass, counts };
+  const { lines } = sort;
+  const { threads, many } = parts;
+  set.add(`_count${pass.step}`, lines * many, (w) => countDigits(w, all), threads);
+  set.add(`_places${pass.step}`, lines, (w) => placeDigits(w, all), threads);
+  set.add(`_move${pass.step}`, lines * many, (w) => moveElements(w, all), threads);
+}
+
+/** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
+function openElements(w: ProgramWriter, { sort, parts, pass: { pass, word, from } }: DigitPass, withOrder: boolean) {
+  const { n, open } = sort;
+  const { digitBits, threads, each, turns, many } = parts;
+  const { b, e, group, thread } = w;
+  const line = e.idiv(group, many);
+  const key = pass === 0 ? open(w) : null;
+  const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
+  const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
+  return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
+    const tile = e.add(e.mul(e.irem(group, many), turns), turn);
+    const first = e.mul(e.add(e.mul(tile, threads), thread), each);
+    const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
+    b.loop(threads === 1 ? left : each, (u) => {
+      const i = e.add(first, u);
+      b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
+        const at = e.add(e.mul(line, n), i);
+        const was = (): KNode => (order === null ? i : b.load(order, at));
+        const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
+        body(b.place(digitOf(w, value, pass, digitBits)), value, was);
       });
-    };
-  };
-  /** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
-  const countAt = ({ e }: ProgramWriter, part: KNode, digit: KNode): KNode =>
-    threads === 1
-      ? e.add(e.mul(part, some), digit)
-      : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
-  const count = (w: ProgramWriter): void => {
-    const { b } = w;
-    const own = counters(w, some);
-    const target = w.temp(counts, 'write');
-    const elements = opened(w, false);
-    clearCounters(w, own, some);
-    b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
-    meet(w);
-    eachDigit(w, some, (digit) => b.store(target, countAt(w, w.group, digit), countOf(w, own, digit)));
-  };
-  /** Smaller digits first, then earlier parts. */
-  const place = (w: ProgramWriter): void => {
-    const { e, group } = w;
-    const at = (i: KNode): KNode => countAt(w, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
-    scanList(w, { memory: w.temp(counts, 'readwrite'), length: some * many, at }, counting(w));
-  };
-  const move = (w: ProgramWriter): void => {
-    const { b, e, group } = w;
-    const places = w.temp(counts, 'read');
-    const elements = opened(w, true);
-    const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
-    const toOrder = to && w.temp(to.order, 'write');
-    const store = to === null ? result!(w) : null;
-    const line = e.idiv(group, many);
-    const put = (rank: KNode, key: KNode, order: KNode): void => {
-      const at = e.add(e.mul(line, n), rank);
-      if (toKeys !== null) b.store(toKeys, at, key);
-      if (store !== null) store(line, rank, order, wanted(w, sort, rank));
-      else b.store(toOrder!, at, order);
-    };
-    const own = counters(w, some);
-    // Where the next element of each digit goes. A thread by itself counts on there.
-    const next = threads === 1 ? own : b.shared('next', 'int32', some);
-    eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, group, digit))));
-    if (threads === 1) {
-      elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
-      return;
-    }
-    const shift = b.shared('shift', 'int32', some);
-    b.loop(turns, (turn) => {
-      clearCounters(w, own, some);
-      elements(turn, (digit) => take(w, own, digit));
-      b.barrier();
-      // Now each counter is the place in the tile, sorted, of the next element it counts.
-      const all = placeCounters(w, own, 0, some);
-      b.barrier();
-      eachDigit(w, some, (digit) => {
-        const start = b.place(b.load(own, e.mul(digit, threads)));
-        const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
-        const end = e.where(e.eq(digit, some - 1), all, after);
-        const base = b.place(b.load(next, digit));
-        b.store(shift, digit, e.sub(base, start));
-        b.store(next, digit, e.sub(e.add(base, end), start));
-      });
-      b.barrier();
-      elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
-      b.barrier();
     });
   };
-  set.add(`_count${step}`, lines * many, count, threads);
-  set.add(`_places${step}`, lines, place, threads);
-  set.add(`_move${step}`, lines * many, move, threads);
+}
+
+/** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
+function countAt({ e }: ProgramWriter, { threads, many, digitBits }: Parts, part: KNode, digit: KNode): KNode {
+  const some = 2 ** digitBits;
+  return threads === 1
+    ? e.add(e.mul(part, some), digit)
+    : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
+}
+
+function countDigits(w: ProgramWriter, all: DigitPass): void {
+  const { b } = w;
+  const { digitBits, turns } = all.parts;
+  const some = 2 ** digitBits;
+  const own = counters(w, some);
+  const target = w.temp(all.counts, 'write');
+  const elements = openElements(w, all, false);
+  clearCounters(w, own, some);
+  b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
+  meet(w);
+  eachDigit(w, some, (digit) => b.store(target, countAt(w, all.parts, w.group, digit), countOf(w, own, digit)));
+}
+
+/** Smaller digits first, then earlier parts. */
+function placeDigits(w: ProgramWriter, { parts, counts }: DigitPass): void {
+  const { e, group } = w;
+  const { digitBits, many } = parts;
+  const at = (i: KNode): KNode => countAt(w, parts, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
+  scanList(w, { memory: w.temp(counts, 'readwrite'), length: 2 ** digitBits * many, at }, counting(w));
+}
+
+function moveElements(w: ProgramWriter, all: DigitPass): void {
+  const { b, e, group } = w;
+  const { threads, turns, digitBits } = all.parts;
+  const some = 2 ** digitBits;
+  const places = w.temp(all.counts, 'read');
+  const elements = openElements(w, all, true);
+  const put = openTarget(w, all);
+  const own = counters(w, some);
+  // Where the next element of each digit goes. A thread by itself counts on there.
+  const next = threads === 1 ? own : b.shared('next', 'int32', some);
+  eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, all.parts, group, digit))));
+  if (threads === 1) {
+    elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
+    return;
+  }
+  const shift = b.shared('shift', 'int32', some);
+  b.loop(turns, (turn) => {
+    clearCounters(w, own, some);
+    elements(turn, (digit) => take(w, own, digit));
+    b.barrier();
+    // Now each counter is the place in the tile, sorted, of the next element it counts.
+    const total = placeCounters(w, own, 0, some);
+    b.barrier();
+    eachDigit(w, some, (digit) => {
+      const start = b.place(b.load(own, e.mul(digit, threads)));
+      const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
+      const end = e.where(e.eq(digit, some - 1), total, after);
+      const base = b.place(b.load(next, digit));
+      b.store(shift, digit, e.sub(base, start));
+      b.store(next, digit, e.sub(e.add(base, end), start));
+    });
+    b.barrier();
+    elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
+    b.barrier();
+  });
+}
+
+/** Opens what a pass writes; puts an element at its place in the line of the group. */
+function openTarget(
+  w: ProgramWriter,
+  { sort, parts, pass: { to, keepsKeys } }: DigitPass,
+): (rank: KNode, key: KNode, order: KNode) => void {
+  const { b, e, group } = w;
+  const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
+  const toOrder = to && w.temp(to.order, 'write');
+  const store = to === null ? sort.result!(w) : null;
+  const line = e.idiv(group, parts.many);
+  return (rank, key, order) => {
+    const at = e.add(e.mul(line, sort.n), rank);
+    if (toKeys !== null) b.store(toKeys, at, key);
+    if (store !== null) store(line, rank, order, wanted(w, sort, rank));
+    else b.store(toOrder!, at, order);
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * Contractions whose sums are stored in memory first: an epilogue over another number of elements, sums in parts, or (turned.ts) results that are
- * not contiguous where vectors run. Here: where sums are stored, and the dispatch that runs the kernel's stores over them.
+ * The workspace of a contraction: memory that holds its sums until a second dispatch runs the kernel's stores over them. An epilogue over another
+ * number of elements needs one, sums in parts do, and results that are not contiguous where vectors run (transposed-results.ts).
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -9,7 +9,8 @@ import { Rewriter } from '../ir/rewrite.ts';
 import type { Assembly, Temporary } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 
-export interface ViaMemory {
+/** Where tiles write their sums, and what follows when all are there. */
+export interface Workspace {
   /** The store by which tiles write their sums. */
   readonly store: LoopStore;
   /** Adds the dispatch that combines the parts and runs the kernel's stores. */
@@ -17,7 +18,7 @@ export interface ViaMemory {
 }
 
 /** Sums in memory, row-major over some ranges; one such block for each part of the sum. */
-export class Sums {
+export class StoredSums {
   readonly #temp: Temporary;
   readonly #size: number;
   readonly #parts: number;
@@ -52,15 +53,15 @@ export function suffixOf(part: Range | null): string {
   return part === null ? '_epilogue' : '_combine';
 }
 
-/** Memory for sums, row-major over `order`; `part`: one such block for each part of the sum. */
-export function viaMemory(
+/** A workspace with sums row-major over `order`; `part`: one such block for each part of the sum. */
+export function workspaceFor(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   order: readonly Range[],
   part: Range | null,
-): ViaMemory {
-  const sums = new Sums(c, assembly, order, part);
+): Workspace {
+  const sums = new StoredSums(c, assembly, order, part);
   return {
     store: sums.store(c, e, part),
     finish: () => {

@@ -5,7 +5,7 @@
  * kernel, each element is a separate access, in every tensor of the epilogue. So sums are first stored with columns contiguous and otherwise in
  * the order of the results; a second dispatch reads them through group memory in the order of the results.
  */
-import { leastColumnsTurned, longestRun, longestTurn } from '../codegen/costs/cpu.ts';
+import { leastColumnsTransposed, longestRun, longestTranspose } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { coefficient, type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -17,12 +17,12 @@ import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
-import { Sums, suffixOf, type ViaMemory } from './through-memory.ts';
 import { wholeLines } from './whole-lines.ts';
+import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, viaColumns, withoutPadding, wholeLines);
+  return lowerTiled(c, e, caps, transposedWorkspace, withoutPadding, wholeLines);
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
@@ -57,14 +57,20 @@ function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
 }
 
 /** Stores sums with columns contiguous; the second dispatch goes through group memory where the results are not contiguous along columns. */
-export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null): ViaMemory {
+export function transposedWorkspace(
+  c: Contraction,
+  e: Exprs,
+  assembly: Assembly,
+  column: Range,
+  part: Range | null,
+): Workspace {
   const order = inMemory(c);
-  const sums = new Sums(c, assembly, [...order.filter((r) => r !== column), column], part);
+  const sums = new StoredSums(c, assembly, [...order.filter((r) => r !== column), column], part);
   return {
     store: sums.store(c, e, part),
     finish: () => {
       const changes = new Map<Range, Replacement>();
-      const sum = turned(e, sums.read(e, part), order, column, changes);
+      const sum = transposed(e, sums.read(e, part), order, column, changes);
       const rewriter = new Rewriter(e, changes);
       rewriter.set(c.reduce, sum.value);
       const stores = c.kernel.stores.map(({ store }) => rewriter.store({ store, ranges: sum.ranges }));
@@ -77,7 +83,7 @@ export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column:
  * Sums from group memory, which holds some columns in the order of the results, and the loops around them. `changes`: replacements of loops that
  * were cut.
  */
-function turned(
+function transposed(
   e: Exprs,
   sum: KNode,
   order: readonly Range[],
@@ -98,7 +104,7 @@ function turned(
   const rest = sizeOf(others);
   const run = inBlocks(e, first, Math.floor(longestRun / rest));
   const length = run.within.arg.extent * rest;
-  const columns = inBlocks(e, column, Math.max(leastColumnsTurned, Math.floor(longestTurn / length)));
+  const columns = inBlocks(e, column, Math.max(leastColumnsTransposed, Math.floor(longestTranspose / length)));
   const own = new Map<Range, Replacement>();
   const places = [run.within, ...others, columns.within];
   const loops = places.map((r) => e.range(r.arg.extent));
