@@ -7,7 +7,6 @@ import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import {
   accessAround,
   accessScattered,
-  accessStaged,
   accessStrides,
   accessTransposed,
   accessVectors,
@@ -76,19 +75,35 @@ export interface Choice {
   readonly cost: number;
 }
 
+/** Roles of ranges and factors. */
+export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
+
+/** Weighs a tile for some roles. `slower`: how much slower its products are than the shape says; `rest`: nanoseconds besides. */
+type Weigh = (shape: TileShape, along: Range | null, rowWay: Way, columnWay: Way, slower: number, rest: number) => void;
+
+/** Further tiles for some roles, where the rows' factor has `height` rows at least. */
+export type MoreTiles = (
+  c: Contraction,
+  roles: Roles,
+  height: number,
+  lanes: number,
+  costs: ProductCosts,
+  weigh: Weigh,
+) => void;
+
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
-export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps): Choice | null {
+export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
   const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
   let best: Choice | null = null;
   for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
-    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps);
+    const choice = chooseWith(c, Math.max(1, Math.floor(bytes / elementBytes)), caps, more);
     if (choice !== null && (best === null || choice.cost < best.cost)) best = choice;
   }
   return best;
 }
 
 /** The cheapest roles with vectors of `lanes` lanes. */
-function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | null {
+function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const ordered = costs.formula !== undefined;
@@ -117,14 +132,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
         const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
-        const weigh = (
-          shape: TileShape,
-          along: Range | null,
-          rowWay: Way,
-          columnWay: Way,
-          slower: number,
-          rest: number,
-        ): void => {
+        const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
           const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
           const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
           const tiles = slower * (1 + streams + misses);
@@ -166,14 +174,10 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
             }
           }
         }
-        const epilogue = epilogueCost(c, column, costs);
-        for (const shape of wholeLines(c, columns, column, outer, least, lanes, costs)) {
-          const rest = epilogue + resultsOf(c) * accessStaged;
-          for (const rowWay of rowWays(rows, row, shape.rows, ordered))
-            weigh(shape, null, rowWay, { ...domain(columns, column, column), apart: 0 }, 1, rest);
-        }
+        more?.(c, roles, least, lanes, costs, weigh);
         if (column.arg.extent < lanes) continue;
         const shape = tileShape(least, column.arg.extent, lanes, costs, height);
+        const epilogue = epilogueCost(c, column, costs);
         const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
         for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
           for (const rowWay of rowWays(rows, row, shape.rows, ordered))
@@ -183,31 +187,6 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps): Choice | 
     }
   }
   return best;
-}
-
-/**
- * Tiles that take all columns, whose vectors reach past the end: rows of an image are seldom as long as vectors. A copy over the domain has
- * room there. They take lines of a loop around as well.
- */
-function wholeLines(
-  c: Contraction,
-  columns: Operand,
-  column: Range,
-  outer: readonly Range[],
-  height: number,
-  lanes: number,
-  { formula }: ProductCosts,
-): TileShape[] {
-  const { extent } = column.arg;
-  const step = columns.axisOf(column)?.members.find((m) => m.range === column)?.step;
-  if (formula === undefined || !columns.hasWindows || step !== 1 || extent % lanes === 0 || 2 * extent <= lanes)
-    return [];
-  const vectors = Math.ceil(extent / lanes);
-  const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
-  return [null, ...own].flatMap((range) => {
-    const tile = formula.lines(height, vectors, range?.arg.extent ?? 1);
-    return tile === null ? [] : { rows: tile[0], vectors, lanes, lines: { range, count: tile[1] } };
-  });
 }
 
 /**
@@ -266,21 +245,19 @@ function computeCost(
   { flopsPerNs, formula }: ProductCosts,
   extent: (r: Range) => number,
 ): number {
-  const products = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
+  const all = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
   const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];
     const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const { range, count = 1 } = shape.lines ?? {};
-    const all = range === undefined || range === null ? vectors : vectors * range.arg.extent;
-    const slower = formula.slower(height, all, [shape.rows, shape.vectors * count]);
+    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors]);
     const padding = (vectors * shape.lanes) / column.arg.extent;
-    return ((2 * products) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
+    return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }
   const padded = (extent: number, width: number): number => (Math.ceil(extent / width) * width) / extent;
   const waste = padded(height, shape.rows) * padded(column.arg.extent, shape.lanes * Math.min(2, shape.vectors));
   const narrow = shape.vectors === 1 && shape.rows > 1 && !c.batch.includes(column) ? oneVector : 1;
-  return ((2 * products) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
+  return ((2 * all) / flopsPerNs) * waste * narrow * heightCost[Math.min(4, shape.rows)]!;
 }
 
 /** Nanoseconds of the epilogue's memory accesses per result: vectors only along a range of unit stride. */
@@ -309,7 +286,7 @@ export function transposePays(c: Contraction, column: Range): boolean {
 }
 
 /** Nanoseconds of the epilogue. */
-function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
+export function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
   const inPlace = accessCost(c, column);
   return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, transposedCost(c)));
 }
@@ -416,7 +393,7 @@ function inPlace(x: Operand, along: Range | null): Way[] {
 }
 
 /** A copy over the domain with the axis of `innermost` last. */
-function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
+export function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
   const last = innermost === null ? null : x.axisOf(innermost);
   const outside = last === null ? x.axes : [...x.axes.filter((a) => a !== last), last];
   const strides = stridesOver(outside, 1);

@@ -29,7 +29,7 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { type Choice, choose, layoutsOf, transposePays } from './choose.ts';
+import { type Choice, choose, layoutsOf, type MoreTiles, transposePays } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
@@ -55,7 +55,7 @@ export type CutSum = (
 
 /**
  * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: the workspace for results that are not contiguous. `cutOf`:
- * what cuts the loops of its sum, if anything.
+ * what cuts the loops of its sum, if anything. `more`: further tiles.
  */
 export function lowerTiled(
   c: Contraction,
@@ -63,9 +63,10 @@ export function lowerTiled(
   caps: CodegenCaps,
   transposed: TransposedWorkspace | null = null,
   cutOf: ((c: Contraction) => CutSum | null) | null = null,
+  more?: MoreTiles,
 ): Lowered | null {
   const { bytes } = dtypeInfo[c.reduce.dtype];
-  const choice = choose(c, bytes, caps);
+  const choice = choose(c, bytes, caps, more);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
@@ -87,7 +88,7 @@ export function lowerTiled(
   ];
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
 
-  const extents = outer.map((r) => (r === lines?.range ? r.arg.extent / count : r.arg.extent));
+  const extents = outer.map((r) => turnsOf(r, lines));
   const order = row === null ? [...outer, column] : [...outer, row, column];
   const split = splitOf(e, c, choice, {
     parts: copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along),
@@ -134,7 +135,7 @@ export function lowerTiled(
       outer,
       rows: { range: row, segment: r, layout: rowLayout },
       columns: { range: column, segment: s, layout: columnLayouts[i]! },
-      lines: lines ?? null,
+      lines,
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,
@@ -220,6 +221,11 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
 // tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
 // tensors is touched.
 
+/** Turns of a loop around the tiles. */
+function turnsOf(r: Range, lines: Lines | undefined): number {
+  return r === lines?.range ? r.arg.extent / lines.count : r.arg.extent;
+}
+
 /** Rows or columns of one nest. */
 export interface NestSide {
   /** The kernel's range that is tiled; null for a factor that has no range of its own. */
@@ -241,7 +247,7 @@ export interface NestSpec {
   readonly rows: NestSide;
   readonly columns: ColumnSide;
   /** What tiles take of a loop around them. */
-  readonly lines: Lines | null;
+  readonly lines: Lines | undefined;
   /** Lanes along columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
@@ -274,9 +280,6 @@ class Nest {
   /** Serial loops around the tiles. */
   readonly #around: Range[] = [];
   readonly #outer = new Map<Range, KNode>();
-  /** The lines of a tile, and which is the first. */
-  readonly #line: Range | null;
-  #firstLine: KNode;
   /** First iteration of the split loop in this part of the sum. */
   readonly #first: KNode;
   readonly #columnTiles: Cut;
@@ -293,8 +296,6 @@ class Nest {
     this.#grid = grid;
     this.#spec = spec;
     const { split, groups, rows, columns, lanes, lines } = spec;
-    this.#line = lines === null || lines.count === 1 ? null : e.range(lines.count, 'unroll');
-    this.#firstLine = e.i32(0);
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
     for (const { range, segment } of [rows, columns])
       if (range !== null) this.done.push(step('split', [range], [], [segment.width, 'serial', 'unroll']));
@@ -309,12 +310,9 @@ class Nest {
       return c;
     };
     outer.forEach((r, i) => {
-      const line = r === lines?.range ? this.#line : null;
-      const count = line?.arg.extent ?? 1;
-      const { value, ranges } = run(e, open(r, r.arg.extent / count, groups.outer[i]!, r.src[0]));
+      const { value, ranges } = run(e, open(r, turnsOf(r, lines), groups.outer[i]!, r.src[0]));
       this.#around.push(...ranges);
-      if (line !== null) this.#firstLine = e.mul(value, count);
-      this.#outer.set(r, line === null ? value : e.add(this.#firstLine, line));
+      this.#outer.set(r, lines?.of(e, r, value) ?? value);
     });
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
@@ -329,7 +327,7 @@ class Nest {
     const { from, to, width } = columns.segment;
     const rowRun = run(e, this.#rowTiles);
     const columnRun = run(e, this.#columnTiles);
-    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, this.#line);
+    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, lines?.line);
     const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
     const sum = this.#sum(spot);
 
@@ -337,14 +335,11 @@ class Nest {
     if (to !== width) this.done.push(step('stage', tile.ranges));
     if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
-    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines === null ? 'serial' : 'vector')];
+    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines ? 'vector' : 'serial')];
     const column = e.add(j, from);
-    const line = this.#line && e.range(this.#line.arg.extent, 'serial');
-    if (line !== null) this.#outer.set(lines!.range!, e.add(this.#firstLine, line));
-    const at = line === null ? i : e.add(e.mul(i, line.arg.extent), line);
+    const { at, ranges } = lines?.again(e, this.#outer, i) ?? { at: i, ranges: [i] };
     const value = e.load(stage, e.add(e.mul(at, width), column));
-    const own = line === null ? [i, j] : [i, line, j];
-    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...own], 0);
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...ranges, j], 0);
   }
 
   /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
@@ -441,9 +436,9 @@ class Nest {
     const { k, split, cutSum, sumLanes, lines } = this.#spec;
     const loops = k.map((r) => this.#depth(r));
     if (sumLanes > 1 || cutSum === null) return loops;
-    // Lines of a tile differ in what they might leave out.
-    const around = new Map([...this.#outer].filter(([r]) => this.#line === null || r !== lines?.range));
-    return cutSum(e, k, loops, around, (r) => (r === split?.range ? this.#first : e.i32(0)));
+    return cutSum(e, k, loops, lines?.around(this.#outer) ?? this.#outer, (r) =>
+      r === split?.range ? this.#first : e.i32(0),
+    );
   }
 
   #depth(r: Range): Depth {
@@ -513,13 +508,7 @@ export interface TileRanges {
 }
 
 /** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`; each row has those of all lines. */
-export function tileRanges(
-  e: Exprs,
-  rows: number,
-  vectors: number,
-  lanes: number,
-  line: Range | null = null,
-): TileRanges {
+export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number, line?: Range | null): TileRanges {
   const ranges: Range[] = [];
   const range = (extent: number, kind: RangeKind): KNode => {
     if (extent === 1) return e.i32(0);
@@ -528,7 +517,7 @@ export function tileRanges(
     return r;
   };
   const row = range(rows, 'unroll');
-  if (line !== null) ranges.push(line);
+  if (line) ranges.push(line);
   const vector = range(vectors, 'unroll');
   const lane = range(lanes, 'vector');
   return { ranges, row, column: e.add(e.mul(vector, lanes), lane) };

@@ -17,11 +17,12 @@ import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
+import { wholeLines } from './whole-lines.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, transposedWorkspace, withoutPadding);
+  return lowerTiled(c, e, caps, transposedWorkspace, withoutPadding, wholeLines);
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */

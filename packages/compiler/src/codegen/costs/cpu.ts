@@ -169,8 +169,6 @@ export const accessVectors = 0.2;
 export const accessStrides = 1.5;
 export const accessScattered = 2;
 export const accessAround = 0.05;
-/** Cost of storing a sum in group memory and loading it again in the same order. */
-export const accessStaged = 0.1;
 /** Cost of storing a sum and loading it again in another order. */
 export const accessTransposed = 2;
 /** Cost of copying an element of a factor, loaded or computed, in memory order or another; and if it does not stay in caches. */
