@@ -15,7 +15,7 @@ import {
   type Made,
 } from './install.ts';
 import { appFolder } from '../paths.ts';
-import { jsonRequest, wordRequest } from './protocol.ts';
+import { type ClockName, jsonRequest, wordRequest } from './protocol.ts';
 
 export interface Participant {
   /** `before` is Polygrad itself, from another checkout. */
@@ -23,8 +23,8 @@ export interface Participant {
   readonly threads: number;
   /** The other checkout of `before`. */
   readonly folder?: string;
-  /** What its samples are measured by (harness/sampling.ts); the clock unless given. */
-  readonly clock?: 'wall' | 'processor';
+  /** What its samples are measured by; the clock unless given. */
+  readonly clock?: ClockName;
 }
 
 /** For tables and files: `jax-js@2`. */
