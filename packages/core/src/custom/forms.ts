@@ -103,13 +103,31 @@ export function elementwiseForm(
 
 // Kernels with programs.
 
+type ProgramKernel = Exclude<AnyOptions, { form: 'elementwise' }>;
+type Batch = Form['batch'];
+
 /** Makes the nodes of a kernel of threads or groups for these shapes and dtypes. */
 export function programForm(
-  kernel: Exclude<AnyOptions, { form: 'elementwise' }>,
+  kernel: ProgramKernel,
   facts: Known,
   shapes: Readonly<Record<string, KernelShape>>,
 ): (nodes: readonly Node[]) => Node[] {
-  const { name, inputs, outputs } = facts;
+  const form = new ProgramForm(kernel, facts, shapes);
+  const attrs = form.dtypes.map((dtype) => form.attr(dtype, []));
+  return (nodes) => {
+    const all = new Map(
+      attrs.flatMap((attr) => [...form.parts(makeNode(customProgramPrimitive, nodes, attr), attr.dtype)]),
+    );
+    return facts.outputs.map((output) => all.get(output)!);
+  };
+}
+
+/** Outputs by the kernel's rules; those of one dtype lie one after the other in one node. */
+function placesOf(
+  kernel: ProgramKernel,
+  { name, outputs }: Known,
+  shapes: Readonly<Record<string, KernelShape>>,
+): readonly OutputPlace[] {
   const described = outputs.map((output): OutputPlace => {
     const rule = kernel.outputs[output]!;
     const shape: unknown = typeof rule === 'string' ? shapes[rule] : called(name, rule, shapes);
@@ -118,63 +136,91 @@ export function programForm(
     checkShape(name, shape['shape'] as Shape);
     return { name: output, shape: [...(shape['shape'] as Shape)], dtype: shape['dtype'] as DType, offset: 0 };
   });
-  const dtypes = [...new Set(described.map(({ dtype }) => dtype))];
   const lengths = new Map<DType, number>();
-  const places = described.map((place) => {
+  return described.map((place) => {
     const offset = lengths.get(place.dtype) ?? 0;
     lengths.set(place.dtype, offset + sizeOf(place.shape));
     return { ...place, offset };
   });
-  const first = places[0]!.shape;
-  const wanted: unknown =
-    kernel.grid === undefined
-      ? kernel.form === 'groups'
-        ? first.slice(0, -1)
-        : first
-      : called(name, kernel.grid, shapes);
+}
+
+/** Groups, or threads by themselves: those asked for, or those of the first output. */
+function gridOf(
+  kernel: ProgramKernel,
+  name: string,
+  first: Shape,
+  shapes: Readonly<Record<string, KernelShape>>,
+): readonly number[] {
+  const ofOutput = kernel.form === 'groups' ? first.slice(0, -1) : first;
+  const wanted: unknown = kernel.grid === undefined ? ofOutput : called(name, kernel.grid, shapes);
   checkShape(name, wanted as Shape);
-  const grid = [...(wanted as Shape)];
-  const body = kernel.body as unknown as ProgramBody;
-  const threads = kernel.form === 'groups' ? (kernel.threads ?? 64) : 1;
-  const formFor = (dtype: DType, batch: Form['batch']): Form => ({
-    name,
-    threads,
-    grid,
-    inputs: inputs.map((input) => input.name),
-    outputs: places,
-    dtype,
-    length: lengths.get(dtype)!,
-    batch,
-    body: (k, given, made) => called(name, body, k, given, made),
-  });
-  const examples = inputs.map((input) => shapes[input.name]!);
-  const attrOf = (dtype: DType, batch: Form['batch']): CustomProgram => {
-    const sized = examples.map(({ shape, dtype: own }, i) => ({
+  return [...(wanted as Shape)];
+}
+
+/** A kernel of threads or groups for the shapes and dtypes of one call: a node for each dtype of its outputs, their batches and gradients. */
+class ProgramForm {
+  /** Of the outputs, each once. */
+  readonly dtypes: readonly DType[];
+  readonly #facts: Known;
+  readonly #places: readonly OutputPlace[];
+  readonly #examples: readonly KernelShape[];
+  readonly #common: Pick<Form, 'name' | 'threads' | 'grid' | 'inputs' | 'outputs' | 'body'>;
+
+  constructor(kernel: ProgramKernel, facts: Known, shapes: Readonly<Record<string, KernelShape>>) {
+    const { name, inputs } = facts;
+    const places = placesOf(kernel, facts, shapes);
+    const body = kernel.body as unknown as ProgramBody;
+    this.dtypes = [...new Set(places.map(({ dtype }) => dtype))];
+    this.#facts = facts;
+    this.#places = places;
+    this.#examples = inputs.map((input) => shapes[input.name]!);
+    this.#common = {
+      name,
+      threads: kernel.form === 'groups' ? (kernel.threads ?? 64) : 1,
+      grid: gridOf(kernel, name, places[0]!.shape, shapes),
+      inputs: inputs.map((input) => input.name),
+      outputs: places,
+      body: (k, given, made) => called(name, body, k, given, made),
+    };
+  }
+
+  /** Elements of all outputs of a dtype. */
+  #length(dtype: DType): number {
+    return this.#places.reduce((sum, place) => (place.dtype === dtype ? sum + sizeOf(place.shape) : sum), 0);
+  }
+
+  /** What the node of a dtype is, under these levels of vmap. */
+  attr(dtype: DType, batch: Batch): CustomProgram {
+    const length = this.#length(dtype);
+    const sized = this.#examples.map(({ shape, dtype: own }, i) => ({
       shape: [...batch.filter((level) => level.inputs[i]).map(({ size }) => size), ...shape],
       dtype: own,
     }));
-    const traced: TracedForm = checked(name, () => trace(formFor(dtype, batch), sized));
+    const traced: TracedForm = checked(this.#facts.name, () => trace({ ...this.#common, dtype, length, batch }, sized));
     return {
       key: traced.key,
       dtype,
-      shape: [...batch.map(({ size }) => size), lengths.get(dtype)!],
+      shape: [...batch.map(({ size }) => size), length],
       lower: traced.lower,
-      gradient: (c) => programGradient(c, dtype, batch),
-      batch: (c) => batchOf(c, dtype, batch),
+      gradient: (c) => this.#gradient(c, dtype, batch),
+      batch: (c) => this.#batched(c, dtype, batch),
     };
-  };
-  const batchOf = (c: BatchContext<'customProgram'>, dtype: DType, batch: Form['batch']): Node => {
+  }
+
+  /** The node under one level of vmap more. */
+  #batched(c: BatchContext<'customProgram'>, dtype: DType, batch: Batch): Node {
     const level = { size: c.size, inputs: c.sources.map((source) => source !== null) };
     return makeAgain(
       c.node,
       c.sources.map((source, i) => source ?? c.src[i]!),
-      attrOf(dtype, [level, ...batch]),
+      this.attr(dtype, [level, ...batch]),
     );
-  };
+  }
+
   /** The outputs of a node, or their gradients, for one example. */
-  const parts = (node: Node, dtype: DType): ReadonlyMap<string, Node> =>
-    new Map(
-      places
+  parts(node: Node, dtype: DType): ReadonlyMap<string, Node> {
+    return new Map(
+      this.#places
         .filter((place) => place.dtype === dtype)
         .map(({ name: output, shape, offset }) => {
           const whole = sizeOf(shape) === node.shape[0];
@@ -182,9 +228,13 @@ export function programForm(
           return [output, p.reshape(own, shape)];
         }),
     );
-  const oneExample = (c: GradientContext<'customProgram'>, src: readonly Node[], grad: Node, dtype: DType) =>
-    gradientsOf(
-      facts,
+  }
+
+  /** Gradients of the inputs for one example. */
+  #oneExample(c: GradientContext<'customProgram'>, src: readonly Node[], grad: Node, dtype: DType): (Node | null)[] {
+    const { name, inputs } = this.#facts;
+    return gradientsOf(
+      this.#facts,
       c,
       (g, i) => {
         if (sameShape(g.shape, src[i]!.shape)) return g;
@@ -196,22 +246,21 @@ export function programForm(
       },
       src,
       (zeros) => {
-        const grads = parts(grad, dtype);
-        return places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
+        const grads = this.parts(grad, dtype);
+        return this.#places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
       },
     );
-  const programGradient = (
-    c: GradientContext<'customProgram'>,
-    dtype: DType,
-    batch: Form['batch'],
-  ): readonly (Node | null)[] => {
-    if (batch.length === 0) return oneExample(c, c.src, c.grad, dtype);
+  }
+
+  /** Gradients of the inputs under levels of vmap. */
+  #gradient(c: GradientContext<'customProgram'>, dtype: DType, batch: Batch): readonly (Node | null)[] {
+    const { name } = this.#facts;
+    if (batch.length === 0) return this.#oneExample(c, c.src, c.grad, dtype);
     // One example of the outermost level, whose axes vmap puts back.
     let f = (...tensors: Tensor[]): (Tensor | null)[] => {
       const nodes = tensors.map((t) => nodeOf(t, name));
-      return oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) =>
-        g === null ? null : wrap(g),
-      );
+      const grads = this.#oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype);
+      return grads.map((g) => (g === null ? null : wrap(g)));
     };
     for (const level of [...batch].reverse()) {
       const inner = f;
@@ -227,14 +276,7 @@ export function programForm(
       if (axes.length > 0) node = p.reduce(node, 'sum', axes);
       return node;
     });
-  };
-  const attrs = dtypes.map((dtype) => attrOf(dtype, []));
-  return (nodes) => {
-    const all = new Map(
-      attrs.flatMap((attr, i) => [...parts(makeNode(customProgramPrimitive, nodes, attr), dtypes[i]!)]),
-    );
-    return outputs.map((output) => all.get(output)!);
-  };
+  }
 }
 
 /** What the user's gradient gives, in the order of the inputs. */
