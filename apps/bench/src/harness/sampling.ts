@@ -2,20 +2,20 @@
  * How one participant takes its samples, inside its own process: warm-up, the number of operations per sample, and the
  * samples of one round. The C and Python participants do the same in their languages.
  */
+import type { ClockName } from '../peers/protocol.ts';
 import type { Prepared } from '../runners/runner.ts';
 
 /**
  * What samples are measured by, in nanoseconds: what passes, or what processors spend on this process. Other work of the machine adds to the first alone. Work
  * that measures a part of itself (`timed`) always takes the first.
  */
-const clocks = {
-  wall: (): number => performance.now() * 1e6,
-  processor: (): number => {
+const clocks: Readonly<Record<ClockName, () => number>> = {
+  wall: () => performance.now() * 1e6,
+  processor: () => {
     const { user, system } = process.cpuUsage();
     return (user + system) * 1e3;
   },
 };
-export type ClockName = keyof typeof clocks;
 
 /** A sample shorter than this would measure the clock. */
 const sampleNs: Readonly<Record<ClockName, number>> = { wall: 200_000, processor: 1_000_000 };

@@ -5,9 +5,9 @@
 import { createInterface } from 'node:readline';
 import { tools } from '../work/tools.ts';
 import { runTrial } from '../work/trial.ts';
-import { type FailureReply, mark, type Request } from '../peers/protocol.ts';
+import { type ClockName, type FailureReply, mark, type Request } from '../peers/protocol.ts';
 import type { Prepared, Runner, RunnerModule, RunnerOptions } from '../runners/runner.ts';
-import { type ClockName, measureRound, warmUp } from './sampling.ts';
+import { measureRound, warmUp } from './sampling.ts';
 
 function say(reply: object): void {
   process.stdout.write(`${mark}${JSON.stringify(reply)}\n`);

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { EngineName, PeerName } from '../args.ts';
-import type { ClockName } from '../harness/sampling.ts';
 import type { Command } from './child.ts';
 import {
   buildClBlast,
@@ -16,7 +15,7 @@ import {
   type Made,
 } from './install.ts';
 import { appFolder } from '../paths.ts';
-import { jsonRequest, wordRequest } from './protocol.ts';
+import { type ClockName, jsonRequest, wordRequest } from './protocol.ts';
 
 export interface Participant {
   /** `before` is Polygrad itself, from another checkout. */
@@ -24,7 +23,7 @@ export interface Participant {
   readonly threads: number;
   /** The other checkout of `before`. */
   readonly folder?: string;
-  /** What its samples are measured by (harness/sampling.ts); the clock unless given. */
+  /** What its samples are measured by; the clock unless given. */
   readonly clock?: ClockName;
 }
 

@@ -24,7 +24,8 @@ export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, 
   const rest = epilogueCost(c, column, costs) + accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
   const columnWay = { ...domain(columns, column, column), apart: 0 };
   const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
-  for (const range of [null, ...own]) {
+  // The nearest first, whose lines overlap.
+  for (const range of [...own.reverse(), null]) {
     const all = range?.arg.extent ?? 1;
     const tile = formula.lines(height, vectors, all);
     if (tile === null) continue;

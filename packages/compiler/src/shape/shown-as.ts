@@ -34,7 +34,7 @@ export function showAs<T extends object>(
   // Classes with a text of their own keep it.
   if (
     typeof seen === 'function' &&
-    [Object.prototype, Array.prototype].some(({ toString }) => toString === target.toString)
+    [Object.prototype, Array.prototype].some((plain) => plain.toString === target.toString)
   )
     define('toString', function (this: T) {
       return seen(this);
