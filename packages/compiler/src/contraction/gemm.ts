@@ -90,16 +90,22 @@ export function lowerTiled(
 
   const extents = outer.map((r) => turnsOf(r, lines));
   const order = row === null ? [...outer, column] : [...outer, row, column];
-  const split = splitOf(e, c, choice, {
-    parts: copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along),
-    layouts: [rowLayout, ...columnLayouts],
-    order,
-    tiles: extents.reduce(
-      (n, x) => n * x,
-      blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
-    ),
-    first,
-    bytes,
+  const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
+  const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
+  const tiles = extents.reduce(
+    (n, x) => n * x,
+    blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
+  );
+  const results = sizeOf(order);
+  // Sizes in between, as parts of the greatest.
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
+  const split = planSplit(e, parts, layouts, {
+    tiles: Math.ceil(tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width * count) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
   });
 
   const part = split?.part ?? null;
@@ -167,37 +173,6 @@ function coverFacts(c: Contraction, choice: Choice, caps: CodegenCaps): CoverFac
     sums: along !== null,
     lanes,
   };
-}
-
-/** Whether the sum is computed in parts, and which. */
-function splitOf(
-  e: Exprs,
-  c: Contraction,
-  { rows, columns, shape }: Choice,
-  facts: {
-    /** Ranges of the sum that may be cut. */
-    readonly parts: readonly Range[];
-    readonly layouts: readonly (GroupCopy | TileLayout)[];
-    /** Ranges of the results. */
-    readonly order: readonly Range[];
-    readonly tiles: number;
-    readonly first: Block;
-    readonly bytes: number;
-  },
-): Split | null {
-  const { order, first, bytes } = facts;
-  const strides = facts.layouts.flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const [depth, results] = [sizeOf(c.k), sizeOf(order)];
-  // A size in between, as a part of the greatest.
-  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
-  const [deep, wide] = [typical(c.k), typical(order)];
-  return planSplit(e, facts.parts, strides, {
-    tiles: Math.ceil(facts.tiles * wide),
-    results: results * wide,
-    work: 2 * depth * deep * results * wide,
-    tileBytes: depth * deep * (first.rows.width + first.columns.width * (shape.lines?.count ?? 1)) * bytes,
-    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
-  });
 }
 
 /** The target as if its vectors had this many bytes. */
