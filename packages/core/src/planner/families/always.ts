@@ -1,20 +1,18 @@
 /**
  * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise axes that had one element
- * in an earlier flush and have two now, and the rows of a quick step of training.
+ * in an earlier flush and have two now.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
  */
-import type { EngineCaps } from '../../engine/engine.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
-import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
+import type { Shape } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
-import { isQuick, isSmall } from './classes.ts';
 import { type Form, isPlannable } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
@@ -67,40 +65,31 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
 }
 
 /**
- * The rows of a quick step of training, at its first flush: the outermost extent of all data that the step does not renew. What it renews has
- * shapes and dtypes of outputs, one for each. Null where data has no such extent. Groups of threads lose too much by a class.
+ * The rows of a step of training, at its first flush: the leading extent of all data that the step does not renew. What it renews has shapes and
+ * dtypes of outputs. Null where data has no such extent, or more buffers than outputs could be what is renewed.
  */
-export function rowsOf({ met }: Form, cone: Cone, caps: EngineCaps): Sizes | null {
-  if (caps.simt || !isQuick(cone)) return null;
+export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
   const listed = ({ data, length }: IntWriter): Node[] => Array.from(data.subarray(0, length), (at) => cone.nodes[at]!);
   const nameOf = ({ dtype, shape }: Node): string => `${dtype} ${shape}`;
   const bufferOf = (leaf: Node): unknown => cone.storageOf(leaf).buffer;
   const leaves = listed(cone.leaves);
   const outputs = listed(cone.outputs).filter(({ shape }) => shape.length > 0);
   const names = new Set(outputs.map(nameOf));
-  // Nobody holds the old values. Data of an output's shape is held by whoever made it.
-  const renewed = new Set(leaves.filter((leaf) => leaf.handles === 0 && names.has(nameOf(leaf))).map(bufferOf));
-  // One output may be a gradient.
-  if (outputs.length < 2 || renewed.size !== outputs.length) return null;
-  // Of data in order the outermost axis of more than one element has the longest stride, wherever it stands in a view.
-  const outermost = (leaf: Node): number => {
-    if (renewed.has(bufferOf(leaf))) return -1;
-    const { strides } = cone.storageOf(leaf).view;
-    const { shape } = leaf;
-    return shape.findIndex((n, axis) => n > 1 && n * strides[axis]! === sizeOf(shape));
-  };
-  const axes = leaves.map(outermost);
-  const data = leaves.filter((leaf) => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf)));
-  const extents = new Set(leaves.flatMap(({ shape }, leaf) => shape[axes[leaf]!] ?? []));
+  const alike = leaves.filter((leaf) => names.has(nameOf(leaf)));
+  let renewed = new Set(alike.map(bufferOf));
+  // Data that has the shape of an output is held by whoever made it.
+  if (renewed.size > outputs.length)
+    renewed = new Set(alike.filter(({ handles }) => handles === 0).map(bufferOf));
+  if (outputs.length === 0 || renewed.size !== outputs.length) return null;
+  const isData = (leaf: Node): boolean => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf));
+  const extents = new Set(leaves.filter(isData).map(({ shape }) => shape[0]!));
   const [n] = extents;
-  if (extents.size !== 1 || data.length !== axes.filter((axis) => axis >= 0).length) return null;
-  const isSize = (leaf: number, axis: number): boolean => axis === axes[leaf];
+  if (extents.size !== 1 || n! < 2) return null;
+  const isSize = (leaf: number, axis: number): boolean => axis === 0 && isData(leaves[leaf]!);
   for (const extentOf of [other, multiple]) {
     const before = sampleAt(cone, met, n!, otherSizes[0], isSize, extentOf);
     const sizes = before === null ? null : sizesOf(before, met, cone);
-    if (sizes === null) continue;
-    const isStep = outputs.every(({ index }) => sizes.axes[index] === null);
-    return isStep && isSmall(sizes, cone) ? sizes : null;
+    if (sizes !== null) return sizes;
   }
   return null;
 }
