@@ -64,36 +64,6 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
   return other === null ? null : sizesOf(other, met, cone);
 }
 
-/**
- * The rows of a step of training, at its first flush: the leading extent of all data that the step does not renew. What it renews has shapes and
- * dtypes of outputs. Null where data has no such extent, or more buffers than outputs could be what is renewed.
- */
-export function rowsOf({ met }: Form, cone: Cone): Sizes | null {
-  const listed = ({ data, length }: IntWriter): Node[] => Array.from(data.subarray(0, length), (at) => cone.nodes[at]!);
-  const nameOf = ({ dtype, shape }: Node): string => `${dtype} ${shape}`;
-  const bufferOf = (leaf: Node): unknown => cone.storageOf(leaf).buffer;
-  const leaves = listed(cone.leaves);
-  const outputs = listed(cone.outputs).filter(({ shape }) => shape.length > 0);
-  const names = new Set(outputs.map(nameOf));
-  const alike = leaves.filter((leaf) => names.has(nameOf(leaf)));
-  let renewed = new Set(alike.map(bufferOf));
-  // Data that has the shape of an output is held by whoever made it.
-  if (renewed.size > outputs.length)
-    renewed = new Set(alike.filter(({ handles }) => handles === 0).map(bufferOf));
-  if (outputs.length === 0 || renewed.size !== outputs.length) return null;
-  const isData = (leaf: Node): boolean => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf));
-  const extents = new Set(leaves.filter(isData).map(({ shape }) => shape[0]!));
-  const [n] = extents;
-  if (extents.size !== 1 || n! < 2) return null;
-  const isSize = (leaf: number, axis: number): boolean => axis === 0 && isData(leaves[leaf]!);
-  for (const extentOf of [other, multiple]) {
-    const before = sampleAt(cone, met, n!, otherSizes[0], isSize, extentOf);
-    const sizes = before === null ? null : sizesOf(before, met, cone);
-    if (sizes !== null) return sizes;
-  }
-  return null;
-}
-
 /** At most this many extents are tried as independent sizes. */
 const mostTogether = 6;
 
@@ -142,7 +112,7 @@ function extentsOf(cone: Cone): number[] {
 
 /**
  * The sample with another number in place of `n`; null where the rules of shapes do not allow that. Axes of leaves change where `isSize`
- * says so, by leaf number; `extentOf` gives the extents of constants.
+ * says so, by leaf number.
  */
 function sampleAt(
   cone: Cone,
@@ -150,7 +120,6 @@ function sampleAt(
   n: number,
   to: number,
   isSize: (leaf: number, axis: number) => boolean = () => true,
-  extentOf: typeof other = other,
 ): Sample | null {
   const { count } = cone;
   let leaves = 0;
@@ -163,7 +132,7 @@ function sampleAt(
       const own = now.key.subarray(from, now.starts[i + 1]);
       key.data.set(own, key.length);
       const src = node.src.map(({ index }) => nodes[index]!);
-      const attr = node.storage === null ? attrAt(node, src, n, to, extentOf) : node.attr;
+      const attr = node.storage === null ? attrAt(node, src, n, to) : node.attr;
       const { infer, encode } = definitionAt(node.kind);
       const leaf = node.storage === null ? -1 : leaves++;
       const shape =
@@ -197,15 +166,14 @@ interface Rule {
 }
 
 const other = (m: number, n: number, to: number): number => (m === n ? to : m);
-const multiple: typeof other = (m, n, to) => (m % n === 0 ? (m / n) * to : m);
 
 /** Attributes that hold lengths, with another number in place of `n`, wherever the source has that axis. */
-function attrAt(node: Node, [x]: readonly Node[], n: number, to: number, extentOf: typeof other): unknown {
+function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknown {
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
     case 'constant': {
       const { value, shape } = attr as unknown as Attrs['constant'];
-      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => extentOf(m, n, to)) };
+      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => other(m, n, to)) };
     }
     case 'randomBits':
       return { ...attr, shape: node.shape.map((m) => other(m, n, to)) };

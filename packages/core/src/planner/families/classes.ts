@@ -55,19 +55,6 @@ function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): numbe
   return bytes;
 }
 
-/** Multiplications of all products and convolutions at given sizes, about: each of their loops is in two of the three operands. */
-export function productsWith(n: readonly number[], { sample, axes, terms }: Sizes, { count, nodes }: Cone): number {
-  const values = valuesOf(terms, n);
-  const numbersOf = ({ index }: Node): number => sizeOf(numbersAt(sample.shapes[index]!, axes[index]!, values));
-  return (nodes.slice(0, count) as Node[]).reduce(
-    (all, x) =>
-      x.storage !== null || (x.op !== 'dotGeneral' && x.op !== 'conv')
-        ? all
-        : all + Math.sqrt([x, ...x.src].reduce((product, y) => product * numbersOf(y), 1)),
-    0,
-  );
-}
-
 /** The class of a size, given the lower bounds. */
 export function classFrom(least: readonly number[], n: number): SizeClass {
   const next = least.findIndex((low) => low > n);

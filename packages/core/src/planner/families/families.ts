@@ -20,7 +20,7 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, productsWith, type SizeClass } from './classes.ts';
+import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
 import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
 import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
@@ -50,8 +50,6 @@ interface Guesses {
   readonly guess: Guess;
   /** Sizes of a new form: axes of data that had one element in an earlier flush (`shapes`, by leaf) and have two now. */
   grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
-  /** Sizes of a new form: the rows of a step of training. */
-  rowsOf(form: Form, cone: Cone): Sizes | null;
 }
 
 /** How many recent flushes are kept to notice axes that grow from one element. */
@@ -145,9 +143,9 @@ export class PlanFamilies {
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
     if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
-    const guessed = this.#grown(form, cone) ?? this.#rows(form, cone, options);
-    if (guessed === null) return null;
-    const plan = this.#take(form, guessed, cone, options);
+    const grown = this.#grown(form, cone);
+    if (grown === null) return null;
+    const plan = this.#take(form, grown, cone, options);
     if (plan === null) [form.sizes] = [null, form.plans.clear()];
     return plan;
   }
@@ -159,12 +157,6 @@ export class PlanFamilies {
     for (const before of this.#single) found ??= this.#guesses!.grown(before, form, cone);
     if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostSingle);
     return found;
-  }
-
-  /** The rows of a step of training that computes so little that its plan takes longer than all its runs: batches and episodes of other lengths follow. */
-  #rows(form: Form, cone: Cone, { engine: { caps } }: PlanOptions): Sizes | null {
-    const found = caps.simt ? null : this.#guesses!.rowsOf(form, cone);
-    return found !== null && productsWith(found.n, found, cone) <= ((globalThis as unknown as { FEW?: number }).FEW ?? 0) ? found : null;
   }
 
   /** Accepts sizes for a form. */

@@ -341,9 +341,7 @@ export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape,
     const a = before[name];
     if (lengths.has(name))
       sized[name] =
-        typeof x === 'number'
-          ? length(a as number, x)
-          : (x as number[]).map((b, k) => length((a as number[])[k]!, b));
+        typeof x === 'number' ? length(a as number, x) : (x as number[]).map((b, k) => length((a as number[])[k]!, b));
     else if (name === places[op] && ends !== undefined)
       sized[name] = (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at));
   }
