@@ -9,7 +9,7 @@ import {
   accessScattered,
   accessStaged,
   accessStrides,
-  accessTurned,
+  accessTransposed,
   accessVectors,
   copyComputed,
   copyComputedOther,
@@ -296,22 +296,21 @@ function accessCost(c: Contraction, column: Range): number {
 }
 
 /** The same where sums go through memory, and a second dispatch reads them in the order of the results. */
-function turnedCost(c: Contraction): number {
+function workspaceCost(c: Contraction): number {
   const index = c.kernel.stores[0]?.store.src[1];
   const form = index && linearOf(index);
   const unit = form?.terms.find((r, i) => form.coefs[i] === 1 && r.op === 'RANGE');
-  return unit === undefined ? Number.POSITIVE_INFINITY : accessTurned + accessCost(c, unit as Range);
+  return unit === undefined ? Number.POSITIVE_INFINITY : accessTransposed + accessCost(c, unit as Range);
 }
-/** True if it pays to store sums in memory first, because results are not contiguous along the columns. */
 /** True if results are not contiguous along the columns and the loops that are contiguous make it pay to store sums in memory first. */
-export function isApart(c: Contraction, column: Range): boolean {
-  return turnedCost(c) < accessCost(c, column);
+export function prefersWorkspace(c: Contraction, column: Range): boolean {
+  return workspaceCost(c) < accessCost(c, column);
 }
 
 /** Nanoseconds of the epilogue. */
 function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
   const inPlace = accessCost(c, column);
-  return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, turnedCost(c)));
+  return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, workspaceCost(c)));
 }
 
 /**

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
-import { processorContraction } from './turned.ts';
+import { processorContraction } from './transposed-results.ts';
 import type { KNode } from '../ir/ir.ts';
 import { checkConvolution } from './fixtures/sized.ts';
 import { printTransforms } from '../ir/print.ts';
@@ -143,7 +143,9 @@ describe('convolutions', () => {
   it('takes whole lines where the number of images is given at dispatch', () => {
     for (const w of [9, 14, 28])
       for (const kind of ['forward', 'kernelGradient'] as const)
-        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [machineCaps]);
+        checkConvolution({ ...base, least: 3, images: 7, inputs: 6, outputs: 8, size: [6, w] }, kind, true, [
+          machineCaps,
+        ]);
   });
 
   for (const name of ['same padding', 'stride 2', 'transposed by 2', 'groups', 'channels last']) {

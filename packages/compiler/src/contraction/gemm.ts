@@ -17,7 +17,7 @@ import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
-import { type ViaMemory, viaMemory } from './through-memory.ts';
+import { type ViaWorkspace, viaWorkspace } from './workspace.ts';
 import {
   type Block,
   copiedTiles,
@@ -29,14 +29,20 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { choose, isApart, layoutsOf } from './choose.ts';
+import { choose, prefersWorkspace, layoutsOf } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
-/** Stores sums in memory with columns contiguous (turned.ts). */
-export type ViaColumns = (c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null) => ViaMemory;
+/** Stores sums in memory with columns contiguous (transposed-results.ts). */
+export type ViaColumns = (
+  c: Contraction,
+  e: Exprs,
+  assembly: Assembly,
+  column: Range,
+  part: Range | null,
+) => ViaWorkspace;
 
 /** Loops of a sum, over `k`, less what need not be done at a position of the loops around the tiles (padding.ts). `first`: the turn at which each begins. */
 export type CutSum = (
@@ -48,14 +54,14 @@ export type CutSum = (
 ) => readonly Depth[];
 
 /**
- * Lowers a contraction by register tiles; null where no range can be read as vectors. `turned`: the route for results that are not contiguous. `cutOf`:
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `viaColumns`: the route for results that are not contiguous. `cutOf`:
  * what cuts the loops of its sum, if anything.
  */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
   caps: CodegenCaps,
-  turned: ViaColumns | null = null,
+  viaColumns: ViaColumns | null = null,
   cutOf: ((c: Contraction) => CutSum | null) | null = null,
 ): Lowered | null {
   const dtype = c.reduce.dtype;
@@ -116,9 +122,9 @@ export function lowerTiled(
   const separate =
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
-    (turned !== null && along === null && isApart(c, column));
-  const via = (): ViaMemory =>
-    turned === null ? viaMemory(c, e, assembly, order, part) : turned(c, e, assembly, column, part);
+    (viaColumns !== null && along === null && prefersWorkspace(c, column));
+  const via = (): ViaWorkspace =>
+    viaColumns === null ? viaWorkspace(c, e, assembly, order, part) : viaColumns(c, e, assembly, column, part);
   const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];

@@ -2,7 +2,7 @@
 import { processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
-import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/turned';
+import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/transposed-results';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
 

@@ -172,7 +172,7 @@ export const accessAround = 0.05;
 /** Cost of storing a sum in group memory and loading it again in the same order. */
 export const accessStaged = 0.1;
 /** Cost of storing a sum and loading it again in another order. */
-export const accessTurned = 2;
+export const accessTransposed = 2;
 /** Cost of copying an element of a factor, loaded or computed, in memory order or another; and if it does not stay in caches. */
 export const copySame = 0.4;
 export const copyOther = 0.8;
@@ -229,15 +229,15 @@ export const lookUpPart = 0.05;
 export const shortLoop = 32;
 export const longestTable = 4096;
 
-// --- contractions: sums through memory (contraction/turned.ts)
+// --- contractions: sums through a workspace (contraction/transposed-results.ts)
 
 /**
  * Most sums in group memory at a time, so that they fit into a first-level cache, and most per column; least columns at a time,
  * a cache line of them.
  */
-export const longestTurn = 2048;
+export const mostTransposed = 2048;
 export const longestRun = 144;
-export const leastColumnsTurned = 16;
+export const leastColumnsTransposed = 16;
 
 // --- contractions: sums along one column
 

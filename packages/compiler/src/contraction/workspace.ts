@@ -1,6 +1,8 @@
 /**
- * Contractions whose sums are stored in memory first: an epilogue over another number of elements, sums in parts, or (turned.ts) results that are
- * not contiguous where vectors run. Here: where sums are stored, and the dispatch that runs the kernel's stores over them.
+ * Contractions whose sums go to a workspace first: memory between two dispatches. The second one runs the kernel's stores over the sums.
+ *
+ * That is so where an epilogue has another number of elements, where sums are made in parts (split-K), and where results are not contiguous
+ * along vectors (transposed-results.ts). This file knows where sums lie there; the tiles that compute them are gemm.ts.
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -9,7 +11,7 @@ import { Rewriter } from '../ir/rewrite.ts';
 import type { Assembly, Temporary } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 
-export interface ViaMemory {
+export interface ViaWorkspace {
   /** The store by which tiles write their sums. */
   readonly store: LoopStore;
   /** Adds the dispatch that combines the parts and runs the kernel's stores. */
@@ -53,13 +55,13 @@ export function suffixOf(part: Range | null): string {
 }
 
 /** Memory for sums, row-major over `order`; `part`: one such block for each part of the sum. */
-export function viaMemory(
+export function viaWorkspace(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   order: readonly Range[],
   part: Range | null,
-): ViaMemory {
+): ViaWorkspace {
   const sums = new Sums(c, assembly, order, part);
   return {
     store: sums.store(c, e, part),

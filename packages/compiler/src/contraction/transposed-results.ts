@@ -1,11 +1,11 @@
 /**
- * Products on processors with known facts: results that are not contiguous along the columns go through memory. Pages carry none of this.
+ * Products on processors with known facts: results that are not contiguous along the columns go through a workspace. Pages carry none of this.
  *
  * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a convolution's
  * kernel, each element is a separate access, in every tensor of the epilogue. So sums are first stored with columns contiguous and otherwise in
  * the order of the results; a second dispatch reads them through group memory in the order of the results.
  */
-import { leastColumnsTurned, longestRun, longestTurn } from '../codegen/costs/cpu.ts';
+import { leastColumnsTransposed, longestRun, mostTransposed } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { coefficient, type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -17,7 +17,7 @@ import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
-import { Sums, suffixOf, type ViaMemory } from './through-memory.ts';
+import { Sums, suffixOf, type ViaWorkspace } from './workspace.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
@@ -56,14 +56,20 @@ function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
 }
 
 /** Stores sums with columns contiguous; the second dispatch goes through group memory where the results are not contiguous along columns. */
-export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column: Range, part: Range | null): ViaMemory {
+export function viaColumns(
+  c: Contraction,
+  e: Exprs,
+  assembly: Assembly,
+  column: Range,
+  part: Range | null,
+): ViaWorkspace {
   const order = inMemory(c);
   const sums = new Sums(c, assembly, [...order.filter((r) => r !== column), column], part);
   return {
     store: sums.store(c, e, part),
     finish: () => {
       const changes = new Map<Range, Replacement>();
-      const sum = turned(e, sums.read(e, part), order, column, changes);
+      const sum = transposed(e, sums.read(e, part), order, column, changes);
       const rewriter = new Rewriter(e, changes);
       rewriter.set(c.reduce, sum.value);
       const stores = c.kernel.stores.map(({ store }) => rewriter.store({ store, ranges: sum.ranges }));
@@ -76,7 +82,7 @@ export function viaColumns(c: Contraction, e: Exprs, assembly: Assembly, column:
  * Sums from group memory, which holds some columns in the order of the results, and the loops around them. `changes`: replacements of loops that
  * were cut.
  */
-function turned(
+function transposed(
   e: Exprs,
   sum: KNode,
   order: readonly Range[],
@@ -97,7 +103,7 @@ function turned(
   const rest = sizeOf(others);
   const run = inBlocks(e, first, Math.floor(longestRun / rest));
   const length = run.within.arg.extent * rest;
-  const columns = inBlocks(e, column, Math.max(leastColumnsTurned, Math.floor(longestTurn / length)));
+  const columns = inBlocks(e, column, Math.max(leastColumnsTransposed, Math.floor(mostTransposed / length)));
   const own = new Map<Range, Replacement>();
   const places = [run.within, ...others, columns.within];
   const loops = places.map((r) => e.range(r.arg.extent));
