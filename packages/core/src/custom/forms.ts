@@ -105,11 +105,29 @@ export function elementwiseForm(
 
 /** Makes the nodes of a kernel of threads or groups for these shapes and dtypes. */
 export function programForm(
-  kernel: Exclude<AnyOptions, { form: 'elementwise' }>,
+  kernel: ProgramOptions,
   facts: Known,
   shapes: Readonly<Record<string, KernelShape>>,
 ): (nodes: readonly Node[]) => Node[] {
-  const { name, inputs, outputs } = facts;
+  return new ProgramForm(kernel, facts, shapes).nodes();
+}
+
+type ProgramOptions = Exclude<AnyOptions, { form: 'elementwise' }>;
+
+/** Where the outputs of a kernel lie: those of one dtype share a node, one behind the other. */
+interface Layout {
+  readonly places: readonly OutputPlace[];
+  /** Elements of the node of each dtype. */
+  readonly lengths: ReadonlyMap<DType, number>;
+}
+
+/** What the kernel's rules say of its outputs, and where each of them lies. */
+function layoutOf(
+  kernel: ProgramOptions,
+  { name, outputs }: Known,
+  shapes: Readonly<Record<string, KernelShape>>,
+): Layout {
+  const lengths = new Map<DType, number>();
   const described = outputs.map((output): OutputPlace => {
     const rule = kernel.outputs[output]!;
     const shape: unknown = typeof rule === 'string' ? shapes[rule] : called(name, rule, shapes);
@@ -118,63 +136,92 @@ export function programForm(
     checkShape(name, shape['shape'] as Shape);
     return { name: output, shape: [...(shape['shape'] as Shape)], dtype: shape['dtype'] as DType, offset: 0 };
   });
-  const dtypes = [...new Set(described.map(({ dtype }) => dtype))];
-  const lengths = new Map<DType, number>();
   const places = described.map((place) => {
     const offset = lengths.get(place.dtype) ?? 0;
     lengths.set(place.dtype, offset + sizeOf(place.shape));
     return { ...place, offset };
   });
-  const first = places[0]!.shape;
-  const wanted: unknown =
-    kernel.grid === undefined
-      ? kernel.form === 'groups'
-        ? first.slice(0, -1)
-        : first
-      : called(name, kernel.grid, shapes);
+  return { places, lengths };
+}
+
+/** The grid of a kernel: what its rule says, otherwise one thread per element of the first output, or one group per row of it. */
+function gridOf(
+  kernel: ProgramOptions,
+  name: string,
+  first: Shape,
+  shapes: Readonly<Record<string, KernelShape>>,
+): readonly number[] {
+  const standard = kernel.form === 'groups' ? first.slice(0, -1) : first;
+  const wanted: unknown = kernel.grid === undefined ? standard : called(name, kernel.grid, shapes);
   checkShape(name, wanted as Shape);
-  const grid = [...(wanted as Shape)];
-  const body = kernel.body as unknown as ProgramBody;
-  const threads = kernel.form === 'groups' ? (kernel.threads ?? 64) : 1;
-  const formFor = (dtype: DType, batch: Form['batch']): Form => ({
-    name,
-    threads,
-    grid,
-    inputs: inputs.map((input) => input.name),
-    outputs: places,
-    dtype,
-    length: lengths.get(dtype)!,
-    batch,
-    body: (k, given, made) => called(name, body, k, given, made),
-  });
-  const examples = inputs.map((input) => shapes[input.name]!);
-  const attrOf = (dtype: DType, batch: Form['batch']): CustomProgram => {
-    const sized = examples.map(({ shape, dtype: own }, i) => ({
+  return [...(wanted as Shape)];
+}
+
+/** A kernel of threads or groups for the shapes and dtypes of one call: its node for each dtype of outputs, their batches and their gradients. */
+class ProgramForm {
+  readonly #facts: Known;
+  readonly #layout: Layout;
+  readonly #examples: readonly KernelShape[];
+  /** What programs of all dtypes have in common. */
+  readonly #common: Omit<Form, 'dtype' | 'length' | 'batch'>;
+
+  constructor(kernel: ProgramOptions, facts: Known, shapes: Readonly<Record<string, KernelShape>>) {
+    const { name, inputs } = facts;
+    this.#facts = facts;
+    this.#layout = layoutOf(kernel, facts, shapes);
+    this.#examples = inputs.map((input) => shapes[input.name]!);
+    const body = kernel.body as unknown as ProgramBody;
+    this.#common = {
+      name,
+      threads: kernel.form === 'groups' ? (kernel.threads ?? 64) : 1,
+      grid: gridOf(kernel, name, this.#layout.places[0]!.shape, shapes),
+      inputs: inputs.map((input) => input.name),
+      outputs: this.#layout.places,
+      body: (k, given, made) => called(name, body, k, given, made),
+    };
+  }
+
+  /** Traces the kernel; gives what makes the nodes of its outputs from those of its inputs. */
+  nodes(): (nodes: readonly Node[]) => Node[] {
+    const attrs = [...this.#layout.lengths.keys()].map((dtype) => this.#attrs(dtype, []));
+    return (nodes) => {
+      const all = new Map(
+        attrs.flatMap((attr) => [...this.#parts(makeNode(customProgramPrimitive, nodes, attr), attr.dtype)]),
+      );
+      return this.#facts.outputs.map((output) => all.get(output)!);
+    };
+  }
+
+  /** The node of the outputs of one dtype, with these batch axes in front. */
+  #attrs(dtype: DType, batch: Form['batch']): CustomProgram {
+    const length = this.#layout.lengths.get(dtype)!;
+    const sized = this.#examples.map(({ shape, dtype: own }, i) => ({
       shape: [...batch.filter((level) => level.inputs[i]).map(({ size }) => size), ...shape],
       dtype: own,
     }));
-    const traced: TracedForm = checked(name, () => trace(formFor(dtype, batch), sized));
+    const form: Form = { ...this.#common, dtype, length, batch };
+    const traced: TracedForm = checked(form.name, () => trace(form, sized));
     return {
       key: traced.key,
       dtype,
-      shape: [...batch.map(({ size }) => size), lengths.get(dtype)!],
+      shape: [...batch.map(({ size }) => size), length],
       lower: traced.lower,
-      gradient: (c) => programGradient(c, dtype, batch),
-      batch: (c) => batchOf(c, dtype, batch),
+      gradient: (c) => this.#gradient(c, dtype, batch),
+      batch: (c) => this.#batched(c, dtype, batch),
     };
-  };
-  const batchOf = (c: BatchContext<'customProgram'>, dtype: DType, batch: Form['batch']): Node => {
+  }
+
+  /** The node again, with one more batch axis. */
+  #batched(c: BatchContext<'customProgram'>, dtype: DType, batch: Form['batch']): Node {
     const level = { size: c.size, inputs: c.sources.map((source) => source !== null) };
-    return makeAgain(
-      c.node,
-      c.sources.map((source, i) => source ?? c.src[i]!),
-      attrOf(dtype, [level, ...batch]),
-    );
-  };
+    const sources = c.sources.map((source, i) => source ?? c.src[i]!);
+    return makeAgain(c.node, sources, this.#attrs(dtype, [level, ...batch]));
+  }
+
   /** The outputs of a node, or their gradients, for one example. */
-  const parts = (node: Node, dtype: DType): ReadonlyMap<string, Node> =>
-    new Map(
-      places
+  #parts(node: Node, dtype: DType): ReadonlyMap<string, Node> {
+    return new Map(
+      this.#layout.places
         .filter((place) => place.dtype === dtype)
         .map(({ name: output, shape, offset }) => {
           const whole = sizeOf(shape) === node.shape[0];
@@ -182,34 +229,37 @@ export function programForm(
           return [output, p.reshape(own, shape)];
         }),
     );
-  const oneExample = (c: GradientContext<'customProgram'>, src: readonly Node[], grad: Node, dtype: DType) =>
-    gradientsOf(
-      facts,
-      c,
-      (g, i) => {
-        if (sameShape(g.shape, src[i]!.shape)) return g;
-        throw new ShapeError(
-          name,
-          say`the gradient of ${inputs[i]!.name} has shape ${showShape(g.shape)}: the input has ${showShape(src[i]!.shape)}; make them equal`,
-          [g.shape, src[i]!.shape],
-        );
-      },
-      src,
-      (zeros) => {
-        const grads = parts(grad, dtype);
-        return places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
-      },
-    );
-  const programGradient = (
+  }
+
+  /** Gradients of the inputs for one example, as the user's function gives them. */
+  #exampleGradient(
     c: GradientContext<'customProgram'>,
+    src: readonly Node[],
+    grad: Node,
     dtype: DType,
-    batch: Form['batch'],
-  ): readonly (Node | null)[] => {
-    if (batch.length === 0) return oneExample(c, c.src, c.grad, dtype);
+  ): (Node | null)[] {
+    const { name, inputs } = this.#facts;
+    const check = (g: Node, i: number): Node => {
+      if (sameShape(g.shape, src[i]!.shape)) return g;
+      throw new ShapeError(
+        name,
+        say`the gradient of ${inputs[i]!.name} has shape ${showShape(g.shape)}: the input has ${showShape(src[i]!.shape)}; make them equal`,
+        [g.shape, src[i]!.shape],
+      );
+    };
+    return gradientsOf(this.#facts, c, check, src, (zeros) => {
+      const grads = this.#parts(grad, dtype);
+      return this.#layout.places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
+    });
+  }
+
+  #gradient(c: GradientContext<'customProgram'>, dtype: DType, batch: Form['batch']): readonly (Node | null)[] {
+    const { name } = this.#facts;
+    if (batch.length === 0) return this.#exampleGradient(c, c.src, c.grad, dtype);
     // One example of the outermost level, whose axes vmap puts back.
     let f = (...tensors: Tensor[]): (Tensor | null)[] => {
       const nodes = tensors.map((t) => nodeOf(t, name));
-      return oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) =>
+      return this.#exampleGradient(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) =>
         g === null ? null : wrap(g),
       );
     };
@@ -227,14 +277,7 @@ export function programForm(
       if (axes.length > 0) node = p.reduce(node, 'sum', axes);
       return node;
     });
-  };
-  const attrs = dtypes.map((dtype) => attrOf(dtype, []));
-  return (nodes) => {
-    const all = new Map(
-      attrs.flatMap((attr, i) => [...parts(makeNode(customProgramPrimitive, nodes, attr), dtypes[i]!)]),
-    );
-    return outputs.map((output) => all.get(output)!);
-  };
+  }
 }
 
 /** What the user's gradient gives, in the order of the inputs. */
