@@ -79,109 +79,8 @@ const reason = 'the test took it away';
  * engine.alloc(16); // throws OutOfMemoryError
  */
 export function createFaultyEngine(inner: IEngine, name: string = inner.name): FaultyEngine {
-  const calls: Record<FaultyMember, number> = { alloc: 0, upload: 0, compile: 0, submit: 0, download: 0, idle: 0 };
-  let faults: readonly Fault[] = [];
-  let dead: 'no' | 'lost' | 'silent' = 'no';
-  let tell: (info: EngineLostInfo) => void = () => undefined;
-  const lost = new Promise<EngineLostInfo>((resolve) => {
-    tell = resolve;
-  });
-  void inner.lost.then(tell);
-  const rejects = new Set<(error: Error) => void>();
-  const error = (): DeviceLostError => new DeviceLostError(name, inner.device, reason);
-  const lose = (kind: 'lost' | 'silent'): void => {
-    if (dead !== 'no') return;
-    dead = kind;
-    for (const reject of rejects) reject(error());
-    tell({ reason: 'lost', message: reason });
-  };
-  /** Counts a call. What goes wrong with it; losses have happened by then. */
-  const count = (member: FaultyMember): Fault | undefined => {
-    const n = ++calls[member];
-    const fault = faults.find(
-      ({ member: of, at, kind, times = 1 }) =>
-        of === member && n >= at && n < at + (kind === 'lost' || kind === 'silent' ? 1 : times),
-    );
-    if (fault?.kind === 'lost' || fault?.kind === 'silent') lose(fault.kind);
-    return fault;
-  };
-  /** The same, and throws if the device is lost and says so, or has no room. */
-  const call = (member: FaultyMember, before?: (fault: Fault) => void): Fault | undefined => {
-    const alive = dead === 'no';
-    const fault = count(member);
-    if (fault !== undefined && alive) before?.(fault);
-    if (dead === 'lost') throw error();
-    if (fault?.kind === 'memory') throw new OutOfMemoryError(name, { requested: 1, live: 2, reserved: 3, limit: 4 });
-    return fault;
-  };
-  const guarded = <T>(promise: Promise<T>): Promise<T> =>
-    dead !== 'no'
-      ? Promise.reject(error())
-      : new Promise<T>((resolve, reject) => {
-          rejects.add(reject);
-          void promise.then(resolve, reject).finally(() => rejects.delete(reject));
-        });
-  /** A promise that only a loss of the device ends. */
-  const never = <T>(): Promise<T> => guarded(new Promise<T>(() => undefined));
-  /** What was read, with bytes too few or too many. */
-  const cut = (bytes: Uint8Array, { excess = -4 }: Fault): Uint8Array => {
-    const other = new Uint8Array(Math.max(0, bytes.length + excess));
-    other.set(bytes.subarray(0, other.length));
-    return other;
-  };
-  const { downloadSync } = inner;
-  const own: Partial<FaultyEngine> = {
-    name,
-    lost,
-    calls,
-    alloc: (bytes) => {
-      const fault = call('alloc');
-      return inner.alloc(fault?.kind === 'size' ? bytes >> 1 : bytes);
-    },
-    upload: (to, data) => {
-      call('upload');
-      inner.upload(to, data);
-    },
-    compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
-      const fault = call('compile');
-      if (fault?.kind === 'refused')
-        throw new CompileError(name, programs[0]?.name ?? 'none', 'the test refuses it', '');
-      return inner.compile(programs);
-    },
-    submit: (commands: readonly Command[]): void => {
-      const begin = ({ kind, begun = 0 }: Fault): void => {
-        if (begun > 0 && kind !== 'memory') inner.submit(commands.slice(0, begun));
-      };
-      const fault = call('submit', begin);
-      if (fault?.kind === 'launch') throw new Error('the test did not launch it');
-      if (dead === 'no') inner.submit(commands);
-    },
-    download: async (from, into) => {
-      const fault = call('download');
-      if (fault?.kind === 'hang') return never();
-      const bytes = await guarded(inner.download(from, into));
-      return fault?.kind === 'size' ? cut(bytes, fault) : bytes;
-    },
-    ...(downloadSync === undefined
-      ? {}
-      : {
-          downloadSync: (from, into) => {
-            const fault = call('download');
-            if (dead !== 'no') throw error();
-            const bytes = downloadSync.call(inner, from, into);
-            return fault?.kind === 'size' ? cut(bytes, fault) : bytes;
-          },
-        }),
-    idle: async () => {
-      const fault = call('idle');
-      return fault?.kind === 'hang' ? never() : guarded(inner.idle());
-    },
-    arm: (next) => {
-      for (const member of members) calls[member] = 0;
-      faults = next === null ? [] : 'kind' in next ? [next] : next;
-    },
-    lose: () => lose('lost'),
-  };
+  const faults = new Faults(inner, name);
+  const own = membersOf(inner, faults);
   // Engines have private members, so that calls must reach the engine itself.
   return new Proxy(inner, {
     has: (target, key) => key in own || key in target,
@@ -192,4 +91,146 @@ export function createFaultyEngine(inner: IEngine, name: string = inner.name): F
     },
     set: (_, key, value) => Reflect.set(own, key, value),
   }) as FaultyEngine;
+}
+
+/** Counts calls and says what goes wrong with each; knows whether the device is lost. */
+class Faults {
+  readonly name: string;
+  readonly calls: Record<FaultyMember, number> = { alloc: 0, upload: 0, compile: 0, submit: 0, download: 0, idle: 0 };
+  readonly lost: Promise<EngineLostInfo>;
+  readonly #device: IEngine['device'];
+  readonly #rejects = new Set<(error: Error) => void>();
+  #tell: (info: EngineLostInfo) => void = () => undefined;
+  #armed: readonly Fault[] = [];
+  #dead: 'no' | 'lost' | 'silent' = 'no';
+
+  constructor(inner: IEngine, name: string) {
+    this.name = name;
+    this.#device = inner.device;
+    this.lost = new Promise((resolve) => {
+      this.#tell = resolve;
+    });
+    void inner.lost.then(this.#tell);
+  }
+
+  /** True until the device is lost, silently or not. */
+  get alive(): boolean {
+    return this.#dead === 'no';
+  }
+
+  error(): DeviceLostError {
+    return new DeviceLostError(this.name, this.#device, reason);
+  }
+
+  arm(next: Fault | readonly Fault[] | null): void {
+    for (const member of members) this.calls[member] = 0;
+    this.#armed = next === null ? [] : 'kind' in next ? [next] : next;
+  }
+
+  lose(kind: 'lost' | 'silent'): void {
+    if (!this.alive) return;
+    this.#dead = kind;
+    for (const reject of this.#rejects) reject(this.error());
+    this.#tell({ reason: 'lost', message: reason });
+  }
+
+  /**
+   * Counts a call, and gives what goes wrong with it. Throws if the device is lost and says so, or has no room. `before` runs ahead of that, if
+   * the device was alive when the call came.
+   */
+  call(member: FaultyMember, before?: (fault: Fault) => void): Fault | undefined {
+    const wasAlive = this.alive;
+    const fault = this.#count(member);
+    if (fault !== undefined && wasAlive) before?.(fault);
+    if (this.#dead === 'lost') throw this.error();
+    if (fault?.kind === 'memory')
+      throw new OutOfMemoryError(this.name, { requested: 1, live: 2, reserved: 3, limit: 4 });
+    return fault;
+  }
+
+  /** Counts a call. What goes wrong with it; losses have happened by then. */
+  #count(member: FaultyMember): Fault | undefined {
+    const n = ++this.calls[member];
+    const fault = this.#armed.find(
+      ({ member: of, at, kind, times = 1 }) =>
+        of === member && n >= at && n < at + (kind === 'lost' || kind === 'silent' ? 1 : times),
+    );
+    if (fault?.kind === 'lost' || fault?.kind === 'silent') this.lose(fault.kind);
+    return fault;
+  }
+
+  /** The same promise, which a loss of the device rejects. */
+  guarded<T>(promise: Promise<T>): Promise<T> {
+    if (!this.alive) return Promise.reject(this.error());
+    return new Promise<T>((resolve, reject) => {
+      this.#rejects.add(reject);
+      void promise.then(resolve, reject).finally(() => this.#rejects.delete(reject));
+    });
+  }
+
+  /** A promise that only a loss of the device ends. */
+  never<T>(): Promise<T> {
+    return this.guarded(new Promise<T>(() => undefined));
+  }
+}
+
+/** What was read, with bytes too few or too many. */
+function resized(bytes: Uint8Array, { excess = -4 }: Fault): Uint8Array {
+  const other = new Uint8Array(Math.max(0, bytes.length + excess));
+  other.set(bytes.subarray(0, other.length));
+  return other;
+}
+
+/** The members of the engine in which something can go wrong, and those that say what. */
+function membersOf(inner: IEngine, faults: Faults): Partial<FaultyEngine> {
+  const { downloadSync } = inner;
+  return {
+    name: faults.name,
+    lost: faults.lost,
+    calls: faults.calls,
+    alloc: (bytes) => {
+      const fault = faults.call('alloc');
+      return inner.alloc(fault?.kind === 'size' ? bytes >> 1 : bytes);
+    },
+    upload: (to, data) => {
+      faults.call('upload');
+      inner.upload(to, data);
+    },
+    compile: (programs: readonly Program[]): readonly CompiledKernel[] => {
+      const fault = faults.call('compile');
+      if (fault?.kind === 'refused')
+        throw new CompileError(faults.name, programs[0]?.name ?? 'none', 'the test refuses it', '');
+      return inner.compile(programs);
+    },
+    submit: (commands: readonly Command[]): void => {
+      const begin = ({ kind, begun = 0 }: Fault): void => {
+        if (begun > 0 && kind !== 'memory') inner.submit(commands.slice(0, begun));
+      };
+      const fault = faults.call('submit', begin);
+      if (fault?.kind === 'launch') throw new Error('the test did not launch it');
+      if (faults.alive) inner.submit(commands);
+    },
+    download: async (from, into) => {
+      const fault = faults.call('download');
+      if (fault?.kind === 'hang') return faults.never();
+      const bytes = await faults.guarded(inner.download(from, into));
+      return fault?.kind === 'size' ? resized(bytes, fault) : bytes;
+    },
+    ...(downloadSync === undefined
+      ? {}
+      : {
+          downloadSync: (from, into) => {
+            const fault = faults.call('download');
+            if (!faults.alive) throw faults.error();
+            const bytes = downloadSync.call(inner, from, into);
+            return fault?.kind === 'size' ? resized(bytes, fault) : bytes;
+          },
+        }),
+    idle: async () => {
+      const fault = faults.call('idle');
+      return fault?.kind === 'hang' ? faults.never() : faults.guarded(inner.idle());
+    },
+    arm: (next) => faults.arm(next),
+    lose: () => faults.lose('lost'),
+  };
 }
