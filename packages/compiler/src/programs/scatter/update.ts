@@ -10,8 +10,9 @@ import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
-import { positionOf, ProgramSet, type ProgramWriter, type TensorView } from '../program-set.ts';
+import { positionOf, ProgramSet, type ProgramWriter, type Temp, type TensorView } from '../program-set.ts';
 import { bisect } from '../groups.ts';
+import type { LineSort, Sorted } from '../sort/keys.ts';
 import { sortByGroups } from '../sort/sort.ts';
 
 // What all ways of scattering share.
@@ -92,109 +93,164 @@ function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, ther
 /** Updates that are combined first where all of them go to one place. */
 export const blockLength = 512;
 
+/** Updates sorted by where they go: the memory that has them, and how many of each. */
+interface SortedUpdates {
+  readonly spec: ScatterSpec;
+  /** Rows of slices before the axis, elements of a slice, updates of each row, and elements of the axis. */
+  readonly before: number;
+  readonly inner: number;
+  readonly many: number;
+  readonly size: number;
+  /** Places that updates go to, in order, and which update it is. */
+  readonly keys: Temp;
+  readonly order: Temp;
+  /** Most places that updates go to. */
+  readonly kinds: number;
+  /** Blocks of a row that are combined first, and the memory for what they come to. */
+  readonly blocks: number;
+  readonly parts: Temp | null;
+}
+
 export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
-  const { op, axis, out, index, updates } = spec;
+  const { op, axis, out } = spec;
   const { before, inner, many } = sizesOf(spec);
-  // Places that updates go to, in order, and which update it is.
-  const {
-    keys: [keys],
-    order,
-  } = sortByGroups(
-    set,
-    {
-      lines: 1,
-      n: many,
-      count: many,
-      words: 1,
-      bits: Math.ceil(Math.log2(out.shape[axis]!)),
-      adjacent: false,
-      open: (w) => {
-        const memory = w.param(index.slot, 'int32', 'read', index.view.span);
-        return (_line, i) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
-      },
-      result: null,
-    },
-    caps,
-  )!;
   const size = out.shape[axis]!;
-  /** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
-  const readerOf = (w: ProgramWriter, lead: KNode, column: KNode): ((sortedAt: KNode) => KNode) => {
-    const read = opened(w, updates, out.dtype, cutsOf(spec));
-    if ('constant' in updates) return () => read([]);
-    const positions = w.temp(order, 'read');
-    return (sortedAt) => read([lead, w.b.load(positions, sortedAt), column]);
-  };
-  const kinds = Math.min(many, size);
+  const { keys, order } = sortPlaces(set, spec, many, caps);
   const blocks = op === 'set' || caps.maxBindings < 5 || many < 4 * blockLength ? 0 : Math.floor(many / blockLength);
   const parts = blocks === 0 ? null : set.temp(out.dtype, before * blocks * inner);
-  if (op !== 'set' && parts !== null) {
-    set.add('_blocks', before * blocks * inner, (w) => {
-      const { b, e, group } = w;
-      const sorted = w.temp(keys!, 'read');
-      const row = e.idiv(group, inner);
-      const first = b.place(e.mul(e.irem(row, blocks), blockLength));
-      const last = e.add(first, blockLength - 1);
-      const updateAt = readerOf(w, e.idiv(row, blocks), e.irem(group, inner));
-      const target = w.temp(parts, 'write');
-      b.ifThen(w.typical(e.eq(b.load(sorted, first), b.load(sorted, last)), Math.max(0, 1 - kinds / blocks)), () => {
-        const sum = b.reg('sum', out.dtype);
-        b.store(sum, 0, updateAt(first));
-        b.loop(blockLength - 1, (i) =>
-          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, 1), i)))),
-        );
-        b.store(target, group, b.load(sum, 0));
-      });
-    });
-  }
-  set.add('_sorted', before * many * inner, (w) => {
+  const updates = {
+    spec,
+    before,
+    inner,
+    many,
+    size,
+    keys: keys[0]!,
+    order,
+    kinds: Math.min(many, size),
+    blocks,
+    parts,
+  };
+  if (op !== 'set' && parts !== null) combineBlocks(set, updates, op, parts);
+  set.add('_sorted', before * many * inner, (w) => scatterSorted(w, updates));
+}
+
+/** Sorts the places that updates go to. */
+function sortPlaces(set: ProgramSet, { axis, out, index }: ScatterSpec, many: number, caps: CodegenCaps): Sorted {
+  const sort: LineSort = {
+    lines: 1,
+    n: many,
+    count: many,
+    words: 1,
+    bits: Math.ceil(Math.log2(out.shape[axis]!)),
+    adjacent: false,
+    open: (w) => {
+      const memory = w.param(index.slot, 'int32', 'read', index.view.span);
+      return (_line, i) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
+    },
+    result: null,
+  };
+  return sortByGroups(set, sort, caps)!;
+}
+
+/** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
+function sortedReader(
+  w: ProgramWriter,
+  { spec, order }: SortedUpdates,
+  lead: KNode,
+  column: KNode,
+): (sortedAt: KNode) => KNode {
+  const read = opened(w, spec.updates, spec.out.dtype, cutsOf(spec));
+  if ('constant' in spec.updates) return () => read([]);
+  const positions = w.temp(order, 'read');
+  return (sortedAt) => read([lead, w.b.load(positions, sortedAt), column]);
+}
+
+/** Combines each block of sorted updates in which all go to one place. */
+function combineBlocks(set: ProgramSet, updates: SortedUpdates, op: Exclude<ScatterOp, 'set'>, parts: Temp): void {
+  const { spec, before, inner, keys, kinds, blocks } = updates;
+  set.add('_blocks', before * blocks * inner, (w) => {
     const { b, e, group } = w;
-    const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
-    const sorted = w.temp(keys!, 'read');
-    const column = e.irem(group, inner);
+    const sorted = w.temp(keys, 'read');
     const row = e.idiv(group, inner);
-    const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
-    const updateAt = readerOf(w, lead, column);
-    const key = b.load(sorted, at);
-    const slice = e.add(out.shift, e.mul(e.add(e.mul(lead, size), e.bitcast(key, 'int32')), inner));
-    const to = e.add(slice, column);
-    const differs = (neighbour: KNode, exists: KNode): KNode =>
-      w.typical(e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key)), kinds / many);
-    if (op === 'set') {
-      const last = differs(e.add(at, 1), e.lt(at, many - 1));
-      b.ifThen(last, () => b.store(target, to, updateAt(at)));
-      return;
-    }
-    b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
-      const end = b.place(bisect(w, at, e.i32(many), many, (i) => e.eq(b.load(sorted, i), key)));
-      const sum = b.reg('sum', out.dtype);
-      b.store(sum, 0, b.load(target, to));
-      const combine = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode): void => {
-        b.loop(w.typical(count, average), (i) =>
-          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
-        );
-      };
-      const each = many / kinds;
-      if (parts === null) {
-        combine(at, e.sub(end, at), each, updateAt);
-        return b.store(target, to, b.load(sum, 0));
-      }
-      // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
-      const length = e.i32(blockLength);
-      const [one, other] = [b.place(e.idiv(e.add(at, blockLength - 1), length)), b.place(e.idiv(end, length))];
-      const any = b.place(e.lt(one, other));
-      const nothing = e.i32(0);
-      const single = Math.min(each, blockLength);
-      combine(at, e.sub(e.where(any, e.mul(one, length), end), at), single, updateAt);
-      const done = w.temp(parts, 'read');
-      const base = e.mul(lead, blocks);
-      combine(one, e.where(any, e.sub(other, one), nothing), each / blockLength, (block) =>
-        b.load(done, e.add(e.mul(e.add(base, block), inner), column)),
+    const first = b.place(e.mul(e.irem(row, blocks), blockLength));
+    const last = e.add(first, blockLength - 1);
+    const updateAt = sortedReader(w, updates, e.idiv(row, blocks), e.irem(group, inner));
+    const target = w.temp(parts, 'write');
+    b.ifThen(w.typical(e.eq(b.load(sorted, first), b.load(sorted, last)), Math.max(0, 1 - kinds / blocks)), () => {
+      const sum = b.reg('sum', spec.out.dtype);
+      b.store(sum, 0, updateAt(first));
+      b.loop(blockLength - 1, (i) =>
+        b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, 1), i)))),
       );
-      const tail = e.mul(other, length);
-      combine(tail, e.where(any, e.sub(end, tail), nothing), each > blockLength ? single : 0, updateAt);
-      b.store(target, to, b.load(sum, 0));
+      b.store(target, group, b.load(sum, 0));
     });
   });
+}
+
+/** A thread for each sorted update: the one that is the first of its kind combines them all; of 'set', the last one is stored. */
+function scatterSorted(w: ProgramWriter, updates: SortedUpdates): void {
+  const { spec, inner, many, size, kinds } = updates;
+  const { op, out } = spec;
+  const { b, e, group } = w;
+  const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
+  const sorted = w.temp(updates.keys, 'read');
+  const column = e.irem(group, inner);
+  const row = e.idiv(group, inner);
+  const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
+  const updateAt = sortedReader(w, updates, lead, column);
+  const key = b.load(sorted, at);
+  const slice = e.add(out.shift, e.mul(e.add(e.mul(lead, size), e.bitcast(key, 'int32')), inner));
+  const to = e.add(slice, column);
+  const differs = (neighbour: KNode, exists: KNode): KNode =>
+    w.typical(e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key)), kinds / many);
+  if (op === 'set') {
+    const last = differs(e.add(at, 1), e.lt(at, many - 1));
+    b.ifThen(last, () => b.store(target, to, updateAt(at)));
+    return;
+  }
+  b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
+    const end = b.place(bisect(w, at, e.i32(many), many, (i) => e.eq(b.load(sorted, i), key)));
+    const sum = b.reg('sum', out.dtype);
+    b.store(sum, 0, b.load(target, to));
+    const combine: Combine = (from, count, average, value) => {
+      b.loop(w.typical(count, average), (i) =>
+        b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
+      );
+    };
+    if (updates.parts === null) combine(at, e.sub(end, at), many / kinds, updateAt);
+    else combineWithBlocks(w, updates, updates.parts, { lead, column, at, end }, combine, updateAt);
+    b.store(target, to, b.load(sum, 0));
+  });
+}
+
+/** Combines `count` values from a position on with the sum so far; on average there are `average`. */
+type Combine = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode) => void;
+
+/** Combines the updates of one kind, from `at` to before `end`, with those of its blocks that are combined already. */
+function combineWithBlocks(
+  w: ProgramWriter,
+  { inner, many, kinds, blocks }: SortedUpdates,
+  parts: Temp,
+  { lead, column, at, end }: Readonly<Record<'lead' | 'column' | 'at' | 'end', KNode>>,
+  combine: Combine,
+  updateAt: (sortedAt: KNode) => KNode,
+): void {
+  const { b, e } = w;
+  const each = many / kinds;
+  // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
+  const length = e.i32(blockLength);
+  const [one, other] = [b.place(e.idiv(e.add(at, blockLength - 1), length)), b.place(e.idiv(end, length))];
+  const any = b.place(e.lt(one, other));
+  const nothing = e.i32(0);
+  const single = Math.min(each, blockLength);
+  combine(at, e.sub(e.where(any, e.mul(one, length), end), at), single, updateAt);
+  const done = w.temp(parts, 'read');
+  const base = e.mul(lead, blocks);
+  combine(one, e.where(any, e.sub(other, one), nothing), each / blockLength, (block) =>
+    b.load(done, e.add(e.mul(e.add(base, block), inner), column)),
+  );
+  const tail = e.mul(other, length);
+  combine(tail, e.where(any, e.sub(end, tail), nothing), each > blockLength ? single : 0, updateAt);
 }
 
 /** Elements that lie next to each other in a slice and are done by one group. */

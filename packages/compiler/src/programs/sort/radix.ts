@@ -159,6 +159,10 @@ export function passesOf(bits: number, parts: Parts): number {
 
 /** One pass: where elements come from and go to. */
 interface Pass {
+  readonly sort: LineSort;
+  readonly parts: Parts;
+  /** By line, digit and part: how many elements there are, then where they go. */
+  readonly counts: Temp;
   /** Counted over all words; the pass over a word, and the word. */
   readonly step: number;
   readonly pass: number;
@@ -185,112 +189,134 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
     const [pass, last] = [step % perWord, step === total - 1];
     const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2]! };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
-    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
+    sortByDigit(set, { sort, parts, counts, step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
     from = to;
   }
   return from;
 }
 
-/**
- * Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. `counts`: by line,
- * digit and part, how many elements there are, then where they go.
- */
-function sortByDigit(
-  set: ProgramSet,
-  sort: LineSort,
-  { digitBits: bits, threads, each, turns, many }: Parts,
-  counts: Temp,
-  { step, pass, word, from, to, keepsKeys }: Pass,
-): void {
-  const { n, lines, open, result } = sort;
-  const some = 2 ** bits;
-  /** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
-  const opened = (w: ProgramWriter, withOrder: boolean) => {
-    const { b, e, group, thread } = w;
-    const line = e.idiv(group, many);
-    const key = pass === 0 ? open(w) : null;
-    const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
-    const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
-    return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
-      const tile = e.add(e.mul(e.irem(group, many), turns), turn);
-      const first = e.mul(e.add(e.mul(tile, threads), thread), each);
-      const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
-      b.loop(threads === 1 ? left : each, (u) => {
-        const i = e.add(first, u);
-        b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
-          const at = e.add(e.mul(line, n), i);
-          const was = (): KNode => (order === null ? i : b.load(order, at));
-          const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
-          body(b.place(digitOf(w, value, pass, bits)), value, was);
-        });
+/** Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. */
+function sortByDigit(set: ProgramSet, pass: Pass): void {
+  const { sort, parts, step } = pass;
+  const groups = sort.lines * parts.many;
+  set.add(`_count${step}`, groups, (w) => countDigits(w, pass), parts.threads);
+  set.add(`_places${step}`, sort.lines, (w) => placeDigits(w, pass), parts.threads);
+  set.add(`_move${step}`, groups, (w) => moveElements(w, pass), parts.threads);
+}
+
+/** Runs a body for every element that a thread has in a tile of its group. */
+type EachElement = (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void) => void;
+
+/** Opens the elements of a pass in a program. */
+function openElements(w: ProgramWriter, { sort, parts, pass, word, from }: Pass, withOrder: boolean): EachElement {
+  const { b, e, group, thread } = w;
+  const { n } = sort;
+  const { digitBits: bits, threads, each, turns, many } = parts;
+  const line = e.idiv(group, many);
+  const key = pass === 0 ? sort.open(w) : null;
+  const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
+  const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
+  return (turn, body) => {
+    const tile = e.add(e.mul(e.irem(group, many), turns), turn);
+    const first = e.mul(e.add(e.mul(tile, threads), thread), each);
+    const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
+    b.loop(threads === 1 ? left : each, (u) => {
+      const i = e.add(first, u);
+      b.ifThen(threads === 1 ? e.bool(true) : e.lt(i, n), () => {
+        const at = e.add(e.mul(line, n), i);
+        const was = (): KNode => (order === null ? i : b.load(order, at));
+        const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
+        body(b.place(digitOf(w, value, pass, bits)), value, was);
       });
-    };
-  };
-  /** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
-  const countAt = ({ e }: ProgramWriter, part: KNode, digit: KNode): KNode =>
-    threads === 1
-      ? e.add(e.mul(part, some), digit)
-      : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
-  const count = (w: ProgramWriter): void => {
-    const { b } = w;
-    const own = counters(w, some);
-    const target = w.temp(counts, 'write');
-    const elements = opened(w, false);
-    clearCounters(w, own, some);
-    b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
-    meet(w);
-    eachDigit(w, some, (digit) => b.store(target, countAt(w, w.group, digit), countOf(w, own, digit)));
-  };
-  /** Smaller digits first, then earlier parts. */
-  const place = (w: ProgramWriter): void => {
-    const { e, group } = w;
-    const at = (i: KNode): KNode => countAt(w, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
-    scanList(w, { memory: w.temp(counts, 'readwrite'), length: some * many, at }, counting(w));
-  };
-  const move = (w: ProgramWriter): void => {
-    const { b, e, group } = w;
-    const places = w.temp(counts, 'read');
-    const elements = opened(w, true);
-    const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
-    const toOrder = to && w.temp(to.order, 'write');
-    const store = to === null ? result!(w) : null;
-    const line = e.idiv(group, many);
-    const put = (rank: KNode, key: KNode, order: KNode): void => {
-      const at = e.add(e.mul(line, n), rank);
-      if (toKeys !== null) b.store(toKeys, at, key);
-      if (store !== null) store(line, rank, order, wanted(w, sort, rank));
-      else b.store(toOrder!, at, order);
-    };
-    const own = counters(w, some);
-    // Where the next element of each digit goes. A thread by itself counts on there.
-    const next = threads === 1 ? own : b.shared('next', 'int32', some);
-    eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, group, digit))));
-    if (threads === 1) {
-      elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
-      return;
-    }
-    const shift = b.shared('shift', 'int32', some);
-    b.loop(turns, (turn) => {
-      clearCounters(w, own, some);
-      elements(turn, (digit) => take(w, own, digit));
-      b.barrier();
-      // Now each counter is the place in the tile, sorted, of the next element it counts.
-      const all = placeCounters(w, own, 0, some);
-      b.barrier();
-      eachDigit(w, some, (digit) => {
-        const start = b.place(b.load(own, e.mul(digit, threads)));
-        const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
-        const end = e.where(e.eq(digit, some - 1), all, after);
-        const base = b.place(b.load(next, digit));
-        b.store(shift, digit, e.sub(base, start));
-        b.store(next, digit, e.sub(e.add(base, end), start));
-      });
-      b.barrier();
-      elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
-      b.barrier();
     });
   };
-  set.add(`_count${step}`, lines * many, count, threads);
-  set.add(`_places${step}`, lines, place, threads);
-  set.add(`_move${step}`, lines * many, move, threads);
+}
+
+/** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
+function countAt({ e }: ProgramWriter, { digitBits, threads, many }: Parts, part: KNode, digit: KNode): KNode {
+  const some = 2 ** digitBits;
+  return threads === 1
+    ? e.add(e.mul(part, some), digit)
+    : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
+}
+
+/** Counts the elements of each digit in the part of a group. */
+function countDigits(w: ProgramWriter, pass: Pass): void {
+  const { b } = w;
+  const { parts, counts } = pass;
+  const some = 2 ** parts.digitBits;
+  const own = counters(w, some);
+  const target = w.temp(counts, 'write');
+  const elements = openElements(w, pass, false);
+  clearCounters(w, own, some);
+  b.loop(parts.turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
+  meet(w);
+  eachDigit(w, some, (digit) => b.store(target, countAt(w, parts, w.group, digit), countOf(w, own, digit)));
+}
+
+/** Turns the counts of a line into places: smaller digits first, then earlier parts. */
+function placeDigits(w: ProgramWriter, { parts, counts }: Pass): void {
+  const { e, group } = w;
+  const { digitBits, many } = parts;
+  const at = (i: KNode): KNode => countAt(w, parts, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
+  scanList(w, { memory: w.temp(counts, 'readwrite'), length: 2 ** digitBits * many, at }, counting(w));
+}
+
+/** Moves the elements of a part to their places. */
+function moveElements(w: ProgramWriter, pass: Pass): void {
+  const { b, e, group } = w;
+  const { sort, parts, counts, to, keepsKeys } = pass;
+  const { threads, many } = parts;
+  const some = 2 ** parts.digitBits;
+  const places = w.temp(counts, 'read');
+  const elements = openElements(w, pass, true);
+  const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
+  const toOrder = to && w.temp(to.order, 'write');
+  const store = to === null ? sort.result!(w) : null;
+  const line = e.idiv(group, many);
+  const put = (rank: KNode, key: KNode, order: KNode): void => {
+    const at = e.add(e.mul(line, sort.n), rank);
+    if (toKeys !== null) b.store(toKeys, at, key);
+    if (store !== null) store(line, rank, order, wanted(w, sort, rank));
+    else b.store(toOrder!, at, order);
+  };
+  const own = counters(w, some);
+  // Where the next element of each digit goes. A thread by itself counts on there.
+  const next = threads === 1 ? own : b.shared('next', 'int32', some);
+  eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, parts, group, digit))));
+  if (threads === 1) elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
+  else moveTiles(w, parts, elements, own, next, put);
+}
+
+/** Moves the elements of a part tile by tile, sorted within each, so that neighbours are stored together. `next`: where digits go on. */
+function moveTiles(
+  w: ProgramWriter,
+  { digitBits, threads, turns }: Parts,
+  elements: EachElement,
+  own: KNode,
+  next: KNode,
+  put: (rank: KNode, key: KNode, order: KNode) => void,
+): void {
+  const { b, e } = w;
+  const some = 2 ** digitBits;
+  const shift = b.shared('shift', 'int32', some);
+  b.loop(turns, (turn) => {
+    clearCounters(w, own, some);
+    elements(turn, (digit) => take(w, own, digit));
+    b.barrier();
+    // Now each counter is the place in the tile, sorted, of the next element it counts.
+    const all = placeCounters(w, own, 0, some);
+    b.barrier();
+    eachDigit(w, some, (digit) => {
+      const start = b.place(b.load(own, e.mul(digit, threads)));
+      const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
+      const end = e.where(e.eq(digit, some - 1), all, after);
+      const base = b.place(b.load(next, digit));
+      b.store(shift, digit, e.sub(base, start));
+      b.store(next, digit, e.sub(e.add(base, end), start));
+    });
+    b.barrier();
+    elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
+    b.barrier();
+  });
 }
