@@ -73,7 +73,7 @@ export const leastTransposed = { along: 8, across: 4, elements: 256 };
 export const crowdedRows = 2048;
 export const nearRows = 12;
 
-// --- contractions: roles and ways (contraction/choose.ts)
+// --- contractions: roles and ways (contraction/choose.ts, packing.ts)
 
 /** Costs of contractions on one kind of processor. */
 export interface ProductCosts {
@@ -214,7 +214,7 @@ export const enoughTiles = 24;
 export const stripBytes: number = 128 * 1024;
 export const partBytes: number = 160 * 1024;
 
-// --- contractions: caches (contraction/choose.ts)
+// --- contractions: caches (contraction/cache-misses.ts)
 
 /** Lines that stay in the cache if they share sets. */
 export const crowdedLines = 8;
