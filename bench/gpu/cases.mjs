@@ -42,6 +42,14 @@ export function groups(tiny) {
     figure: 'GB/s',
     goal: ofCopy,
   });
+  // Columns of tables too small to fill a card: a group for each uses an eighth of the sectors it loads.
+  const gradientsOfBiases = size(
+    [
+      [128, 512],
+      [2048, 1000],
+    ],
+    [[8, 16]],
+  ).map(([m, n]) => ({ name: `sum of columns, ${m} x ${n}`, kind: 'sumColumns', rows: m, columns: n, figure: 'us' }));
   const product = (dtype, label, [m, k, o, many = 1], goal) => ({
     name: `gemm ${label}, ${many > 1 ? `${many} x ` : ''}${m} x ${k} x ${o}`,
     kind: 'gemm',
@@ -147,6 +155,7 @@ export function groups(tiny) {
         fused('sum of all', 'sum', 1),
         overRows('sum of rows', 'sumRows', 1),
         overRows('sum of columns', 'sumColumns', 1),
+        ...gradientsOfBiases,
         overRows('softmax', 'softmax', 2),
         overRows('layer norm', 'layerNorm', 2),
       ],

@@ -123,7 +123,7 @@ SIM_API cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_WARP_SIZE: *value = 32; return 0;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 2; return 0;
     case CU_DEVICE_ATTRIBUTE_INTEGRATED: *value = 0; return 0;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *value = settings().exclusive ? 3 : 0; return 0;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *value = settings().computeMode; return 0;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = settings().computeCapability / 10; return 0;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = settings().computeCapability % 10; return 0;
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = settings().pools ? 1 : 0; return 0;

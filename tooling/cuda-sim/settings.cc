@@ -36,7 +36,7 @@ Settings Read() {
     else if (name == "compile") s.compileMs = static_cast<int>(number);
     else if (name == "pools") s.pools = number != 0;
     else if (name == "graphs") s.graphs = number != 0;
-    else if (name == "exclusive") s.exclusive = number != 0;
+    else if (name == "mode") s.computeMode = static_cast<int>(number);
     else if (name == "races") s.races = number != 0;
     else std::fprintf(stderr, "cuda-sim: no setting %s\n", name.c_str());
   }

@@ -32,7 +32,7 @@ struct Settings {
   bool graphs = true;
   /** Milliseconds that compiling a module takes at least. */
   int compileMs = 0;
-  bool exclusive = false;
+  int computeMode = 0;
   /** Threads that touch the same shared byte between two barriers are a fault. */
   bool races = true;
 };

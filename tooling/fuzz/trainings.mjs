@@ -143,7 +143,7 @@ function sequenceNet(c, size) {
             dtype,
             causal: both,
             dimFeedforward: 5,
-            eps: 0.1,
+            layerNormEps: 0.1,
             normFirst: c.pick('norm first', [true, false]),
           });
   const head = new nn.Linear(body instanceof nn.LSTM || body instanceof nn.GRU ? (both ? 6 : 3) : width, words, {

@@ -61,7 +61,7 @@ const unit = [
   vitest('OpenCL on arm64', 3, [`${opencl}/arm64.long.test.ts`]),
   vitest('CUDA on Windows', 3, [`${cuda}/windows.long.test.ts`]),
   vitest('OpenCL on Windows', 3, [`${opencl}/windows.long.test.ts`]),
-  program('MNIST on the simulated CUDA driver', 9, 'tooling/cuda-sim/mnist.mjs', [], deviceEnvironment()),
+  program('MNIST on the simulated CUDA driver', 4, 'tooling/cuda-sim/mnist.mjs', [], deviceEnvironment()),
 ];
 
 /** Texts in the names of the tests of soak.long.test.ts. */

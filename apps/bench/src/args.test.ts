@@ -14,6 +14,7 @@ describe('command line', () => {
       rounds: null,
       minutes: 8,
       against: null,
+      processor: false,
       help: false,
     });
   });
@@ -32,6 +33,7 @@ describe('command line', () => {
       rounds: 9,
       minutes: 3,
       against: '../b',
+      processor: false,
     });
     expect(options.peers).toEqual(['torch', 'jax-js']);
     expect(readArgs(['--suite', 'mlp', '--peers', 'none']).peers).toEqual([]);
@@ -53,6 +55,7 @@ describe('command line', () => {
     [['--suite', 'gemm', '--peers', 'scipy'], "--peers is 'scipy'; give one of"],
     [['--suite', 'gemm', '--json', ''], '--json is empty'],
     [['--suite', 'gemm', '--against', ''], '--against is empty'],
+    [['--suite', 'gemm', '--processor'], '--processor measures Polygrad alone'],
     [['--suite', 'gemm', '--fast'], '--fast'],
     [['gemm'], 'gemm'],
   ])('refuses %j in one line', (argv, message) => {

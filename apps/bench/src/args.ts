@@ -53,6 +53,8 @@ export interface Options {
   readonly minutes: number;
   /** Folder of another checkout of this repository, built: it takes turns with this one. */
   readonly against: string | null;
+  /** True if samples are the processor's time. */
+  readonly processor: boolean;
   readonly help: boolean;
 }
 
@@ -69,6 +71,7 @@ export const usage: string = `usage: npm run bench -- --suite NAME [options]
   --minutes N      bound of the suites networks and sizes (default 8)
   --rounds N       rounds per case; each round measures every participant once
   --against FOLDER another checkout of this repository, built: takes turns as the participant 'before'
+  --processor      processor time in place of the clock's, for a machine with other work; with --peers none
   --help           this text`;
 
 /** A command line that cannot be run: one line for the person who typed it. */
@@ -115,6 +118,7 @@ export function readArgs(argv: readonly string[]): Options {
         rounds: { type: 'string' },
         minutes: { type: 'string' },
         against: { type: 'string' },
+        processor: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
     }));
@@ -136,6 +140,8 @@ export function readArgs(argv: readonly string[]): Options {
   const rounds = text('rounds');
   const against = text('against');
   if (against === '') throw new ArgumentError('--against is empty; give the folder of a checkout');
+  const processor = values.processor === true;
+  if (processor && peers !== 'none') throw new ArgumentError('--processor measures Polygrad alone; add --peers none');
   const engine = oneOf('engine', text('engine') ?? 'cpu', engineNames);
   if (text('threads') !== null && !threadedEngines.has(engine))
     throw new ArgumentError(
@@ -158,6 +164,7 @@ export function readArgs(argv: readonly string[]): Options {
     rounds: rounds === null ? null : wholeNumber('rounds', rounds),
     minutes: wholeNumber('minutes', text('minutes') ?? '8'),
     against,
+    processor,
     help,
   };
 }

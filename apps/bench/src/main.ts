@@ -120,6 +120,7 @@ async function runSuite(suite: Suite, options: Options, threads: readonly number
     suite.oneThread ? threads.slice(0, 1) : threads,
     // npm runs scripts in the root folder; what the person typed is relative to where they are.
     options.against === null ? null : resolve(process.env.INIT_CWD ?? '.', options.against),
+    options.processor ? 'processor' : 'wall',
   );
   print('', `== ${suite.name}: ${suite.title}`);
   const measure = suite.trials === undefined ? inTurns : inTrials;

@@ -226,6 +226,7 @@ describe('what is really here', () => {
   it('gives a report that consoles show as its table', async () => {
     const { report } = await detect({}, [packaged(fake('cpu', { score: 10 }))]);
     expect(inspect(report)).toBe(formatReport(report));
+    expect(String(report)).toBe(formatReport(report));
     expect(JSON.parse(JSON.stringify(report))).toEqual([...report]);
   });
 

@@ -85,6 +85,10 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
     ['a card that is too old', 'cc=61', '', undefined, /too old: its compute capability is 6\.1, 7\.5 \(Turing\)/],
     ['a stub of a driver', '', 'cuInit@1+=34', 34, /the stub that programs are linked with/],
     ['a kernel module of another version', '', 'cuInit@1+=803', 803, /driver and kernel module do not fit/],
+    ['a driver newer than what the card takes', '', 'cuInit@1+=804', 804, /driver and kernel module do not fit/],
+    ['a fabric that is not ready', '', 'cuInit@1+=802', 802, /the card is not ready .*fabric manager/],
+    ['a card that is busy', '', 'cuInit@1+=46', 46, /the card is busy or not available .*another process may hold it/],
+    ['a card closed to computing', 'mode=2', '', undefined, /compute mode prohibited\): nvidia-smi -c 0 opens it/],
     ['a driver that cannot start', '', 'cuInit@1+=999', 999, /look at nvidia-smi/],
     [
       'a driver that knows another error',
@@ -103,12 +107,24 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
   });
 
   it('says who holds a card that cannot be opened', () => {
-    const { score, thrown } = refusal(env('exclusive=1', 'cuDevicePrimaryCtxRetain@1+=46'));
+    const { score, thrown } = refusal(env('mode=3', 'cuDevicePrimaryCtxRetain@1+=46'));
     expect(score).toBe(1);
     expect(thrown.message).toMatch(
       /cannot be opened: .*CUDA_ERROR_DEVICE_UNAVAILABLE \(46\): another process may hold it/,
     );
     expect(thrown.driverCode).toBe(46);
+  });
+
+  it('names every card and its reason where none can be used, and that of the one that is asked for', () => {
+    const [list, any, second] = ask<[{ score: number; reason: string }[], Said, Said]>(
+      `say([cuda.listCudaDevices(), caught(() => cuda.createCudaEngine()), caught(() => cuda.createCudaEngine({ device: 1 }))]);`,
+      env('devices=2;cc=70;name=Tesla V100'),
+    );
+    expect(list.map(({ score }) => score)).toEqual([0, 0]);
+    expect(any.message).toMatch(
+      /no card can be used: Tesla V100.*: it is too old.*7\.0.*; Tesla V100.*: it is too old/,
+    );
+    expect(second.message).toMatch(/Tesla V100.* cannot be used: it is too old: .*the OpenCL engine may run on it/);
   });
 
   it('is told apart from a card, everywhere', () => {

@@ -71,7 +71,9 @@ export function checkInteger(
 ): void {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return;
   const limit = most < Number.MAX_SAFE_INTEGER ? `from ${least} to ${most}` : `of at least ${least}`;
-  throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be an integer ${limit}`);
+  // '2' is none.
+  const text = typeof value === 'string' ? `'${shown(value)}'` : shown(value);
+  throw new DataError('argument', name, `[${op}] ${name} is ${text}; it must be an integer ${limit}`);
 }
 
 /** Allowed values of an option; `any` is checked by its reader. */

@@ -79,6 +79,27 @@ describe.skipIf(ptxRun() === null)('the interpreter', () => {
     expect(run(shift(['bar.sync 0;'])).slice(0, 6)).toEqual([1, 0, 3, 2, 5, 4]);
   });
 
+  it('tells bytes of one word apart, and finds a race for one of them', () => {
+    const bytes = (between: readonly string[], load: string): readonly string[] => [
+      'mov.u32 %r1, s;',
+      'add.s32 %r2, %r1, %r0;',
+      'st.shared.u8 [%r2], %r0;',
+      ...between,
+      load,
+      'st.global.b32 [%rd1], %r3;',
+    ];
+    // Each thread its own byte: no race, though four of them share a word.
+    expect(run(bytes([], 'ld.shared.u8 %r3, [%r2];')).slice(0, 6)).toEqual([0, 1, 2, 3, 4, 5]);
+    const word = 'ld.shared.b32 %r3, [s];';
+    expect(() => run(bytes([], word))).toThrow(/race at shared address 0x1: thread 1 wrote it, no barrier between/);
+    expect(run(bytes(['bar.sync 0;'], word))[0]).toBe(0x03020100);
+    const apart = ['and.b32 %r4, %r0, 1;', 'mad.lo.s32 %r2, %r4, 4, %r1;', 'setp.lt.s32 %p0, %r0, 2;'];
+    const halves = [...apart, '@%p0 st.shared.b32 [%r2], %r0;', 'setp.eq.s32 %p0, %r0, 0;'];
+    expect(() => run(['mov.u32 %r1, s;', ...halves, '@%p0 ld.shared.b64 %rd2, [s];'])).toThrow(
+      /race at shared address 0x4: thread 1 wrote it/,
+    );
+  });
+
   it('finds a barrier that not all threads reach', () => {
     const some = ['setp.lt.s32 %p0, %r0, 40;', '@!%p0 bra $end;', 'bar.sync 0;', '$end:'];
     expect(() => run(some, { threads: 64 })).toThrow(

@@ -2,11 +2,12 @@
  * Registers, spills and warps of the tiles of contractions: those that are chosen by shape, on sm_80 and by tiles of matrices on every card, and all
  * that may be measured.
  */
+import { readFileSync } from 'node:fs';
 import { conv2d, type DType, flush, matmul, setEngine, type Tensor, tensor, tune } from '@polygrad/core';
 import { matrixLowering } from '@polygrad/core/engine/threads';
 import { createNullEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { assemble, ptxas, targets, warpsOf } from './fixtures/ptxas.ts';
+import { assemble, ptxas, ptxasVersion, targets, warpsOf } from './fixtures/ptxas.ts';
 import { emitPtx, type PtxKernel, ptxCaps, type PtxLimits } from './index.ts';
 
 const ampere = { computeCapability: 80, isa: '7.0' };
@@ -36,27 +37,83 @@ async function listening(
 
 /** Products and convolutions: the most registers of any kernel of theirs, and the fewest warps of the largest. */
 const chosen: readonly (readonly [string, () => Tensor, number, number])[] = [
-  ['float32 1024', () => matmul(filled('float32', [1024, 1024]), filled('float32', [1024, 1024])), 128, 16],
-  ['float16 1024', () => matmul(filled('float16', [1024, 1024]), filled('float16', [1024, 1024])), 128, 16],
-  ['bfloat16 1024', () => matmul(filled('bfloat16', [1024, 1024]), filled('bfloat16', [1024, 1024])), 128, 16],
-  ['float64 1024', () => matmul(filled('float64', [1024, 1024]), filled('float64', [1024, 1024])), 128, 16],
-  ['float32 256', () => matmul(filled('float32', [256, 256]), filled('float32', [256, 256])), 96, 16],
-  ['float32 1 x 4096', () => matmul(filled('float32', [1, 4096]), filled('float32', [4096, 512])), 96, 16],
-  ['batched 64', () => matmul(filled('float32', [32, 64, 64]), filled('float32', [32, 64, 64])), 96, 16],
-  ['conv 3 x 3', () => conv2d(filled('float32', [8, 64, 56, 56]), filled('float32', [64, 64, 3, 3])), 168, 12],
+  [
+    'float32, 1024 x 1024 x 1024',
+    () => matmul(filled('float32', [1024, 1024]), filled('float32', [1024, 1024])),
+    128,
+    16,
+  ],
+  [
+    'float16, 1024 x 1024 x 1024',
+    () => matmul(filled('float16', [1024, 1024]), filled('float16', [1024, 1024])),
+    128,
+    16,
+  ],
+  [
+    'bfloat16, 1024 x 1024 x 1024',
+    () => matmul(filled('bfloat16', [1024, 1024]), filled('bfloat16', [1024, 1024])),
+    128,
+    16,
+  ],
+  [
+    'float64, 1024 x 1024 x 1024',
+    () => matmul(filled('float64', [1024, 1024]), filled('float64', [1024, 1024])),
+    128,
+    16,
+  ],
+  ['float32, 256 x 256 x 256', () => matmul(filled('float32', [256, 256]), filled('float32', [256, 256])), 96, 16],
+  [
+    'float32, 1 x 4096 by 4096 x 512',
+    () => matmul(filled('float32', [1, 4096]), filled('float32', [4096, 512])),
+    96,
+    16,
+  ],
+  [
+    'float32, 32 of 64 x 64 x 64',
+    () => matmul(filled('float32', [32, 64, 64]), filled('float32', [32, 64, 64])),
+    96,
+    16,
+  ],
+  [
+    'float32, 8 x 64 x 56 x 56 by 3 x 3',
+    () => conv2d(filled('float32', [8, 64, 56, 56]), filled('float32', [64, 64, 3, 3])),
+    168,
+    12,
+  ],
 ];
 
-it.skipIf(ptxas() === null).each(chosen)('%s spills nothing and leaves room', async (_, compute, registers, warps) => {
-  const { kernels } = await listening();
-  const y = compute();
-  flush();
-  y.dispose();
-  const [largest] = assemble(kernels, ampere)
-    .map((r, i) => ({ ...r, warps: warpsOf(r, kernels[i]!) }))
-    .sort((a, b) => b.registers - a.registers);
-  expect(largest).toMatchObject({ spilled: 0 });
-  expect(largest?.registers).toBeLessThanOrEqual(registers);
-  expect(largest?.warps).toBeGreaterThanOrEqual(warps);
+/** What the assembler said of each, as a row of the README. */
+const said: string[] = [];
+
+it.skipIf(ptxas() === null).each(chosen)(
+  '%s spills nothing and leaves room',
+  async (name, compute, registers, warps) => {
+    const { kernels } = await listening();
+    const y = compute();
+    flush();
+    y.dispose();
+    const [largest] = assemble(kernels, ampere)
+      .map((r, i) => ({
+        ...r,
+        bytes: Math.max(r.sharedBytes, kernels[i]!.sharedBytes),
+        warps: warpsOf(r, kernels[i]!),
+      }))
+      .sort((a, b) => b.registers - a.registers);
+    expect(largest).toMatchObject({ spilled: 0 });
+    expect(largest?.registers).toBeLessThanOrEqual(registers);
+    expect(largest?.warps).toBeGreaterThanOrEqual(warps);
+    said.push([name, largest!.registers, `${Math.round(largest!.bytes / 1024)} KiB`, largest!.warps].join(' | '));
+  },
+);
+
+it.skipIf(ptxasVersion() !== '13.0')('the README says what the assembler says', () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+  const rows = readme
+    .slice(readme.indexOf('| product or convolution'))
+    .split('\n')
+    .slice(2, 2 + chosen.length);
+  const cells = rows.map((row) => row.split('|').slice(1, -1));
+  expect(cells.map((row) => row.map((cell) => cell.trim()).join(' | '))).toEqual(said);
 });
 
 /** Products and convolutions by tiles of matrices: the most registers of any card. */

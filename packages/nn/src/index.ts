@@ -293,12 +293,11 @@ export {
   type MaximizeOptions,
   Optimizer,
   type OptimizerOptions,
-  type LoadedState,
-  type OptimizerState,
   type Scalars,
   type StepGuard,
   type StepScalars,
 } from './optim/optimizer.ts';
+export type { LoadedState, OptimizerState } from './optim/saved-state.ts';
 export {
   constantRate,
   cosineDecay,

@@ -67,53 +67,26 @@ export const faultKinds: Readonly<Record<FaultyMember, readonly FaultKind[]>> = 
 
 const reason = 'the test took it away';
 
-/**
- * Wraps an engine.
- *
- * @param inner what works; with its own errors and its own end
- * @param name what it is called (default: as the engine it wraps)
- * @example
- * const engine = createFaultyEngine(createReferenceEngine());
- * engine.arm({ member: 'alloc', at: 2, kind: 'memory' });
- * engine.alloc(16);
- * engine.alloc(16); // throws OutOfMemoryError
- */
-export function createFaultyEngine(inner: IEngine, name: string = inner.name): FaultyEngine {
-  const faults = new Faults(inner, name);
-  const own = membersOf(inner, faults);
-  // Engines have private members, so that calls must reach the engine itself.
-  return new Proxy(inner, {
-    has: (target, key) => key in own || key in target,
-    get(target, key) {
-      if (key in own) return own[key as keyof FaultyEngine];
-      const value: unknown = Reflect.get(target, key, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-    set: (_, key, value) => Reflect.set(own, key, value),
-  }) as FaultyEngine;
-}
-
-/** Counts calls and says what goes wrong with each; knows whether the device is lost. */
+/** The state of a faulty engine: calls, what is to go wrong with them, and whether the device is lost. */
 class Faults {
-  readonly name: string;
   readonly calls: Record<FaultyMember, number> = { alloc: 0, upload: 0, compile: 0, submit: 0, download: 0, idle: 0 };
   readonly lost: Promise<EngineLostInfo>;
-  readonly #device: IEngine['device'];
-  readonly #rejects = new Set<(error: Error) => void>();
+  readonly name: string;
+  readonly #device: string;
   #tell: (info: EngineLostInfo) => void = () => undefined;
-  #armed: readonly Fault[] = [];
+  #faults: readonly Fault[] = [];
   #dead: 'no' | 'lost' | 'silent' = 'no';
+  readonly #rejects = new Set<(error: Error) => void>();
 
   constructor(inner: IEngine, name: string) {
     this.name = name;
     this.#device = inner.device;
-    this.lost = new Promise((resolve) => {
+    this.lost = new Promise<EngineLostInfo>((resolve) => {
       this.#tell = resolve;
     });
     void inner.lost.then(this.#tell);
   }
 
-  /** True until the device is lost, silently or not. */
   get alive(): boolean {
     return this.#dead === 'no';
   }
@@ -124,7 +97,7 @@ class Faults {
 
   arm(next: Fault | readonly Fault[] | null): void {
     for (const member of members) this.calls[member] = 0;
-    this.#armed = next === null ? [] : 'kind' in next ? [next] : next;
+    this.#faults = next === null ? [] : 'kind' in next ? [next] : next;
   }
 
   lose(kind: 'lost' | 'silent'): void {
@@ -134,24 +107,10 @@ class Faults {
     this.#tell({ reason: 'lost', message: reason });
   }
 
-  /**
-   * Counts a call, and gives what goes wrong with it. Throws if the device is lost and says so, or has no room. `before` runs ahead of that, if
-   * the device was alive when the call came.
-   */
-  call(member: FaultyMember, before?: (fault: Fault) => void): Fault | undefined {
-    const wasAlive = this.alive;
-    const fault = this.#count(member);
-    if (fault !== undefined && wasAlive) before?.(fault);
-    if (this.#dead === 'lost') throw this.error();
-    if (fault?.kind === 'memory')
-      throw new OutOfMemoryError(this.name, { requested: 1, live: 2, reserved: 3, limit: 4 });
-    return fault;
-  }
-
   /** Counts a call. What goes wrong with it; losses have happened by then. */
   #count(member: FaultyMember): Fault | undefined {
     const n = ++this.calls[member];
-    const fault = this.#armed.find(
+    const fault = this.#faults.find(
       ({ member: of, at, kind, times = 1 }) =>
         of === member && n >= at && n < at + (kind === 'lost' || kind === 'silent' ? 1 : times),
     );
@@ -159,7 +118,18 @@ class Faults {
     return fault;
   }
 
-  /** The same promise, which a loss of the device rejects. */
+  /** Counts a call. Throws if the device is lost and says so, or has no room; else gives what goes wrong with it. */
+  call(member: FaultyMember, before?: (fault: Fault) => void): Fault | undefined {
+    const { alive } = this;
+    const fault = this.#count(member);
+    if (fault !== undefined && alive) before?.(fault);
+    if (this.#dead === 'lost') throw this.error();
+    if (fault?.kind === 'memory')
+      throw new OutOfMemoryError(this.name, { requested: 1, live: 2, reserved: 3, limit: 4 });
+    return fault;
+  }
+
+  /** A promise that a loss of the device rejects. */
   guarded<T>(promise: Promise<T>): Promise<T> {
     if (!this.alive) return Promise.reject(this.error());
     return new Promise<T>((resolve, reject) => {
@@ -175,19 +145,16 @@ class Faults {
 }
 
 /** What was read, with bytes too few or too many. */
-function resized(bytes: Uint8Array, { excess = -4 }: Fault): Uint8Array {
+function cut(bytes: Uint8Array, { excess = -4 }: Fault): Uint8Array {
   const other = new Uint8Array(Math.max(0, bytes.length + excess));
   other.set(bytes.subarray(0, other.length));
   return other;
 }
 
-/** The members of the engine in which something can go wrong, and those that say what. */
-function membersOf(inner: IEngine, faults: Faults): Partial<FaultyEngine> {
+/** The members of an engine on which things go wrong. */
+function faultyMembers(inner: IEngine, faults: Faults): Partial<FaultyEngine> {
   const { downloadSync } = inner;
   return {
-    name: faults.name,
-    lost: faults.lost,
-    calls: faults.calls,
     alloc: (bytes) => {
       const fault = faults.call('alloc');
       return inner.alloc(fault?.kind === 'size' ? bytes >> 1 : bytes);
@@ -214,7 +181,7 @@ function membersOf(inner: IEngine, faults: Faults): Partial<FaultyEngine> {
       const fault = faults.call('download');
       if (fault?.kind === 'hang') return faults.never();
       const bytes = await faults.guarded(inner.download(from, into));
-      return fault?.kind === 'size' ? resized(bytes, fault) : bytes;
+      return fault?.kind === 'size' ? cut(bytes, fault) : bytes;
     },
     ...(downloadSync === undefined
       ? {}
@@ -223,14 +190,45 @@ function membersOf(inner: IEngine, faults: Faults): Partial<FaultyEngine> {
             const fault = faults.call('download');
             if (!faults.alive) throw faults.error();
             const bytes = downloadSync.call(inner, from, into);
-            return fault?.kind === 'size' ? resized(bytes, fault) : bytes;
+            return fault?.kind === 'size' ? cut(bytes, fault) : bytes;
           },
         }),
     idle: async () => {
       const fault = faults.call('idle');
       return fault?.kind === 'hang' ? faults.never() : faults.guarded(inner.idle());
     },
+  };
+}
+
+/**
+ * Wraps an engine.
+ *
+ * @param inner what works; with its own errors and its own end
+ * @param name what it is called (default: as the engine it wraps)
+ * @example
+ * const engine = createFaultyEngine(createReferenceEngine());
+ * engine.arm({ member: 'alloc', at: 2, kind: 'memory' });
+ * engine.alloc(16);
+ * engine.alloc(16); // throws OutOfMemoryError
+ */
+export function createFaultyEngine(inner: IEngine, name: string = inner.name): FaultyEngine {
+  const faults = new Faults(inner, name);
+  const own: Partial<FaultyEngine> = {
+    name,
+    lost: faults.lost,
+    calls: faults.calls,
+    ...faultyMembers(inner, faults),
     arm: (next) => faults.arm(next),
     lose: () => faults.lose('lost'),
   };
+  // Engines have private members, so that calls must reach the engine itself.
+  return new Proxy(inner, {
+    has: (target, key) => key in own || key in target,
+    get(target, key) {
+      if (key in own) return own[key as keyof FaultyEngine];
+      const value: unknown = Reflect.get(target, key, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+    set: (_, key, value) => Reflect.set(own, key, value),
+  }) as FaultyEngine;
 }

@@ -31,14 +31,16 @@ function filling(size: number): Float32Array<ArrayBuffer> {
   return Float32Array.from({ length: size }, (_, i) => (((i * 7919) % 251) - 125) / 125);
 }
 
+/** Training steps of a model; `shapeOf` gives the shape of its input at a size. */
 function trainer(
   { core, nn }: Packages,
-  model: Nn.Sequential,
-  sample: readonly number[],
+  model: Nn.Module<[x: Core.Tensor], Core.Tensor>,
+  shapeOf: (size: number) => readonly [batch: number, ...sample: number[]],
 ): (size: number) => Promise<void> {
   const optimizer = new nn.Adam(model.parameters(), { lr: 1e-3 });
-  return async (batch) => {
-    const shape = [batch, ...sample];
+  return async (size) => {
+    const shape = shapeOf(size);
+    const [batch] = shape;
     const x = core.tensor(filling(shape.reduce((a, b) => a * b, 1)), { shape });
     const y = core.tensor(Int32Array.from({ length: batch }, (_, i) => i % 10));
     const loss = core.scope(() => {
@@ -49,6 +51,52 @@ function trainer(
     await loss.data();
     for (const t of [x, y, loss]) t.dispose();
   };
+}
+
+/** A layer of LSTM over sequences, then a linear one on its last state. */
+function lstm(packages: Packages): (size: number) => Promise<void> {
+  const { core, nn } = packages;
+  class Classifier extends nn.Module<[x: Core.Tensor], Core.Tensor> {
+    readonly lstm = new nn.LSTM(32, 64);
+    readonly head = new nn.Linear(64, 10);
+    forward(x: Core.Tensor): Core.Tensor {
+      return this.head.forward(core.select(this.lstm.forward(x).output, 1, -1));
+    }
+  }
+  return trainer(packages, new Classifier(), (length) => [8, length, 32]);
+}
+
+/** ResNet-18 for small images, narrow: planned as the published one, and quicker to compute. */
+function resnet18(packages: Packages): (size: number) => Promise<void> {
+  const { core, nn } = packages;
+  const conv = (
+    inputs: number,
+    outputs: number,
+    extent: number,
+    stride = 1,
+  ): readonly Nn.Module<[x: Core.Tensor], Core.Tensor>[] => [
+    new nn.Conv2d(inputs, outputs, extent, { padding: extent >> 1, stride, bias: false }),
+    new nn.BatchNorm2d(outputs),
+  ];
+  class Residual extends nn.Module<[x: Core.Tensor], Core.Tensor> {
+    readonly body: Nn.Sequential;
+    readonly beside: Nn.Sequential;
+    constructor(inputs: number, outputs: number, stride: number) {
+      super();
+      this.body = new nn.Sequential(...conv(inputs, outputs, 3, stride), new nn.ReLU(), ...conv(outputs, outputs, 3));
+      this.beside = inputs === outputs ? new nn.Sequential() : new nn.Sequential(...conv(inputs, outputs, 1, stride));
+    }
+    forward(x: Core.Tensor): Core.Tensor {
+      return core.relu(this.body.forward(x).add(this.beside.forward(x)));
+    }
+  }
+  const stages = [8, 16, 32, 64].flatMap((outputs, stage) => {
+    const inputs = stage === 0 ? outputs : outputs / 2;
+    return [new Residual(inputs, outputs, stage === 0 ? 1 : 2), new Residual(outputs, outputs, 1)];
+  });
+  const ends = [new nn.GlobalAvgPool2d(), new nn.Flatten(), new nn.Linear(64, 10)];
+  const model = new nn.Sequential(...conv(3, 8, 3), new nn.ReLU(), ...stages, ...ends);
+  return trainer(packages, model, (batch) => [batch, 3, 32, 32]);
 }
 
 const [width, heads, vocabulary, layers] = [32, 4, 64, 2];
@@ -142,7 +190,10 @@ export const uses: Readonly<Record<string, Use>> = {
     ...batches(61, 30),
     make: (packages) => {
       const { Sequential, Linear, ReLU } = packages.nn;
-      return trainer(packages, new Sequential(new Linear(784, 128), new ReLU(), new Linear(128, 10)), [784]);
+      return trainer(packages, new Sequential(new Linear(784, 128), new ReLU(), new Linear(128, 10)), (batch) => [
+        batch,
+        784,
+      ]);
     },
   },
   /** A training step of conv8-pool-conv16-pool-linear on 28x28 with Adam, another batch at each. */
@@ -152,11 +203,20 @@ export const uses: Readonly<Record<string, Use>> = {
       const { Sequential, Conv2d, ReLU, MaxPool2d, Flatten, Linear } = packages.nn;
       const first = [new Conv2d(1, 8, 3, { padding: 'same' }), new ReLU(), new MaxPool2d(2)];
       const second = [new Conv2d(8, 16, 3, { padding: 'same' }), new ReLU(), new MaxPool2d(2)];
-      return trainer(packages, new Sequential(...first, ...second, new Flatten(), new Linear(784, 10)), [1, 28, 28]);
+      return trainer(packages, new Sequential(...first, ...second, new Flatten(), new Linear(784, 10)), (batch) => [
+        batch,
+        1,
+        28,
+        28,
+      ]);
     },
   },
   /** Two transformer blocks with embedding and head, forward, another length at each. */
   gpt: { ...batches(53, 30), make: gpt },
-  /** The same with kept keys and values, token by token. */
+  /** A training step of an LSTM and a linear layer with Adam, another length at each. */
+  lstm: { ...batches(18, 8), make: lstm },
+  /** A training step of ResNet-18 with Adam, another batch at each. */
+  resnet18: { ...batches(3, 2), make: resnet18 },
+  /** The language model with kept keys and values, token by token. Keys grow by one, which is no size that plans share. */
   generate: { warm: upTo(64), sizes: upTo(128, 65), make: generation },
 };

@@ -2,8 +2,8 @@
  * `node apps/bench/dist/commands/shared-plans.js [--engine NAME] [--suite NAMES] [--filter TEXT] [--rounds N] [--quick]`: kernels of plans that are made for
  * a class of sizes beside those made for one size, over the rows of other suites.
  *
- * Each row is prepared twice in one process, on engines of their own. One plans each size for itself. The other has met the same work with one row less, as the
- * last batch of an epoch is: the row's size then shares the plan of its class. They take turns, and the least time of each inside of `submit` is compared:
+ * Each row is prepared twice in one process, on engines of their own. Both have met the same work with one row less, as the last batch of an epoch is, so that
+ * buffers lie alike. One plans each size for itself; with the other the row's size shares the plan of its class. They take turns, and the least time of each inside of `submit` is compared:
  * recording and planning are the same for both, or done before. Where another process had the processor, processor time counts. Rows that had a plan of their own nevertheless are counted apart.
  */
 import { getEngine, setDynamicSizes, setEngine, stats } from '@polygrad/core';
@@ -52,19 +52,17 @@ function oneLess(work: Work): Work | null {
   }
 }
 
-/** Work on an engine of its own; `before`: what that has met before, if sizes share plans there. */
-async function sideOf(engineName: string, work: Work, before: Work | null): Promise<Side> {
+/** Work on an engine of its own, which has met `before`; `shares`: sizes share plans there. */
+async function sideOf(engineName: string, work: Work, before: Work, shares: boolean): Promise<Side> {
   const runner = await createRunner({ engine: engineName, threads: 1, folder: '', tools });
   const engine = getEngine();
   // A runner makes an engine for each network, which would know nothing of the one before.
   const prepare = (one: Work): Promise<Prepared> | Prepared =>
     one.kind === 'network' ? prepareNetwork(tools, one) : runner.prepare(one);
-  setDynamicSizes(before === null ? 'never' : 'automatic');
-  if (before !== null) {
-    const prepared = await prepare(before);
-    await prepared.run(1);
-    prepared.dispose();
-  }
+  setDynamicSizes(shares ? 'automatic' : 'never');
+  const earlier = await prepare(before);
+  await earlier.run(1);
+  earlier.dispose();
   const prepared = await prepare(work);
   const side: Side = { prepared, engine, binds: 0, clock: 0, processor: 0, best: Number.POSITIVE_INFINITY, count: 1 };
   const submit = engine.submit.bind(engine);
@@ -107,7 +105,10 @@ for (const suite of [elementwise, gemm, networks]) {
     const name = `${suite.name} ${id}`;
     const before = oneLess(work);
     if (before === null || (values.filter !== undefined && !name.includes(values.filter))) continue;
-    const sides = [await sideOf(values.engine, work, null), await sideOf(values.engine, work, before)] as const;
+    const sides = [
+      await sideOf(values.engine, work, before, false),
+      await sideOf(values.engine, work, before, true),
+    ] as const;
     for (const side of sides) {
       const once = await sample(side);
       side.count = Math.max(1, Math.ceil(sampleNs / once));

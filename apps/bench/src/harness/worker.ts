@@ -1,11 +1,11 @@
 /**
  * The process of a participant written in JavaScript: loads its module, answers requests until told to quit.
- * Arguments: the module's URL and RunnerOptions without tools, as JSON.
+ * Arguments: the module's URL; RunnerOptions without tools, as JSON; what samples are measured by.
  */
 import { createInterface } from 'node:readline';
 import { tools } from '../work/tools.ts';
 import { runTrial } from '../work/trial.ts';
-import { type FailureReply, mark, type Request } from '../peers/protocol.ts';
+import { type ClockName, type FailureReply, mark, type Request } from '../peers/protocol.ts';
 import type { Prepared, Runner, RunnerModule, RunnerOptions } from '../runners/runner.ts';
 import { measureRound, warmUp } from './sampling.ts';
 
@@ -20,6 +20,8 @@ function failure(error: unknown): FailureReply {
 
 /** Work whose first run takes longer is not repeated. */
 const onceNs = 4e9;
+
+const [url = '', json = '{}', clock = 'wall'] = process.argv.slice(2);
 
 let prepared: Prepared | null = null;
 let count = 1;
@@ -41,14 +43,14 @@ async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>)
       const note = prepared.note === undefined ? {} : { note: prepared.note };
       // What takes seconds is not done again and again: the first run is the figure, compilation included.
       if (probeNs > onceNs && !prepared.repeats) return { probe, count: 1, opNs: probeNs, once: true, ...note };
-      const warm = await warmUp(prepared, request.warmMs);
+      const warm = await warmUp(prepared, request.warmMs, clock as ClockName);
       count = warm.count;
       const peakBytes = prepared.peakBytes?.();
       return { probe, ...warm, ...note, ...(peakBytes === undefined ? {} : { peakBytes }) };
     }
     case 'measure':
       if (prepared === null) return { error: 'nothing is prepared' };
-      return { samples: await measureRound(prepared, count, request.budgetMs, request.maxSamples) };
+      return { samples: await measureRound(prepared, count, request.budgetMs, request.maxSamples, clock as ClockName) };
     case 'trial': {
       const makeSubject = runner.subject?.(request.work);
       if (makeSubject === undefined) return { unsupported: 'has no such networks' };
@@ -61,7 +63,6 @@ async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>)
   return request satisfies never;
 }
 
-const [url = '', json = '{}'] = process.argv.slice(2);
 try {
   const module = (await import(url)) as RunnerModule;
   const runner = await module.createRunner({ ...(JSON.parse(json) as Omit<RunnerOptions, 'tools'>), tools });

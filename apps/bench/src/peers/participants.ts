@@ -15,7 +15,7 @@ import {
   type Made,
 } from './install.ts';
 import { appFolder } from '../paths.ts';
-import { jsonRequest, wordRequest } from './protocol.ts';
+import { type ClockName, jsonRequest, wordRequest } from './protocol.ts';
 
 export interface Participant {
   /** `before` is Polygrad itself, from another checkout. */
@@ -23,6 +23,8 @@ export interface Participant {
   readonly threads: number;
   /** The other checkout of `before`. */
   readonly folder?: string;
+  /** What its samples are measured by; the clock unless given. */
+  readonly clock?: ClockName;
 }
 
 /** For tables and files: `jax-js@2`. */
@@ -45,11 +47,15 @@ export function meets(peer: PeerName, engine: EngineName): boolean {
   return besides[peer]?.includes(engine) ?? true;
 }
 
-/** Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns. */
+/**
+ * Polygrad, itself from another checkout where there is one, and the peers at every thread count they know, in the order they take turns.
+ * Only Polygrad can be measured by the processor.
+ */
 export function participantsOf(
   peers: readonly PeerName[],
   threads: readonly number[],
   against: string | null = null,
+  clock: ClockName = 'wall',
 ): Participant[] {
   const names: readonly Participant['name'][] = [
     'polygrad',
@@ -59,7 +65,12 @@ export function participantsOf(
   return threads.flatMap((count) =>
     names
       .filter((name) => count === 1 || !singleThreaded.has(name))
-      .map((name) => ({ name, threads: count, ...(name === 'before' && against !== null ? { folder: against } : {}) })),
+      .map((name) => ({
+        name,
+        threads: count,
+        ...(name === 'before' && against !== null ? { folder: against } : {}),
+        ...(clock === 'wall' ? {} : { clock }),
+      })),
   );
 }
 
@@ -69,13 +80,19 @@ function workerOf(folder: string): string {
   return existsSync(join(folder, path)) ? path : 'dist/worker.js';
 }
 
-function node(file: string, engine: EngineName, threads: number, folder: string, from: string = appFolder): Command {
+function node(
+  file: string,
+  engine: EngineName,
+  threads: number,
+  folder: string,
+  clock?: ClockName,
+  from: string = appFolder,
+): Command {
   const url = pathToFileURL(join(from, file)).href;
-  return {
-    program: process.execPath,
-    args: ['--expose-gc', join(from, workerOf(from)), url, JSON.stringify({ threads, engine, folder })],
-    encode: jsonRequest,
-  };
+  // Older workers know no clock but one.
+  const at = clock === undefined ? from : appFolder;
+  const args = ['--expose-gc', join(at, workerOf(at)), url, JSON.stringify({ threads, engine, folder })];
+  return { program: process.execPath, args: clock === undefined ? args : [...args, clock], encode: jsonRequest };
 }
 
 /** OpenCL on the processor (PoCL) is told by its environment how many threads there are. */
@@ -85,17 +102,17 @@ function poclThreads(threads: number): Record<string, string> {
 
 /** The command that starts a participant's process, or why there is none. */
 export function commandOf(participant: Participant, engine: EngineName): Command | { readonly missing: string } {
-  const { name, threads } = participant;
+  const { name, threads, clock } = participant;
   const withPath = (made: Made, make: (path: string) => Command): Command | { readonly missing: string } =>
     'missing' in made ? made : make(made.path);
   switch (name) {
     case 'polygrad':
-      return { ...node('dist/runners/polygrad.js', engine, threads, ''), env: poclThreads(threads) };
+      return { ...node('dist/runners/polygrad.js', engine, threads, '', clock), env: poclThreads(threads) };
     case 'before': {
       const from = join(participant.folder ?? '', 'apps/bench');
       if (!existsSync(join(from, workerOf(from))))
         return { missing: `${participant.folder} is no built checkout: run npm run setup there` };
-      return { ...node('dist/runners/polygrad.js', engine, threads, '', from), env: poclThreads(threads) };
+      return { ...node('dist/runners/polygrad.js', engine, threads, '', clock, from), env: poclThreads(threads) };
     }
     case 'cpu-engine':
       return node('dist/runners/polygrad.js', 'cpu', threads, '');

@@ -4,6 +4,9 @@
  */
 import type { SizesWork, Work } from '../work/cases.ts';
 
+/** What samples are measured by: what passes, or what processors spend on the process (harness/sampling.ts). */
+export type ClockName = 'wall' | 'processor';
+
 export type Request =
   | { readonly op: 'prepare'; readonly work: Work; readonly warmMs: number }
   | { readonly op: 'measure'; readonly budgetMs: number; readonly maxSamples: number }

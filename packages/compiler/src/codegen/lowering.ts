@@ -6,6 +6,7 @@
 import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
 import type { LoopKernel, Program } from '../ir/ir.ts';
 import type { TargetCaps } from '../ir/target.ts';
 import type { reduceColumns } from './linearize/columns.ts';
@@ -37,6 +38,8 @@ export interface NestLowering {
   readonly columns?: typeof reduceColumns;
   /** Epilogues over many results, in loops over them. Absent: they are unrolled. */
   readonly copies?: typeof writeCopies;
+  /** Lanes of vectors along a loop, in a nest with vectors of so many. Absent: as many. */
+  narrower?(range: Range, lanes: number): number;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

@@ -202,9 +202,9 @@ export function cover(height: number, width: number, shape: TileShape, facts: Co
   const isFree = rows === 4 && vectors === 2 && facts.inPlace;
   const over = height % rows;
   const wide = Math.min(lastVectors[over] ?? 0, Math.floor(width / lanes));
-  const tilesLastRows = isFree && end === undefined && wide > 0 && height > fewRows && height < manyRows;
-  const most = tilesLastRows ? height - over : height;
-  const edges = tilesLastRows ? columnSegments(width, { rows: over, vectors: wide, lanes }, false) : [];
+  const lastRowsDiffer = isFree && end === undefined && wide > 0 && height > fewRows && height < manyRows;
+  const most = lastRowsDiffer ? height - over : height;
+  const edges = lastRowsDiffer ? columnSegments(width, { rows: over, vectors: wide, lanes }, false) : [];
   const last = edges.map((columns): Block => ({ ...common, rows: whole(most, over, 1), columns }));
   const tall = rowSegment(most, rows, end);
   if (isFree && facts.dots && width > tile && width % tile === 1) {

@@ -1,6 +1,6 @@
 /** Convolutions and their gradients through tiles, over many geometries. */
 import { describe, expect, it } from 'vitest';
-import { fittingBytes, processorCosts } from '../codegen/costs/processors.ts';
+import { fittingBytes, narrowerLanes, processorCosts } from '../codegen/costs/processors.ts';
 import { checkCase, type Making, type Parts, processorCaps, threadCaps, vectorCaps } from './fixtures/cases.ts';
 import { processorContraction } from './transposed-results.ts';
 import type { KNode } from '../ir/ir.ts';
@@ -15,6 +15,7 @@ const machineCaps: typeof vectorCaps = {
   fittingBytes: fittingBytes(64),
   lowering: {
     ...vectorCaps.lowering,
+    narrower: narrowerLanes,
     products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 20, cacheWays: 16 }),
   },
 };

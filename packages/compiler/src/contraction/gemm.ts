@@ -17,7 +17,7 @@ import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
-import { type ViaWorkspace, viaWorkspace } from './workspace.ts';
+import { type Workspace, workspaceFor } from './workspace.ts';
 import {
   type Block,
   copiedTiles,
@@ -29,21 +29,20 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { choose, prefersWorkspace } from './choose.ts';
-import { layoutsOf } from './packing.ts';
+import { type Choice, choose, layoutsOf, type MoreTiles, transposePays } from './choose.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
-/** Stores sums in memory with columns contiguous (transposed-results.ts). */
-export type ViaColumns = (
+/** Makes a workspace with columns contiguous, from which results are transposed (transposed-results.ts). */
+export type TransposedWorkspace = (
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   column: Range,
   part: Range | null,
-) => ViaWorkspace;
+) => Workspace;
 
 /** Loops of a sum, over `k`, less what need not be done at a position of the loops around the tiles (padding.ts). `first`: the turn at which each begins. */
 export type CutSum = (
@@ -55,41 +54,30 @@ export type CutSum = (
 ) => readonly Depth[];
 
 /**
- * Lowers a contraction by register tiles; null where no range can be read as vectors. `viaColumns`: the route for results that are not contiguous. `cutOf`:
- * what cuts the loops of its sum, if anything.
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: the workspace for results that are not contiguous. `cutOf`:
+ * what cuts the loops of its sum, if anything. `more`: further tiles.
  */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
   caps: CodegenCaps,
-  viaColumns: ViaColumns | null = null,
+  transposed: TransposedWorkspace | null = null,
   cutOf: ((c: Contraction) => CutSum | null) | null = null,
+  more?: MoreTiles,
 ): Lowered | null {
-  const dtype = c.reduce.dtype;
-  const { bytes } = dtypeInfo[dtype];
-  const choice = choose(c, bytes, caps);
+  const { bytes } = dtypeInfo[c.reduce.dtype];
+  const choice = choose(c, bytes, caps, more);
   if (choice === null) return null;
   const assembly = new Assembly(c.kernel, e, caps);
-  const { columns, column, rows, row, shape, lanes, outer, along } = choice;
-  const copied = choice.columnWay.kind === 'local';
+  const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
+  const copied = columnWay.kind === 'local';
   const height = row?.arg.extent ?? 1;
   const end = row?.src[0];
-  // Where rows are vectors of columns too, no tile may reach past the end.
-  const shared = c.batch.includes(column);
-  const { columnWay, rowWay } = choice;
   const { lines } = shape;
   const count = lines?.count ?? 1;
   const depth = sizeOf(c.k);
   const { cacheBytes, edgeTiles, formula } = productCosts(caps);
-  const facts: CoverFacts = {
-    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
-    recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
-    inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
-    dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && depth <= longestDot,
-    sums: along !== null,
-    lanes,
-  };
-  const { whole, beside, last } = cover(height, column.arg.extent, shape, facts, end);
+  const { whole, beside, last } = cover(height, column.arg.extent, shape, coverFacts(c, choice, caps), end);
   const edges = [...beside, ...last];
   const blocks = [...whole, ...edges];
   const [first] = blocks as [Block];
@@ -100,32 +88,27 @@ export function lowerTiled(
   ];
   const rowLayout = layoutsOf(assembly, e, rows, rowWay, row, [rowSegment(height, shape.rows, end)])[0] as TileLayout;
 
-  const extents = outer.map((r) => (r === lines?.range ? r.arg.extent / count : r.arg.extent));
-  const tiles = extents.reduce(
-    (n, x) => n * x,
-    blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
-  );
-  const layouts = [rowLayout, ...columnLayouts].flatMap((l) => ('strides' in l ? [l.strides] : []));
-  const parts = copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along);
+  const extents = outer.map((r) => turnsOf(r, lines));
   const order = row === null ? [...outer, column] : [...outer, row, column];
-  const results = sizeOf(order);
-  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
-  const [deep, wide] = [typical(c.k), typical(order)];
-  const split = planSplit(e, parts, layouts, {
-    tiles: Math.ceil(tiles * wide),
-    results: results * wide,
-    work: 2 * depth * deep * results * wide,
-    tileBytes: depth * deep * (first.rows.width + first.columns.width * count) * bytes,
-    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
+  const split = splitOf(e, c, choice, {
+    parts: copied || beside.length > 0 ? [] : c.k.filter((r) => r !== along),
+    layouts: [rowLayout, ...columnLayouts],
+    order,
+    tiles: extents.reduce(
+      (n, x) => n * x,
+      blocks.reduce((n, b) => n + b.rows.count * b.columns.count, 0),
+    ),
+    first,
+    bytes,
   });
 
   const part = split?.part ?? null;
   const separate =
     part !== null ||
     vectorLanes(c.kernel.stores, withVectors(caps, lanes * bytes)) !== lanes ||
-    (viaColumns !== null && along === null && prefersWorkspace(c, column));
-  const via = (): ViaWorkspace =>
-    viaColumns === null ? viaWorkspace(c, e, assembly, order, part) : viaColumns(c, e, assembly, column, part);
+    (transposed !== null && along === null && transposePays(c, column));
+  const via = (): Workspace =>
+    transposed === null ? workspaceFor(c, e, assembly, order, part) : transposed(c, e, assembly, column, part);
   const memory = separate ? via() : null;
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
@@ -152,7 +135,7 @@ export function lowerTiled(
       outer,
       rows: { range: row, segment: r, layout: rowLayout },
       columns: { range: column, segment: s, layout: columnLayouts[i]! },
-      lines: lines ?? null,
+      lines,
       lanes: block.lanes,
       sumLanes: block.sumLanes,
       k: c.k,
@@ -166,6 +149,55 @@ export function lowerTiled(
   assembly.add('', stores, [step('tile', order, [], args), ...done]);
   memory?.finish();
   return assembly.result();
+}
+
+/** What `cover` must know of a choice. */
+function coverFacts(c: Contraction, choice: Choice, caps: CodegenCaps): CoverFacts {
+  const { column, shape, lanes, along, columnWay, rowWay } = choice;
+  const copied = columnWay.kind === 'local';
+  const { lines } = shape;
+  // Where rows are vectors of columns too, no tile may reach past the end.
+  const shared = c.batch.includes(column);
+  const formula = productCosts(caps).formula;
+  return {
+    padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
+    recut: rowWay.kind !== 'panels' && !copied && lines === undefined,
+    inPlace: (copied || columnWay.kind === 'inPlace') && rowWay.kind === 'inPlace' && !shared && along === null,
+    dots: c.k.length === 1 && isFixed(c.k[0]!) && rowWay.strides.get(c.k[0]!) === 1 && sizeOf(c.k) <= longestDot,
+    sums: along !== null,
+    lanes,
+  };
+}
+
+/** Whether the sum is computed in parts, and which. */
+function splitOf(
+  e: Exprs,
+  c: Contraction,
+  { rows, columns, shape }: Choice,
+  facts: {
+    /** Ranges of the sum that may be cut. */
+    readonly parts: readonly Range[];
+    readonly layouts: readonly (GroupCopy | TileLayout)[];
+    /** Ranges of the results. */
+    readonly order: readonly Range[];
+    readonly tiles: number;
+    readonly first: Block;
+    readonly bytes: number;
+  },
+): Split | null {
+  const { order, first, bytes } = facts;
+  const strides = facts.layouts.flatMap((l) => ('strides' in l ? [l.strides] : []));
+  const [depth, results] = [sizeOf(c.k), sizeOf(order)];
+  // A size in between, as a part of the greatest.
+  const typical = (ranges: readonly Range[]): number => productOf(ranges, typicalOf) / sizeOf(ranges);
+  const [deep, wide] = [typical(c.k), typical(order)];
+  return planSplit(e, facts.parts, strides, {
+    tiles: Math.ceil(facts.tiles * wide),
+    results: results * wide,
+    work: 2 * depth * deep * results * wide,
+    tileBytes: depth * deep * (first.rows.width + first.columns.width * (shape.lines?.count ?? 1)) * bytes,
+    bytes: (rows.bytes + columns.bytes) * Math.min(deep, wide),
+  });
 }
 
 /** The target as if its vectors had this many bytes. */
@@ -189,6 +221,11 @@ export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
 // tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
 // tensors is touched.
 
+/** Turns of a loop around the tiles. */
+function turnsOf(r: Range, lines: Lines | undefined): number {
+  return r === lines?.range ? r.arg.extent / lines.count : r.arg.extent;
+}
+
 /** Rows or columns of one nest. */
 export interface NestSide {
   /** The kernel's range that is tiled; null for a factor that has no range of its own. */
@@ -210,7 +247,7 @@ export interface NestSpec {
   readonly rows: NestSide;
   readonly columns: ColumnSide;
   /** What tiles take of a loop around them. */
-  readonly lines: Lines | null;
+  readonly lines: Lines | undefined;
   /** Lanes along columns: 1 where the sum itself runs over vectors. */
   readonly lanes: number;
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
@@ -243,9 +280,6 @@ class Nest {
   /** Serial loops around the tiles. */
   readonly #around: Range[] = [];
   readonly #outer = new Map<Range, KNode>();
-  /** The lines of a tile, and which is the first. */
-  readonly #line: Range | null;
-  #firstLine: KNode;
   /** First iteration of the split loop in this part of the sum. */
   readonly #first: KNode;
   readonly #columnTiles: Cut;
@@ -262,8 +296,6 @@ class Nest {
     this.#grid = grid;
     this.#spec = spec;
     const { split, groups, rows, columns, lanes, lines } = spec;
-    this.#line = lines === null || lines.count === 1 ? null : e.range(lines.count, 'unroll');
-    this.#firstLine = e.i32(0);
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
     for (const { range, segment } of [rows, columns])
       if (range !== null) this.done.push(step('split', [range], [], [segment.width, 'serial', 'unroll']));
@@ -278,12 +310,9 @@ class Nest {
       return c;
     };
     outer.forEach((r, i) => {
-      const line = r === lines?.range ? this.#line : null;
-      const count = line?.arg.extent ?? 1;
-      const { value, ranges } = run(e, open(r, r.arg.extent / count, groups.outer[i]!, r.src[0]));
+      const { value, ranges } = run(e, open(r, turnsOf(r, lines), groups.outer[i]!, r.src[0]));
       this.#around.push(...ranges);
-      if (line !== null) this.#firstLine = e.mul(value, count);
-      this.#outer.set(r, line === null ? value : e.add(this.#firstLine, line));
+      this.#outer.set(r, lines?.of(e, r, value) ?? value);
     });
     this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
@@ -298,7 +327,7 @@ class Nest {
     const { from, to, width } = columns.segment;
     const rowRun = run(e, this.#rowTiles);
     const columnRun = run(e, this.#columnTiles);
-    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, this.#line);
+    const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, lines?.line);
     const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
     const sum = this.#sum(spot);
 
@@ -306,14 +335,11 @@ class Nest {
     if (to !== width) this.done.push(step('stage', tile.ranges));
     if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
-    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines === null ? 'serial' : 'vector')];
+    const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines ? 'vector' : 'serial')];
     const column = e.add(j, from);
-    const line = this.#line && e.range(this.#line.arg.extent, 'serial');
-    if (line !== null) this.#outer.set(lines!.range!, e.add(this.#firstLine, line));
-    const at = line === null ? i : e.add(e.mul(i, line.arg.extent), line);
+    const { at, ranges } = lines?.again(e, this.#outer, i) ?? { at: i, ranges: [i] };
     const value = e.load(stage, e.add(e.mul(at, width), column));
-    const own = line === null ? [i, j] : [i, line, j];
-    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...own], 0);
+    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...ranges, j], 0);
   }
 
   /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
@@ -410,9 +436,9 @@ class Nest {
     const { k, split, cutSum, sumLanes, lines } = this.#spec;
     const loops = k.map((r) => this.#depth(r));
     if (sumLanes > 1 || cutSum === null) return loops;
-    // Lines of a tile differ in what they might leave out.
-    const around = new Map([...this.#outer].filter(([r]) => this.#line === null || r !== lines?.range));
-    return cutSum(e, k, loops, around, (r) => (r === split?.range ? this.#first : e.i32(0)));
+    return cutSum(e, k, loops, lines?.around(this.#outer) ?? this.#outer, (r) =>
+      r === split?.range ? this.#first : e.i32(0),
+    );
   }
 
   #depth(r: Range): Depth {
@@ -482,13 +508,7 @@ export interface TileRanges {
 }
 
 /** New ranges of a tile of `rows` rows by `vectors` vectors of `lanes`; each row has those of all lines. */
-export function tileRanges(
-  e: Exprs,
-  rows: number,
-  vectors: number,
-  lanes: number,
-  line: Range | null = null,
-): TileRanges {
+export function tileRanges(e: Exprs, rows: number, vectors: number, lanes: number, line?: Range | null): TileRanges {
   const ranges: Range[] = [];
   const range = (extent: number, kind: RangeKind): KNode => {
     if (extent === 1) return e.i32(0);
@@ -497,7 +517,7 @@ export function tileRanges(
     return r;
   };
   const row = range(rows, 'unroll');
-  if (line !== null) ranges.push(line);
+  if (line) ranges.push(line);
   const vector = range(vectors, 'unroll');
   const lane = range(lanes, 'vector');
   return { ranges, row, column: e.add(e.mul(vector, lanes), lane) };

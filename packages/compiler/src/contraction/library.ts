@@ -11,7 +11,7 @@ import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
 import { type DType, isSmallFloat } from '../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess, linearPosition } from './access.ts';
 import { Assembly } from './assembly.ts';
-import { viaWorkspace } from './workspace.ts';
+import { workspaceFor } from './workspace.ts';
 import type { Contraction } from './contraction.ts';
 import { flatProblem } from './simt/problem.ts';
 
@@ -105,7 +105,7 @@ function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: Lib
     assembly.add('', c.kernel.stores, null, found.product);
     return assembly.result();
   }
-  const memory = viaWorkspace(c, e, assembly, found.order, null);
+  const memory = workspaceFor(c, e, assembly, found.order, null);
   const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
   assembly.add('', [memory.store], null, { ...found.product, c: { ...found.product.c, slot } });
   memory.finish();

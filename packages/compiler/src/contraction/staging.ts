@@ -146,8 +146,7 @@ export function stagePanels(
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
     const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
-    const place = ({ axis }: CopyAxis): number => memory.indexOf(axis);
-    const within = [...inside].sort((a, b) => place(a) - place(b));
+    const within = memory.flatMap((axis) => inside.find((c) => c.axis === axis) ?? []);
     stores.push({ store, ranges: [...loops(outside), tile, ...loops(within), element] });
     return { memory: temp.read, offset, perTile, perElement: 1, strides };
   });

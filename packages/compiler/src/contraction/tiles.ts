@@ -34,10 +34,24 @@ export interface TileShape {
   readonly lines?: Lines;
 }
 
-/** What a tile takes of a loop around it: so many turns, with a row of vectors each. */
+/** What a tile takes of a loop around it: so many turns, with a row of vectors each (whole-lines.ts). */
 export interface Lines {
   readonly range: Range | null;
   readonly count: number;
+  /** The turns of a tile, of the nest made last; null: one. */
+  readonly line: Range | null;
+  /** A loop around the tiles, if `tile` counts its tiles; the others are as they are. */
+  of(e: Exprs, r: Range, tile: KNode): KNode;
+  /** New loops over all rows of results that a tile has; from here on `outer` has these for the loop around. */
+  again(e: Exprs, outer: Map<Range, KNode>, row: Range): Repeated;
+  /** The loops around without that of the lines, which differ in it. */
+  around(outer: ReadonlyMap<Range, KNode>): ReadonlyMap<Range, KNode>;
+}
+
+/** Which row of a tile it is, and the loops over them. */
+export interface Repeated {
+  readonly at: KNode;
+  readonly ranges: readonly Range[];
 }
 
 /**

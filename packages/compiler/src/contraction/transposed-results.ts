@@ -1,11 +1,11 @@
 /**
- * Products on processors with known facts: results that are not contiguous along the columns go through a workspace. Pages carry none of this.
+ * Products on processors with known facts: results that are not contiguous along the columns go through memory. Pages carry none of this.
  *
  * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a convolution's
  * kernel, each element is a separate access, in every tensor of the epilogue. So sums are first stored with columns contiguous and otherwise in
  * the order of the results; a second dispatch reads them through group memory in the order of the results.
  */
-import { leastColumnsTransposed, longestRun, mostTransposed } from '../codegen/costs/cpu.ts';
+import { leastColumnsTransposed, longestRun, longestTranspose } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { coefficient, type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -17,11 +17,12 @@ import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
-import { Sums, suffixOf, type ViaWorkspace } from './workspace.ts';
+import { wholeLines } from './whole-lines.ts';
+import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, viaColumns, withoutPadding);
+  return lowerTiled(c, e, caps, transposedWorkspace, withoutPadding, wholeLines);
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
@@ -56,15 +57,15 @@ function inBlocks(e: Exprs, { arg: { extent } }: Range, most: number): Blocks {
 }
 
 /** Stores sums with columns contiguous; the second dispatch goes through group memory where the results are not contiguous along columns. */
-export function viaColumns(
+export function transposedWorkspace(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   column: Range,
   part: Range | null,
-): ViaWorkspace {
+): Workspace {
   const order = inMemory(c);
-  const sums = new Sums(c, assembly, [...order.filter((r) => r !== column), column], part);
+  const sums = new StoredSums(c, assembly, [...order.filter((r) => r !== column), column], part);
   return {
     store: sums.store(c, e, part),
     finish: () => {
@@ -103,7 +104,7 @@ function transposed(
   const rest = sizeOf(others);
   const run = inBlocks(e, first, Math.floor(longestRun / rest));
   const length = run.within.arg.extent * rest;
-  const columns = inBlocks(e, column, Math.max(leastColumnsTransposed, Math.floor(mostTransposed / length)));
+  const columns = inBlocks(e, column, Math.max(leastColumnsTransposed, Math.floor(longestTranspose / length)));
   const own = new Map<Range, Replacement>();
   const places = [run.within, ...others, columns.within];
   const loops = places.map((r) => e.range(r.arg.extent));

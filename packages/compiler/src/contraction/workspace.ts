@@ -1,8 +1,6 @@
 /**
- * Contractions whose sums go to a workspace first: memory between two dispatches. The second one runs the kernel's stores over the sums.
- *
- * That is so where an epilogue has another number of elements, where sums are made in parts (split-K), and where results are not contiguous
- * along vectors (transposed-results.ts). This file knows where sums lie there; the tiles that compute them are gemm.ts.
+ * The workspace of a contraction: memory that holds its sums until a second dispatch runs the kernel's stores over them. An epilogue over another
+ * number of elements needs one, sums in parts do, and results that are not contiguous where vectors run (transposed-results.ts).
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -11,7 +9,8 @@ import { Rewriter } from '../ir/rewrite.ts';
 import type { Assembly, Temporary } from './assembly.ts';
 import type { Contraction } from './contraction.ts';
 
-export interface ViaWorkspace {
+/** Where tiles write their sums, and what follows when all are there. */
+export interface Workspace {
   /** The store by which tiles write their sums. */
   readonly store: LoopStore;
   /** Adds the dispatch that combines the parts and runs the kernel's stores. */
@@ -19,7 +18,7 @@ export interface ViaWorkspace {
 }
 
 /** Sums in memory, row-major over some ranges; one such block for each part of the sum. */
-export class Sums {
+export class StoredSums {
   readonly #temp: Temporary;
   readonly #size: number;
   readonly #parts: number;
@@ -54,15 +53,15 @@ export function suffixOf(part: Range | null): string {
   return part === null ? '_epilogue' : '_combine';
 }
 
-/** Memory for sums, row-major over `order`; `part`: one such block for each part of the sum. */
-export function viaWorkspace(
+/** A workspace with sums row-major over `order`; `part`: one such block for each part of the sum. */
+export function workspaceFor(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   order: readonly Range[],
   part: Range | null,
-): ViaWorkspace {
-  const sums = new Sums(c, assembly, order, part);
+): Workspace {
+  const sums = new StoredSums(c, assembly, order, part);
   return {
     store: sums.store(c, e, part),
     finish: () => {

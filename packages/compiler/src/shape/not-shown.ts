@@ -8,3 +8,10 @@ export function showAs<T extends object>(
 ): T {
   return target;
 }
+
+/*@__NO_SIDE_EFFECTS__*/
+export function refuseNames<T extends object>(
+  _kind: { readonly prototype: T },
+  _names: Readonly<Record<string, string>>,
+  _error: (name: string, instead: string, self: T) => Error,
+): void {}

@@ -15,7 +15,7 @@ type Inspect = (value: unknown, options: object) => string;
  * Gives an object, or a class by its prototype, an outline: a text, or an object of what is worth reading. `JSON.stringify` writes that, and
  * Node's console shows it behind the name of the class.
  *
- * @param seen the name, if it is not that of the class; or what Node's console shows instead
+ * @param seen the name, if it is not that of the class; or what Node's console shows instead, which is the object's text, too
  * @returns the object
  * @example
  * const box = showAs({ large: new Float32Array(1000) }, ({ large }) => ({ elements: large.length }), 'Box');
@@ -31,6 +31,14 @@ export function showAs<T extends object>(
   define('toJSON', function (this: T) {
     return outline(this);
   });
+  // Classes with a text of their own keep it.
+  if (
+    typeof seen === 'function' &&
+    [Object.prototype, Array.prototype].some((plain) => plain.toString === target.toString)
+  )
+    define('toString', function (this: T) {
+      return seen(this);
+    });
   define(inspectedBy, function (this: T, depth: number | null, options: object, inspect: Inspect) {
     if (typeof seen === 'function') return seen(this);
     const shown = outline(this);
@@ -40,4 +48,38 @@ export function showAs<T extends object>(
     return depth !== null && depth < 0 ? `[${name}]` : `${name} ${inspect(shown, { ...options, depth })}`;
   });
   return target;
+}
+
+/**
+ * Makes names that classes like this one have in other libraries say what to write here: reading one throws. Members that programs put on objects under
+ * such names are theirs. Names that the class has stay.
+ *
+ * @param kind the class, or what has its prototype
+ * @param names one name, or several with spaces between them, and what to write instead
+ * @param error the error for a name, what to write, and the object that was asked
+ * @example
+ * class Box {}
+ * refuseNames(Box, { 'unpack unwrap': 'open()' }, (name, instead) => new Error(`no '${name}': ${instead}`));
+ * Reflect.get(new Box(), 'unpack'); // throws Error
+ */
+export function refuseNames<T extends object>(
+  { prototype }: { readonly prototype: T },
+  names: Readonly<Record<string, string>>,
+  error: (name: string, instead: string, self: T) => Error,
+): void {
+  // Behind the prototype, which is looked up in a table once it has a thousand names: every call of a method took longer.
+  const behind = Object.create(Object.getPrototypeOf(prototype) as object | null) as object;
+  Object.setPrototypeOf(prototype, behind);
+  for (const [several, instead] of Object.entries(names))
+    for (const name of several.split(' '))
+      if (!(name in prototype))
+        Object.defineProperty(behind, name, {
+          configurable: true,
+          get(this: T): never {
+            throw error(name, instead, this);
+          },
+          set(this: T, value: unknown): void {
+            Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
+          },
+        });
 }

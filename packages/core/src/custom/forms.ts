@@ -103,31 +103,31 @@ export function elementwiseForm(
 
 // Kernels with programs.
 
+type ProgramKernel = Exclude<AnyOptions, { form: 'elementwise' }>;
+type Batch = Form['batch'];
+
 /** Makes the nodes of a kernel of threads or groups for these shapes and dtypes. */
 export function programForm(
-  kernel: ProgramOptions,
+  kernel: ProgramKernel,
   facts: Known,
   shapes: Readonly<Record<string, KernelShape>>,
 ): (nodes: readonly Node[]) => Node[] {
-  return new ProgramForm(kernel, facts, shapes).nodes();
+  const form = new ProgramForm(kernel, facts, shapes);
+  const attrs = form.dtypes.map((dtype) => form.attr(dtype, []));
+  return (nodes) => {
+    const all = new Map(
+      attrs.flatMap((attr) => [...form.parts(makeNode(customProgramPrimitive, nodes, attr), attr.dtype)]),
+    );
+    return facts.outputs.map((output) => all.get(output)!);
+  };
 }
 
-type ProgramOptions = Exclude<AnyOptions, { form: 'elementwise' }>;
-
-/** Where the outputs of a kernel lie: those of one dtype share a node, one behind the other. */
-interface Layout {
-  readonly places: readonly OutputPlace[];
-  /** Elements of the node of each dtype. */
-  readonly lengths: ReadonlyMap<DType, number>;
-}
-
-/** What the kernel's rules say of its outputs, and where each of them lies. */
-function layoutOf(
-  kernel: ProgramOptions,
+/** Outputs by the kernel's rules; those of one dtype lie one after the other in one node. */
+function placesOf(
+  kernel: ProgramKernel,
   { name, outputs }: Known,
   shapes: Readonly<Record<string, KernelShape>>,
-): Layout {
-  const lengths = new Map<DType, number>();
+): readonly OutputPlace[] {
   const described = outputs.map((output): OutputPlace => {
     const rule = kernel.outputs[output]!;
     const shape: unknown = typeof rule === 'string' ? shapes[rule] : called(name, rule, shapes);
@@ -136,71 +136,67 @@ function layoutOf(
     checkShape(name, shape['shape'] as Shape);
     return { name: output, shape: [...(shape['shape'] as Shape)], dtype: shape['dtype'] as DType, offset: 0 };
   });
-  const places = described.map((place) => {
+  const lengths = new Map<DType, number>();
+  return described.map((place) => {
     const offset = lengths.get(place.dtype) ?? 0;
     lengths.set(place.dtype, offset + sizeOf(place.shape));
     return { ...place, offset };
   });
-  return { places, lengths };
 }
 
-/** The grid of a kernel: what its rule says, otherwise one thread per element of the first output, or one group per row of it. */
+/** Groups, or threads by themselves: those asked for, or those of the first output. */
 function gridOf(
-  kernel: ProgramOptions,
+  kernel: ProgramKernel,
   name: string,
   first: Shape,
   shapes: Readonly<Record<string, KernelShape>>,
 ): readonly number[] {
-  const standard = kernel.form === 'groups' ? first.slice(0, -1) : first;
-  const wanted: unknown = kernel.grid === undefined ? standard : called(name, kernel.grid, shapes);
+  const ofOutput = kernel.form === 'groups' ? first.slice(0, -1) : first;
+  const wanted: unknown = kernel.grid === undefined ? ofOutput : called(name, kernel.grid, shapes);
   checkShape(name, wanted as Shape);
   return [...(wanted as Shape)];
 }
 
-/** A kernel of threads or groups for the shapes and dtypes of one call: its node for each dtype of outputs, their batches and their gradients. */
+/** A kernel of threads or groups for the shapes and dtypes of one call: a node for each dtype of its outputs, their batches and gradients. */
 class ProgramForm {
+  /** Of the outputs, each once. */
+  readonly dtypes: readonly DType[];
   readonly #facts: Known;
-  readonly #layout: Layout;
+  readonly #places: readonly OutputPlace[];
   readonly #examples: readonly KernelShape[];
-  /** What programs of all dtypes have in common. */
-  readonly #common: Omit<Form, 'dtype' | 'length' | 'batch'>;
+  readonly #common: Pick<Form, 'name' | 'threads' | 'grid' | 'inputs' | 'outputs' | 'body'>;
 
-  constructor(kernel: ProgramOptions, facts: Known, shapes: Readonly<Record<string, KernelShape>>) {
+  constructor(kernel: ProgramKernel, facts: Known, shapes: Readonly<Record<string, KernelShape>>) {
     const { name, inputs } = facts;
-    this.#facts = facts;
-    this.#layout = layoutOf(kernel, facts, shapes);
-    this.#examples = inputs.map((input) => shapes[input.name]!);
+    const places = placesOf(kernel, facts, shapes);
     const body = kernel.body as unknown as ProgramBody;
+    this.dtypes = [...new Set(places.map(({ dtype }) => dtype))];
+    this.#facts = facts;
+    this.#places = places;
+    this.#examples = inputs.map((input) => shapes[input.name]!);
     this.#common = {
       name,
       threads: kernel.form === 'groups' ? (kernel.threads ?? 64) : 1,
-      grid: gridOf(kernel, name, this.#layout.places[0]!.shape, shapes),
+      grid: gridOf(kernel, name, places[0]!.shape, shapes),
       inputs: inputs.map((input) => input.name),
-      outputs: this.#layout.places,
+      outputs: places,
       body: (k, given, made) => called(name, body, k, given, made),
     };
   }
 
-  /** Traces the kernel; gives what makes the nodes of its outputs from those of its inputs. */
-  nodes(): (nodes: readonly Node[]) => Node[] {
-    const attrs = [...this.#layout.lengths.keys()].map((dtype) => this.#attrs(dtype, []));
-    return (nodes) => {
-      const all = new Map(
-        attrs.flatMap((attr) => [...this.#parts(makeNode(customProgramPrimitive, nodes, attr), attr.dtype)]),
-      );
-      return this.#facts.outputs.map((output) => all.get(output)!);
-    };
+  /** Elements of all outputs of a dtype. */
+  #length(dtype: DType): number {
+    return this.#places.reduce((sum, place) => (place.dtype === dtype ? sum + sizeOf(place.shape) : sum), 0);
   }
 
-  /** The node of the outputs of one dtype, with these batch axes in front. */
-  #attrs(dtype: DType, batch: Form['batch']): CustomProgram {
-    const length = this.#layout.lengths.get(dtype)!;
+  /** What the node of a dtype is, under these levels of vmap. */
+  attr(dtype: DType, batch: Batch): CustomProgram {
+    const length = this.#length(dtype);
     const sized = this.#examples.map(({ shape, dtype: own }, i) => ({
       shape: [...batch.filter((level) => level.inputs[i]).map(({ size }) => size), ...shape],
       dtype: own,
     }));
-    const form: Form = { ...this.#common, dtype, length, batch };
-    const traced: TracedForm = checked(form.name, () => trace(form, sized));
+    const traced: TracedForm = checked(this.#facts.name, () => trace({ ...this.#common, dtype, length, batch }, sized));
     return {
       key: traced.key,
       dtype,
@@ -211,17 +207,20 @@ class ProgramForm {
     };
   }
 
-  /** The node again, with one more batch axis. */
-  #batched(c: BatchContext<'customProgram'>, dtype: DType, batch: Form['batch']): Node {
+  /** The node under one level of vmap more. */
+  #batched(c: BatchContext<'customProgram'>, dtype: DType, batch: Batch): Node {
     const level = { size: c.size, inputs: c.sources.map((source) => source !== null) };
-    const sources = c.sources.map((source, i) => source ?? c.src[i]!);
-    return makeAgain(c.node, sources, this.#attrs(dtype, [level, ...batch]));
+    return makeAgain(
+      c.node,
+      c.sources.map((source, i) => source ?? c.src[i]!),
+      this.attr(dtype, [level, ...batch]),
+    );
   }
 
   /** The outputs of a node, or their gradients, for one example. */
-  #parts(node: Node, dtype: DType): ReadonlyMap<string, Node> {
+  parts(node: Node, dtype: DType): ReadonlyMap<string, Node> {
     return new Map(
-      this.#layout.places
+      this.#places
         .filter((place) => place.dtype === dtype)
         .map(({ name: output, shape, offset }) => {
           const whole = sizeOf(shape) === node.shape[0];
@@ -231,37 +230,37 @@ class ProgramForm {
     );
   }
 
-  /** Gradients of the inputs for one example, as the user's function gives them. */
-  #exampleGradient(
-    c: GradientContext<'customProgram'>,
-    src: readonly Node[],
-    grad: Node,
-    dtype: DType,
-  ): (Node | null)[] {
+  /** Gradients of the inputs for one example. */
+  #oneExample(c: GradientContext<'customProgram'>, src: readonly Node[], grad: Node, dtype: DType): (Node | null)[] {
     const { name, inputs } = this.#facts;
-    const check = (g: Node, i: number): Node => {
-      if (sameShape(g.shape, src[i]!.shape)) return g;
-      throw new ShapeError(
-        name,
-        say`the gradient of ${inputs[i]!.name} has shape ${showShape(g.shape)}: the input has ${showShape(src[i]!.shape)}; make them equal`,
-        [g.shape, src[i]!.shape],
-      );
-    };
-    return gradientsOf(this.#facts, c, check, src, (zeros) => {
-      const grads = this.#parts(grad, dtype);
-      return this.#layout.places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
-    });
+    return gradientsOf(
+      this.#facts,
+      c,
+      (g, i) => {
+        if (sameShape(g.shape, src[i]!.shape)) return g;
+        throw new ShapeError(
+          name,
+          say`the gradient of ${inputs[i]!.name} has shape ${showShape(g.shape)}: the input has ${showShape(src[i]!.shape)}; make them equal`,
+          [g.shape, src[i]!.shape],
+        );
+      },
+      src,
+      (zeros) => {
+        const grads = this.parts(grad, dtype);
+        return this.#places.map((place) => grads.get(place.name) ?? zeros(place.shape, place.dtype));
+      },
+    );
   }
 
-  #gradient(c: GradientContext<'customProgram'>, dtype: DType, batch: Form['batch']): readonly (Node | null)[] {
+  /** Gradients of the inputs under levels of vmap. */
+  #gradient(c: GradientContext<'customProgram'>, dtype: DType, batch: Batch): readonly (Node | null)[] {
     const { name } = this.#facts;
-    if (batch.length === 0) return this.#exampleGradient(c, c.src, c.grad, dtype);
+    if (batch.length === 0) return this.#oneExample(c, c.src, c.grad, dtype);
     // One example of the outermost level, whose axes vmap puts back.
     let f = (...tensors: Tensor[]): (Tensor | null)[] => {
       const nodes = tensors.map((t) => nodeOf(t, name));
-      return this.#exampleGradient(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype).map((g) =>
-        g === null ? null : wrap(g),
-      );
+      const grads = this.#oneExample(c, nodes.slice(0, -1), nodes[nodes.length - 1]!, dtype);
+      return grads.map((g) => (g === null ? null : wrap(g)));
     };
     for (const level of [...batch].reverse()) {
       const inner = f;

@@ -50,7 +50,7 @@ export {
   shown,
 } from '@polygrad/compiler/shape/options';
 export { holdFlushes } from '../graph/scope.ts';
-export { showAs } from '#shown-as';
+export { refuseNames, showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/library';
 export type { Lowering } from '../engine/engine.ts';

@@ -119,6 +119,23 @@ class Recorded<P extends PrimitiveName> implements Node<P> {
 // printGraph shows the sources.
 showAs(Recorded.prototype, ({ id, op, dtype, shape }) => `${op} ${dtype} ${showShape(shape)} #${id}`);
 
+/**
+ * The node with other sources, attributes and shape, recorded nowhere. It has the class of recorded ones: rules that meet objects of another form stay
+ * slower for the rest of the program.
+ */
+export function unrecorded(
+  { kind, op, dtype, storage }: Node,
+  src: readonly Node[],
+  attr: Attrs[PrimitiveName],
+  shape: Shape,
+): Node {
+  const { newest } = graph;
+  const node = new Recorded(kind, op, src, attr, shape, dtype);
+  graph.newest = newest;
+  node.storage = storage;
+  return node;
+}
+
 /** Records a node whose shape and dtype are known to be right. */
 export function record<P extends PrimitiveName>(
   op: P,

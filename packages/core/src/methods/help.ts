@@ -6,6 +6,7 @@ import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';
 import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
+import { refuseNames } from '#shown-as';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { formatArray } from '../tensor/format.ts';
 
@@ -16,13 +17,6 @@ interface Shown {
   readonly node: Node;
   readonly disposed: boolean;
   toString(): string;
-}
-
-/** Members that programs put on tensors themselves stay theirs. */
-function own(name: string): (value: unknown) => void {
-  return function (this: object, value: unknown): void {
-    Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
-  };
 }
 
 /** A tensor as Node's console shows it: with its values, if they are few and need neither computing nor a device. */
@@ -38,9 +32,13 @@ function inspected(this: Shown, depth: number): string {
   return text.includes('\n') ? `${head}\n${text}` : `${head} ${text}`;
 }
 
+function refusal(what: string, remedy: string, self: Shown): Error {
+  return new ArgumentError('tensor', say`${what} of a ${self.toString()}: ${remedy}`);
+}
+
 function refuse(what: string, remedy: string): () => never {
   return function (this: Shown): never {
-    throw new ArgumentError('tensor', say`${what} of a ${this.toString()}: ${remedy}`);
+    throw refusal(what, remedy, this);
   };
 }
 
@@ -98,17 +96,10 @@ function spellings(): [other: string, remedy: string][] {
 /** Puts methods and members that help on the prototype of Tensors. */
 export function putHelp(prototype: object): void {
   putMissing(prototype);
-  const helps = [
-    ...Object.entries(elsewhere).flatMap(([others, instead]) => others.split(' ').map((other) => [other, instead])),
-    ...spellings(),
-  ] as [string, string][];
-  for (const [other, instead] of helps)
-    if (!(other in prototype))
-      Object.defineProperty(prototype, other, {
-        configurable: true,
-        get: refuse(`no '${other}'`, instead),
-        set: own(other),
-      });
+  const names = { ...elsewhere, ...Object.fromEntries(spellings()) };
+  refuseNames({ prototype: prototype as Shown }, names, (name, instead, self) =>
+    refusal(`no '${name}'`, instead, self),
+  );
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });

@@ -89,10 +89,13 @@ interface Owed {
 /** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
 const mostRefused = 8;
 
+const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
+
 /** Nodes that have users and are not in memory. */
 function needed(nodes: readonly Node[]): readonly Node[] {
-  const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
-  return nodes.every(isNeeded) ? nodes : nodes.filter(isNeeded);
+  // Usually all.
+  for (const node of nodes) if (!isNeeded(node)) return nodes.filter(isNeeded);
+  return nodes;
 }
 
 /** True if one of the nodes, or an unrealised source of them, is in `group`. */
@@ -176,9 +179,8 @@ export class FlushQueue {
   }
 
   #new(state: FlushState, nodes: readonly Node[]): Entry {
-    const everything = state !== 'data';
-    const { current } = this.#log;
-    return { state, nodes, everything, patience: 'memory', transaction: current, result: null, arrival: null };
+    const { current: transaction } = this.#log;
+    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction, result: null, arrival: null };
   }
 
   /**
@@ -290,8 +292,9 @@ export class FlushQueue {
    */
   realiseFor(node: Node, patience: Patience): Promise<void> | null {
     const asked = { told: true, patience, transaction: this.#log.current };
-    const left = needed(this.#left.get(node) ?? []);
-    if (left.includes(node)) {
+    const together = this.#left.get(node);
+    const left = together === undefined ? null : needed(together);
+    if (left?.includes(node)) {
       try {
         return realise(left, asked);
       } catch (error) {

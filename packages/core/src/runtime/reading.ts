@@ -95,6 +95,9 @@ export function readNodeSync(node: Node): TypedArray {
   }
 }
 
+/** Where few bytes arrive that are copied at once: a new buffer outside of JavaScript's heap costs more than the copy. */
+const landing = new Uint8Array(512);
+
 function downloadSync(node: Node): TypedArray {
   const read = readable(node, beginRead(), 'none');
   if ('then' in read) {
@@ -114,7 +117,11 @@ function downloadSync(node: Node): TypedArray {
         `engine '${engine.name}' cannot read at once: its device answers later; use await t.data()`,
       );
     }
-    return arrived(node, engine, runs.downloadSync(engine, binding, new Uint8Array(binding.bytes)));
+    const { bytes } = binding;
+    const isShort = bytes <= landing.length;
+    const into = isShort ? landing.subarray(0, bytes) : new Uint8Array(bytes);
+    const data = arrived(node, engine, runs.downloadSync(engine, binding, into));
+    return isShort ? data.slice() : data;
   } catch (error) {
     throw failed(node, engine, error);
   } finally {

@@ -27,22 +27,11 @@ export function submit(engine: IEngine, commands: readonly Command[]): void {
   engine.submit(commands);
 }
 
-/** Copies host bytes to an engine. */
-export function upload(engine: IEngine, to: Binding, data: ArrayBufferView): void {
-  engine.upload(to, data);
-}
-
-/** Reads an engine's memory, at once or later. */
-export function download(engine: IEngine, from: Binding, into: Uint8Array): Promise<Uint8Array> {
-  return engine.download(from, into);
-}
-export function downloadSync(engine: IEngine, from: Binding, into: Uint8Array): Uint8Array {
-  return engine.downloadSync!(from, into);
-}
-
 /** Makes a plan with the planner that the engine brought. */
 export const planByEngine: MakePlan = (cone, options, sized) =>
   options.engine.caps.lowering.planner.makePlan(cone, options, sized);
+
+type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
 
 /** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
 export class RunState {
@@ -52,10 +41,11 @@ export class RunState {
   last: EngineState | null = null;
   /** Starts a batch: all commands of plans go to engines through it, so a profile replaces it to listen. */
   submit: typeof submit = submit;
-  /** The same for bytes that go to engines and come from them. */
-  upload: typeof upload = upload;
-  download: typeof download = download;
-  downloadSync: typeof downloadSync = downloadSync;
+  /** The same for bytes that go to engines. */
+  upload: (engine: IEngine, to: Binding, data: ArrayBufferView) => void = (engine, to, data) => engine.upload(to, data);
+  /** The same for bytes that come from them, later or at once. */
+  download: Read<Promise<Uint8Array>> = (engine, from, into) => engine.download(from, into);
+  downloadSync: Read<Uint8Array> = (engine, from, into) => engine.downloadSync!(from, into);
   /** Null where the current engine computes all it can. */
   placer: Placer | null = null;
   /** Code that is being loaded, and nodes that need it: work that builds on those is not planned before. */
@@ -328,13 +318,7 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
   let count = 0;
   try {
     for (const { bytes, sizeClass, donor } of plan.buffers) {
-      if (donor < 0) taken[count] = pool.alloc(bytes, sizeClass);
-      else {
-        const buffer = bufferOf(nodes[donor]!);
-        buffer.retain();
-        buffer.dropCopies();
-        taken[count] = buffer;
-      }
+      taken[count] = donor < 0 ? pool.alloc(bytes, sizeClass) : donated(nodes[donor]!);
       count++;
     }
     for (const { bytes, sizeClass } of plan.blocks) {
@@ -349,30 +333,31 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
       }
       checkLeaves(cone);
     }
-    if (plan.dispatches.length > 0) {
-      const commands = commandsOf(plan, cone, taken);
-      try {
-        runs.submit(pool.engine, commands);
-      } catch (error) {
-        const overwrites = plan.buffers.some(({ donor }) => donor >= 0);
-        throw unstarted(error, pool.engine, commands, overwrites);
-      }
-    }
+    if (plan.dispatches.length > 0) start(pool.engine, commandsOf(plan, cone, taken), plan);
   } catch (error) {
     while (count > 0) taken[--count]!.release();
     throw error;
   }
-  if (plan.outputs.length === 1) {
-    realise(nodes[cone.outputs.data[0]!]!, storageOf(plan.outputs[0]!, cone, taken));
-  } else {
-    // Storages first: dropping sources may free leaves.
-    const storages = plan.outputs.map((output) => storageOf(output, cone, taken));
-    for (let i = 0; i < storages.length; i++) {
-      realise(nodes[cone.outputs.data[i]!]!, storages[i]!);
-    }
-  }
+  if (plan.outputs.length === 1) realise(nodes[cone.outputs.data[0]!]!, storageOf(plan.outputs[0]!, cone, taken));
+  else realiseSeveral(plan, cone, taken);
   for (let i = 0; i < taken.length; i++) taken[i]!.release();
   return null;
+}
+
+function realiseSeveral({ outputs }: Plan, cone: Cone, taken: readonly PoolBuffer[]): void {
+  // Storages first: dropping sources may free leaves.
+  const storages = outputs.map((output) => storageOf(output, cone, taken));
+  for (let i = 0; i < storages.length; i++) realise(cone.nodes[cone.outputs.data[i]!]!, storages[i]!);
+}
+
+/** Submits the commands of a plan. */
+function start(engine: IEngine, commands: readonly Command[], { buffers }: Plan): void {
+  try {
+    runs.submit(engine, commands);
+  } catch (error) {
+    const overwrites = buffers.some(({ donor }) => donor >= 0);
+    throw unstarted(error, engine, commands, overwrites);
+  }
 }
 
 /** Codes of errors after which the batch has not begun, or may safely run again. */
@@ -404,8 +389,12 @@ function checkLeaves(cone: Cone): void {
   }
 }
 
-function bufferOf(node: Node): PoolBuffer {
-  return node.storage!.buffer as PoolBuffer;
+/** The buffer of a leaf that is written over, with a reference. */
+function donated(leaf: Node): PoolBuffer {
+  const buffer = leaf.storage!.buffer as PoolBuffer;
+  buffer.retain();
+  buffer.dropCopies();
+  return buffer;
 }
 
 /** Storage of an output, with a reference to its buffer. */
@@ -434,18 +423,19 @@ function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly Poo
           ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
           : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
     }
-    let values = noScalars;
-    if (scalars.length > 0) {
-      const list = new Array<number | bigint>(scalars.length);
-      for (let i = 0; i < scalars.length; i++) {
-        const local = scalars[i]!;
-        list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
-      }
-      values = list;
-    }
+    const values = scalars.length === 0 ? noScalars : scalarsOf(scalars, sizes, cone);
     commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
   }
   return commands;
+}
+
+function scalarsOf(scalars: readonly number[], sizes: Plan['sizes'], cone: Cone): (number | bigint)[] {
+  const list = new Array<number | bigint>(scalars.length);
+  for (let i = 0; i < scalars.length; i++) {
+    const local = scalars[i]!;
+    list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+  }
+  return list;
 }
 
 function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {

@@ -1,5 +1,5 @@
 /** Lowering for engines with machine code: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
-import { processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
+import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
 import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/transposed-results';
@@ -17,6 +17,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
   return {
     ...vectorLowering,
     products: processorCosts(facts),
+    narrower: narrowerLanes,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
     ways: (c, kernel, e, caps) => [[byTiles, () => lowerOnProcessor(c, e, caps) ?? lowerPlain(kernel, caps)]],
   };

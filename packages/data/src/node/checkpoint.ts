@@ -8,7 +8,7 @@ import {
   encodeCheckpoint,
   restoreCheckpoint,
 } from '../checkpoint.ts';
-import { checkOptions, DataError, shown } from '../errors.ts';
+import { checkFits, checkOptions, DataError, isPlain, shown } from '../errors.ts';
 import { readWhole } from './files.ts';
 import { writeWhole } from './write.ts';
 
@@ -116,6 +116,8 @@ export interface Checkpoints<R extends Report = Report> {
  * ```
  */
 export function checkpoints<R extends Report = Report>(folder: string, options: CheckpointsOptions<R>): Checkpoints<R> {
+  checkFits('checkpoints', 'folder', folder, typeof folder === 'string', 'a path');
+  checkFits('checkpoints', 'options', options, isPlain(options), 'an object with the model');
   const { everySteps } = options;
   const { every = 1, watch = (report: R) => report.validation?.loss ?? report.loss, best: direction = 'min' } = options;
   const wrong = (name: string, value: unknown, wanted: string): DataError =>

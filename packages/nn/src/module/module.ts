@@ -8,8 +8,8 @@
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
-import { showAs, shown } from '@polygrad/core/engine';
-import { checkFits, checkOptions, NnError } from '../errors.ts';
+import { refuseNames, showAs, shown } from '@polygrad/core/engine';
+import { checkFits, checkFunction, checkOptions, NnError } from '../errors.ts';
 import { roleOf, type TensorRole } from './parameter.ts';
 import { assignState, type Rename, type StateDict, type StateOwner, type StateValues } from './state.ts';
 
@@ -217,6 +217,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Calls a function for every module inside this one, from the last to the first, and then for this one. Source: PyTorch `Module.apply`. */
   apply(visit: (module: AnyModule, name: string) => void): this {
+    checkFunction('apply', 'visit', visit);
     for (const [name, module] of this.namedModules().reverse()) visit(module, name);
     return this;
   }
@@ -293,3 +294,28 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 // Marks the class across copies of this package.
 Object.defineProperty(Module.prototype, MODULE, { value: true });
 showAs(Module.prototype, (module) => ({ ...module, training: module.training }));
+// What modules of PyTorch and models of Keras have, and what to write here. The table stands in the call, so that pages which drop that carry neither.
+refuseNames(
+  Module,
+  {
+    'state_dict get_weights': 'stateDict()',
+    'load_state_dict set_weights': 'loadStateDict(state)',
+    'named_parameters trainable_weights trainableWeights trainable_variables': 'namedParameters()',
+    'named_modules modules children named_children': 'namedModules()',
+    'named_buffers buffers': 'namedBuffers()',
+    zero_grad: 'zeroGrad(), though step() of an optimizer clears what it has used',
+    'requires_grad_ trainable': 'freeze(), and freeze(false)',
+    'count_params countParams': 'parameterCount()',
+    summary: 'summary(model, shape), a function',
+    'to cuda cpu': "await setEngine('cuda') before the model is made",
+    'half bfloat16 double float': 'the option dtype of layers, or fit with precision',
+    'register_buffer registerBuffer': 'this.name = buffer(value)',
+    'register_parameter registerParameter': 'this.name = parameter(value)',
+    'register_forward_hook register_forward_pre_hook': 'forwardHook(layer, hook) or forwardPreHook(layer, hook)',
+    'call __call__ predict': 'forward(x), after eval()',
+    'fit evaluate': 'fit(model, data, options) and evaluate(model, data, options), functions',
+    'save save_weights saveWeights load_weights loadWeights':
+      'await saveModel(path, model) and await loadModel(path, model)',
+  },
+  (name, instead, self) => new NnError('Module', `no '${name}' of a ${self.constructor.name}: ${instead}`, [name]),
+);

@@ -200,3 +200,29 @@ describe('normed weights', () => {
     expect(() => removeWeightNorm(new Linear(1, 1))).toThrow(/a weight of weightNorm/);
   });
 });
+
+it('names of PyTorch and Keras say what to write here', () => {
+  const model = new Sequential(new Linear(2, 1)) as unknown as Record<string, unknown>;
+  expect(() => model.state_dict).toThrow("[Module] no 'state_dict' of a Sequential: stateDict()");
+  expect(() => model.cuda).toThrow("setEngine('cuda')");
+  expect(() => model.predict).toThrow('forward(x), after eval()');
+  expect(() => model.fit).toThrow('fit(model, data, options)');
+  class Net extends Module {
+    readonly children: readonly Linear[];
+    readonly summary: string = 'mine';
+    constructor() {
+      super();
+      this.children = [new Linear(2, 3)];
+    }
+    forward(x: Tensor): Tensor {
+      return this.children[0]!.forward(x);
+    }
+    predict(x: Tensor): Tensor {
+      return this.forward(x);
+    }
+  }
+  const net = new Net();
+  expect([net.summary, net.predict(ones([1, 2])).shape]).toEqual(['mine', [1, 3]]);
+  expect(net.namedParameters().map(([name]) => name)).toEqual(['children.0.weight', 'children.0.bias']);
+  expect(() => net.apply(undefined as never)).toThrow('[apply] bad visit: undefined; must be a function');
+});

@@ -36,14 +36,8 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import {
-  checkedState,
-  type Closure,
-  type ClosureFit,
-  type ClosureOptimizer,
-  type LoadedState,
-  type OptimizerState,
-} from './optimizer.ts';
+import type { Closure, ClosureFit, ClosureOptimizer } from './optimizer.ts';
+import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';
 

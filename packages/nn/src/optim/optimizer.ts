@@ -23,18 +23,11 @@ import {
   type Tensor,
   where,
 } from '@polygrad/core/functions';
-import { checkFits, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
+import { checkFits, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import {
-  checkState,
-  fitState,
-  hostState,
-  type StateArray,
-  type StateDict,
-  type StateOwner,
-  type StateValues,
-} from '../module/state.ts';
+import { fitState, hostState, type StateDict, type StateOwner } from '../module/state.ts';
 import { inOrder } from './owners.ts';
+import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import type { Schedule } from './schedule.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
@@ -89,47 +82,14 @@ export interface StepGuard {
   readonly maximum: (x: Tensor, y: number) => Tensor;
 }
 
-/** The state of an optimizer in host memory: arrays by name, and the number of steps asked for. */
-export interface OptimizerState {
-  readonly steps: number;
-  /** How many of them were skipped; absent if none can have been. */
-  readonly skipped?: number;
-  /** Steps that each parameter had no gradient in; left out where there were none. */
-  readonly missed?: readonly number[];
-  /** `'<index of the parameter>.<slot>'` to array. */
-  readonly slots: Readonly<Record<string, StateArray>>;
-}
-
-/** A state to go on from, whose slots may come from a file. */
-export type LoadedState = Omit<OptimizerState, 'slots'> & { readonly slots: StateValues };
-
-/** Checks a state of all parameters completely. Throws if it cannot be loaded. */
-export function checkedState(
-  state: LoadedState,
-  count: number,
-): { steps: number; skipped: number; missed: number[]; slots: StateValues } {
-  const op = 'loadState';
-  checkFits(op, 'state', state, typeof state === 'object' && state !== null, 'an object with steps and slots');
-  const { steps, skipped = 0, missed = new Array<number>(count).fill(0), slots } = state;
-  checkInteger(op, 'steps', steps, 0);
-  checkInteger(op, 'skipped', skipped, 0, steps);
-  checkList(op, 'missed', missed);
-  if (missed.length !== count)
-    throw new NnError(
-      op,
-      `missed has ${missed.length} entries and the optimizer ${count} parameters; the state is of other parameters`,
-      ['missed'],
-    );
-  for (const one of missed) checkInteger(op, 'missed', one, 0, steps);
-  checkState(op, slots);
-  return { steps, skipped, missed: [...missed], slots };
-}
-
 const owner: StateOwner = {
   op: 'loadState',
   name: 'optimizer',
   remedy: 'the state is of other parameters or of another optimizer',
 };
+
+/** A tensor that a step assigns, and its new value. */
+type Change = readonly [target: Tensor, value: Tensor];
 
 /** 16-bit floats lose small steps: their parameters have a float32 copy, which the formulas work on. */
 const isSmall = ({ dtype }: Tensor): boolean => dtype === 'float16' || dtype === 'bfloat16';
@@ -319,22 +279,52 @@ export abstract class Optimizer<Names extends string = string> {
     const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
       const scalars = scalarsOf(() => numbers[leader]!, dtype);
       if (guard === undefined || this.scalarsAt === undefined) return scalars;
-      const step = hostNumber(() => steps[leader]!, { dtype });
-      const counted = guard.maximum(step.sub(cast(this.#skipped!, dtype)), 1);
-      const correction: Correction = (beta) => {
-        const log = typeof beta === 'number' ? Math.log(beta) : hostNumber(() => Math.log(beta()), { dtype });
-        return guard.expm1(counted.mul(log)).mul(-1);
-      };
-      return {
-        ...scalars,
-        ...this.scalarsAt(
-          counted,
-          hostNumber(() => rate, { dtype }),
-          correction,
-        ),
-      };
+      const ofStep = this.#scalarsAt(
+        dtype,
+        () => steps[leader]!,
+        () => rate,
+        guard,
+      );
+      return { ...scalars, ...ofStep };
     };
-    const changes: (readonly [target: Tensor, value: Tensor])[] = [];
+    const changes = this.#changes(given, leaders, scalarsIn);
+    if (guard !== undefined) {
+      const { skip } = guard;
+      for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
+      changes.push([this.#skipped!, this.#skipped!.add(cast(skip, 'int32'))]);
+    }
+    // The gradients may be gone when this is counted.
+    const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
+    return () => {
+      for (const [target, value] of changes) target.assign(value);
+      const count = (by: 1 | -1): void => {
+        this.#steps += by;
+        if (absent.length > 0)
+          this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
+      };
+      hostEffect(
+        () => count(1),
+        () => count(-1),
+      );
+    };
+  }
+
+  /** Scalars of a step that a guard may have kept from counting. */
+  #scalarsAt(dtype: DType, step: () => number, rate: () => number, { maximum, expm1 }: StepGuard): StepScalars<Names> {
+    const counted = maximum(hostNumber(step, { dtype }).sub(cast(this.#skipped!, dtype)), 1);
+    return this.scalarsAt!(counted, hostNumber(rate, { dtype }), (beta) => {
+      const log = typeof beta === 'number' ? Math.log(beta) : hostNumber(() => Math.log(beta()), { dtype });
+      return expm1(counted.mul(log)).mul(-1);
+    });
+  }
+
+  /** Parameters and state with their new values, of all parameters that have a gradient. `scalarsIn`: numbers of the step, by dtype and leader. */
+  #changes(
+    given: Gradients,
+    leaders: readonly number[],
+    scalarsIn: (dtype: DType, leader: number) => Scalars<Names>,
+  ): Change[] {
+    const changes: Change[] = [];
     const known: { readonly dtype: DType; readonly leader: number; readonly scalars: readonly Tensor[] }[] = [];
     if (this.formula === this.update && !this.maximize)
       this.#formula ??= new Formula((set, numbers) => this.#next(set, numbers));
@@ -368,25 +358,7 @@ export abstract class Optimizer<Names extends string = string> {
         `a gradient makes a ${target.dtype} parameter ${value.dtype}; convert the gradients with cast()`,
       );
     }
-    if (guard !== undefined) {
-      const { skip } = guard;
-      for (const [i, [target, value]] of changes.entries()) changes[i] = [target, where(skip, target, value)];
-      changes.push([this.#skipped!, this.#skipped!.add(cast(skip, 'int32'))]);
-    }
-    // The gradients may be gone when this is counted.
-    const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
-    return () => {
-      for (const [target, value] of changes) target.assign(value);
-      const count = (by: 1 | -1): void => {
-        this.#steps += by;
-        if (absent.length > 0)
-          this.#miss(this.#missed.map((missed, index) => missed + (absent.includes(index) ? by : 0)));
-      };
-      hostEffect(
-        () => count(1),
-        () => count(-1),
-      );
-    };
+    return changes;
   }
 
   /** The new value of a parameter and its new state, from the old ones. The values in between are dead afterwards, so no flush stores them. */

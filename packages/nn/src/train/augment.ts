@@ -34,7 +34,7 @@ import {
   tensor,
   where,
 } from '@polygrad/core/functions';
-import { checkFits, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
+import { checkFits, checkInteger, checkNumber, checkOptions, checkRequired, NnError } from '../errors.ts';
 
 /** A change of a batch before its step: inputs and targets [rows, ...], as many rows as before. */
 export type BatchTransform = (x: Tensor, y: Tensor) => readonly [x: Tensor, y: Tensor];
@@ -130,7 +130,7 @@ export interface CutoutOptions {
  * cutout({ size: 8 })(zeros([4, 3, 32, 32]), zeros([4]))[0].shape; // [4, 3, 32, 32]
  */
 export function cutout(options: CutoutOptions): BatchTransform {
-  checkOptions('cutout', options, 'size# fill#');
+  checkRequired('cutout', options, 'size# fill#');
   const { size, fill = 0 } = options;
   checkInteger('cutout', 'size', size, 1);
   checkNumber('cutout', 'fill', fill);

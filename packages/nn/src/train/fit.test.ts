@@ -1,4 +1,4 @@
-import { compile, crossEntropy, memory, mseLoss, seed, setEngine, type Tensor, tensor } from '@polygrad/core';
+import { compile, crossEntropy, memory, mseLoss, ones, seed, setEngine, type Tensor, tensor } from '@polygrad/core';
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { NnError } from '../errors.ts';
@@ -437,6 +437,16 @@ describe('lossAndGrad', () => {
     model.freeze();
     expect(() => lossAndGrad(model, () => model.forward())).toThrow(/no parameters that learn/);
     for (const made of [value, aux, grads[0]]) made?.dispose();
+  });
+
+  it('says of a loss that is several numbers what it needs', async () => {
+    using model = new Linear(2, 1);
+    using optimizer = new SGD(model.parameters());
+    const [x, y] = [ones([3, 2]), ones([3, 1])];
+    const said = /^\[lossAndGrad\] the loss is Tensor float32 \[3, 1\]; use mean\(\) or sum\(\)$/;
+    expect(() => lossAndGrad(model, () => model.forward(x))).toThrow(said);
+    await expect(fit(model, [{ x, y }], { optimizer, loss: (p, t) => p.sub(t), epochs: 1 })).rejects.toThrow(said);
+    for (const t of [x, y]) t.dispose();
   });
 
   it('leaves the parameters as they were when the loss throws', async () => {

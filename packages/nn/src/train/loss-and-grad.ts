@@ -1,5 +1,5 @@
 /** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { type Tensor, valueAndGradBy } from '@polygrad/core/functions';
+import { isTensor, type Tensor, valueAndGradBy } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
@@ -23,7 +23,7 @@ export interface ModelGradients<Aux = undefined> {
  * @param model parameters that are not frozen are differentiated by
  * @param loss computes a scalar with the model, or the pair of a scalar and anything else to return (`aux`)
  * @returns value, gradients in the order of `model.parameters()`, aux
- * @throws NnError if every parameter is frozen; ShapeError if the loss is not one number
+ * @throws NnError if every parameter is frozen, or the loss is several numbers
  * @example
  * const model = new Linear(2, 1, { bias: false });
  * const { value, grads } = lossAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());
@@ -47,8 +47,11 @@ export function lossAndGrad(
   const { value, aux, gradients } = deferChanges(() =>
     valueAndGradBy(trained, (): readonly [Tensor, unknown] => {
       const result = loss();
-      // What is neither is refused where the gradient is asked for.
-      return Array.isArray(result) ? [result[0], result[1]] : [result as Tensor, undefined];
+      const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
+      // What is no tensor is refused where the gradient is asked for.
+      if (isTensor(value) && value.size !== 1)
+        throw new NnError('lossAndGrad', `the loss is ${String(value)}; use mean() or sum()`);
+      return [value, aux];
     }),
   );
   let at = 0;

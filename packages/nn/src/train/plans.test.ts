@@ -1,6 +1,16 @@
 /** What a training step costs besides arithmetic: plans, kernels and memory, on an engine that computes nothing. */
-import { crossEntropy, memory, scope, setEngine, stats, tensor } from '@polygrad/core';
-import { createNullEngine } from '@polygrad/testing';
+import {
+  clearPlans,
+  crossEntropy,
+  memory,
+  scope,
+  seed,
+  setDynamicSizes,
+  setEngine,
+  stats,
+  tensor,
+} from '@polygrad/core';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ReLU } from '../layers/activation.ts';
 import { Conv2d } from '../layers/conv.ts';
@@ -73,5 +83,68 @@ describe('a training step', () => {
     optimizer.step(gradients());
     expect(model.parameters().length).toBe(24);
     expect(stats().kernels - before.kernels).toBeLessThanOrEqual(6);
+  });
+});
+
+describe('batches of several sizes', () => {
+  const model = (): Sequential => new Sequential(new Linear(4, 8), new ReLU(), new Linear(8, 3));
+  const fill = (n: number): Float32Array => Float32Array.from({ length: n }, (_, i) => ((i * 7) % 11) / 11 - 0.4);
+
+  /** Losses of steps at these sizes. */
+  async function losses(sizes: readonly number[]): Promise<number[]> {
+    seed(5);
+    using network = model();
+    using optimizer = new Adam(network.parameters(), { lr: 0.05 });
+    const found: number[] = [];
+    for (const n of sizes) {
+      const x = tensor(fill(4 * n), { shape: [n, 4] });
+      const y = tensor(
+        Int32Array.from({ length: n }, (_, i) => i % 3),
+        { dtype: 'int32' },
+      );
+      const value = scope(() => {
+        const { value, grads } = lossAndGrad(network, () => crossEntropy(network.forward(x), y));
+        optimizer.step(grads);
+        return value;
+      });
+      found.push(await value.item());
+      for (const t of [x, y, value]) t.dispose();
+    }
+    return found;
+  }
+
+  // With 8 rows the data has the shape of the first weight.
+  it.each([[[20, 33, 9, 20]], [[8, 31, 200, 8]]])('of sizes %j share the plan of the first', async (sizes) => {
+    await setEngine(createReferenceEngine());
+    setDynamicSizes('never');
+    const expected = await losses(sizes);
+    setDynamicSizes('automatic');
+    clearPlans();
+    const { plansMade, families } = stats();
+    const found = await losses(sizes);
+    for (const [i, x] of expected.entries()) expect(found[i]).toBeCloseTo(x, 5);
+    // The parameters are made by a plan of their own.
+    expect(stats()).toMatchObject({ plansMade: plansMade + 2, families: families + 1 });
+  });
+
+  it('of one size have its plan where much is computed, and on groups of threads', async () => {
+    const kinds = [
+      [{}, 4096],
+      [{ simt: true, maxGroup: 32 }, 8],
+    ] as const;
+    for (const [options, width] of kinds) {
+      await setEngine(createNullEngine(options));
+      using wide = new Sequential(new Linear(4, width), new ReLU(), new Linear(width, 3));
+      using optimizer = new Adam(wide.parameters());
+      const { families } = stats();
+      scope(() => {
+        const x = tensor(fill(80), { shape: [20, 4] });
+        const { grads } = lossAndGrad(wide, () =>
+          crossEntropy(wide.forward(x), tensor(new Int32Array(20), { dtype: 'int32' })),
+        );
+        optimizer.step(grads);
+      });
+      expect(stats().families).toBe(families);
+    }
   });
 });

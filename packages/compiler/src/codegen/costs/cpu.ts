@@ -73,7 +73,7 @@ export const leastTransposed = { along: 8, across: 4, elements: 256 };
 export const crowdedRows = 2048;
 export const nearRows = 12;
 
-// --- contractions: roles and ways (contraction/choose.ts, packing.ts)
+// --- contractions: roles and ways (contraction/choose.ts)
 
 /** Costs of contractions on one kind of processor. */
 export interface ProductCosts {
@@ -169,8 +169,6 @@ export const accessVectors = 0.2;
 export const accessStrides = 1.5;
 export const accessScattered = 2;
 export const accessAround = 0.05;
-/** Cost of storing a sum in group memory and loading it again in the same order. */
-export const accessStaged = 0.1;
 /** Cost of storing a sum and loading it again in another order. */
 export const accessTransposed = 2;
 /** Cost of copying an element of a factor, loaded or computed, in memory order or another; and if it does not stay in caches. */
@@ -214,7 +212,7 @@ export const enoughTiles = 24;
 export const stripBytes: number = 128 * 1024;
 export const partBytes: number = 160 * 1024;
 
-// --- contractions: caches (contraction/cache-misses.ts)
+// --- contractions: caches (contraction/choose.ts)
 
 /** Lines that stay in the cache if they share sets. */
 export const crowdedLines = 8;
@@ -229,13 +227,13 @@ export const lookUpPart = 0.05;
 export const shortLoop = 32;
 export const longestTable = 4096;
 
-// --- contractions: sums through a workspace (contraction/transposed-results.ts)
+// --- contractions: results transposed through a workspace (contraction/transposed-results.ts)
 
 /**
  * Most sums in group memory at a time, so that they fit into a first-level cache, and most per column; least columns at a time,
  * a cache line of them.
  */
-export const mostTransposed = 2048;
+export const longestTranspose = 2048;
 export const longestRun = 144;
 export const leastColumnsTransposed = 16;
 

@@ -4,6 +4,7 @@
  * Measured with one thread of an AMD EPYC (family 26) in machine code of this repository; bench/results/2026-11-23-native.md has the figures.
  * Facts are those of a kind of processor, never of the actual one, so that results are the same on all of a kind.
  */
+import type { Range } from '../../ir/free-ranges.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
 import { leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
@@ -96,6 +97,16 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
     line,
     formula: tileFormula(facts),
   };
+}
+
+/** Fewest lanes of vectors along a loop that is shorter than those of its nest. */
+const narrowest = 4;
+
+/** Lanes along a loop of fixed length: narrower vectors than those of its nest where it is shorter than one. */
+export function narrowerLanes({ arg, src }: Range, lanes: number): number {
+  let fitting = lanes;
+  if (src.length === 0) while (fitting > Math.max(narrowest, arg.extent)) fitting /= 2;
+  return fitting;
 }
 
 /**

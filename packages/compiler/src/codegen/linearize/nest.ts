@@ -20,9 +20,6 @@ const mostScattered = 16;
  */
 const mostApart = 64;
 
-/** Fewest lanes of a vector along a loop shorter than those of its nest. */
-const narrowest = 4;
-
 /** From this many nodes on, full vectors and the last one, moved back, share one body. */
 const leastAlike = 24;
 
@@ -36,8 +33,13 @@ interface Job {
   readonly ranges: readonly Range[];
   /** Expressions needed inside. */
   readonly roots: readonly KNode[];
-  /** Writes statements at the innermost point. The returned function is called when all jobs at this point have read their inputs. */
-  readonly run: () => (() => void) | undefined;
+  /** The condition under which it writes. */
+  readonly gate?: KNode | undefined;
+  /**
+   * Writes statements at the innermost point, without asking the gate if that holds there. The returned function is called when all jobs at this point have
+   * read their inputs.
+   */
+  readonly run: (holds?: boolean) => (() => void) | undefined;
   /** True if `run` must be called once per combination of open tiles. */
   readonly perCopy: boolean;
   /** True if running twice for an element changes nothing: a store to memory that is not read. */
@@ -82,7 +84,8 @@ export class Nest {
         return {
           ranges: all.filter((r) => !this.#scope.isOpen(r)),
           roots: gate === undefined ? [value, index] : [value, index, gate],
-          run: () => this.#values.prepareStore(mem, index, value, gate),
+          gate,
+          run: (holds) => this.#values.prepareStore(mem, index, value, holds ? undefined : gate),
           perCopy: true,
           repeatable: !this.#options.simt && mem.op === 'PARAM' && mem.arg.access === 'write',
         };
@@ -110,14 +113,27 @@ export class Nest {
     const each = jobs.filter((j) => j.perCopy);
     for (const j of jobs) if (!j.perCopy) j.run();
     if (each.length === 0) return;
-    const write = (): void =>
-      this.#scope.forEach(this.#scope.tiles, () => {
-        const writes = each.map((j) => j.run());
-        for (const write of writes) write?.();
-      });
+    const here = (holds: boolean): void => {
+      const writes = each.map((j) => j.run(holds));
+      for (const write of writes) write?.();
+    };
+    const write = (): void => this.#scope.forEach(this.#scope.tiles, () => here(false));
     const { simt, caps } = this.#options;
     const roots = each.map((j) => j.roots);
-    if (simt || caps.lowering.copies?.(this.#values, roots, write) !== true) write();
+    // In a loop over copies what is not stored is not computed either.
+    const gate = this.#gateOf(each);
+    const { b } = this.#values;
+    const writeOne = (): void =>
+      this.#scope.forEach(this.#scope.tiles, () => b.ifThen(this.#values.lower(gate!), () => here(true)));
+    if (simt || caps.lowering.copies?.(this.#values, roots, gate === null ? write : writeOne) !== true) write();
+  }
+
+  /** The gate that all jobs have, if it is the same for all elements of a vector; else null. */
+  #gateOf([first, ...others]: readonly Job[]): KNode | null {
+    const gate = first?.gate;
+    if (gate === undefined || others.some((j) => j.gate !== gate)) return null;
+    const { free, tiles } = this.#scope;
+    return tiles.some((t) => t.lanes > 1 && free.of(gate).includes(t.range)) ? null : gate;
   }
 
   #open(range: Range, jobs: readonly Job[]): void {
@@ -179,11 +195,8 @@ export class Nest {
     const nodes = within.length;
     const reduces = within.some((n) => n.op === 'REDUCE');
     const wanted = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
-    const { caps } = this.#options;
-    let { lanes } = this.#options;
-    // Narrower vectors, where the processor has them, along a loop that is shorter than one.
-    const { most: length, least } = countOf(range);
-    if (caps.fittingBytes !== undefined && length === least) while (lanes > Math.max(narrowest, length)) lanes /= 2;
+    const { caps, lanes: widest } = this.#options;
+    const lanes = caps.lowering.narrower?.(range, widest) ?? widest;
     const most = within.some((n) => this.#isScattered(n, range)) ? mostScattered : mostApart;
     const apart = most === mostScattered ? 1 : within.reduce((sum, n) => sum + this.#apartIn(n, range), 0);
     const unroll = apart === 0 ? wanted : Math.max(1, Math.min(wanted, Math.floor(most / (apart * lanes))));

@@ -5,7 +5,7 @@
  * side by side, then single vectors, then one element at a time.
  */
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { type Count, greatestDivisor, ownRanges } from '../../ir/free-ranges.ts';
+import { type Count, greatestDivisor, ownRanges, typicalOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { KNode, KNodeOf, LoopStore, RangeKind } from '../../ir/ir.ts';
@@ -21,6 +21,9 @@ export interface Mode {
   /** Set if it runs to the end of the range: its last step is moved back to end there, and counts some elements twice. */
   readonly moved?: true;
 }
+
+/** Lanes of the narrowest vectors of all processors, of 32 bits each. */
+const leastNarrow = 4;
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
@@ -42,7 +45,7 @@ export function vectorModes(
   const modes = separateModes(length, lanes, unroll, together, again);
   const [before, last] = modes.slice(-2);
   if (!alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
-  return [...modes.slice(0, -2), { count: last.count, lanes, moved: true }];
+  return [...modes.slice(0, -2), { count: last.count, lanes: last.lanes, moved: true }];
 }
 
 function separateModes(
@@ -65,6 +68,12 @@ function separateModes(
     if (isWide && least >= wide) return [...modes, { count: unroll, lanes, again }];
     if (rest >= lanes) modes.push({ count: 1, lanes });
     return [...modes, { count: 1, lanes, again }];
+  }
+  const narrow = 2 ** Math.floor(Math.log2(Math.max(1, least)));
+  if (!exact && narrow < lanes && narrow >= leastNarrow) {
+    // Lengths below one vector are not taken element by element.
+    if (rest >= lanes) modes.push({ count: 1, lanes });
+    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, null, again)];
   }
   const all = Math.ceil(rest / lanes);
   if (again && exact && tail > 0 && together === 'all' && all * lanes <= most) {
@@ -176,18 +185,19 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
     } else stack.push(...n.src);
   }
   const run = longestRun(indices, 'vector');
-  const elements = run === null ? 0 : run.arg.extent;
+  const elements = run === null ? 0 : typicalOf(run);
   const vectorBytes = caps.fittingBytes?.(elements, least, run !== null && reduced.has(run)) ?? caps.vectorBytes;
   if (masks) return Math.max(1, Math.floor(vectorBytes / 4));
   if (least >= 4 || caps.simt) return Math.max(1, Math.floor(vectorBytes / Math.max(4, least)));
   const wanted = Math.max(1, Math.min(vectorBytes / least, (4 * vectorBytes) / most));
-  const longest = longestRun(indices)?.arg.extent ?? 0;
+  const long = longestRun(indices);
+  const longest = long === null ? 0 : typicalOf(long);
   let lanes = Math.max(1, Math.floor(vectorBytes / 4));
   while (lanes * 2 <= wanted && longest >= lanes * 2) lanes *= 2;
   return lanes;
 }
 
-/** The longest range along which memory is contiguous, or null; `kind`: preferably of this kind. */
+/** The range along which memory is contiguous that is longest, by a size in between where it ends at one; or null. `kind`: preferably of this kind. */
 function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;
@@ -195,9 +205,9 @@ function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
       if (term.op !== 'RANGE' || coefs[i] !== 1) return;
-      const { kind: own, extent } = term.arg;
-      if (longest === null || extent > longest.arg.extent) longest = term;
-      if (own === kind && (among === null || extent > among.arg.extent)) among = term;
+      const extent = typicalOf(term);
+      if (longest === null || extent > typicalOf(longest)) longest = term;
+      if (term.arg.kind === kind && (among === null || extent > typicalOf(among))) among = term;
     });
   }
   return among ?? longest;

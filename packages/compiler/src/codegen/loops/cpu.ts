@@ -116,7 +116,7 @@ function chooseVectors(work: NestWork, width: Width): VectorChoice {
 
 /** True if all stores inside the range write consecutive elements along it, or if it runs over short rows that are reduced. */
 function canStoreAlong(work: NestWork, r: Range, lanes: number): boolean {
-  if (r.arg.extent < lanes) return false;
+  if (typicalOf(r) < lanes) return false;
   return work.stores.every(({ store, ranges }) => {
     const stride = ranges.includes(r) ? work.strideOf(store.src[1], r) : 1;
     return stride === 1 || (stride !== null && stride > 1 && stride <= shortRow && isReduced(work, r));
@@ -150,7 +150,7 @@ function chooseOwn(work: NestWork, along: ReadonlySet<Range>, { lanes, steps }: 
     let least = work.cost(steps, (f) => activeRange(f, along, chosen));
     const ordered = node.op === 'STAGE' || isPosition(node);
     for (const r of ordered ? own.slice(-1) : own) {
-      if (r.arg.extent < lanes) continue;
+      if (typicalOf(r) < lanes) continue;
       const cost = work.cost(steps, (f) => activeRange(f, along, new Set([...chosen, r])));
       if (cost < least) [best, least] = [r, cost];
     }

@@ -50,7 +50,7 @@ function nest(low: number, n: number, write: (made: Made) => readonly LoopStore[
 
 function check(k: LoopKernel, sizes: readonly number[], tolerance = 2e-6): Program {
   verifyLoopKernel(k);
-  const programs = [simdCaps, ...threadCaps].map((caps) => {
+  const programs = [simdCaps, wideCaps, ...threadCaps].map((caps) => {
     const shaped = optimize(k, caps);
     verifyLoopKernel(shaped);
     const made = linearize(shaped, caps);
@@ -64,6 +64,9 @@ function check(k: LoopKernel, sizes: readonly number[], tolerance = 2e-6): Progr
   }
   return programs[0]!;
 }
+
+/** Vectors of 16 numbers: more than the least sizes have. */
+const wideCaps: EngineCaps = { ...simdCaps, vectorBytes: 64 };
 
 const simtCaps: EngineCaps = { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 };
 
@@ -199,6 +202,21 @@ describe('vectors', () => {
   test.each(['sum', 'prod', 'max', 'argmin'] as const)('%s: what the last one has again does not count', (op) => {
     const { body } = check(reduced(op, 9, 61, 1, [0]), [9, 10, 15, 16, 17, 47, 61], 1e-5);
     expect(body.filter((n) => n.op === 'LOAD' && n.src[0].op === 'PARAM' && n.lanes === 1)).toHaveLength(0);
+  });
+
+  test('lengths below one vector are taken by narrower ones', () => {
+    const singles = (k: LoopKernel): number => {
+      const { body } = linearize(optimize(k, wideCaps), wideCaps);
+      return body.filter((n) => n.op === 'STORE' && n.src[0].op === 'PARAM' && n.src[2].lanes === 1).length;
+    };
+    for (const low of [4, 8, 9]) {
+      const k = elementwise(low, 100, 1);
+      check(k, [low, low + 1, 15, 16, 17, 31, 100]);
+      expect(singles(k)).toBe(0);
+      check(softmaxAlong(low, 61, 5), [low, low + 1, 15, 16, 17, 24, 61]);
+      for (const op of ['sum', 'max', 'argmin'] as const)
+        check(reduced(op, low, 61, 1, [0]), [low, low + 1, 15, 16, 25, 61], 1e-5);
+    }
   });
 
   test('softmax along a size', () => {

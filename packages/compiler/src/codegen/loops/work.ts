@@ -14,6 +14,7 @@ import {
   type RangeList,
   sameRanges,
   sizeOf,
+  typicalOf,
 } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
@@ -172,23 +173,23 @@ export class NestWork {
     return count;
   }
 
-  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. */
+  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Of sizes, one in between counts. */
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     for (const x of this.#items) {
       const v = choose(x.free);
-      sum += x.weight * sizeOf(x.free) * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
+      sum += x.weight * productOf(x.free, typicalOf) * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
     }
     for (const { node, own, free } of this.binders) {
       if (node.op !== 'REDUCE') continue;
       const v = choose(this.free.of(node.src[0]));
-      if (v !== null && own.includes(v)) sum += stepsOf(node).together * sizeOf(free);
+      if (v !== null && own.includes(v)) sum += stepsOf(node).together * productOf(free, typicalOf);
     }
     return sum;
   }
 
   #factor(x: Item, v: Range, steps: Steps): number {
-    const n = v.arg.extent;
+    const n = typicalOf(v);
     const packed = n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n;
     if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
     if (x.index === null || !this.free.has(x.index, v)) return packed;

@@ -19,7 +19,7 @@ import { type Replacement, Rewriter, step } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { Operand, representative } from '../access.ts';
 import { Assembly } from '../assembly.ts';
-import { viaWorkspace } from '../workspace.ts';
+import { workspaceFor } from '../workspace.ts';
 import type { Contraction, Factor } from '../contraction.ts';
 import { stageDomain } from '../staging.ts';
 import {
@@ -66,7 +66,7 @@ export function lowerSimt(c: Contraction, e: Exprs, caps: CodegenCaps, tile: Sim
   const problem = tile.copied ? withCopies(c, e, assembly, found) : found;
   const part = tile.parts > 1 ? e.range(tile.parts) : null;
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
-  const memory = part === null ? null : viaWorkspace(c, e, assembly, order, part);
+  const memory = part === null ? null : workspaceFor(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
   assembly.add('', simtNest(e, { problem, tile, stores, reduce: c.reduce, part }), [
     step('tile', order, [], [nameOf(tile)]),

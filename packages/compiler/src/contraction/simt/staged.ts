@@ -11,7 +11,7 @@ import { step } from '../../ir/rewrite.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
 import { Assembly } from '../assembly.ts';
-import { viaWorkspace } from '../workspace.ts';
+import { workspaceFor } from '../workspace.ts';
 import { questionOf } from '../choice.ts';
 import {
   byLibrary,
@@ -127,7 +127,7 @@ function lowerBlock(
   const assembly = new Assembly(c.kernel, e, caps);
   const part = block.parts > 1 ? e.range(block.parts) : null;
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
-  const memory = part === null ? null : viaWorkspace(c, e, assembly, order, part);
+  const memory = part === null ? null : workspaceFor(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
   const tiles = new StagedTiles(e, problem, block, layout, values, part, caps);
   const whole = `${name}${block.parts > 1 ? `/${block.parts}` : ''}`;

@@ -10,9 +10,8 @@ import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { isRowMajor, sizeOf } from '../../shape/view.ts';
-import { positionOf, ProgramSet, type ProgramWriter, type Temp, type TensorView } from '../program-set.ts';
+import { positionOf, ProgramSet, type ProgramWriter, type TensorView, type Temp } from '../program-set.ts';
 import { bisect } from '../groups.ts';
-import type { LineSort, Sorted } from '../sort/keys.ts';
 import { sortByGroups } from '../sort/sort.ts';
 
 // What all ways of scattering share.
@@ -93,69 +92,55 @@ function combineUpdate({ e }: ProgramWriter, op: Exclude<ScatterOp, 'set'>, ther
 /** Updates that are combined first where all of them go to one place. */
 export const blockLength = 512;
 
-/** Updates sorted by where they go: the memory that has them, and how many of each. */
+/** Updates in the order of where they go. */
 interface SortedUpdates {
-  readonly spec: ScatterSpec;
-  /** Rows of slices before the axis, elements of a slice, updates of each row, and elements of the axis. */
-  readonly before: number;
-  readonly inner: number;
-  readonly many: number;
-  readonly size: number;
-  /** Places that updates go to, in order, and which update it is. */
+  /** Where each goes: positions along the axis. */
   readonly keys: Temp;
+  /** Which update each is. */
   readonly order: Temp;
-  /** Most places that updates go to. */
+  /** Different places at most. */
   readonly kinds: number;
-  /** Blocks of a row that are combined first, and the memory for what they come to. */
+}
+
+/** Sums of blocks of sorted updates, and how many blocks a row has. */
+interface BlockSums {
+  readonly sums: Temp;
   readonly blocks: number;
-  readonly parts: Temp | null;
 }
 
-export function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
-  const { op, axis, out } = spec;
-  const { before, inner, many } = sizesOf(spec);
+function updateSorted(set: ProgramSet, spec: ScatterSpec, caps: CodegenCaps): void {
+  const sorted = sortUpdates(set, spec, caps);
+  combineSorted(set, spec, sorted, combineBlocks(set, spec, sorted, caps));
+}
+
+function sortUpdates(set: ProgramSet, { axis, out, index }: ScatterSpec, caps: CodegenCaps): SortedUpdates {
+  const many = sizeOf(index.view.shape);
   const size = out.shape[axis]!;
-  const { keys, order } = sortPlaces(set, spec, many, caps);
-  const blocks = op === 'set' || caps.maxBindings < 5 || many < 4 * blockLength ? 0 : Math.floor(many / blockLength);
-  const parts = blocks === 0 ? null : set.temp(out.dtype, before * blocks * inner);
-  const updates = {
-    spec,
-    before,
-    inner,
-    many,
-    size,
-    keys: keys[0]!,
-    order,
-    kinds: Math.min(many, size),
-    blocks,
-    parts,
-  };
-  if (op !== 'set' && parts !== null) combineBlocks(set, updates, op, parts);
-  set.add('_sorted', before * many * inner, (w) => scatterSorted(w, updates));
-}
-
-/** Sorts the places that updates go to. */
-function sortPlaces(set: ProgramSet, { axis, out, index }: ScatterSpec, many: number, caps: CodegenCaps): Sorted {
-  const sort: LineSort = {
-    lines: 1,
-    n: many,
-    count: many,
-    words: 1,
-    bits: Math.ceil(Math.log2(out.shape[axis]!)),
-    adjacent: false,
-    open: (w) => {
-      const memory = w.param(index.slot, 'int32', 'read', index.view.span);
-      return (_line, i) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
+  const { keys, order } = sortByGroups(
+    set,
+    {
+      lines: 1,
+      n: many,
+      count: many,
+      words: 1,
+      bits: Math.ceil(Math.log2(size)),
+      adjacent: false,
+      open: (w) => {
+        const memory = w.param(index.slot, 'int32', 'read', index.view.span);
+        return (_line, i) => w.e.bitcast(w.b.load(memory, positionOf(w.e, index.view, i)), 'uint32');
+      },
+      result: null,
     },
-    result: null,
-  };
-  return sortByGroups(set, sort, caps)!;
+    caps,
+  )!;
+  return { keys: keys[0]!, order, kinds: Math.min(many, size) };
 }
 
-/** Reads an update by its place among the sorted ones, for the rows of `lead` and a column of them. */
-function sortedReader(
+/** Opens the updates: reads one by its place among the sorted ones, for the rows of `lead` and a column of them. */
+function openSorted(
   w: ProgramWriter,
-  { spec, order }: SortedUpdates,
+  spec: ScatterSpec,
+  { order }: SortedUpdates,
   lead: KNode,
   column: KNode,
 ): (sortedAt: KNode) => KNode {
@@ -165,19 +150,24 @@ function sortedReader(
   return (sortedAt) => read([lead, w.b.load(positions, sortedAt), column]);
 }
 
-/** Combines each block of sorted updates in which all go to one place. */
-function combineBlocks(set: ProgramSet, updates: SortedUpdates, op: Exclude<ScatterOp, 'set'>, parts: Temp): void {
-  const { spec, before, inner, keys, kinds, blocks } = updates;
+/** Combines each block whose updates all go to one place; null where there are too few updates for blocks. */
+function combineBlocks(set: ProgramSet, spec: ScatterSpec, sorted: SortedUpdates, caps: CodegenCaps): BlockSums | null {
+  const { op, out } = spec;
+  const { before, inner, many } = sizesOf(spec);
+  if (op === 'set' || caps.maxBindings < 5 || many < 4 * blockLength) return null;
+  const blocks = Math.floor(many / blockLength);
+  const sums = set.temp(out.dtype, before * blocks * inner);
   set.add('_blocks', before * blocks * inner, (w) => {
     const { b, e, group } = w;
-    const sorted = w.temp(keys, 'read');
+    const keys = w.temp(sorted.keys, 'read');
     const row = e.idiv(group, inner);
     const first = b.place(e.mul(e.irem(row, blocks), blockLength));
     const last = e.add(first, blockLength - 1);
-    const updateAt = sortedReader(w, updates, e.idiv(row, blocks), e.irem(group, inner));
-    const target = w.temp(parts, 'write');
-    b.ifThen(w.typical(e.eq(b.load(sorted, first), b.load(sorted, last)), Math.max(0, 1 - kinds / blocks)), () => {
-      const sum = b.reg('sum', spec.out.dtype);
+    const updateAt = openSorted(w, spec, sorted, e.idiv(row, blocks), e.irem(group, inner));
+    const target = w.temp(sums, 'write');
+    const same = w.typical(e.eq(b.load(keys, first), b.load(keys, last)), Math.max(0, 1 - sorted.kinds / blocks));
+    b.ifThen(same, () => {
+      const sum = b.reg('sum', out.dtype);
       b.store(sum, 0, updateAt(first));
       b.loop(blockLength - 1, (i) =>
         b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), updateAt(e.add(e.add(first, 1), i)))),
@@ -185,66 +175,73 @@ function combineBlocks(set: ProgramSet, updates: SortedUpdates, op: Exclude<Scat
       b.store(target, group, b.load(sum, 0));
     });
   });
+  return { sums, blocks };
 }
 
-/** A thread for each sorted update: the one that is the first of its kind combines them all; of 'set', the last one is stored. */
-function scatterSorted(w: ProgramWriter, updates: SortedUpdates): void {
-  const { spec, inner, many, size, kinds } = updates;
-  const { op, out } = spec;
-  const { b, e, group } = w;
-  const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
-  const sorted = w.temp(updates.keys, 'read');
-  const column = e.irem(group, inner);
-  const row = e.idiv(group, inner);
-  const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
-  const updateAt = sortedReader(w, updates, lead, column);
-  const key = b.load(sorted, at);
-  const slice = e.add(out.shift, e.mul(e.add(e.mul(lead, size), e.bitcast(key, 'int32')), inner));
-  const to = e.add(slice, column);
-  const differs = (neighbour: KNode, exists: KNode): KNode =>
-    w.typical(e.or(e.not(exists), e.ne(b.load(sorted, neighbour, 1, exists), key)), kinds / many);
-  if (op === 'set') {
-    const last = differs(e.add(at, 1), e.lt(at, many - 1));
-    b.ifThen(last, () => b.store(target, to, updateAt(at)));
-    return;
-  }
-  b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
-    const end = b.place(bisect(w, at, e.i32(many), many, (i) => e.eq(b.load(sorted, i), key)));
-    const sum = b.reg('sum', out.dtype);
-    b.store(sum, 0, b.load(target, to));
-    const combine: Combine = (from, count, average, value) => {
-      b.loop(w.typical(count, average), (i) =>
-        b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
-      );
-    };
-    if (updates.parts === null) combine(at, e.sub(end, at), many / kinds, updateAt);
-    else combineWithBlocks(w, updates, updates.parts, { lead, column, at, end }, combine, updateAt);
-    b.store(target, to, b.load(sum, 0));
+/** The first of each kind combines all of its kind; with `set`, the last of each kind is the one that stays. */
+function combineSorted(set: ProgramSet, spec: ScatterSpec, sorted: SortedUpdates, parts: BlockSums | null): void {
+  const { op, axis, out } = spec;
+  const { before, inner, many } = sizesOf(spec);
+  const { kinds } = sorted;
+  set.add('_sorted', before * many * inner, (w) => {
+    const { b, e, group } = w;
+    const target = w.param(0, out.dtype, op === 'set' ? 'write' : 'readwrite', out.span);
+    const keys = w.temp(sorted.keys, 'read');
+    const column = e.irem(group, inner);
+    const row = e.idiv(group, inner);
+    const [lead, at] = [e.idiv(row, many), e.irem(row, many)];
+    const updateAt = openSorted(w, spec, sorted, lead, column);
+    const key = b.load(keys, at);
+    const slice = e.add(out.shift, e.mul(e.add(e.mul(lead, out.shape[axis]!), e.bitcast(key, 'int32')), inner));
+    const to = e.add(slice, column);
+    const differs = (neighbour: KNode, exists: KNode): KNode =>
+      w.typical(e.or(e.not(exists), e.ne(b.load(keys, neighbour, 1, exists), key)), kinds / many);
+    if (op === 'set') {
+      const last = differs(e.add(at, 1), e.lt(at, many - 1));
+      b.ifThen(last, () => b.store(target, to, updateAt(at)));
+      return;
+    }
+    b.ifThen(differs(e.sub(at, 1), e.lt(0, at)), () => {
+      const end = b.place(bisect(w, at, e.i32(many), many, (i) => e.eq(b.load(keys, i), key)));
+      const sum = b.reg('sum', out.dtype);
+      b.store(sum, 0, b.load(target, to));
+      const combine: CombineRun = (from, count, average, value) =>
+        b.loop(w.typical(count, average), (i) =>
+          b.store(sum, 0, combineUpdate(w, op, b.load(sum, 0), value(e.add(from, i)))),
+        );
+      const run = { at, end, each: many / kinds };
+      if (parts === null) combine(at, e.sub(end, at), run.each, updateAt);
+      else combineByBlocks(w, parts, run, { combine, updateAt, lead, column, inner });
+      b.store(target, to, b.load(sum, 0));
+    });
   });
 }
 
-/** Combines `count` values from a position on with the sum so far; on average there are `average`. */
-type Combine = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode) => void;
+/** Combines `count` values from one on into the sum. `average`: how many there are typically. */
+type CombineRun = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode) => void;
 
-/** Combines the updates of one kind, from `at` to before `end`, with those of its blocks that are combined already. */
-function combineWithBlocks(
+/** Updates of one kind, `at` to before `end` among the sorted ones; blocks inside are combined already, what is left of them and right of them goes one by one. */
+function combineByBlocks(
   w: ProgramWriter,
-  { inner, many, kinds, blocks }: SortedUpdates,
-  parts: Temp,
-  { lead, column, at, end }: Readonly<Record<'lead' | 'column' | 'at' | 'end', KNode>>,
-  combine: Combine,
-  updateAt: (sortedAt: KNode) => KNode,
+  { sums, blocks }: BlockSums,
+  { at, end, each }: { readonly at: KNode; readonly end: KNode; readonly each: number },
+  slice: {
+    readonly combine: CombineRun;
+    readonly updateAt: (sortedAt: KNode) => KNode;
+    readonly lead: KNode;
+    readonly column: KNode;
+    readonly inner: number;
+  },
 ): void {
   const { b, e } = w;
-  const each = many / kinds;
-  // Blocks from one to before the other are of this kind alone; what is left of them and right of them goes one by one.
+  const { combine, updateAt, lead, column, inner } = slice;
   const length = e.i32(blockLength);
   const [one, other] = [b.place(e.idiv(e.add(at, blockLength - 1), length)), b.place(e.idiv(end, length))];
   const any = b.place(e.lt(one, other));
   const nothing = e.i32(0);
   const single = Math.min(each, blockLength);
   combine(at, e.sub(e.where(any, e.mul(one, length), end), at), single, updateAt);
-  const done = w.temp(parts, 'read');
+  const done = w.temp(sums, 'read');
   const base = e.mul(lead, blocks);
   combine(one, e.where(any, e.sub(other, one), nothing), each / blockLength, (block) =>
     b.load(done, e.add(e.mul(e.add(base, block), inner), column)),

@@ -159,10 +159,6 @@ export function passesOf(bits: number, parts: Parts): number {
 
 /** One pass: where elements come from and go to. */
 interface Pass {
-  readonly sort: LineSort;
-  readonly parts: Parts;
-  /** By line, digit and part: how many elements there are, then where they go. */
-  readonly counts: Temp;
   /** Counted over all words; the pass over a word, and the word. */
   readonly step: number;
   readonly pass: number;
@@ -189,34 +185,41 @@ export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sor
     const [pass, last] = [step % perWord, step === total - 1];
     const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2]! };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
-    sortByDigit(set, { sort, parts, counts, step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
+    sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
     from = to;
   }
   return from;
 }
 
-/** Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. */
-function sortByDigit(set: ProgramSet, pass: Pass): void {
-  const { sort, parts, step } = pass;
-  const groups = sort.lines * parts.many;
-  set.add(`_count${step}`, groups, (w) => countDigits(w, pass), parts.threads);
-  set.add(`_places${step}`, sort.lines, (w) => placeDigits(w, pass), parts.threads);
-  set.add(`_move${step}`, groups, (w) => moveElements(w, pass), parts.threads);
+/** What the programs of a pass share. */
+interface DigitPass {
+  readonly sort: LineSort;
+  readonly parts: Parts;
+  readonly pass: Pass;
+  /** By line, digit and part, how many elements there are, then where they go. */
+  readonly counts: Temp;
 }
 
-/** Runs a body for every element that a thread has in a tile of its group. */
-type EachElement = (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void) => void;
+/** Three programs for a digit: groups count the elements of their parts, places are found, groups move the elements. */
+function sortByDigit(set: ProgramSet, sort: LineSort, parts: Parts, counts: Temp, pass: Pass): void {
+  const all: DigitPass = { sort, parts, pass, counts };
+  const { lines } = sort;
+  const { threads, many } = parts;
+  set.add(`_count${pass.step}`, lines * many, (w) => countDigits(w, all), threads);
+  set.add(`_places${pass.step}`, lines, (w) => placeDigits(w, all), threads);
+  set.add(`_move${pass.step}`, lines * many, (w) => moveElements(w, all), threads);
+}
 
-/** Opens the elements of a pass in a program. */
-function openElements(w: ProgramWriter, { sort, parts, pass, word, from }: Pass, withOrder: boolean): EachElement {
+/** Opens the elements in a program; runs a body for every element that a thread has in a tile of its group. */
+function openElements(w: ProgramWriter, { sort, parts, pass: { pass, word, from } }: DigitPass, withOrder: boolean) {
+  const { n, open } = sort;
+  const { digitBits, threads, each, turns, many } = parts;
   const { b, e, group, thread } = w;
-  const { n } = sort;
-  const { digitBits: bits, threads, each, turns, many } = parts;
   const line = e.idiv(group, many);
-  const key = pass === 0 ? sort.open(w) : null;
+  const key = pass === 0 ? open(w) : null;
   const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
   const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
-  return (turn, body) => {
+  return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
     const tile = e.add(e.mul(e.irem(group, many), turns), turn);
     const first = e.mul(e.add(e.mul(tile, threads), thread), each);
     const left = n % each === 0 ? e.i32(each) : e.min(each, e.sub(n, first));
@@ -226,91 +229,68 @@ function openElements(w: ProgramWriter, { sort, parts, pass, word, from }: Pass,
         const at = e.add(e.mul(line, n), i);
         const was = (): KNode => (order === null ? i : b.load(order, at));
         const value = b.place(key === null ? b.load(keys!, at) : key(line, was(), word));
-        body(b.place(digitOf(w, value, pass, bits)), value, was);
+        body(b.place(digitOf(w, value, pass, digitBits)), value, was);
       });
     });
   };
 }
 
 /** Where in the counts a digit of a part is, counted over all lines. Digits lie side by side for threads by themselves, parts for groups. */
-function countAt({ e }: ProgramWriter, { digitBits, threads, many }: Parts, part: KNode, digit: KNode): KNode {
+function countAt({ e }: ProgramWriter, { threads, many, digitBits }: Parts, part: KNode, digit: KNode): KNode {
   const some = 2 ** digitBits;
   return threads === 1
     ? e.add(e.mul(part, some), digit)
     : e.add(e.mul(e.add(e.mul(e.idiv(part, many), some), digit), many), e.irem(part, many));
 }
 
-/** Counts the elements of each digit in the part of a group. */
-function countDigits(w: ProgramWriter, pass: Pass): void {
+function countDigits(w: ProgramWriter, all: DigitPass): void {
   const { b } = w;
-  const { parts, counts } = pass;
-  const some = 2 ** parts.digitBits;
+  const { digitBits, turns } = all.parts;
+  const some = 2 ** digitBits;
   const own = counters(w, some);
-  const target = w.temp(counts, 'write');
-  const elements = openElements(w, pass, false);
+  const target = w.temp(all.counts, 'write');
+  const elements = openElements(w, all, false);
   clearCounters(w, own, some);
-  b.loop(parts.turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
+  b.loop(turns, (turn) => elements(turn, (digit) => take(w, own, digit)));
   meet(w);
-  eachDigit(w, some, (digit) => b.store(target, countAt(w, parts, w.group, digit), countOf(w, own, digit)));
+  eachDigit(w, some, (digit) => b.store(target, countAt(w, all.parts, w.group, digit), countOf(w, own, digit)));
 }
 
-/** Turns the counts of a line into places: smaller digits first, then earlier parts. */
-function placeDigits(w: ProgramWriter, { parts, counts }: Pass): void {
+/** Smaller digits first, then earlier parts. */
+function placeDigits(w: ProgramWriter, { parts, counts }: DigitPass): void {
   const { e, group } = w;
   const { digitBits, many } = parts;
   const at = (i: KNode): KNode => countAt(w, parts, e.add(e.mul(group, many), e.irem(i, many)), e.idiv(i, many));
   scanList(w, { memory: w.temp(counts, 'readwrite'), length: 2 ** digitBits * many, at }, counting(w));
 }
 
-/** Moves the elements of a part to their places. */
-function moveElements(w: ProgramWriter, pass: Pass): void {
+function moveElements(w: ProgramWriter, all: DigitPass): void {
   const { b, e, group } = w;
-  const { sort, parts, counts, to, keepsKeys } = pass;
-  const { threads, many } = parts;
-  const some = 2 ** parts.digitBits;
-  const places = w.temp(counts, 'read');
-  const elements = openElements(w, pass, true);
-  const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
-  const toOrder = to && w.temp(to.order, 'write');
-  const store = to === null ? sort.result!(w) : null;
-  const line = e.idiv(group, many);
-  const put = (rank: KNode, key: KNode, order: KNode): void => {
-    const at = e.add(e.mul(line, sort.n), rank);
-    if (toKeys !== null) b.store(toKeys, at, key);
-    if (store !== null) store(line, rank, order, wanted(w, sort, rank));
-    else b.store(toOrder!, at, order);
-  };
+  const { threads, turns, digitBits } = all.parts;
+  const some = 2 ** digitBits;
+  const places = w.temp(all.counts, 'read');
+  const elements = openElements(w, all, true);
+  const put = openTarget(w, all);
   const own = counters(w, some);
   // Where the next element of each digit goes. A thread by itself counts on there.
   const next = threads === 1 ? own : b.shared('next', 'int32', some);
-  eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, parts, group, digit))));
-  if (threads === 1) elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
-  else moveTiles(w, parts, elements, own, next, put);
-}
-
-/** Moves the elements of a part tile by tile, sorted within each, so that neighbours are stored together. `next`: where digits go on. */
-function moveTiles(
-  w: ProgramWriter,
-  { digitBits, threads, turns }: Parts,
-  elements: EachElement,
-  own: KNode,
-  next: KNode,
-  put: (rank: KNode, key: KNode, order: KNode) => void,
-): void {
-  const { b, e } = w;
-  const some = 2 ** digitBits;
+  eachDigit(w, some, (digit) => b.store(next, digit, b.load(places, countAt(w, all.parts, group, digit))));
+  if (threads === 1) {
+    elements(e.i32(0), (digit, key, order) => put(take(w, own, digit), key, order()));
+    return;
+  }
   const shift = b.shared('shift', 'int32', some);
   b.loop(turns, (turn) => {
     clearCounters(w, own, some);
     elements(turn, (digit) => take(w, own, digit));
     b.barrier();
     // Now each counter is the place in the tile, sorted, of the next element it counts.
-    const all = placeCounters(w, own, 0, some);
+    const total = placeCounters(w, own, 0, some);
     b.barrier();
     eachDigit(w, some, (digit) => {
       const start = b.place(b.load(own, e.mul(digit, threads)));
       const after = b.load(own, e.mul(e.min(e.add(digit, 1), some - 1), threads));
-      const end = e.where(e.eq(digit, some - 1), all, after);
+      const end = e.where(e.eq(digit, some - 1), total, after);
       const base = b.place(b.load(next, digit));
       b.store(shift, digit, e.sub(base, start));
       b.store(next, digit, e.sub(e.add(base, end), start));
@@ -319,4 +299,22 @@ function moveTiles(
     elements(turn, (digit, key, order) => put(e.add(take(w, own, digit), b.load(shift, digit)), key, order()));
     b.barrier();
   });
+}
+
+/** Opens what a pass writes; puts an element at its place in the line of the group. */
+function openTarget(
+  w: ProgramWriter,
+  { sort, parts, pass: { to, keepsKeys } }: DigitPass,
+): (rank: KNode, key: KNode, order: KNode) => void {
+  const { b, e, group } = w;
+  const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
+  const toOrder = to && w.temp(to.order, 'write');
+  const store = to === null ? sort.result!(w) : null;
+  const line = e.idiv(group, parts.many);
+  return (rank, key, order) => {
+    const at = e.add(e.mul(line, sort.n), rank);
+    if (toKeys !== null) b.store(toKeys, at, key);
+    if (store !== null) store(line, rank, order, wanted(w, sort, rank));
+    else b.store(toOrder!, at, order);
+  };
 }

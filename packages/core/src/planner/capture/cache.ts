@@ -93,6 +93,8 @@ export class PlanCache<T> {
   readonly #entries = new Map<number, Entry<T>[]>();
   #size = 0;
   #clock = 0;
+  /** What was found last; null once anything is dropped. */
+  #last: Entry<T> | null = null;
 
   /** @param drop called with each value that is evicted */
   constructor(limit: number, drop: (value: T) => void) {
@@ -105,11 +107,18 @@ export class PlanCache<T> {
   }
 
   find(hash: number, key: IntWriter): T | undefined {
+    const last = this.#last;
+    // Small work is often the same again.
+    if (last !== null && last.hash === hash && sameInts(last.key, key)) {
+      last.lastUse = ++this.#clock;
+      return last.value;
+    }
     const bucket = this.#entries.get(hash);
     if (bucket === undefined) return undefined;
     for (const entry of bucket) {
       if (sameInts(entry.key, key)) {
         entry.lastUse = ++this.#clock;
+        this.#last = entry;
         return entry.value;
       }
     }
@@ -134,10 +143,12 @@ export class PlanCache<T> {
     for (const bucket of this.#entries.values()) for (const entry of bucket) this.#drop(entry.value);
     this.#entries.clear();
     this.#size = 0;
+    this.#last = null;
   }
 
   /** Evicts the least recently used eighth at once, so that the search for them is rare. */
   #evict(): void {
+    this.#last = null;
     const all = [...this.#entries.values()].flat().sort((a, b) => a.lastUse - b.lastUse);
     for (const entry of all.slice(0, Math.max(1, this.#size >> 3))) {
       const bucket = this.#entries.get(entry.hash)!.filter((other) => other !== entry);

@@ -16,7 +16,15 @@ import {
   type View,
 } from '@polygrad/compiler/shape/view';
 import { type Cone, viewBase } from './cone.ts';
-import { isPlanOp, PlanGraph, type PlanNode, type SizedCone, sizeFactor, SizesRefused } from './plan-graph.ts';
+import {
+  isPlanOp,
+  PlanGraph,
+  type PlanNode,
+  type SizedCone,
+  sizeFactor,
+  SizesRefused,
+  typicalOf,
+} from './plan-graph.ts';
 import { rewriteNode } from './rewrite.ts';
 
 /** Where an output's value is: a view of a node in memory (offset counts from that node's first element), or nowhere if it is empty. */
@@ -202,19 +210,39 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
     return sum && graph.make('permute', x.attr, [sum], x.shape, x.dtype);
   }
   if (!isPlanOp(x, 'dotGeneral') || !isPlanOp(y, 'dotGeneral') || isSmallFloat(x.dtype)) return null;
-  if (x.shape.join() !== y.shape.join() || JSON.stringify(x.attr) !== JSON.stringify(y.attr)) return null;
-  const { lhsContract, rhsContract } = x.attr;
+  if (x.shape.join() !== y.shape.join()) return null;
+  const { lhsContract, rhsContract } = y.attr;
   const axes = [lhsContract[0]!, rhsContract[0]!];
-  if ([x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])))) return null;
-  const same = (a: PlanNode, b: PlanNode, axis: number): boolean =>
-    a.dtype === b.dtype && a.shape.every((n, i) => i === axis || n === b.shape[i]);
-  if (!x.src.every((s, i) => same(s, y.src[i]!, axes[i]!))) return null;
-  if (y.src.reduce((n, s) => n + s.size, 0) > worthCopying(y.size)) return null;
-  const src = x.src.map((s, i) => {
-    const axis = axes[i]!;
-    const parts = [s, y.src[i]!].flatMap((t) => (isPlanOp(t, 'concat') && t.attr.axis === axis ? t.src : [t]));
-    const shape = s.shape.map((n, k) => (k === axis ? n + y.src[i]!.shape[k]! : n));
+  // A sum of lengths that are sizes is no size: there the factors get an axis that counts the products.
+  const isSized = [x, y].some(({ src }) => src.some((s, i) => graph.sizedAmong(s.shape, [axes[i]!])));
+  const [a, b] = isSized ? [counted(graph, x, y.attr), counted(graph, y, y.attr)] : [x, y];
+  if (JSON.stringify(a.attr) !== JSON.stringify(b.attr)) return null;
+  const along = isSized ? [0, 0] : axes;
+  const same = (s: PlanNode, t: PlanNode, axis: number): boolean =>
+    s.dtype === t.dtype && s.shape.every((n, i) => i === axis || n === t.shape[i]);
+  if (!a.src.every((s, i) => same(s, b.src[i]!, along[i]!))) return null;
+  if (y.src.reduce((n, s) => n + typicalOf(graph.size, s.size), 0) > worthCopying(typicalOf(graph.size, y.size)))
+    return null;
+  const src = a.src.map((s, i) => {
+    const axis = along[i]!;
+    const parts = [s, b.src[i]!].flatMap((t) => (isPlanOp(t, 'concat') && t.attr.axis === axis ? t.src : [t]));
+    const shape = s.shape.map((n, k) => (k === axis ? n + b.src[i]!.shape[k]! : n));
     return graph.make('concat', { axis }, parts, shape, s.dtype);
   });
-  return graph.make('dotGeneral', x.attr, src, x.shape, x.dtype);
+  return graph.make('dotGeneral', a.attr, src, x.shape, x.dtype);
+}
+
+type Product = Pick<PlanNode<'dotGeneral'>, 'attr' | 'src'>;
+
+/** A product whose factors have one more axis in front, along which products are added; `plain`: what it is without. One that has such an axis stays. */
+function counted(graph: PlanGraph, { attr, src }: Product, plain: Product['attr']): Product {
+  const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
+  const now = {
+    lhsBatch: behind(plain.lhsBatch),
+    rhsBatch: behind(plain.rhsBatch),
+    lhsContract: [0, ...behind(plain.lhsContract)],
+    rhsContract: [0, ...behind(plain.rhsContract)],
+  };
+  if (JSON.stringify(attr) !== JSON.stringify(plain)) return { attr, src };
+  return { attr: now, src: src.map((s) => graph.reshape(s, [1, ...s.shape])) };
 }

@@ -72,3 +72,46 @@ describe('kernels', () => {
     expect(await kernels(8, 512, false)).toBeGreaterThanOrEqual(8);
   });
 });
+
+describe('along a length that is a size', () => {
+  /** The sum of products of [n, 64] turned and [n, 48]. */
+  const summed = (n: number): Tensor =>
+    scope(() =>
+      [0, 1, 2, 3, 4]
+        .map((i) => matmul(transpose(matrix(n, 64, i)), matrix(n, 48, i + 20)))
+        .reduce((sum, one) => add(sum, one)),
+    );
+
+  it('values are those of the products one by one', async () => {
+    await setEngine(createReferenceEngine());
+    for (const n of [9, 10, 11, 8, 30]) {
+      const result = summed(n);
+      const got = await result.data();
+      const want = new Float64Array(64 * 48);
+      for (let t = 0; t < 5; t++) {
+        const [a, b] = [values(n * 64, t), values(n * 48, t + 20)];
+        for (let k = 0; k < n; k++)
+          for (let i = 0; i < 64; i++)
+            for (let j = 0; j < 48; j++) want[i * 48 + j]! += a[k * 64 + i]! * b[k * 48 + j]!;
+      }
+      for (const [i, value] of want.entries()) expect(Number(got[i])).toBeCloseTo(value, 3);
+      result.dispose();
+    }
+    expect(stats()).toMatchObject({ families: 1, binds: 4 });
+  });
+
+  it('kernels are the product and those that put factors side by side', async () => {
+    const engine = createReferenceEngine();
+    await setEngine(engine);
+    const kernels = async (n: number): Promise<number> => {
+      const before = stats(engine).kernels;
+      const result = summed(n);
+      await result.data();
+      result.dispose();
+      return stats(engine).kernels - before;
+    };
+    expect(await kernels(9)).toBeLessThanOrEqual(3);
+    expect(await kernels(10)).toBeLessThanOrEqual(3);
+    expect(stats(engine)).toMatchObject({ families: 1, binds: 1 });
+  });
+});

@@ -1,17 +1,20 @@
 /**
  * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise axes that had one element
- * in an earlier flush and have two now.
+ * in an earlier flush and have two now, and the rows of a quick step of training.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
  */
+import type { EngineCaps } from '../../engine/engine.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
-import type { Shape } from '@polygrad/compiler/shape/view';
+import { unrecorded } from '../../graph/primitives.ts';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
+import { isQuick, isSmall } from './classes.ts';
 import { type Form, isPlannable } from './families.ts';
 import { type Sample, type Sizes, sizesOf } from './sizes.ts';
 
@@ -63,6 +66,45 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
   return other === null ? null : sizesOf(other, met, cone);
 }
 
+/**
+ * The rows of a quick step of training, at its first flush: the outermost extent of all data that the step does not renew. What it renews has
+ * shapes and dtypes of outputs, one for each. Null where data has no such extent. Groups of threads lose too much by a class.
+ */
+export function rowsOf({ met }: Form, cone: Cone, caps: EngineCaps): Sizes | null {
+  if (caps.simt || !isQuick(cone)) return null;
+  const listed = ({ data, length }: IntWriter): Node[] => Array.from(data.subarray(0, length), (at) => cone.nodes[at]!);
+  const nameOf = ({ dtype, shape }: Node): string => `${dtype} ${shape}`;
+  const bufferOf = (leaf: Node): unknown => cone.storageOf(leaf).buffer;
+  const leaves = listed(cone.leaves);
+  const outputs = listed(cone.outputs).filter(({ shape }) => shape.length > 0);
+  const names = new Set(outputs.map(nameOf));
+  // Nobody holds the old values. Data of an output's shape is held by whoever made it.
+  const renewed = new Set(leaves.filter((leaf) => leaf.handles === 0 && names.has(nameOf(leaf))).map(bufferOf));
+  // One output may be a gradient.
+  if (outputs.length < 2 || renewed.size !== outputs.length) return null;
+  // Of data in order the outermost axis of more than one element has the longest stride, wherever it stands in a view.
+  const outermost = (leaf: Node): number => {
+    if (renewed.has(bufferOf(leaf))) return -1;
+    const { strides } = cone.storageOf(leaf).view;
+    const { shape } = leaf;
+    return shape.findIndex((n, axis) => n > 1 && n * strides[axis]! === sizeOf(shape));
+  };
+  const axes = leaves.map(outermost);
+  const data = leaves.filter((leaf) => leaf.shape.length > 0 && !renewed.has(bufferOf(leaf)));
+  const extents = new Set(leaves.flatMap(({ shape }, leaf) => shape[axes[leaf]!] ?? []));
+  const [n] = extents;
+  if (extents.size !== 1 || data.length !== axes.filter((axis) => axis >= 0).length) return null;
+  const isSize = (leaf: number, axis: number): boolean => axis === axes[leaf];
+  for (const extentOf of [other, multiple]) {
+    const before = sampleAt(cone, met, n!, otherSizes[0], isSize, extentOf);
+    const sizes = before === null ? null : sizesOf(before, met, cone);
+    if (sizes === null) continue;
+    const isStep = outputs.every(({ index }) => sizes.axes[index] === null);
+    return isStep && isSmall(sizes, cone) ? sizes : null;
+  }
+  return null;
+}
+
 /** At most this many extents are tried as independent sizes. */
 const mostTogether = 6;
 
@@ -111,7 +153,7 @@ function extentsOf(cone: Cone): number[] {
 
 /**
  * The sample with another number in place of `n`; null where the rules of shapes do not allow that. Axes of leaves change where `isSize`
- * says so, by leaf number.
+ * says so, by leaf number; `extentOf` gives the extents of constants.
  */
 function sampleAt(
   cone: Cone,
@@ -119,6 +161,7 @@ function sampleAt(
   n: number,
   to: number,
   isSize: (leaf: number, axis: number) => boolean = () => true,
+  extentOf: typeof other = other,
 ): Sample | null {
   const { count } = cone;
   let leaves = 0;
@@ -131,16 +174,14 @@ function sampleAt(
       const own = now.key.subarray(from, now.starts[i + 1]);
       key.data.set(own, key.length);
       const src = node.src.map(({ index }) => nodes[index]!);
-      const attr = node.storage === null ? attrAt(node, src, n, to) : node.attr;
-      const resized = { ...node, src, attr } as Node;
-      nodes.push(resized);
+      const attr = node.storage === null ? attrAt(node, src, n, to, extentOf) : node.attr;
       const { infer, encode } = definitionAt(node.kind);
       const leaf = node.storage === null ? -1 : leaves++;
       const shape =
         leaf < 0
           ? (infer as Rule).shape(src, attr, node.op)
           : node.shape.map((m, axis) => (isSize(leaf, axis) ? other(m, n, to) : m));
-      (resized as { shape: readonly number[] }).shape = shape;
+      nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
       const end = key.length + own.length;
       key.length++;
       if (node.storage !== null) {
@@ -167,14 +208,15 @@ interface Rule {
 }
 
 const other = (m: number, n: number, to: number): number => (m === n ? to : m);
+const multiple: typeof other = (m, n, to) => (m % n === 0 ? (m / n) * to : m);
 
 /** Attributes that hold lengths, with another number in place of `n`, wherever the source has that axis. */
-function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknown {
+function attrAt(node: Node, [x]: readonly Node[], n: number, to: number, extentOf: typeof other): unknown {
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
     case 'constant': {
       const { value, shape } = attr as unknown as Attrs['constant'];
-      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => other(m, n, to)) };
+      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => extentOf(m, n, to)) };
     }
     case 'randomBits':
       return { ...attr, shape: node.shape.map((m) => other(m, n, to)) };

@@ -55,6 +55,25 @@ function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): numbe
   return bytes;
 }
 
+/** Up to this many multiplications a step takes a few milliseconds, its plan a hundred. */
+const fewProducts: number = 2 ** 26;
+/** Up to so many bytes of all nodes at the greatest size of a class, its temporaries are no burden to a program with one size. */
+const fewBytes: number = 2 ** 23;
+
+/** True for what is computed so fast that a second plan costs more than kernels of a class lose. */
+export function isQuick({ count, nodes }: Cone): boolean {
+  // Each loop of a product, and about of a convolution, is in two of the three operands.
+  const products = (nodes.slice(0, count) as Node[])
+    .filter(({ storage, op }) => storage === null && (op === 'dotGeneral' || op === 'conv'))
+    .map((x) => Math.sqrt([x, ...x.src].reduce((all, { shape }) => all * sizeOf(shape), 1)));
+  return products.reduce((a, b) => a + b, 0) <= fewProducts;
+}
+
+/** True if all nodes are small at the greatest size of a class. */
+export function isSmall(sizes: Sizes, cone: Cone): boolean {
+  return bytesWith(classFrom(leastOfLittle, sizes.n[0]!).high, sizes, cone) <= fewBytes;
+}
+
 /** The class of a size, given the lower bounds. */
 export function classFrom(least: readonly number[], n: number): SizeClass {
   const next = least.findIndex((low) => low > n);

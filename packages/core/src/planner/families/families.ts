@@ -9,10 +9,11 @@
  * How its numbers tell which are sizes: the capacities of a plan are primes that divide no other number of its key. A number of the plan that
  * one divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
  */
-import type { Logger } from '../../engine/engine.ts';
+import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
+import { unrecorded } from '../../graph/primitives.ts';
 import { showShape } from '@polygrad/compiler/shape/errors';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
@@ -49,6 +50,8 @@ interface Guesses {
   readonly guess: Guess;
   /** Sizes of a new form: axes of data that had one element in an earlier flush (`shapes`, by leaf) and have two now. */
   grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
+  /** Sizes of a new form: the rows of a quick step of training. */
+  rowsOf(form: Form, cone: Cone, caps: EngineCaps): Sizes | null;
 }
 
 /** How many recent flushes are kept to notice axes that grow from one element. */
@@ -142,9 +145,10 @@ export class PlanFamilies {
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
     if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
-    const grown = this.#grown(form, cone);
-    if (grown === null) return null;
-    const plan = this.#take(form, grown, cone, options);
+    let guessed = this.#grown(form, cone);
+    guessed ??= this.#guesses.rowsOf(form, cone, options.engine.caps);
+    if (guessed === null) return null;
+    const plan = this.#take(form, guessed, cone, options);
     if (plan === null) [form.sizes] = [null, form.plans.clear()];
     return plan;
   }
@@ -338,7 +342,7 @@ function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: num
         return false;
       }
     }
-    nodes.push({ ...node, src, attr, shape } as Node);
+    nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
   }
   return true;
 }

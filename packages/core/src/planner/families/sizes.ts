@@ -336,18 +336,14 @@ export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape,
     return m === null ? b : m.factor * values[m.term]!;
   };
   const ends = sizes.ends.get(i);
-  return Object.fromEntries(
-    Object.entries(now).map(([name, x]) => {
-      const a = before[name];
-      if (lengths.has(name))
-        return [
-          name,
-          typeof x === 'number'
-            ? length(a as number, x)
-            : (x as number[]).map((b, k) => length((a as number[])[k]!, b)),
-        ];
-      if (name !== places[op] || ends === undefined) return [name, x];
-      return [name, (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at))];
-    }),
-  );
+  const sized: Record<string, unknown> = { ...now };
+  for (const [name, x] of Object.entries(now)) {
+    const a = before[name];
+    if (lengths.has(name))
+      sized[name] =
+        typeof x === 'number' ? length(a as number, x) : (x as number[]).map((b, k) => length((a as number[])[k]!, b));
+    else if (name === places[op] && ends !== undefined)
+      sized[name] = (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at));
+  }
+  return sized;
 }

@@ -1,0 +1,70 @@
+/**
+ * Tiles that take whole lines of an image, whose vectors reach past the end, for rows of an image are seldom as long as vectors. Pages carry none of this.
+ *
+ * The columns' factor is copied over its domain, with room behind the end. A tile takes several lines, so that its rows are loaded once for all of them. Sums go
+ * through group memory, from where the elements that there are reach the results by vectors that fit.
+ */
+import type { Exprs } from '../ir/expr.ts';
+import { type Range, sizeOf } from '../ir/free-ranges.ts';
+import type { KNode } from '../ir/ir.ts';
+import { isFixed } from './access.ts';
+import { domain, epilogueCost, type MoreTiles, rowWays } from './choose.ts';
+import type { Lines, Repeated, TileShape } from './tiles.ts';
+
+/** Nanoseconds for storing a sum in group memory and loading it again in the same order. */
+const accessStaged = 0.1;
+
+/** Weighs the tiles of whole lines that some roles allow. */
+export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, height, lanes, costs, weigh) => {
+  const { extent } = column.arg;
+  const { formula } = costs;
+  const step = columns.axisOf(column)?.members.find((m) => m.range === column)?.step;
+  if (formula === undefined || !columns.hasWindows || step !== 1 || extent % lanes === 0 || 2 * extent <= lanes) return;
+  const vectors = Math.ceil(extent / lanes);
+  const rest = epilogueCost(c, column, costs) + accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  const columnWay = { ...domain(columns, column, column), apart: 0 };
+  const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
+  // The nearest first, whose lines overlap.
+  for (const range of [...own.reverse(), null]) {
+    const all = range?.arg.extent ?? 1;
+    const tile = formula.lines(height, vectors, all);
+    if (tile === null) continue;
+    const [tall, count] = tile;
+    const shape: TileShape = { rows: tall, vectors, lanes, lines: new LinesOfTile(range, count) };
+    const most = row?.arg.extent ?? 1;
+    const slower =
+      formula.slower(most, vectors * all, [tall, vectors * count]) / formula.slower(most, vectors, [tall, vectors]);
+    for (const rowWay of rowWays(rows, row, tall, true)) weigh(shape, null, rowWay, columnWay, slower, rest);
+  }
+};
+
+class LinesOfTile implements Lines {
+  readonly range: Range | null;
+  readonly count: number;
+  line: Range | null = null;
+  /** The first line of a tile. */
+  #first: KNode | null = null;
+
+  constructor(range: Range | null, count: number) {
+    this.range = range;
+    this.count = count;
+  }
+
+  of(e: Exprs, r: Range, tile: KNode): KNode {
+    if (r !== this.range || this.count === 1) return tile;
+    this.line = e.range(this.count, 'unroll');
+    this.#first = e.mul(tile, this.count);
+    return e.add(this.#first, this.line);
+  }
+
+  again(e: Exprs, outer: Map<Range, KNode>, row: Range): Repeated {
+    if (this.line === null) return { at: row, ranges: [row] };
+    const line = e.range(this.count, 'serial');
+    outer.set(this.range!, e.add(this.#first!, line));
+    return { at: e.add(e.mul(row, this.count), line), ranges: [row, line] };
+  }
+
+  around(outer: ReadonlyMap<Range, KNode>): ReadonlyMap<Range, KNode> {
+    return this.line === null ? outer : new Map([...outer].filter(([r]) => r !== this.range));
+  }
+}
