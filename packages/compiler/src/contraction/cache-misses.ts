@@ -4,8 +4,8 @@
  */
 import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import { crowdedLines, lookUpPart, overfullLines, type ProductCosts } from '../codegen/costs/cpu.ts';
-import { type Range } from '../ir/free-ranges.ts';
-import { Operand } from './access.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import type { Operand } from './access.ts';
 import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
 import { collide } from './staging.ts';
 import type { Way } from './packing.ts';

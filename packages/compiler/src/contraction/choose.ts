@@ -3,7 +3,34 @@
  *
  * Every candidate is rated by a rough estimate in nanoseconds: copies, tiles including their waste, stores.
  */
-import { accessAround, accessScattered, accessStrides, accessTransposed, accessVectors, copyDispatch, dotAligned, dotLane, dotMemory, dotOther, farColumns, farMostRows, farOrder, farRows, heightCost, leastVector, mostCopiedTiles, oneVector, ownColumns, ownOrder, ownRows, ownShortColumns, ownShortSum, type ProductCosts, productCosts, sharedSlowdown } from '../codegen/costs/cpu.ts';
+import {
+  accessAround,
+  accessScattered,
+  accessStrides,
+  accessTransposed,
+  accessVectors,
+  copyDispatch,
+  dotAligned,
+  dotLane,
+  dotMemory,
+  dotOther,
+  farColumns,
+  farMostRows,
+  farOrder,
+  farRows,
+  heightCost,
+  leastVector,
+  mostCopiedTiles,
+  oneVector,
+  ownColumns,
+  ownOrder,
+  ownRows,
+  ownShortColumns,
+  ownShortSum,
+  type ProductCosts,
+  productCosts,
+  sharedSlowdown,
+} from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';

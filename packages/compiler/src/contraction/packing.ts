@@ -2,14 +2,22 @@
  * How a factor can get to the tiles: read in place, copied over its domain, copied into panels, or copied by each group. Each candidate says what
  * it costs and how the sum then walks memory; choose.ts takes one for each factor. The copies themselves are staging.ts.
  */
-import { copyComputed, copyComputedOther, copyFar, copyOther, copySame, farBytes, groupCopy } from '../codegen/costs/cpu.ts';
+import {
+  copyComputed,
+  copyComputedOther,
+  copyFar,
+  copyOther,
+  copySame,
+  farBytes,
+  groupCopy,
+} from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { type Range } from '../ir/free-ranges.ts';
-import { type Axis, isFixed, type LinearAccess, Operand } from './access.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import { type Axis, isFixed, type LinearAccess, type Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { innermostLoop } from './depth.ts';
 import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
-import { type Segment } from './tiles.ts';
+import type { Segment } from './tiles.ts';
 
 /** One candidate, and how the sum then walks memory. */
 export interface Way {
