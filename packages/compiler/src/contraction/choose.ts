@@ -3,36 +3,25 @@
  *
  * Every candidate is rated by a rough estimate in nanoseconds: copies, tiles including their waste, stores.
  */
-import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import {
   accessAround,
   accessScattered,
   accessStrides,
   accessTransposed,
   accessVectors,
-  copyComputed,
-  copyComputedOther,
   copyDispatch,
-  copyFar,
-  copyOther,
-  copySame,
-  crowdedLines,
   dotAligned,
   dotLane,
   dotMemory,
   dotOther,
-  farBytes,
   farColumns,
   farMostRows,
   farOrder,
   farRows,
-  groupCopy,
   heightCost,
   leastVector,
-  lookUpPart,
   mostCopiedTiles,
   oneVector,
-  overfullLines,
   ownColumns,
   ownOrder,
   ownRows,
@@ -43,16 +32,14 @@ import {
   sharedSlowdown,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import type { Exprs } from '../ir/expr.ts';
 import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import { type Axis, isFixed, leastOf, type LinearAccess, Operand } from './access.ts';
-import type { Assembly } from './assembly.ts';
+import { isFixed, leastOf, Operand } from './access.ts';
 import type { Contraction } from './contraction.ts';
-import { type Depth, depthOf, innermostLoop, lookUps, planDepth } from './depth.ts';
-import { collide, type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
-import { dotShape, type Segment, sharedShape, type TileShape, tileShape } from './tiles.ts';
+import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
+import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
+import { type Walk, scatterPart, collisionPart } from './cache-misses.ts';
 
 /** True for a copy that a dispatch of its own makes. */
 const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
@@ -289,224 +276,4 @@ export function transposePays(c: Contraction, column: Range): boolean {
 export function epilogueCost(c: Contraction, column: Range, { formula }: ProductCosts): number {
   const inPlace = accessCost(c, column);
   return resultsOf(c) * (formula === undefined ? inPlace : Math.min(inPlace, transposedCost(c)));
-}
-
-/**
- * How much slower tiles get because their sum strides over memory: an estimate of first-level cache misses.
- */
-
-/** How one factor is walked. */
-export interface Walk {
-  readonly strides: ReadonlyMap<Range, number>;
-  /** Concurrent streams and their distance in elements. */
-  readonly streams: number;
-  readonly apart: number;
-  readonly elementBytes: number;
-}
-
-/** The fraction by which a tile's time grows. */
-export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
-  const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
-  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
-  return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
-}
-
-function missPart(
-  loops: readonly Depth[],
-  which: 'row' | 'column',
-  { streams, apart, elementBytes }: Walk,
-  { safeLines, stayingLines, worst, line }: ProductCosts,
-): number {
-  const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;
-  let lines = side;
-  let touches = side;
-  let safe = safeLines;
-  let products = 1;
-  [...loops].reverse().forEach((d, i) => {
-    const step = Math.abs(d[which]) * elementBytes;
-    const own = step >= lineBytes ? d.extent : Math.max(1, (d.extent * step) / lineBytes);
-    lines *= own;
-    // Consecutive lines are prefetched, best where neighbouring vectors use all of them.
-    const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
-    touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
-    if (step >= lineBytes && stayingLines !== undefined) {
-      if (d.extent > stayingLines(step)) safe = Math.min(safe, stayingLines(step));
-    } else if (step >= lineBytes) {
-      if (d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
-      if (collide(step, 2)) safe = crowdedLines;
-    }
-    products *= d.extent;
-  });
-  const far = worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
-  if (line === undefined) return far;
-  return far + line.cost * (touches / products) * Math.min(1, Math.max(0, lines / line.near - 1));
-}
-
-// How a factor can get to the tiles: read in place, copied over its domain, copied into panels, or copied by each group.
-//
-// Each candidate comes with what the choice needs to know of it; `choose` takes one for each factor.
-
-/** One candidate, and how the sum then walks memory. */
-export interface Way {
-  /**
-   * `domain` and `panels` are copies made beforehand (staging.ts); `local`: each group copies what its tiles of columns need into
-   * group memory, so that only one group copies each element.
-   */
-  readonly kind: 'inPlace' | 'domain' | 'panels' | 'local';
-  /** Axes of the copy in order; for panels those outside. */
-  readonly outside: readonly Axis[];
-  /** Axes inside panels. */
-  readonly inside: readonly Axis[];
-  /** Nanoseconds of the copy on one thread. */
-  readonly copy: number;
-  /** Strides of the ranges of the sum. */
-  readonly strides: ReadonlyMap<Range, number>;
-  /** Distance in elements of the streams that a tile reads concurrently; 0: one stream. */
-  readonly apart: number;
-}
-
-/** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
-function copyCost(x: Operand, innermost: Range | null): number {
-  const last = x.axes[x.axes.length - 1];
-  const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
-  // What does not fit in caches is written to memory and read again.
-  const far = x.bytes > farBytes ? copyFar : 0;
-  return x.size * (far + (x.access === null ? (same ? copyComputed : copyComputedOther) : same ? copySame : copyOther));
-}
-
-/** Strides of the ranges of some axes stored row-major, where elements along the last axis are `step` apart. */
-function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
-  const strides = new Map<Range, number>();
-  let size = step;
-  for (const axis of [...axes].reverse()) {
-    for (const m of axis.members) strides.set(m.range, m.step * size);
-    size *= axis.extent;
-  }
-  return strides;
-}
-
-function inPlace(x: Operand, along: Range | null): Way[] {
-  if (x.access === null) return [];
-  const { strides } = x.access;
-  const apart = along === null ? 0 : (strides.get(along) ?? 0);
-  return [{ kind: 'inPlace', outside: [], inside: [], copy: 0, strides, apart }];
-}
-
-/** A copy over the domain with the axis of `innermost` last. */
-export function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
-  const last = innermost === null ? null : x.axisOf(innermost);
-  const outside = last === null ? x.axes : [...x.axes.filter((a) => a !== last), last];
-  const strides = stridesOver(outside, 1);
-  const apart = along === null ? 0 : (strides.get(along) ?? 0);
-  return { kind: 'domain', outside, inside: [], copy: copyCost(x, innermost), strides, apart };
-}
-
-/**
- * Panels along a range with an axis of its own: with all axes inside, or only those of the sum. `ordered`: axes of the sum that cannot
- * become an innermost loop (depth.ts) stand outside the others, so that loops read panels without jumps.
- */
-function panels(x: Operand, along: Range | null, width: number, ordered: boolean): Way[] {
-  if (along !== null && !x.isAlone(along)) return [];
-  const others = x.axes.filter((a) => along === null || a !== x.axisOf(along));
-  const free = (a: Axis): boolean => a.members.every((m) => !x.k.includes(m.range));
-  const make = (isInside: (a: Axis) => boolean): Way => {
-    const isShort = (a: Axis): boolean => ordered && x.isDeep(a) && a.extent < innermostLoop;
-    const within = others.filter(isInside);
-    const outside = others.filter((a) => !isInside(a));
-    const inside = [...within.filter(isShort), ...within.filter((a) => !isShort(a))];
-    const depth = inside.reduce((n, a) => n * a.extent, width);
-    const strides = new Map([...stridesOver(outside, depth), ...stridesOver(inside, width)]);
-    return { kind: 'panels', outside, inside, copy: copyCost(x, along), strides, apart: 0 };
-  };
-  const all = make((a) => !free(a));
-  return others.some((a) => !free(a) && !x.isDeep(a)) ? [all, make((a) => x.isDeep(a))] : [all];
-}
-
-/**
- * Candidates for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and for a factor with
- * windows its domain with the longest loop of the sum last, so that its steps stay within cache lines.
- */
-export function rowWays(x: Operand, along: Range | null, height: number, ordered: boolean): Way[] {
-  const ways = [...inPlace(x, along), domain(x, along, null)];
-  if (ordered && x.hasWindows) {
-    const longest = x.k
-      .filter(isFixed)
-      .reduce<Range | null>((a, b) => (a !== null && a.arg.extent >= b.arg.extent ? a : b), null);
-    if (longest !== null && longest !== along && x.isAlone(longest)) ways.push(domain(x, along, longest));
-  }
-  return [...ways, ...panels(x, along, height, ordered)];
-}
-
-/** Copies that groups make for themselves. */
-export interface OwnCopies {
-  /** Nanoseconds besides the copy itself. */
-  readonly order: number;
-  /** They replace panels copied before. */
-  readonly instead: boolean;
-}
-
-/** Candidates for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies. */
-export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, ordered: boolean): Way[] {
-  const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
-  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, ordered);
-  for (const way of unit) ways.push({ ...way, apart: 0 });
-  if (local !== null) {
-    let size = width;
-    const strides = new Map<Range, number>();
-    for (const r of [...x.k].reverse()) {
-      strides.set(r, size);
-      size *= r.arg.extent;
-    }
-    for (const way of unit)
-      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, apart: 0 });
-  }
-  // Over a domain the range stays contiguous if it has the unit step of its axis.
-  const axis = x.axisOf(along);
-  if (x.hasWindows && axis?.members.find((m) => m.range === along)?.step === 1) {
-    ways.push({ ...domain(x, along, along), apart: 0 });
-  }
-  return ways;
-}
-
-/** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. */
-export function consecutiveWays(x: Operand, along: Range | null, range: Range): Way[] {
-  if (x.strideOf(range) === 1) return inPlace(x, along);
-  const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
-  return step === 1 ? [domain(x, along, range)] : [];
-}
-
-/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
-function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
-  const bytes = Math.abs(way.apart) * x.elementBytes;
-  // Neighbouring rows share lines, not sets.
-  if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
-  const { collisions, evictions } = costs;
-  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
-}
-
-/** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
-export function layoutsOf(
-  assembly: Assembly,
-  e: Exprs,
-  x: Operand,
-  way: Way,
-  along: Range | null,
-  segments: readonly Segment[],
-): readonly (TileLayout | GroupCopy)[] {
-  const inPlaceOf = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(access, along));
-  switch (way.kind) {
-    case 'inPlace':
-      return inPlaceOf(x.access!);
-    case 'domain': {
-      const room = Math.max(...segments.map(({ width, to }) => width - to));
-      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside, room));
-    }
-    case 'panels':
-      if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
-      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside, x.axes);
-    case 'local':
-      return segments.map(() => ({ copied: x.value }));
-    default:
-      return way.kind satisfies never;
-  }
 }

@@ -29,7 +29,8 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { type Choice, choose, layoutsOf, type MoreTiles, transposePays } from './choose.ts';
+import { type Choice, choose, type MoreTiles, transposePays } from './choose.ts';
+import { layoutsOf } from './packing.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';

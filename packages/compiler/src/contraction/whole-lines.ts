@@ -8,7 +8,8 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { isFixed } from './access.ts';
-import { domain, epilogueCost, type MoreTiles, rowWays } from './choose.ts';
+import { epilogueCost, type MoreTiles } from './choose.ts';
+import { domain, rowWays } from './packing.ts';
 import type { Lines, Repeated, TileShape } from './tiles.ts';
 
 /** Nanoseconds for storing a sum in group memory and loading it again in the same order. */

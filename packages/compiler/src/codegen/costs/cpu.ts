@@ -212,7 +212,7 @@ export const enoughTiles = 24;
 export const stripBytes: number = 128 * 1024;
 export const partBytes: number = 160 * 1024;
 
-// --- contractions: caches (contraction/choose.ts)
+// --- contractions: caches (contraction/cache-misses.ts)
 
 /** Lines that stay in the cache if they share sets. */
 export const crowdedLines = 8;

@@ -1,0 +1,67 @@
+/**
+ * Estimates of cache misses: how much slower tiles get because their sum strides over memory, or because the lines of their rows share sets of a
+ * cache.
+ */
+import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
+import { crowdedLines, lookUpPart, overfullLines, type ProductCosts } from '../codegen/costs/cpu.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import type { Operand } from './access.ts';
+import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
+import { collide } from './staging.ts';
+import type { Way } from './packing.ts';
+
+/** How one factor is walked. */
+export interface Walk {
+  readonly strides: ReadonlyMap<Range, number>;
+  /** Concurrent streams and their distance in elements. */
+  readonly streams: number;
+  readonly apart: number;
+  readonly elementBytes: number;
+}
+
+/** The fraction by which a tile's time grows. */
+export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
+  const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
+  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
+  return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
+}
+
+function missPart(
+  loops: readonly Depth[],
+  which: 'row' | 'column',
+  { streams, apart, elementBytes }: Walk,
+  { safeLines, stayingLines, worst, line }: ProductCosts,
+): number {
+  const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;
+  let lines = side;
+  let touches = side;
+  let safe = safeLines;
+  let products = 1;
+  [...loops].reverse().forEach((d, i) => {
+    const step = Math.abs(d[which]) * elementBytes;
+    const own = step >= lineBytes ? d.extent : Math.max(1, (d.extent * step) / lineBytes);
+    lines *= own;
+    // Consecutive lines are prefetched, best where neighbouring vectors use all of them.
+    const ahead = step > 1.25 * lineBytes ? 1 : step >= lineBytes / 4 ? 16 : 4;
+    touches *= i > 0 ? d.extent : Math.max(1, own / ahead);
+    if (step >= lineBytes && stayingLines !== undefined) {
+      if (d.extent > stayingLines(step)) safe = Math.min(safe, stayingLines(step));
+    } else if (step >= lineBytes) {
+      if (d.extent > linesThatStay(step)) safe = Math.min(safe, overfullLines);
+      if (collide(step, 2)) safe = crowdedLines;
+    }
+    products *= d.extent;
+  });
+  const far = worst * Math.min(1, touches / products) * Math.min(1, Math.max(0, lines - safe) / (16 * safe));
+  if (line === undefined) return far;
+  return far + line.cost * (touches / products) * Math.min(1, Math.max(0, lines / line.near - 1));
+}
+
+/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
+export function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
+  const bytes = Math.abs(way.apart) * x.elementBytes;
+  // Neighbouring rows share lines, not sets.
+  if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;
+  const { collisions, evictions } = costs;
+  return evictions !== undefined && streams > evictions.lines(bytes) ? evictions.cost : collisions;
+}

@@ -1,0 +1,176 @@
+/**
+ * How a factor can get to the tiles: read in place, copied over its domain, copied into panels, or copied by each group. Each candidate says what
+ * it costs and how the sum then walks memory; choose.ts takes one for each factor. The copies themselves are staging.ts.
+ */
+import {
+  copyComputed,
+  copyComputedOther,
+  copyFar,
+  copyOther,
+  copySame,
+  farBytes,
+  groupCopy,
+} from '../codegen/costs/cpu.ts';
+import type { Exprs } from '../ir/expr.ts';
+import type { Range } from '../ir/free-ranges.ts';
+import { type Axis, isFixed, type LinearAccess, type Operand } from './access.ts';
+import type { Assembly } from './assembly.ts';
+import { innermostLoop } from './depth.ts';
+import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
+import type { Segment } from './tiles.ts';
+
+/** One candidate, and how the sum then walks memory. */
+export interface Way {
+  /**
+   * `domain` and `panels` are copies made beforehand (staging.ts); `local`: each group copies what its tiles of columns need into
+   * group memory, so that only one group copies each element.
+   */
+  readonly kind: 'inPlace' | 'domain' | 'panels' | 'local';
+  /** Axes of the copy in order; for panels those outside. */
+  readonly outside: readonly Axis[];
+  /** Axes inside panels. */
+  readonly inside: readonly Axis[];
+  /** Nanoseconds of the copy on one thread. */
+  readonly copy: number;
+  /** Strides of the ranges of the sum. */
+  readonly strides: ReadonlyMap<Range, number>;
+  /** Distance in elements of the streams that a tile reads concurrently; 0: one stream. */
+  readonly apart: number;
+}
+
+/** Nanoseconds for copying a factor's domain with the axis of `innermost` last (null: the order of the original). */
+function copyCost(x: Operand, innermost: Range | null): number {
+  const last = x.axes[x.axes.length - 1];
+  const same = innermost === null || (last?.members.some((m) => m.range === innermost) ?? false);
+  // What does not fit in caches is written to memory and read again.
+  const far = x.bytes > farBytes ? copyFar : 0;
+  return x.size * (far + (x.access === null ? (same ? copyComputed : copyComputedOther) : same ? copySame : copyOther));
+}
+
+/** Strides of the ranges of some axes stored row-major, where elements along the last axis are `step` apart. */
+function stridesOver(axes: readonly Axis[], step: number): Map<Range, number> {
+  const strides = new Map<Range, number>();
+  let size = step;
+  for (const axis of [...axes].reverse()) {
+    for (const m of axis.members) strides.set(m.range, m.step * size);
+    size *= axis.extent;
+  }
+  return strides;
+}
+
+function inPlace(x: Operand, along: Range | null): Way[] {
+  if (x.access === null) return [];
+  const { strides } = x.access;
+  const apart = along === null ? 0 : (strides.get(along) ?? 0);
+  return [{ kind: 'inPlace', outside: [], inside: [], copy: 0, strides, apart }];
+}
+
+/** A copy over the domain with the axis of `innermost` last. */
+export function domain(x: Operand, along: Range | null, innermost: Range | null): Way {
+  const last = innermost === null ? null : x.axisOf(innermost);
+  const outside = last === null ? x.axes : [...x.axes.filter((a) => a !== last), last];
+  const strides = stridesOver(outside, 1);
+  const apart = along === null ? 0 : (strides.get(along) ?? 0);
+  return { kind: 'domain', outside, inside: [], copy: copyCost(x, innermost), strides, apart };
+}
+
+/**
+ * Panels along a range with an axis of its own: with all axes inside, or only those of the sum. `ordered`: axes of the sum that cannot
+ * become an innermost loop (depth.ts) stand outside the others, so that loops read panels without jumps.
+ */
+function panels(x: Operand, along: Range | null, width: number, ordered: boolean): Way[] {
+  if (along !== null && !x.isAlone(along)) return [];
+  const others = x.axes.filter((a) => along === null || a !== x.axisOf(along));
+  const free = (a: Axis): boolean => a.members.every((m) => !x.k.includes(m.range));
+  const make = (isInside: (a: Axis) => boolean): Way => {
+    const isShort = (a: Axis): boolean => ordered && x.isDeep(a) && a.extent < innermostLoop;
+    const within = others.filter(isInside);
+    const outside = others.filter((a) => !isInside(a));
+    const inside = [...within.filter(isShort), ...within.filter((a) => !isShort(a))];
+    const depth = inside.reduce((n, a) => n * a.extent, width);
+    const strides = new Map([...stridesOver(outside, depth), ...stridesOver(inside, width)]);
+    return { kind: 'panels', outside, inside, copy: copyCost(x, along), strides, apart: 0 };
+  };
+  const all = make((a) => !free(a));
+  return others.some((a) => !free(a) && !x.isDeep(a)) ? [all, make((a) => x.isDeep(a))] : [all];
+}
+
+/**
+ * Candidates for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and for a factor with
+ * windows its domain with the longest loop of the sum last, so that its steps stay within cache lines.
+ */
+export function rowWays(x: Operand, along: Range | null, height: number, ordered: boolean): Way[] {
+  const ways = [...inPlace(x, along), domain(x, along, null)];
+  if (ordered && x.hasWindows) {
+    const longest = x.k
+      .filter(isFixed)
+      .reduce<Range | null>((a, b) => (a !== null && a.arg.extent >= b.arg.extent ? a : b), null);
+    if (longest !== null && longest !== along && x.isAlone(longest)) ways.push(domain(x, along, longest));
+  }
+  return [...ways, ...panels(x, along, height, ordered)];
+}
+
+/** Copies that groups make for themselves. */
+export interface OwnCopies {
+  /** Nanoseconds besides the copy itself. */
+  readonly order: number;
+  /** They replace panels copied before. */
+  readonly instead: boolean;
+}
+
+/** Candidates for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies. */
+export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, ordered: boolean): Way[] {
+  const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
+  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, ordered);
+  for (const way of unit) ways.push({ ...way, apart: 0 });
+  if (local !== null) {
+    let size = width;
+    const strides = new Map<Range, number>();
+    for (const r of [...x.k].reverse()) {
+      strides.set(r, size);
+      size *= r.arg.extent;
+    }
+    for (const way of unit)
+      ways.push({ ...way, kind: 'local', copy: x.size * groupCopy + local.order, strides, apart: 0 });
+  }
+  // Over a domain the range stays contiguous if it has the unit step of its axis.
+  const axis = x.axisOf(along);
+  if (x.hasWindows && axis?.members.find((m) => m.range === along)?.step === 1) {
+    ways.push({ ...domain(x, along, along), apart: 0 });
+  }
+  return ways;
+}
+
+/** Candidates in which elements along a range are contiguous: a shared column, or a range of the sum. */
+export function consecutiveWays(x: Operand, along: Range | null, range: Range): Way[] {
+  if (x.strideOf(range) === 1) return inPlace(x, along);
+  const step = x.axisOf(range)?.members.find((m) => m.range === range)?.step;
+  return step === 1 ? [domain(x, along, range)] : [];
+}
+
+/** Layouts of a factor for the segments of a side, made as chosen; for `local` the value that groups copy. */
+export function layoutsOf(
+  assembly: Assembly,
+  e: Exprs,
+  x: Operand,
+  way: Way,
+  along: Range | null,
+  segments: readonly Segment[],
+): readonly (TileLayout | GroupCopy)[] {
+  const inPlaceOf = (access: LinearAccess): TileLayout[] => segments.map(() => layoutInPlace(access, along));
+  switch (way.kind) {
+    case 'inPlace':
+      return inPlaceOf(x.access!);
+    case 'domain': {
+      const room = Math.max(...segments.map(({ width, to }) => width - to));
+      return inPlaceOf(stageDomain(assembly, e, x.value, way.outside, room));
+    }
+    case 'panels':
+      if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
+      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside, x.axes);
+    case 'local':
+      return segments.map(() => ({ copied: x.value }));
+    default:
+      return way.kind satisfies never;
+  }
+}
