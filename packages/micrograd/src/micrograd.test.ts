@@ -96,7 +96,8 @@ describe('networks', () => {
       losses.push(loss);
       if (step === 5) buffers = memory().numBuffers;
     }
-    expect(memory().numBuffers).toBe(buffers);
+    // The collector may free meanwhile what earlier tests left.
+    expect(memory().numBuffers).toBeLessThanOrEqual(buffers);
     expect(losses.at(-1)!).toBeLessThan(0.5 * losses[0]!);
     const back = await onGpu.to(cpu);
     const [first, again] = await Promise.all([onCpu, back].map((net) => cpu.read(net.forward(x))));

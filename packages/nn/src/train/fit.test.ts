@@ -443,7 +443,7 @@ describe('lossAndGrad', () => {
     using model = new Linear(2, 1);
     using optimizer = new SGD(model.parameters());
     const [x, y] = [ones([3, 2]), ones([3, 1])];
-    const said = /^\[lossAndGrad\] the loss is Tensor float32 \[3, 1\]; use mean\(\) or sum\(\)$/;
+    const said = /^\[lossAndGrad\] the loss is Tensor float32 \[3, 1\], not one number; use mean\(\) or sum\(\)$/;
     expect(() => lossAndGrad(model, () => model.forward(x))).toThrow(said);
     await expect(fit(model, [{ x, y }], { optimizer, loss: (p, t) => p.sub(t), epochs: 1 })).rejects.toThrow(said);
     for (const t of [x, y]) t.dispose();

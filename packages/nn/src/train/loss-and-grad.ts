@@ -50,7 +50,7 @@ export function lossAndGrad(
       const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
       // What is no tensor is refused where the gradient is asked for.
       if (isTensor(value) && value.size !== 1)
-        throw new NnError('lossAndGrad', `the loss is ${String(value)}; use mean() or sum()`);
+        throw new NnError('lossAndGrad', `the loss is ${String(value)}, not one number; use mean() or sum()`);
       return [value, aux];
     }),
   );
