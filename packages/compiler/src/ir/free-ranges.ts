@@ -270,6 +270,7 @@ export function countOf(r: Range): Count {
  * for several sizes is made for one in between.
  */
 export function typicalOf(r: Range): number {
+  if (r.src.length === 0) return r.arg.extent;
   const { most, least } = countOf(r);
   return least === 0 ? r.arg.extent : Math.round(Math.sqrt(least * most));
 }

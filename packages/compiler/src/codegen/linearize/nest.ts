@@ -20,7 +20,7 @@ const mostScattered = 16;
  */
 const mostApart = 64;
 
-/** From this many nodes on, full vectors and the last one, moved back, share one body. */
+/** From this many nodes on, full vectors and the last one, moved back, share one body, and there is none for narrower vectors. */
 const leastAlike = 24;
 
 /** True for expressions that simplify if the position in a vector is known: quotients and conditions of positions. */
@@ -203,7 +203,7 @@ export class Nest {
     const together = !reduces || unroll === 1 ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
     const alike = again && nodes >= leastAlike && !within.some(tellsPlaces);
-    return vectorModes(countOf(range), lanes, unroll, together, again, alike);
+    return vectorModes(countOf(range), lanes, unroll, together, again, alike, nodes < leastAlike);
   }
 
   /** True for a read at arbitrary addresses along a range: it is done lane by lane. */

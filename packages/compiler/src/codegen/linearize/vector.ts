@@ -32,7 +32,8 @@ const scalarMode: Mode = { count: 1, lanes: 1 };
  * vector side by side, or with `all` everything that remains, whole vectors too: separate reductions over each would wait for their own sums. With
  * `again`, elements may be computed twice: a remainder becomes the end of a last vector, and for lengths known at dispatch the end of
  * a last step of several vectors, which saves a loop and a body. If the body need not know which elements are counted
- * twice (`alike`), the last step is one more iteration of the loop before it: one body for both.
+ * twice (`alike`), the last step is one more iteration of the loop before it: one body for both. Where the least length is shorter than a vector,
+ * `narrower` vectors take what is left, for two bodies more.
  */
 export function vectorModes(
   length: Count,
@@ -41,8 +42,9 @@ export function vectorModes(
   together: 'elements' | 'all' | null = null,
   again = false,
   alike = false,
+  narrower = false,
 ): readonly Mode[] {
-  const modes = separateModes(length, lanes, unroll, together, again);
+  const modes = separateModes(length, lanes, unroll, together, again, narrower);
   const [before, last] = modes.slice(-2);
   if (!alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
   return [...modes.slice(0, -2), { count: last.count, lanes: last.lanes, moved: true }];
@@ -54,6 +56,7 @@ function separateModes(
   unroll: number,
   together: 'elements' | 'all' | null,
   again: boolean,
+  narrower: boolean,
 ): readonly Mode[] {
   const { most, least } = length;
   if (lanes <= 1) return most > 0 ? [scalarMode] : [];
@@ -70,10 +73,10 @@ function separateModes(
     return [...modes, { count: 1, lanes, again }];
   }
   const narrow = 2 ** Math.floor(Math.log2(Math.max(1, least)));
-  if (!exact && narrow < lanes && narrow >= leastNarrow) {
+  if (narrower && !exact && narrow < lanes && narrow >= leastNarrow) {
     // Lengths below one vector are not taken element by element.
     if (rest >= lanes) modes.push({ count: 1, lanes });
-    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, null, again)];
+    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, null, again, true)];
   }
   const all = Math.ceil(rest / lanes);
   if (again && exact && tail > 0 && together === 'all' && all * lanes <= most) {
@@ -201,13 +204,14 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
 function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;
+  let [most, mostAmong] = [-1, -1];
   for (const index of indices) {
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
       if (term.op !== 'RANGE' || coefs[i] !== 1) return;
       const extent = typicalOf(term);
-      if (longest === null || extent > typicalOf(longest)) longest = term;
-      if (term.arg.kind === kind && (among === null || extent > typicalOf(among))) among = term;
+      if (extent > most) [longest, most] = [term, extent];
+      if (term.arg.kind === kind && extent > mostAmong) [among, mostAmong] = [term, extent];
     });
   }
   return among ?? longest;

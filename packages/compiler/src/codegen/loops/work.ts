@@ -89,6 +89,8 @@ export class NestWork {
   /** Ranges of reductions. */
   readonly #reduced = new Set<Range>();
   readonly #items: Item[] = [];
+  /** Their weights times how often each is computed. */
+  #typical: readonly number[] | null = null;
 
   constructor(stores: readonly LoopStore[]) {
     this.stores = stores;
@@ -176,9 +178,10 @@ export class NestWork {
   /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Of sizes, one in between counts. */
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
-    for (const x of this.#items) {
+    this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
+    for (const [i, x] of this.#items.entries()) {
       const v = choose(x.free);
-      sum += x.weight * productOf(x.free, typicalOf) * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
+      sum += this.#typical[i]! * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
     }
     for (const { node, own, free } of this.binders) {
       if (node.op !== 'REDUCE') continue;
