@@ -161,11 +161,11 @@ export function lowerTiled(
 /** What `cover` must know of a choice. */
 function coverFacts(c: Contraction, choice: Choice, caps: CodegenCaps): CoverFacts {
   const { column, shape, lanes, along, columnWay, rowWay } = choice;
-  const copied = columnWay.kind === 'local';
   const { lines } = shape;
+  const copied = columnWay.kind === 'local';
   // Where rows are vectors of columns too, no tile may reach past the end.
   const shared = c.batch.includes(column);
-  const formula = productCosts(caps).formula;
+  const { formula } = productCosts(caps);
   return {
     padded: lines !== undefined || (columnWay.kind === 'panels' && !shared && formula === undefined),
     recut: rowWay.kind !== 'panels' && !copied && lines === undefined,

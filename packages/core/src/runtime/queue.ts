@@ -35,11 +35,14 @@ export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'fa
 /** Outcome of an attempt: everything is computed, memory is not certain, data is being loaded, or an error. */
 type Outcome = 'computed' | 'memory' | 'data' | 'error';
 
-const usual = { computed: 'done', memory: 'memory', data: 'data', error: 'failed' } as const;
+const usual = { memory: 'memory', data: 'data', error: 'failed' } as const;
 const whole = { ...usual, error: 'split' } as const;
 
-/** The next state. Entries that are done or have failed leave the queue. A part that waits for data becomes a separate entry. */
-const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, FlushState>>>>> = {
+/**
+ * The next state, unless everything is computed: then the entry is done. Entries that are done or have failed leave the queue. A part that waits for data
+ * becomes a separate entry.
+ */
+const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Exclude<Outcome, 'computed'>, FlushState>>>>> = {
   recorded: whole,
   memory: whole,
   split: { ...usual, memory: 'split' },
@@ -47,7 +50,6 @@ const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Outcome, 
 };
 
 function next({ state }: Entry, outcome: Outcome): FlushState {
-  // As nearly all end.
   if (outcome === 'computed') return 'done';
   return (transitions[state] ?? usual)[outcome];
 }
