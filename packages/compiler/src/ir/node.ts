@@ -63,7 +63,8 @@ export class NodeObject {
   ) {
     this.op = op;
     this.dtype = dtype;
-    this.lanes = lanes;
+    // A small integer to the JavaScript engine too, however it was reckoned: one node with another would make all compiled code forget nodes.
+    this.lanes = lanes | 0;
     this.src = src;
     this.arg = arg;
     this.id = ++counter;

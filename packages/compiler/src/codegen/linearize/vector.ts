@@ -72,7 +72,7 @@ function separateModes(
     if (rest >= lanes) modes.push({ count: 1, lanes });
     return [...modes, { count: 1, lanes, again }];
   }
-  const narrow = 2 ** Math.floor(Math.log2(Math.max(1, least)));
+  const narrow = 1 << (31 - Math.clz32(Math.max(1, least)));
   if (narrower && !exact && narrow < lanes && narrow >= leastNarrow) {
     // Lengths below one vector are not taken element by element.
     if (rest >= lanes) modes.push({ count: 1, lanes });
