@@ -39,23 +39,35 @@ function about(extent: number, parts: number): number {
   return Math.max(1, Math.round(extent / Math.max(1, parts)));
 }
 
-/**
- * Cuts loops into groups. `tileWork`: operations of one tile; `columnBytes`: bytes of the columns' factor that one tile of
- * columns reads; `extents`: loops around the tiles; `cacheBytes`: what a group streams through repeatedly. `sized`: some loops end at a size given
- * at dispatch. Their capacities are seldom divisible, and with one group too few the rows would be cut as well. `leastTiles`:
- * the least number of row tiles, where rows end at such a size. Columns are cut so that these make enough groups.
- */
+/** The loops around the tiles of a nest. */
+export interface LoopsAround {
+  readonly extents: readonly number[];
+  /** What a group may stream through repeatedly. */
+  readonly cacheBytes: number;
+  /** Some end at a size given at dispatch: capacities are seldom divisible, and with one group too few the rows would be cut as well. */
+  readonly sized: boolean;
+}
+
+/** The tiles of a nest. */
+export interface TileCounts {
+  /** Tiles along rows and along columns. */
+  readonly rows: number;
+  readonly columns: number;
+  /** Operations of one tile. */
+  readonly work: number;
+  /** Bytes of the columns' factor that one tile of columns reads. */
+  readonly columnBytes: number;
+  readonly mostGroups?: number | undefined;
+  /** The least number of tiles along rows, where they end at a size given at dispatch. Columns are cut so that these make enough groups. */
+  readonly leastRows?: number | undefined;
+}
+
+/** Cuts loops into groups. */
 export function planGroups(
-  extents: readonly number[],
-  rowTiles: number,
-  columnTiles: number,
-  tileWork: number,
-  columnBytes: number,
-  cacheBytes: number,
-  sized = false,
-  mostWanted: number = mostGroups,
-  leastTiles: number = rowTiles,
+  { extents, cacheBytes, sized }: LoopsAround,
+  { rows: rowTiles, columns: columnTiles, work: tileWork, columnBytes, ...given }: TileCounts,
 ): GroupPlan {
+  const { mostGroups: mostWanted = mostGroups, leastRows: leastTiles = rowTiles } = given;
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
   const groupsFor = (work: number): number => {
     const few = Math.min(fewGroups, mostWanted, Math.floor(work / leastWork));
@@ -86,22 +98,26 @@ export function planGroups(
 
 /**
  * The groups for blocks of columns that are computed together: each takes some rows of all blocks, so that no two groups write elements of one
- * row, which share cache lines. Null where the blocks cut rows differently, or where cutting columns is better. `depth`: products in a sum.
+ * row, which share cache lines. Null where the blocks cut rows differently, or where cutting columns is better. `depth`: products in a sum; `bytes`: of a column.
  */
 export function planTogether(
-  extents: readonly number[],
+  around: LoopsAround,
   blocks: readonly Block[],
   depth: number,
   bytes: number,
-  cacheBytes: number,
-  sized = false,
-  leastTiles?: number,
+  leastRows?: number,
 ): GroupPlan | null {
   const [{ rows }] = blocks as [Block];
   const width = blocks.reduce((n, { columns }) => n + columns.count * columns.width, 0);
-  if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || width * depth * bytes > cacheBytes) return null;
-  const [work, read] = [2 * depth * rows.width * width, width * depth * bytes];
-  return planGroups(extents, rows.count, 1, work, read, cacheBytes, sized, mostGroups, leastTiles);
+  const columnBytes = width * bytes;
+  if (blocks.length < 2 || blocks.some((b) => b.rows !== rows) || columnBytes > around.cacheBytes) return null;
+  return planGroups(around, {
+    rows: rows.count,
+    columns: 1,
+    work: 2 * depth * rows.width * width,
+    columnBytes,
+    leastRows,
+  });
 }
 
 /** A loop of the sum cut into parts, each computed by separate groups. */

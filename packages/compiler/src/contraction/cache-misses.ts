@@ -19,14 +19,15 @@ export interface Walk {
   readonly elementBytes: number;
 }
 
-/** The fraction by which a tile's time grows. */
-export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
+/** The fraction by which the time of a tile grows because its sum strides over memory. */
+export function missPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
   const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
-  const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
+  const walked = (which: 'row' | 'column', walk: Walk): number => missesOf(depths.loops, which, walk, costs);
   return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
 }
 
-function missPart(
+/** The same for one factor. */
+function missesOf(
   loops: readonly Depth[],
   which: 'row' | 'column',
   { streams, apart, elementBytes }: Walk,
@@ -58,7 +59,7 @@ function missPart(
 }
 
 /** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
-export function collisionPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
+export function conflictPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.
   if (way.kind !== 'inPlace' || depth < 256 || bytes < lineBytes || !collide(bytes, streams)) return 0;

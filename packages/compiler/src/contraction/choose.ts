@@ -39,7 +39,7 @@ import { isFixed, leastOf, Operand } from './access.ts';
 import type { Contraction } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
-import { type Walk, scatterPart, collisionPart } from './cache-misses.ts';
+import { conflictPart, missPart, type Walk } from './cache-misses.ts';
 
 /** True for a copy that a dispatch of its own makes. */
 const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
@@ -94,86 +94,95 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const ordered = costs.formula !== undefined;
-  const narrower = vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes);
+  const cost = costOf(c, vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes), costs);
   let best: Choice | null = null as Choice | null;
-  const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
-  const order = c.kernel.stores[0]?.ranges ?? [];
-  const sized = ![...order, ...c.k].every(isFixed);
-  const resultScale = productOf(order, leastOf) / sizeOf(order);
-  for (const side of [0, 1] as const) {
-    const [columns, rows] = [operands[side], operands[1 - side]!];
-    const rowRanges = c.factors[1 - side]!.own;
-    const depth = sizeOf(c.k);
-    // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
-    const fits = depth * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
-    // Vectors run only along loops of fixed length.
-    for (const column of [...c.factors[side].own, ...c.batch].filter(isFixed)) {
-      const shared = c.batch.includes(column);
-      for (const row of rowRanges.length === 0 ? [null] : rowRanges) {
-        const outer = order.filter((r) => r !== column && r !== row);
-        const roles = { columns, column, rows, row, outer };
-        const height = row?.arg.extent ?? 1;
-        const least = row === null ? 1 : leastOf(row);
-        const rowScale = leastSize(rows) / rows.size;
-        const columnScale = leastSize(columns) / columns.size;
-        const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
-          return { strides, apart, streams, elementBytes: x.elementBytes };
-        };
-        const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
-          const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
-          const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
-          const tiles = slower * (1 + streams + misses);
-          const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
-          const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
-          const most =
-            computeCost(c, shape, row, column, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
-          let cost = most;
-          if (sized) {
-            // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
-            const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * tiles;
-            cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale + (before - rest);
-          }
-          if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };
-        };
-        if (shared) {
-          if (column.arg.extent < lanes || lanes === 1) continue;
-          const shape = sharedShape(height, column.arg.extent, lanes, costs.registers, least);
-          const rest = epilogueCost(c, column, costs);
-          for (const rowWay of consecutiveWays(rows, row, column)) {
-            for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, ordered))
-              weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
-          }
-          continue;
-        }
-        for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
-          const shape = dotShape(least, column.arg.extent, costs, height);
-          for (const rowWay of consecutiveWays(rows, row, k)) {
-            for (const columnWay of consecutiveWays(columns, column, k)) {
-              const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-              weigh(
-                shape,
-                k,
-                rowWay,
-                columnWay,
-                slower,
-                resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length),
-              );
-            }
-          }
-        }
-        more?.(c, roles, least, lanes, costs, weigh);
-        if (column.arg.extent < lanes) continue;
-        const shape = tileShape(least, column.arg.extent, lanes, costs, height);
-        const epilogue = epilogueCost(c, column, costs);
-        const local = fits && rowRanges.length === 1 ? ownCopies(c, rows, columns, column, height, costs) : null;
-        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
-          for (const rowWay of rowWays(rows, row, shape.rows, ordered))
-            weigh(shape, null, rowWay, columnWay, 1, epilogue);
-        }
+  // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
+  const fits = sizeOf(c.k) * mostCopiedTiles * 2 * vectorBytes <= sharedBytes / 2;
+  for (const roles of rolesOf(c)) {
+    const { columns, column, rows, row } = roles;
+    const width = column.arg.extent;
+    const height = row?.arg.extent ?? 1;
+    const least = row === null ? 1 : leastOf(row);
+    const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
+      const choice = { ...roles, shape, lanes, along, columnWay, rowWay, cost: 0 };
+      choice.cost = cost(choice, slower, rest);
+      if (best === null || choice.cost < best.cost) best = choice;
+    };
+    if (c.batch.includes(column)) {
+      if (width < lanes || lanes === 1) continue;
+      const shape = sharedShape(height, width, lanes, costs.registers, least);
+      const rest = epilogueCost(c, column, costs);
+      for (const rowWay of consecutiveWays(rows, row, column)) {
+        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, ordered))
+          weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
       }
+      continue;
+    }
+    for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && r.arg.extent >= 6 * lanes)) {
+      const shape = dotShape(least, width, costs, height);
+      const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
+      for (const rowWay of consecutiveWays(rows, row, k)) {
+        for (const columnWay of consecutiveWays(columns, column, k))
+          weigh(shape, k, rowWay, columnWay, Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes)), rest);
+      }
+    }
+    more?.(c, roles, least, lanes, costs, weigh);
+    if (width < lanes) continue;
+    const shape = tileShape(least, width, lanes, costs, height);
+    const rest = epilogueCost(c, column, costs);
+    const isOnly = c.factors.some(({ own }) => own.length === 1 && own[0] === row);
+    const local = fits && isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
+    for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
+      for (const rowWay of rowWays(rows, row, shape.rows, ordered)) weigh(shape, null, rowWay, columnWay, 1, rest);
     }
   }
   return best;
+}
+
+/** The roles that the ranges can take. Vectors run only along loops of fixed length. */
+function rolesOf(c: Contraction): readonly Roles[] {
+  const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
+  return operands.flatMap((columns, side) => {
+    const { own } = c.factors[1 - side]!;
+    return [...c.factors[side]!.own, ...c.batch].filter(isFixed).flatMap((column) =>
+      (own.length === 0 ? [null] : own).map((row) => {
+        const outer = orderOf(c).filter((r) => r !== column && r !== row);
+        return { columns, column, rows: operands[1 - side]!, row, outer };
+      }),
+    );
+  });
+}
+
+/** Estimates of choices in nanoseconds: `narrower` vectors than the widest, products that are `slower` than the tile says, and the `rest` of a choice. */
+function costOf(
+  c: Contraction,
+  narrower: number,
+  costs: ProductCosts,
+): (choice: Choice, slower: number, rest: number) => number {
+  const depth = sizeOf(c.k);
+  const order = orderOf(c);
+  const sized = ![...order, ...c.k].every(isFixed);
+  const resultScale = productOf(order, leastOf) / sizeOf(order);
+  const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
+    return { strides, apart, streams, elementBytes: x.elementBytes };
+  };
+  return (choice, slower, rest) => {
+    const { columns, rows, shape, rowWay, columnWay } = choice;
+    const conflicts = conflictPart(rows, rowWay, shape.rows, depth, costs);
+    const misses = missPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
+    const tiles = slower * (1 + conflicts + misses);
+    const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
+    const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
+    const most = computeCost(c, choice, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
+    if (!sized) return most;
+    // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
+    const few = computeCost(c, choice, narrower, costs, leastOf) * tiles;
+    const [rowCopy, columnCopy] = [
+      copies[0] * (leastSize(rows) / rows.size),
+      copies[1] * (leastSize(columns) / columns.size),
+    ];
+    return most * (few + rowCopy + columnCopy + rest * resultScale + (before - rest));
+  };
 }
 
 /**
@@ -219,20 +228,24 @@ function leastSize({ axes }: Operand): number {
   return axes.reduce((n, { extent, end, members }) => n * (end === undefined ? extent : leastOf(members[0]!.range)), 1);
 }
 
-function resultsOf(c: Contraction): number {
-  return sizeOf(c.kernel.stores[0]?.ranges ?? []);
+/** The ranges of the results, outermost first. */
+function orderOf(c: Contraction): readonly Range[] {
+  return c.kernel.stores[0]?.ranges ?? [];
 }
 
+function resultsOf(c: Contraction): number {
+  return sizeOf(orderOf(c));
+}
+
+/** Nanoseconds of the products, with those that tiles waste. */
 function computeCost(
   c: Contraction,
-  shape: TileShape,
-  row: Range | null,
-  column: Range,
+  { shape, row, column }: Choice,
   narrower: number,
   { flopsPerNs, formula }: ProductCosts,
   extent: (r: Range) => number,
 ): number {
-  const all = productOf(c.k, extent) * productOf(c.kernel.stores[0]?.ranges ?? [], extent);
+  const all = productOf(c.k, extent) * productOf(orderOf(c), extent);
   const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];

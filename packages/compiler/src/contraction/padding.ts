@@ -10,7 +10,7 @@ import type { KNode } from '../ir/ir.ts';
 import { combine, isLiteral, linearOf } from '../ir/simplify/integers.ts';
 import type { Contraction } from './contraction.ts';
 import { type Depth, innermostLoop } from './depth.ts';
-import type { CutSum } from './gemm.ts';
+import type { CutSum } from './tile-nests.ts';
 
 /** A bound of a loop of the sum: `offset + sum of coefficients * ranges`, the first of its turns or the first one beyond. */
 interface Bound {

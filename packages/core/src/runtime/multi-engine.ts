@@ -17,7 +17,8 @@ import { stateOf, runs, run } from './run.ts';
 import type { EngineState } from './per-engine.ts';
 import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { quiet } from './late.ts';
-import { type Attempt, open } from './queue.ts';
+import type { Attempt } from './flush-entry.ts';
+import { needed, open } from './unrealised.ts';
 import type { BufferPool, PoolBuffer } from '../engine/pool.ts';
 import { bring, isWithinReach } from './transfers.ts';
 
@@ -287,11 +288,6 @@ function poolsOf({ state, needs }: Group): BufferPool[] {
     node.storage === null ? [] : [(node.storage.buffer as PoolBuffer).pool],
   );
   return [state.pool, ...sources];
-}
-
-/** Nodes that are not in memory and have users. */
-function needed(nodes: readonly Node[]): readonly Node[] {
-  return open(nodes).filter((node) => node.edges !== 'dead');
 }
 
 /**

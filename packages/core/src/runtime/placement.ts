@@ -1,6 +1,5 @@
 /**
- * Where work and values are: which engine holds which dtypes, which parts of pending work are independent, and which
- * values a lost device took along.
+ * Where work and values are: which engine holds which dtypes, and which values a lost device took along.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { EngineMissingError, UnsupportedError, DeviceLostError } from '../engine/errors.ts';
@@ -56,46 +55,6 @@ export function heldByNone(where: string, dtype: DType, current: IEngine, cpu: I
 export function placeOfNode(node: Node): string {
   const current = runs.placer?.engineOf(node) ?? getEngine();
   return holds(current, node) ? current.name : 'cpu';
-}
-
-/** Groups of roots that share no unrealised node; all of `together` are in one group. In the order of their first roots. */
-export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>): Node[][] {
-  const parent = roots.map((_, i) => i);
-  const top = (i: number): number => {
-    let at = i;
-    while (parent[at] !== at) at = parent[at] = parent[parent[at]!]!;
-    return at;
-  };
-  const owner = new Map<Node, number>();
-  let first = -1;
-  const join = (i: number, j: number): void => {
-    const [a, b] = [top(i), top(j)];
-    parent[Math.max(a, b)] = Math.min(a, b);
-  };
-  roots.forEach((root, i) => {
-    if (together.has(root)) {
-      if (first >= 0) join(first, i);
-      else first = i;
-    }
-    const stack = [root];
-    for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
-      if (node.storage !== null || (isFree(node) && node !== root)) continue;
-      const other = owner.get(node);
-      if (other !== undefined) {
-        join(other, i);
-        continue;
-      }
-      owner.set(node, i);
-      stack.push(...node.src);
-    }
-  });
-  const parts = new Map<number, Node[]>();
-  roots.forEach((root, i) => {
-    const part = parts.get(top(i));
-    if (part === undefined) parts.set(top(i), [root]);
-    else part.push(root);
-  });
-  return [...parts.values()];
 }
 
 /** Leaves of lost engines of which a copy exists, and the error of the loss. */

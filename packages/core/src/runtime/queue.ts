@@ -5,16 +5,7 @@
  * else is done by multi-engine.ts. Where that is not loaded yet (late.ts), the first flush that needs it waits for it as it waits
  * for data.
  *
- * Each entry of the queue has a state, and each attempt an outcome; `transitions` gives the next state. A flush is tried as soon as it begins.
- * If something is missing it stays in the queue:
- *
- * - `memory`: the device has not yet said whether it has the memory. The flush is put off with its assignments, and later flushes wait behind
- *   it, so that an out-of-memory error changes nothing, whether the device reports it at once or late. A program
- *   that never awaits never lets the device answer: when too many flushes wait, they run without the answer.
- * - `data`: values of another engine, another engine, or code are being loaded. Its assignments are final. Later flushes do not
- *   wait for it, but other entries that wait for data do.
- * - `split`: it failed as a whole and is computed in parts that share no unrealised node. Tensors assigned since the previous flush form
- *   one part, so that a training step is either done or not begun.
+ * A flush is tried as soon as it begins. If something is missing it stays in the queue as an entry with a state (flush-entry.ts).
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceError, DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
@@ -24,59 +15,21 @@ import { setAside } from '../graph/recorder.ts';
 import { graph } from '../graph/state.ts';
 import { type Transaction, type TransactionLog, transactions } from '../graph/transactions.ts';
 import { copies } from './copies.ts';
-import { inTime, load, multiEngine, quiet, recover } from './late.ts';
-import { componentsOf } from './placement.ts';
+import {
+  type Attempt,
+  type Entry,
+  type Failure,
+  type FlushState,
+  isOver,
+  isWaiting,
+  next,
+  type Outcome,
+  split,
+} from './flush-entry.ts';
+import { load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
-import { noticed } from '../engine/recovery.ts';
-
-/** State of an entry. */
-export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
-
-/** Outcome of an attempt: everything is computed, memory is not certain, data is being loaded, or an error. */
-type Outcome = 'computed' | 'memory' | 'data' | 'error';
-
-const usual = { memory: 'memory', data: 'data', error: 'failed' } as const;
-const whole = { ...usual, error: 'split' } as const;
-
-/**
- * The next state, unless everything is computed: then the entry is done. Entries that are done or have failed leave the queue. A part that waits for data
- * becomes a separate entry.
- */
-const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Exclude<Outcome, 'computed'>, FlushState>>>>> = {
-  recorded: whole,
-  memory: whole,
-  split: { ...usual, memory: 'split' },
-  data: { ...usual, memory: 'data' },
-};
-
-function next({ state }: Entry, outcome: Outcome): FlushState {
-  if (outcome === 'computed') return 'done';
-  return (transitions[state] ?? usual)[outcome];
-}
-
-/** Why a flush failed; any value may have been thrown. */
-export interface Failure {
-  readonly error: unknown;
-}
-
-interface Entry extends Attempt {
-  state: FlushState;
-  nodes: readonly Node[];
-  everything: boolean;
-  patience: Patience;
-  transaction: Transaction;
-  /** What the last attempt threw, or the promise it waits for. */
-  result: unknown;
-  /** The promise that already has a listener. */
-  arrival: Promise<void> | null;
-  /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */
-  parts?: (readonly (readonly Node[])[])[];
-  /** Assigned nodes, which form one part; and whether that part failed. */
-  together?: ReadonlySet<Node>;
-  broken?: boolean;
-  /** The failure: that of its oldest failed part. */
-  failure?: Failure;
-}
+import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
+import { arrivals, isAnswerOnMemory, untilAnswered } from './waiting.ts';
 
 /** Most flushes that may wait for memory. */
 const most = 8;
@@ -91,42 +44,9 @@ interface Owed {
 /** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
 const mostRefused = 8;
 
-const isNeeded = (node: Node): boolean => node.storage === null && node.edges !== 'dead';
-
-/** Nodes that have users and are not in memory. */
-function needed(nodes: readonly Node[]): readonly Node[] {
-  // Usually all.
-  for (const node of nodes) if (!isNeeded(node)) return nodes.filter(isNeeded);
-  return nodes;
-}
-
-/** True if one of the nodes, or an unrealised source of them, is in `group`. */
-function buildsOn(nodes: readonly Node[], group: ReadonlySet<Node>): boolean {
-  const seen = new Set(nodes);
-  for (const node of seen) {
-    if (group.has(node)) return true;
-    for (const source of node.src) if (source.storage === null) seen.add(source);
-  }
-  return false;
-}
-
 /** Counts as work in flight, so that throttle() slows loops down that nothing else slows down. */
 function countWork(): void {
   stateOf(getEngine()).inFlight++;
-}
-
-const isOver = ({ state }: Entry): boolean => state === 'done' || state === 'failed';
-const isWaiting = ({ state }: Entry): boolean => state === 'data';
-
-/** Several parts have failed together: next they are tried in halves. */
-function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
-  if (parts.length > 1) {
-    const half = parts.length >> 1;
-    entry.parts?.push(parts.slice(half), parts.slice(0, half));
-  } else {
-    entry.failure ??= { error: entry.result };
-    entry.broken ||= parts.flat().some((node) => entry.together?.has(node));
-  }
 }
 
 export class FlushQueue {
@@ -275,7 +195,7 @@ export class FlushQueue {
       const arrival =
         this.#owed.length === 0 ? realise(nodes, entry) : (this.#settle(nodes, entry) ?? realise(needed(nodes), entry));
       entry.result = arrival;
-      return arrival === null ? 'computed' : isWord(arrival) ? 'memory' : 'data';
+      return arrival === null ? 'computed' : isAnswerOnMemory(arrival) ? 'memory' : 'data';
     } catch (error) {
       entry.result = error;
       return 'error';
@@ -414,7 +334,7 @@ export class FlushQueue {
       this.#advance(false, 'memory');
       const { pool } = stateOf(getEngine());
       try {
-        await untilSaid(this.#first(false)?.arrival);
+        await untilAnswered(this.#first(false)?.arrival);
       } catch (error) {
         // The next attempt replaces a lost device.
         if (pool.lost === null) throw error;
@@ -440,24 +360,6 @@ export let queue: FlushQueue = new FlushQueue(transactions);
 /** Replaces the queue in use. */
 export function useQueue(next: FlushQueue): void {
   queue = next;
-}
-
-/**
- * What an attempt is for: `everything` pending, by a flush, or a part. Nodes that cannot be computed are an error only for a reader (`told`);
- * otherwise they stay pending, so that other work goes on.
- */
-export interface Attempt {
-  readonly everything?: boolean;
-  readonly told?: boolean;
-  /** What it waits for besides data, rather than going on at once. */
-  readonly patience: Patience;
-  /** Assignments whose old values must not be overwritten before everything is submitted. */
-  readonly transaction: Transaction;
-}
-
-/** Nodes that are not in memory yet. */
-export function open(nodes: readonly Node[]): readonly Node[] {
-  return nodes.filter((node) => node.storage === null);
 }
 
 /**
@@ -522,26 +424,4 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
     }
   }
   return null;
-}
-
-/** True for the promise of an engine in use to say whether it has the requested memory. */
-export function isWord(promise: Promise<void>): boolean {
-  if (promise === getEngine().confirming?.()) return true;
-  return runs.placer?.others().some(({ engine }) => promise === engine.confirming?.()) === true;
-}
-
-/** Waits for an attempt's promise; for the device's answer about memory no longer than the time limit of answers. */
-export async function untilSaid(arrival: Promise<void> | null | undefined): Promise<void> {
-  if (!arrival || !isWord(arrival)) return arrival ?? undefined;
-  const state = stateOf(getEngine());
-  try {
-    await inTime(state, arrival, 'the word on memory');
-  } catch (error) {
-    throw noticed(state.engine, error);
-  }
-}
-
-/** Resolves when all transfers between engines that are under way have arrived or failed. */
-export async function arrivals(): Promise<void> {
-  await Promise.allSettled(runs.transfers);
 }

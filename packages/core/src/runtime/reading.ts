@@ -18,7 +18,8 @@ import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host
 import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
-import { queue, untilSaid } from './queue.ts';
+import { queue } from './queue.ts';
+import { untilAnswered } from './waiting.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
 
 /**
@@ -48,7 +49,7 @@ export async function download(node: Node, before: number = 0): Promise<TypedArr
     retain(node);
     try {
       for (let waits = 1; 'then' in read; read = readable(node, before, waits++ < mostWaits ? 'kernels' : 'none'))
-        await untilSaid(read);
+        await untilAnswered(read);
     } finally {
       release(node);
     }

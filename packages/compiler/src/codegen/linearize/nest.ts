@@ -203,7 +203,7 @@ export class Nest {
     const together = !reduces || unroll === 1 ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
     const alike = again && nodes >= leastAlike && !within.some(tellsPlaces);
-    return vectorModes(countOf(range), lanes, unroll, together, again, alike, nodes < leastAlike);
+    return vectorModes(countOf(range), lanes, unroll, { together, again, alike, narrower: nodes < leastAlike });
   }
 
   /** True for a read at arbitrary addresses along a range: it is done lane by lane. */
@@ -308,7 +308,8 @@ export class Nest {
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
       // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
-      this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, 'elements', again, twice));
+      const rest = { together: 'elements', again, alike: twice } as const;
+      this.#modes.set(r, vectorModes(countOf(r), blocked ? 1 : lanes, unroll, rest));
     }
     // Threads fill a stage together: none may still read the old contents, and all wait until it is full.
     const filled = threads > 1 && nodes.some((n) => n.op === 'STAGE');

@@ -27,26 +27,29 @@ const leastNarrow = 4;
 
 const scalarMode: Mode = { count: 1, lanes: 1 };
 
-/**
- * The modes of a vector range, widest first. For a fixed length, `together` takes the last elements that fill no
- * vector side by side, or with `all` everything that remains, whole vectors too: separate reductions over each would wait for their own sums. With
- * `again`, elements may be computed twice: a remainder becomes the end of a last vector, and for lengths known at dispatch the end of
- * a last step of several vectors, which saves a loop and a body. If the body need not know which elements are counted
- * twice (`alike`), the last step is one more iteration of the loop before it: one body for both. Where the least length is shorter than a vector,
- * `narrower` vectors take what is left, for two bodies more.
- */
-export function vectorModes(
-  length: Count,
-  lanes: number,
-  unroll: number,
-  together: 'elements' | 'all' | null = null,
-  again = false,
-  alike = false,
-  narrower = false,
-): readonly Mode[] {
-  const modes = separateModes(length, lanes, unroll, together, again, narrower);
+/** How the elements that fill no whole step are computed. */
+export interface Remainder {
+  /**
+   * For a fixed length: the last elements that fill no vector side by side, or with `all` everything that remains, whole vectors too. Separate
+   * reductions over each would wait for their own sums.
+   */
+  readonly together?: 'elements' | 'all' | null;
+  /**
+   * Elements may be computed twice: a remainder becomes the end of a last vector, and for lengths known at dispatch the end of a last step
+   * of several vectors, which saves a loop and a body.
+   */
+  readonly again?: boolean | undefined;
+  /** The body need not know which elements are counted twice: the last step is one more iteration of the loop before it. */
+  readonly alike?: boolean;
+  /** Where the least length is shorter than a vector, narrower vectors take what is left, for two bodies more. */
+  readonly narrower?: boolean;
+}
+
+/** The modes of a vector range, widest first: steps of `unroll` vectors, and what they leave. */
+export function vectorModes(length: Count, lanes: number, unroll: number, rest: Remainder = {}): readonly Mode[] {
+  const modes = separateModes(length, lanes, unroll, rest);
   const [before, last] = modes.slice(-2);
-  if (!alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
+  if (!rest.alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
   return [...modes.slice(0, -2), { count: last.count, lanes: last.lanes, moved: true }];
 }
 
@@ -54,9 +57,7 @@ function separateModes(
   length: Count,
   lanes: number,
   unroll: number,
-  together: 'elements' | 'all' | null,
-  again: boolean,
-  narrower: boolean,
+  { together = null, again, narrower }: Remainder,
 ): readonly Mode[] {
   const { most, least } = length;
   if (lanes <= 1) return most > 0 ? [scalarMode] : [];
@@ -76,7 +77,7 @@ function separateModes(
   if (narrower && !exact && narrow < lanes && narrow >= leastNarrow) {
     // Lengths below one vector are not taken element by element.
     if (rest >= lanes) modes.push({ count: 1, lanes });
-    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, null, again, true)];
+    return [...modes, ...separateModes({ ...length, most: Math.min(most, lanes - 1) }, narrow, 1, { again, narrower })];
   }
   const all = Math.ceil(rest / lanes);
   if (again && exact && tail > 0 && together === 'all' && all * lanes <= most) {

@@ -104,24 +104,22 @@ export function scale(a: Linear, k: number): Linear {
 
 /** Least value of the form as a real number. */
 export function formLow(f: Linear): number {
-  let low = f.offset;
-  for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i]!;
-    const term = f.terms[i] as Known;
-    low += c * (c > 0 ? term.lo : term.hi);
-  }
-  return low;
+  return formBound(f, false);
 }
 
 /** Largest value of the form as a real number. */
 export function formHigh(f: Linear): number {
-  let high = f.offset;
-  for (let i = 0; i < f.terms.length; i++) {
-    const c = f.coefs[i]!;
-    const term = f.terms[i] as Known;
-    high += c * (c > 0 ? term.hi : term.lo);
+  return formBound(f, true);
+}
+
+function formBound({ offset, terms, coefs }: Linear, isHigh: boolean): number {
+  let bound = offset;
+  for (let i = 0; i < terms.length; i++) {
+    const c = coefs[i]!;
+    const term = terms[i] as Known;
+    bound += c * (c > 0 === isHigh ? term.hi : term.lo);
   }
-  return high;
+  return bound;
 }
 
 /** The terms whose coefficients are wanted, divided by a number, with another offset. */

@@ -1,0 +1,96 @@
+/**
+ * A flush in the queue: its state, what an attempt to compute it may come to, and its parts once it has failed as a whole. What is done with
+ * entries is in queue.ts.
+ *
+ * Each entry has a state, and each attempt an outcome; `transitions` gives the next state:
+ *
+ * - `memory`: the device has not yet said whether it has the memory. The flush is put off with its assignments, and later flushes wait behind
+ *   it, so that an out-of-memory error changes nothing, whether the device reports it at once or late. A program
+ *   that never awaits never lets the device answer: when too many flushes wait, they run without the answer.
+ * - `data`: values of another engine, another engine, or code are being loaded. Its assignments are final. Later flushes do not
+ *   wait for it, but other entries that wait for data do.
+ * - `split`: it failed as a whole and is computed in parts that share no unrealised node. Tensors assigned since the previous flush form
+ *   one part, so that a training step is either done or not begun.
+ */
+import type { Node } from '../graph/node.ts';
+import type { Transaction } from '../graph/transactions.ts';
+import type { Patience } from './run.ts';
+
+/** State of an entry. */
+export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'failed';
+
+/** Outcome of an attempt: everything is computed, memory is not certain, data is being loaded, or an error. */
+export type Outcome = 'computed' | 'memory' | 'data' | 'error';
+
+const usual = { memory: 'memory', data: 'data', error: 'failed' } as const;
+const whole = { ...usual, error: 'split' } as const;
+
+/**
+ * The next state, unless everything is computed: then the entry is done. Entries that are done or have failed leave the queue. A part that waits for data
+ * becomes a separate entry.
+ */
+const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Exclude<Outcome, 'computed'>, FlushState>>>>> = {
+  recorded: whole,
+  memory: whole,
+  split: { ...usual, memory: 'split' },
+  data: { ...usual, memory: 'data' },
+};
+
+export function next({ state }: Entry, outcome: Outcome): FlushState {
+  if (outcome === 'computed') return 'done';
+  return (transitions[state] ?? usual)[outcome];
+}
+
+/**
+ * What an attempt is for: `everything` pending, by a flush, or a part. Nodes that cannot be computed are an error only for a reader (`told`);
+ * otherwise they stay pending, so that other work goes on.
+ */
+export interface Attempt {
+  readonly everything?: boolean;
+  readonly told?: boolean;
+  /** What it waits for besides data, rather than going on at once. */
+  readonly patience: Patience;
+  /** Assignments whose old values must not be overwritten before everything is submitted. */
+  readonly transaction: Transaction;
+}
+
+/** Why a flush failed; any value may have been thrown. */
+export interface Failure {
+  readonly error: unknown;
+}
+
+/** A flush that is not finished. */
+export interface Entry extends Attempt {
+  state: FlushState;
+  nodes: readonly Node[];
+  everything: boolean;
+  patience: Patience;
+  transaction: Transaction;
+  /** What the last attempt threw, or the promise it waits for. */
+  result: unknown;
+  /** The promise that already has a listener. */
+  arrival: Promise<void> | null;
+  /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */
+  parts?: (readonly (readonly Node[])[])[];
+  /** Assigned nodes, which form one part; and whether that part failed. */
+  together?: ReadonlySet<Node>;
+  broken?: boolean;
+  /** The failure: that of its oldest failed part. */
+  failure?: Failure;
+}
+
+/** True if the entry leaves the queue. */
+export const isOver = ({ state }: Entry): boolean => state === 'done' || state === 'failed';
+/** True if it waits for data; otherwise it is one that the device must answer for. */
+export const isWaiting = ({ state }: Entry): boolean => state === 'data';
+
+/** Several parts have failed together: next they are tried in halves. */
+export function split(entry: Entry, parts: readonly (readonly Node[])[]): void {
+  if (parts.length > 1) {
+    const half = parts.length >> 1;
+    entry.parts?.push(parts.slice(half), parts.slice(0, half));
+  } else {
+    entry.failure ??= { error: entry.result };
+    entry.broken ||= parts.flat().some((node) => entry.together?.has(node));
+  }
+}
