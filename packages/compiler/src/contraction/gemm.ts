@@ -5,7 +5,7 @@
  * becomes rows, which columns, and how the factors are read (choose.ts). For engines without
  * SIMT, where a group is one thread.
  */
-import { longestDot, productCosts } from '../codegen/costs/cpu.ts';
+import { leastVector, longestDot, productCosts } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
 import { inChunks, readsWhatItWrites, storesWhere } from '../codegen/loops/transforms.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
@@ -14,7 +14,7 @@ import { productOf, type Range, sizeOf, stretchesOf, typicalOf } from '../ir/fre
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
-import { dtypeInfo } from '../shape/dtype.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf } from './access.ts';
 import { Assembly } from './assembly.ts';
 import { type Workspace, workspaceFor } from './workspace.ts';
@@ -369,10 +369,11 @@ class Nest {
   /** The sum at a spot. */
   #sum(spot: Spot): KNode {
     const e = this.#e;
-    const { sumLanes } = this.#spec;
+    const { sumLanes, reduce } = this.#spec;
+    const narrowest = leastVector / dtypeInfo[reduce.dtype as DType].bytes;
     const depths = this.#depths();
     const parts =
-      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes) : [sumLoops(e, planDepth(depths))];
+      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes, narrowest) : [sumLoops(e, planDepth(depths))];
     return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
   }
 
