@@ -155,8 +155,11 @@ export function sumLoops(e: Exprs, { kind, loops }: Depths): SumLoops {
   return { ranges: [k], row: lookUp('row'), column: lookUp('column') };
 }
 
-/** Makes the loops of a sum whose innermost loop runs over vectors of both factors; the remainder is a second sum. */
-export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoops[] {
+/**
+ * Makes the loops of a sum whose innermost loop runs over vectors of both factors. What remains is further sums: over narrower vectors, of `least` lanes
+ * or more, then over elements.
+ */
+export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number, least: number): SumLoops[] {
   const { loops } = depths;
   const outer = loops.slice(0, -1);
   const { extent } = loops[loops.length - 1]!;
@@ -167,14 +170,17 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number): SumLoop
     const at = (which: 'row' | 'column'): KNode => position(e, loops, all, which);
     parts.push({ ranges: [...around, ...own], row: at('row'), column: at('column') });
   };
-  const whole = Math.floor(extent / lanes);
-  if (whole > 0) {
-    const { value, ranges } = inChunks(e, whole * lanes, lanes, 'reduce', 'vector');
-    add(value, ranges);
+  let done = 0;
+  for (let width = lanes; width >= Math.min(least, lanes); width /= 2) {
+    const whole = extent - done - ((extent - done) % width);
+    if (whole === 0) continue;
+    const { value, ranges } = inChunks(e, whole, width, 'reduce', 'vector');
+    add(e.add(value, done), ranges);
+    done += whole;
   }
-  if (whole * lanes < extent) {
-    const rest = e.range(extent - whole * lanes, 'reduce');
-    add(e.add(rest, whole * lanes), [rest]);
+  if (done < extent) {
+    const rest = e.range(extent - done, 'reduce');
+    add(e.add(rest, done), [rest]);
   }
   return parts;
 }

@@ -7,12 +7,14 @@
  * tile that reaches past the end goes through group memory and finishes one element at a time, so that nothing outside the
  * tensors is touched.
  */
+import { leastVector } from '../codegen/costs/cpu.ts';
 import { inChunks, storesWhere } from '../codegen/loops/transforms.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, stretchesOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore, RangeKind, Transform } from '../ir/ir.ts';
 import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { GroupPlan, Split } from './blocking.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
@@ -199,10 +201,11 @@ class Nest {
   /** The sum at a spot. */
   #sum(spot: Spot): KNode {
     const e = this.#e;
-    const { sumLanes } = this.#spec;
+    const { sumLanes, reduce } = this.#spec;
+    const narrowest = leastVector / dtypeInfo[reduce.dtype as DType].bytes;
     const depths = this.#depths();
     const parts =
-      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes) : [sumLoops(e, planDepth(depths))];
+      sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes, narrowest) : [sumLoops(e, planDepth(depths))];
     return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
   }
 

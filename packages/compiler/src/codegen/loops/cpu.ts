@@ -49,7 +49,7 @@ export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
   nest = besideRows(nest, work, along, lanes);
   const order = orderRanges(work, along);
   const columns = columnsOf(work, along, caps);
-  nest = cutIntoGroups(nest, work, order, along, columns);
+  nest = cutIntoGroups(nest, work, caps, order, along, columns);
   nest = reorder(nest, (a, b) => order.indexOf(a) - order.indexOf(b));
   // Reductions of columns are computed before the columns are opened, so these may be the innermost loop.
   const isColumn = (r: Range): number => Number(r.arg.kind === 'column');
@@ -175,6 +175,7 @@ function orderRanges(work: NestWork, along: ReadonlySet<Range>): Range[] {
 function cutIntoGroups(
   nest: LoopNest,
   work: NestWork,
+  caps: CodegenCaps,
   order: readonly Range[],
   along: ReadonlySet<Range>,
   columns: ReturnType<typeof columnsOf>,
@@ -203,7 +204,7 @@ function cutIntoGroups(
       done = true;
       continue;
     }
-    const turns = along.size === 0 && isMultiple(r, turnRows) && rowsTakeTurns(work, r);
+    const turns = along.size === 0 && isMultiple(r, turnRows) && rowsTakeTurns(work, r, caps);
     const unit = along.has(r) ? vectorChunk : turns ? turnRows : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
     const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));

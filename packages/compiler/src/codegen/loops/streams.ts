@@ -12,6 +12,7 @@ import {
   leastColumnElements,
   leastColumns,
   leastCrowded,
+  leastLoads,
   leastRow,
   leastRows,
   leastRowsBeside,
@@ -21,6 +22,7 @@ import {
   streamChunk,
   turnRows,
 } from '../costs/cpu.ts';
+import { lineBytes } from '../costs/caches.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
@@ -60,7 +62,8 @@ export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | n
 }
 
 /** True if the rows `r` of one long reduction are read concurrently. */
-export function rowsTakeTurns(work: NestWork, r: Range): boolean {
+export function rowsTakeTurns(work: NestWork, r: Range, caps: CodegenCaps): boolean {
+  if (lineBytes / caps.vectorBytes < leastLoads) return false;
   const [binder, ...others] = work.binders;
   if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
   const n = sizeOf(binder.own);
@@ -70,9 +73,9 @@ export function rowsTakeTurns(work: NestWork, r: Range): boolean {
 }
 
 /** Cuts a remainder off rows that are read in turn, so that the number of rows divides evenly. */
-export function cutRows(nest: LoopNest): LoopNest {
+export function cutRows(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const r = onlyLoop(nest);
-  if (r === undefined || !endsAlone(r) || isMultiple(r, turnRows) || !rowsTakeTurns(workOf(nest), r)) return nest;
+  if (r === undefined || !endsAlone(r) || isMultiple(r, turnRows) || !rowsTakeTurns(workOf(nest), r, caps)) return nest;
   return cutRest(nest, r, turnRows);
 }
 
