@@ -29,9 +29,9 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { type Choice, choose, type MoreTiles, transposePays } from './choose.ts';
+import { type Choice, choose, isBefore, type MoreTiles, transposePays } from './choose.ts';
 import { layoutsOf } from './packing.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
+import { type Contraction, type ContractionTemplate, paysFor, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
@@ -68,7 +68,7 @@ export function lowerTiled(
 ): Lowered | null {
   const { bytes } = dtypeInfo[c.reduce.dtype];
   const choice = choose(c, bytes, caps, more);
-  if (choice === null) return null;
+  if (choice === null || !paysFor(c, copiedBefore(choice))) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
   const copied = columnWay.kind === 'local';
@@ -156,6 +156,11 @@ export function lowerTiled(
   assembly.add('', stores, [step('tile', order, [], args), ...done]);
   memory?.finish();
   return assembly.result();
+}
+
+/** Elements that dispatches before the tiles copy. */
+function copiedBefore({ columns, columnWay, rows, rowWay }: Choice): number {
+  return (isBefore(columnWay) ? columns.size : 0) + (isBefore(rowWay) ? rows.size : 0);
 }
 
 /** What `cover` must know of a choice. */
