@@ -42,7 +42,7 @@ import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from '
 import { conflictPart, missPart, type Walk } from './cache-misses.ts';
 
 /** True for a copy that a dispatch of its own makes. */
-const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
+export const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
 
 /** One choice of roles. */
 export interface Choice {

@@ -28,8 +28,8 @@ import {
   type Split,
   type SplitFacts,
 } from './blocking.ts';
-import { type Choice, choose, type MoreTiles, transposePays } from './choose.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
+import { type Choice, choose, isBefore, type MoreTiles, transposePays } from './choose.ts';
+import { type Contraction, type ContractionTemplate, paysFor, worthwhile } from './contraction.ts';
 import { layoutsOf } from './packing.ts';
 import { layoutInPlace, type TileLayout } from './staging.ts';
 import { type CutSum, type NestSpec, tileNests, turnsOf } from './tile-nests.ts';
@@ -59,7 +59,7 @@ export function lowerTiled(
 ): Lowered | null {
   const { bytes } = dtypeInfo[c.reduce.dtype];
   const choice = choose(c, bytes, caps, more);
-  if (choice === null) return null;
+  if (choice === null || !paysFor(c, copiedBefore(choice))) return null;
   const assembly = new Assembly(c.kernel, e, caps);
   const costs = productCosts(caps);
   const { columns, column, rows, row, shape, lanes, outer, along, columnWay, rowWay } = choice;
@@ -179,6 +179,11 @@ function groupsOf(
     return copied && i < whole.length ? { ...plan, rows: rows.count, columns: copiedTiles(columns.count) } : plan;
   });
   return { groups, together: common === null ? 0 : own.length };
+}
+
+/** Elements that dispatches before the tiles copy. */
+function copiedBefore({ columns, columnWay, rows, rowWay }: Choice): number {
+  return (isBefore(columnWay) ? columns.size : 0) + (isBefore(rowWay) ? rows.size : 0);
 }
 
 /** What `cover` must know of a choice. */
