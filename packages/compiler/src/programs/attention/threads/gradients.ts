@@ -48,7 +48,8 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
         line.map((masked, j) => slopeOf(o, masked, facts[i]!, byWeights[i]![j]!).slope),
       );
       const slopes = g.keep('weights', found);
-      b.barrier();
+      if (o.copies) b.barrier();
+      else g.kept();
       // Values have been read: those of the next block come while keys are multiplied.
       const next = e.add(turn, 1);
       if (o.copies) b.ifThen(e.lt(next, turns), () => bringValues(e.mul(next, g.breadth)));
@@ -104,7 +105,7 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
           'slopes',
           found.map((line) => line.map(({ slope }) => o.scaled(slope))),
         );
-        b.barrier();
+        g.kept();
         g.accumulate(byValues, weights, flows, width);
         g.accumulate(byKeys, slopes, queries, depth);
         b.barrier();

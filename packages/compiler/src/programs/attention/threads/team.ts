@@ -47,8 +47,10 @@ export interface Team extends TeamShape {
   products(name: string, left: Tile, right: Tile, length: number): KNode[][];
   /** Registers for the thread's part of results of `width`, zeros at first. */
   results(name: string, width: number): KNode;
-  /** Keeps what the thread has of a block of weights. They are there for others after a barrier. */
+  /** Keeps what the thread has of a block of weights. They are there for others after `kept` or `filled`. */
   keep(name: string, values: readonly (readonly KNode[])[]): Held;
+  /** Threads that have parts of the same rows get there: weights that they kept are there for all of them from then on. */
+  kept(): void;
   /** Adds the weights times the rows of a tile. */
   accumulate(results: KNode, weights: Held, values: Tile, width: number): void;
   /** Every register of results by what `factor` or `divisor` is for its row. */
