@@ -97,7 +97,7 @@ export function awaitTiles({ b }: ProgramWriter, o: Operands): void {
 
 /**
  * `Team.acrossRow`: `across` threads have parts of a row, of which this one is number `own`. `cells` has room for all rows. Those threads are
- * neighbours in a part of `part`, which waits without the rest of the group.
+ * neighbours in a part of `part`, which waits without the rest of the group; null: all of it wait.
  */
 export function acrossRow(
   { b, e }: ProgramWriter,
@@ -105,7 +105,7 @@ export function acrossRow(
   rows: readonly KNode[],
   across: number,
   own: KNode,
-  part: number,
+  part: number | null,
   values: readonly KNode[],
   both: (x: KNode, y: KNode) => KNode,
 ): KNode[] {

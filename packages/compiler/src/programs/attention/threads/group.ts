@@ -184,9 +184,9 @@ export class Group implements Team {
     this.w.b.barrier(this.#tile.across);
   }
 
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[] {
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     const { across } = this.#tile;
     this.#line ??= this.w.b.shared('line', this.o.wide, this.height * across);
-    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, across, values, both);
+    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, all ? null : across, values, both);
   }
 }

@@ -209,8 +209,8 @@ export class MatrixGroup implements Team {
     }
   }
 
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[] {
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     this.#cells ??= this.#w.b.shared('line', 'float32', this.height * across);
-    return acrossRow(this.#w, this.#cells, this.rows, across, this.#part, matrixThreads, values, both);
+    return acrossRow(this.#w, this.#cells, this.rows, across, this.#part, all ? null : matrixThreads, values, both);
   }
 }

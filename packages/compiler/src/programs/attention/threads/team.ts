@@ -61,6 +61,6 @@ export interface Team extends TeamShape {
   ): void;
   /** Writes results as the first elements of rows of a matrix; `first` is the row of the block's first. */
   write(results: KNode, to: Matrix, first: KNode, count: number, width: number): void;
-  /** One number of each of the thread's rows from all threads that have parts of it, in their order. */
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[];
+  /** One number of each of the thread's rows from all threads that have parts of it, in their order. `all`: the whole group gets there. */
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[];
 }
