@@ -1,4 +1,5 @@
 /** The tests that every engine with an addon passes, on the CUDA engine. */
+import { attentionSuite } from '@polygrad/addon/fixtures/attention';
 import { emittedSuite } from '@polygrad/addon/fixtures/emitted';
 import { engineSuite } from '@polygrad/addon/fixtures/engine';
 import { errorsSuite } from '@polygrad/addon/fixtures/errors';
@@ -15,6 +16,7 @@ transfersSuite(kit, 'data to the card and back', createCudaEngine);
 besideSuite(kit, 1_000_000, createCudaEngine);
 errorsSuite(kit);
 productsSuite(kit);
+attentionSuite(kit);
 emittedSuite(kit);
 readingSuite(kit);
 hostileSuite(kit);

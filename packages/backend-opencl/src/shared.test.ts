@@ -1,5 +1,6 @@
 /** The tests that every engine with an addon passes, on the OpenCL engine. */
 import { availableParallelism } from 'node:os';
+import { attentionSuite } from '@polygrad/addon/fixtures/attention';
 import { emittedSuite } from '@polygrad/addon/fixtures/emitted';
 import { engineSuite } from '@polygrad/addon/fixtures/engine';
 import { errorsSuite } from '@polygrad/addon/fixtures/errors';
@@ -29,6 +30,7 @@ if (availableParallelism() > 1)
   for (const shared of [true, false]) besideSuite(kit, 100_000_000, () => sharing(shared));
 errorsSuite(kit);
 productsSuite(kit);
+attentionSuite(kit);
 emittedSuite(kit);
 readingSuite(kit);
 hostileSuite(kit);

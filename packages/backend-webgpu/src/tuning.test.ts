@@ -7,6 +7,7 @@ import {
   keep,
   onLost,
   protect,
+  scaledDotProductAttention,
   scope,
   setEngine,
   setRecovery,
@@ -130,6 +131,27 @@ describe.skipIf(engine === null)('tiles are measured', () => {
     const before = await a.matmul(b).data();
     expect(JSON.parse(await kept).tiles).toHaveProperty('float32 48x32x48x1 k.c 1');
     expect(await a.matmul(b).data()).toEqual(before);
+  });
+
+  it('and those of attention, with values within what the contract allows', { timeout: patience }, async () => {
+    const { store, kept } = watched();
+    const { made } = await open({ tuning: { store, automatic: true } });
+    // As on hardware: software has one tile.
+    Object.defineProperty(made, 'caps', { value: { ...made.caps, sharedIsMemory: false } });
+    await setEngine(made);
+    const part = (seed: number): Tensor =>
+      tensor(
+        Float32Array.from({ length: 2 * 24 * 8 }, (_, i) => Math.sin(1.3 * i + seed)),
+        { shape: [2, 24, 8] },
+      );
+    const run = async (): Promise<number[]> => [
+      ...(await scaledDotProductAttention(part(1), part(2), part(3), { form: 'kernel' }).data()),
+    ].map(Number);
+    const before = await run();
+    expect(Object.entries(JSON.parse(await kept).tiles as object)).toEqual([
+      [expect.stringMatching(/^attention forward float32 2x\d+x\d+ 8x8 rows$/), expect.stringMatching(/^rows:/)],
+    ]);
+    for (const [i, x] of (await run()).entries()) expect(Math.abs(x - before[i]!)).toBeLessThan(2e-6);
   });
 
   it('but those that the device cannot compile are not taken', async () => {

@@ -59,6 +59,7 @@ export function ptxCaps(computeCapability: number, limits: PtxLimits = {}): Targ
     matrix: listed.filter(([least]) => computeCapability >= least).map(([, form]) => form),
     copies: computeCapability >= 80,
     subgroups: { least: 32, most: 32, numbered: true },
+    parts: 32,
     maxGroup: limits.maxGroup ?? 1024,
     // Of 4 KiB of parameters: eight bytes each, and room for scalars.
     maxBindings: 384,

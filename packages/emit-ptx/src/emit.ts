@@ -23,7 +23,7 @@ import { type DType, type PtxKernel, PtxError, type PtxParam, type PtxScalar, ty
 import { atomic, load, registers, store } from './memory.ts';
 import { copy, fragment, multiply, packedCount } from './matrix.ts';
 import { capabilityFor } from './target.ts';
-import { reduceWarp, special } from './threads.ts';
+import { barrier, reduceWarp, special } from './threads.ts';
 import { Writer } from './writer.ts';
 
 type Value = readonly string[];
@@ -136,7 +136,7 @@ class Emitter {
         this.#close();
         return;
       case 'BARRIER':
-        w.line('bar.sync 0;');
+        barrier(w, this.#program, n.arg);
         return;
       case 'STORE':
         this.#store(n);

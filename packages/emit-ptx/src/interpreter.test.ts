@@ -109,6 +109,69 @@ describe.skipIf(ptxRun() === null)('the interpreter', () => {
     expect(() => run(first, { threads: 64 })).toThrow(/not reached by all warps/);
   });
 
+  describe('at barriers for parts of a group', () => {
+    /** Each thread writes a byte and reads that of another one, after what stands between. */
+    const shift = (distance: number, ...between: readonly string[]): readonly string[] => [
+      'mov.u32 %r1, s;',
+      'add.s32 %r2, %r0, %r1;',
+      'st.shared.u8 [%r2], %r0;',
+      ...between,
+      `xor.b32 %r3, %r0, ${distance};`,
+      'add.s32 %r3, %r3, %r1;',
+      'ld.shared.u8 %r4, [%r3];',
+      'st.global.b32 [%rd1], %r4;',
+    ];
+    const ofHalf = ['shr.u32 %r5, %r0, 6;', 'add.s32 %r5, %r5, 1;', 'bar.sync %r5, 64;'];
+    const at = { threads: 128, bytes: 512 };
+
+    it('lets those of a part go on, and finds races with the others', () => {
+      expect(run(shift(32, ...ofHalf), at).slice(0, 2)).toEqual([32, 33]);
+      expect(run(shift(1, 'bar.warp.sync 0xffffffff;'), at).slice(0, 2)).toEqual([1, 0]);
+      expect(() => run(shift(64, ...ofHalf), at)).toThrow(/race at .* wrote it|read before it is written/);
+      expect(() => run(shift(32, 'bar.warp.sync 0xffffffff;'), at)).toThrow(
+        /race at .* wrote it|read before it is written/,
+      );
+      // A barrier of all, after one of a part: everything is in order.
+      expect(run(shift(64, ...ofHalf, 'bar.sync 0;'), at).slice(0, 2)).toEqual([64, 65]);
+    });
+
+    it('finds a write that comes before another thread of the part has read', () => {
+      // The second warp of a part writes again what the first one reads.
+      const again = ['setp.lt.s32 %p0, %r0, 96;', '@!%p0 st.shared.u8 [%r2], %r0;'];
+      expect(() => run([...shift(32, ...ofHalf), ...again], at)).toThrow(/race at .* read it/);
+      expect(run([...shift(32, ...ofHalf), ...ofHalf, ...again], at).slice(0, 2)).toEqual([32, 33]);
+    });
+
+    it.each([
+      ['a number above 15', ['mov.b32 %r5, 16;', 'bar.sync %r5, 64;'], /numbered 0 to 15: got 16/],
+      [
+        'more threads than it is for',
+        ['mov.b32 %r5, 1;', 'bar.sync %r5, 64;'],
+        /more threads wait at a barrier than it is for/,
+      ],
+      ['fewer threads than it is for', ['mov.b32 %r5, 1;', 'bar.sync %r5, 160;'], /not reached by all warps/],
+      ['another number for each lane', ['bar.sync %r0, 64;'], /lanes wait at different barriers/],
+      ['half a warp', ['bar.sync %r0, 48;'], /whole warps/],
+      ['a mask of other lanes', ['bar.warp.sync 0xffff;'], /the lanes of the mask are not those that get there/],
+    ])('refuses %s', (_, lines, why) => {
+      expect(() => run(lines, at)).toThrow(why);
+    });
+
+    it('refuses different numbers of threads at one barrier', () => {
+      const lines = [
+        'mov.b32 %r5, 1;',
+        'setp.lt.s32 %p0, %r0, 32;',
+        '@!%p0 bra $other;',
+        'bar.sync %r5, 64;',
+        'bra $end;',
+        '$other:',
+        'bar.sync %r5, 96;',
+        '$end:',
+      ];
+      expect(() => run(lines, at)).toThrow(/barrier 1 is for 96 threads, and others wait there as 64/);
+    });
+  });
+
   it('runs lanes that part, and brings them together again', () => {
     const lines = [
       'mov.b32 %r1, 0;',

@@ -57,6 +57,44 @@ function warpOf(w: Writer, program: Program): string {
   return w.once('warp', () => w.op('r', 'shr.u32', numberOf(w, program), '5'));
 }
 
+/** Barriers of a group besides the one for all of it, which is number 0. */
+const mostNamed = 15;
+
+/** The first barrier of the parts of so many threads, more than a warp has; null where there are not enough. Parts of another size have others. */
+function firstNamed({ body, group }: Program, part: number): number | null {
+  const threads = group[0] * group[1] * group[2];
+  const sizes = new Set(body.map((n) => (n.op === 'BARRIER' && n.arg !== null ? n.arg.part : 0)));
+  let first = 1;
+  for (const size of [...sizes].sort((a, b) => b - a)) {
+    if (size === part) return first + threads / part - 1 <= mostNamed ? first : null;
+    if (size > part && size < threads && first + threads / size - 1 <= mostNamed) first += threads / size;
+  }
+  return null;
+}
+
+/**
+ * Waits for all threads of the group, or for those of the thread's part. A warp meets for the parts it holds; larger parts have a barrier each, of the
+ * sixteen that a group has. Where warps are not full, or barriers too few, all of the group meet.
+ */
+export function barrier(w: Writer, program: Program, arg: KNodeOf<'BARRIER'>['arg']): void {
+  const threads = threadsOf(program);
+  const part = arg?.part ?? threads;
+  if (part <= warp && part < threads && (threads % warp === 0 || threads < warp)) {
+    w.line(`bar.warp.sync ${threads < warp ? `${2 ** threads - 1}` : allLanes};`);
+    return;
+  }
+  const first = part > warp && part < threads ? firstNamed(program, part) : null;
+  if (first === null) {
+    w.line('bar.sync 0;');
+    return;
+  }
+  const own = w.once(`barrier of ${part}`, () => {
+    const number = w.op('r', 'shr.u32', numberOf(w, program), `${Math.log2(part)}`);
+    return w.op('r', 'add.s32', number, `${first}`);
+  });
+  w.line(`bar.sync ${own}, ${part};`);
+}
+
 /** The values of all threads of a warp in one, which each of them gets. */
 export function reduceWarp(
   w: Writer,

@@ -50,6 +50,48 @@ function exchange(dtype: DType): ProgramCase {
   return { name: `exchange of ${dtype}`, program, data: [data, new hostArrays[dtype](4 * threads)], scalars: [] };
 }
 
+/**
+ * Threads exchange numbers with others of their part alone: after steps by parts of every size, all of them meet. Parts are smaller than a warp, as
+ * large and larger, two sizes in turns, and groups are such that some are not full.
+ */
+function exchangeInParts(threads: number, parts: readonly number[]): ProgramCase {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'int32', 'read', 3 * threads);
+  const y = e.param(1, 'int32', 'write', 3 * threads);
+  const rows = [0, 1].map((i) => b.shared(`row${i}`, 'int32', threads)) as [KNode, KNode];
+  const [group, local] = [e.special('group', 0, 3), e.special('local', 0, threads)];
+  const at = e.add(e.mul(group, threads), local);
+  b.store(rows[0], local, b.load(x, at));
+  b.barrier(parts[0]!);
+  b.loop(3, (turn) => {
+    for (const [i, part] of parts.entries()) {
+      const first = e.mul(e.idiv(local, part), part);
+      const other = e.add(first, e.irem(e.add(e.sub(local, first), e.add(turn, i + 1)), part));
+      const [from, to] = [rows[i % 2]!, rows[(i + 1) % 2]!];
+      b.store(to, local, e.add(e.mul(b.load(from, other), 3), turn));
+      // What is read next, and what is overwritten, is of the next part or of this one.
+      b.barrier(Math.max(part, parts[(i + 1) % parts.length]!));
+    }
+  });
+  b.barrier();
+  b.store(y, at, b.load(rows[0], e.sub(threads - 1, local)));
+  const program = b.build({ name: 'parts', grid: [3, 1, 1], group: [threads, 1, 1] });
+  const data = [Int32Array.from({ length: 3 * threads }, (_, i) => i * 7), new Int32Array(3 * threads)];
+  return { name: `exchange in parts of ${parts.join(' and ')} of ${threads}`, program, data, scalars: [] };
+}
+
+/** Groups and their parts. */
+const partsOfGroups: readonly (readonly [threads: number, parts: readonly [number, number]])[] = [
+  [16, [4, 8]],
+  [32, [32, 16]],
+  [48, [16, 8]],
+  [64, [32, 32]],
+  [128, [64, 32]],
+  [256, [64, 128]],
+  [256, [2, 64]],
+];
+
 type AtomicOp = KArgs['ATOMIC']['op'];
 
 /** Threads combine numbers in a few cells: through group memory first, or all at once. */
@@ -90,6 +132,9 @@ function atomics(op: AtomicOp, dtype: DType, through: boolean): ProgramCase {
 export function* threadCases(dtypes: readonly DType[]): Generator<ProgramCase> {
   yield places();
   for (const dtype of dtypes) yield exchange(dtype);
+  if (dtypes.includes('int32')) {
+    for (const [threads, parts] of partsOfGroups) yield exchangeInParts(threads, parts);
+  }
   for (const through of [false, true]) {
     for (const dtype of ['int32', 'float32'] as const)
       if (dtypes.includes(dtype)) for (const op of ['add', 'max', 'min'] as const) yield atomics(op, dtype, through);

@@ -67,8 +67,13 @@ constexpr uint16_t many = 0xffff;
   const std::string place = "shared address " + hex(unit << g.entry->unit_shift);
   if (access == Access::read && met.pending) throw Fault{place + " is read while a copy is under way there", lane};
   if (access == Access::read && met.written == 0) throw Fault{place + " is read before it is written", lane};
-  const bool wrote = met.written == g.epoch && met.writer != thread;
-  const uint16_t other = wrote ? met.writer : met.reader;
+  bool wrote = met.written == g.epoch && met.writer != thread;
+  uint16_t other = wrote ? met.writer : met.reader;
+  if (g.in_parts) {
+    const Touch *touch = g.order.raced(thread / lanes, thread, unit, access == Access::write);
+    wrote = touch == &g.order.writes[unit];
+    other = touch->thread;
+  }
   throw Fault{"race at " + place + ": " + (other == many ? std::string("several threads") : "thread " + std::to_string(other)) +
                   (wrote ? " wrote it" : " read it") + ", no barrier between",
               lane};
@@ -96,11 +101,27 @@ struct Shared {
     return g.shared.data() + address;
   }
 
+  /** The same where some barriers are for parts of the group. */
+  template <Access access>
+  static void touch_in_parts(Group &g, uint64_t unit, uint16_t thread, unsigned lane, Touched &met) {
+    constexpr bool writes = access == Access::write;
+    if (!writes && (met.pending || met.written == 0)) refuse_touch(g, unit, thread, lane, access);
+    if (g.order.raced(thread / lanes, thread, unit, writes) != nullptr) refuse_touch(g, unit, thread, lane, access);
+    g.order.note(thread / lanes, thread, unit, writes);
+    if (!writes) return;
+    met.pending = false;
+    met.written = 1;
+  }
+
   template <Access access>
   static void touch(Group &g, uint64_t unit, uint16_t thread, unsigned lane) {
     // Atomics order themselves.
     if (access == Access::atomic) return;
     Touched &met = g.touched[unit];
+    if (g.in_parts) {
+      touch_in_parts<access>(g, unit, thread, lane, met);
+      return;
+    }
     const bool raced = met.written == g.epoch && met.writer != thread;
     if (access == Access::read) {
       if (met.pending || met.written == 0 || raced) refuse_touch(g, unit, thread, lane, access);

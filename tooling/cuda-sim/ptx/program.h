@@ -24,7 +24,8 @@ struct Instruction;
 struct Warp;
 using Handler = void (*)(Warp &, const Instruction &, uint32_t mask);
 
-enum class Kind : uint8_t { plain, branch, barrier, stop };
+/** A barrier for warps that wait, and one for the lanes of a warp, which waits for nobody else. */
+enum class Kind : uint8_t { plain, branch, barrier, warp_barrier, stop };
 
 struct Instruction {
   Handler run = nullptr;
@@ -82,6 +83,8 @@ struct ptx_entry {
   uint32_t accesses = 0;
   /** Races are looked for in units of shared memory: 1, 2, 4, 8 or 16 bytes, the least that an instruction touches. This is the logarithm. */
   uint32_t unit_shift = 4;
+  /** True if some threads meet without the others. */
+  bool in_parts = false;
   std::vector<ptx::Instruction> code;
   /** The text of each instruction, for faults. */
   std::vector<std::string> texts;
@@ -107,6 +110,31 @@ struct Touched {
   bool pending = false;
 };
 
+/** A thread that touched a unit, 0xffff for several of a warp, and the interval between two barriers of its warp in which it did; 0: never. */
+struct Touch {
+  uint32_t interval = 0;
+  uint16_t thread = 0;
+};
+
+/**
+ * What is in order in a kernel whose threads do not all meet at every barrier. Each warp counts its intervals between barriers, and knows up to which
+ * one of each other warp it has met, by itself or through others (vector clocks).
+ */
+struct Order {
+  /** `known[w][v]`: the intervals of warp v that come before what warp w does now; those of w itself up to the one before. */
+  std::vector<std::vector<uint32_t>> known;
+  /** The last write of each unit, and for each warp its last read of it. */
+  std::vector<Touch> writes, reads;
+
+  void start(size_t warps, size_t units);
+  uint32_t now(size_t warp) const { return known[warp][warp] + 1; }
+  /** Warps pass a barrier together. */
+  void meet(const std::vector<size_t> &warps);
+  /** Who touched the unit out of order with this access of a thread; null if nobody did. */
+  const Touch *raced(unsigned warp, uint16_t thread, uint64_t unit, bool writes_now) const;
+  void note(unsigned warp, uint16_t thread, uint64_t unit, bool writes_now);
+};
+
 /** What all warps of a running group share. */
 struct Group {
   const ptx_entry *entry;
@@ -118,6 +146,9 @@ struct Group {
   uint32_t epoch = 1;
   /** The range each access met last. */
   std::vector<ptx_range> met;
+  /** In place of the epoch, where some barriers are for parts of the group. */
+  Order order;
+  bool in_parts = false;
 };
 
 struct Fragment {
@@ -147,6 +178,10 @@ struct Warp {
   State state;
   /** Copies to shared memory in batches; the last batch is still open. */
   std::vector<std::vector<Copy>> copies;
+  /** Where it waits: the instruction, the number of the barrier, and how many threads meet there. */
+  const Instruction *at = nullptr;
+  uint32_t barrier = 0;
+  uint32_t meeting = 0;
 };
 
 template <class T>
@@ -165,6 +200,7 @@ struct Form {
   /**
    * p predicate, h 16 bits, w 32 bits, q 64 bits, D a pair of 16-bit registers in braces, G address in device memory, S address in shared
    * memory, P parameter; 1, 2 and 4 before a letter: a vector of so many; T and a number: as many registers of a tile, in braces;
+   * B the number of the barrier of all threads, I the number of one, R how many threads wait at one, V a mask of lanes;
    * A addresses of a copy, in shared memory and in device memory; K its bytes, X if they are 16; C a register of 32 bits as the third source; N a number.
    */
   std::string operands;

@@ -20,6 +20,8 @@ const Forms &all_forms() {
     add_matrices(made);
     made["bra"] = {nullptr, "L", Kind::branch};
     made["bar.sync"] = {nullptr, "B", Kind::barrier};
+    made["bar.sync 2"] = {nullptr, "IR", Kind::barrier};
+    made["bar.warp.sync"] = {nullptr, "V", Kind::warp_barrier};
     made["ret"] = {nullptr, "", Kind::stop};
     return made;
   }();
@@ -424,6 +426,7 @@ class Reader : private Scanner {
     if (name == "mov.b32" && operands.size() == 2 && operands[1].type == Operand::vector) found = forms.find(name + " {}");
     if (name == "mov.b32" && operands.size() == 2 && operands[0].type == Operand::vector) found = forms.find("mov.b32 {}=");
     if (name.rfind("cp.async.c", 0) == 0 && operands.size() == 4) found = forms.find(name + " 4");
+    if (name == "bar.sync" && operands.size() == 2) found = forms.find("bar.sync 2");
     if (name == "cvt.s32.s16" && operands.size() == 2) found = forms.find(name + " " + letter_of(operands[1]));
     if (found == forms.end()) refuse("unknown instruction " + name);
     const Form &form = found->second;
@@ -443,7 +446,19 @@ class Reader : private Scanner {
           jumps_.push_back({entry_->code.size(), o.text, line_});
           break;
         case 'B':
-          if (o.type != Operand::literal || o.bits != 0) refuse("barriers are number 0");
+          if (o.type != Operand::literal || o.bits != 0) refuse("the barrier of all threads is number 0");
+          break;
+        case 'I':
+          made.a = source(o, 'w');
+          break;
+        case 'R':
+          if (o.type != Operand::literal || o.bits == 0 || o.bits % lanes != 0 || o.bits > 1024)
+            refuse("threads at a barrier are whole warps: a multiple of 32 up to 1024");
+          made.bytes = uint32_t(o.bits);
+          break;
+        case 'V':
+          if (o.type != Operand::literal || o.bits == 0 || o.bits > all_lanes) refuse("a mask of lanes is expected");
+          made.offset = int64_t(o.bits);
           break;
         case 'G':
         case 'S':
@@ -515,6 +530,7 @@ class Reader : private Scanner {
       number++;
     }
     // Lines of matrices have 16 bytes: no unit is larger.
+    if (made.kind == Kind::warp_barrier || (made.kind == Kind::barrier && made.bytes != 0)) entry_->in_parts = true;
     if (made.space == 's' || made.space == 'c')
       entry_->unit_shift = std::min(entry_->unit_shift, uint32_t(__builtin_ctz(made.bytes)));
     return made;

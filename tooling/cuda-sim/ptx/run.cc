@@ -38,6 +38,19 @@ void count(Warp &w, const Instruction &i, uint32_t mask) {
   if (i.space != 0) count_access(w, i, mask, c);
 }
 
+/** Notes which barrier a warp waits at. */
+void wait_at(Warp &w, const Instruction &i) {
+  w.at = &i;
+  w.barrier = 0;
+  w.meeting = i.bytes;
+  if (i.bytes == 0) return;
+  const uint32_t *number = reg<uint32_t>(w, i.a);
+  for (unsigned t = 0; t < lanes; t++)
+    if ((w.alive >> t & 1) != 0 && number[t] != number[__builtin_ctz(w.alive)]) throw Fault{"lanes wait at different barriers", t};
+  w.barrier = number[__builtin_ctz(w.alive)];
+  if (w.barrier > 15) throw Fault{"barriers are numbered 0 to 15: got " + std::to_string(w.barrier), 0};
+}
+
 /** Runs a warp to the next barrier or its end. */
 void run_warp(Warp &w, Where &where) {
   const Instruction *code = w.group->entry->code.data();
@@ -84,7 +97,17 @@ void run_warp(Warp &w, Where &where) {
         }
         w.fragments.push_back({now.at + 1, now.mask});
         w.state = State::waiting;
+        wait_at(w, i);
         return;
+      }
+      if (i.kind == Kind::warp_barrier) {
+        if (uint32_t(i.offset) != w.alive || mask != w.alive) {
+          const uint32_t other = (uint32_t(i.offset) ^ w.alive) | (w.alive & ~mask);
+          throw Fault{"the lanes of the mask are not those that get there", unsigned(__builtin_ctz(other))};
+        }
+        w.group->order.meet({w.first_thread / lanes});
+        now.at++;
+        continue;
       }
       w.alive &= ~mask;
       if (mask != now.mask) place(w.fragments, {now.at + 1, now.mask & ~mask});
@@ -97,20 +120,41 @@ void run_warp(Warp &w, Where &where) {
 /** All warps to their end. */
 void run_group(std::vector<Warp> &warps, Group &group, Where &where) {
   for (;;) {
-    size_t waiting = 0;
-    const Instruction *at = nullptr;
-    for (Warp &w : warps) {
+    bool is_waiting = false;
+    std::vector<size_t> at[16];
+    for (size_t n = 0; n < warps.size(); n++) {
+      Warp &w = warps[n];
       where.thread = w.first_thread;
-      if (w.state != State::done) run_warp(w, where);
+      if (w.state == State::running) run_warp(w, where);
       if (w.state != State::waiting) continue;
-      waiting++;
-      if (at != nullptr && at != where.instruction) throw Fault{"threads wait at different barriers", 0};
-      at = where.instruction;
+      is_waiting = true;
+      std::vector<size_t> &others = at[w.barrier];
+      where.instruction = w.at;
+      if (!others.empty()) {
+        const Warp &other = warps[others.front()];
+        if (other.meeting != w.meeting)
+          throw Fault{"barrier " + std::to_string(w.barrier) + " is for " + std::to_string(w.meeting) + " threads, and others wait there as " +
+                          std::to_string(other.meeting),
+                      0};
+        if (other.at != w.at) throw Fault{"threads wait at different barriers", 0};
+      }
+      others.push_back(n);
     }
-    if (waiting == 0) return;
-    if (waiting < warps.size()) throw Fault{"the barrier is not reached by all warps", 0};
-    group.epoch++;
-    for (Warp &w : warps) w.state = State::running;
+    if (!is_waiting) return;
+    bool met = false;
+    for (const std::vector<size_t> &together : at) {
+      if (together.empty()) continue;
+      const Warp &first = warps[together.front()];
+      const size_t needed = first.meeting == 0 ? warps.size() : first.meeting / lanes;
+      where = {first.at, first.first_thread};
+      if (together.size() > needed) throw Fault{"more threads wait at a barrier than it is for", 0};
+      if (together.size() < needed) continue;
+      met = true;
+      group.epoch++;
+      if (group.in_parts) group.order.meet(together);
+      for (const size_t n : together) warps[n].state = State::running;
+    }
+    if (!met) throw Fault{"the barrier is not reached by all warps", 0};
   }
 }
 
@@ -177,7 +221,7 @@ int ptx_run(const ptx_entry *entry, const unsigned grid[3], const unsigned block
   if (threads == 0 || threads > 1024) return say("a group has 1 to 1024 threads: got " + std::to_string(threads));
   if (entry->max_threads != 0 && threads > entry->max_threads)
     return say("the kernel is for " + std::to_string(entry->max_threads) + " threads: got " + std::to_string(threads));
-  Group group{entry, memory, static_cast<const uint8_t *>(parameters), {}, {}, 1, {}};
+  Group group{entry, memory, static_cast<const uint8_t *>(parameters), {}, {}, 1, {}, {}, false};
   const size_t declared = (entry->shared_bytes + 15) / 16 * 16;
   group.shared.resize(dynamic_shared_bytes == 0 ? entry->shared_bytes : declared + dynamic_shared_bytes);
   group.met.assign(entry->accesses, {0, 0});
@@ -192,6 +236,8 @@ int ptx_run(const ptx_entry *entry, const unsigned grid[3], const unsigned block
           std::fill(group.shared.begin(), group.shared.end(), uint8_t(shared_poison));
           if (memory->check_races) group.touched.assign((group.shared.size() >> entry->unit_shift) + 1, {});
           group.epoch = 1;
+          group.in_parts = entry->in_parts;
+          if (group.in_parts) group.order.start(warps.size(), group.touched.size());
           for (Warp &w : warps) start(w, threads, id);
           run_group(warps, group, where);
         }

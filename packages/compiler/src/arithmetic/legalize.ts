@@ -10,6 +10,7 @@ import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { assumeBounds, highOf, isArithmetic, lowOf } from '../ir/node.ts';
+import { partOf } from '../ir/parts.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -104,7 +105,7 @@ class Legalizer {
           break;
         }
         case 'BARRIER':
-          this.#b.barrier();
+          this.#b.barrier(partOf(n.arg));
           break;
         case 'SUBGROUP':
           this.#known.set(n, this.#b.subgroup(n.arg.op, this.#plain(n.src[0])));

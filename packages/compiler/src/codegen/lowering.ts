@@ -28,6 +28,9 @@ export interface Lowered {
   readonly temps: readonly number[];
 }
 
+/** A way to lower a kernel, by name. */
+export type Way = readonly [name: string, lower: () => Lowered];
+
 /** What one kind of target provides to shape loop nests. */
 export interface NestLowering {
   /** A kernel whose loops are merged, with their kinds, order and splits chosen. */

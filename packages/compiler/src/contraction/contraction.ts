@@ -161,9 +161,6 @@ export type ContractionTemplate = (
   choices?: TileChoices,
 ) => Lowered | null;
 
-/** A way to lower a contraction, by name. */
-export type Way = readonly [name: string, lower: () => Lowered];
-
 /** Names of the choices that are not tiles of threads. */
 export const byTiles = 'tiles';
 export const byLibrary = 'library';

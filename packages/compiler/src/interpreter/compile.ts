@@ -18,6 +18,7 @@ import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../i
 import { elementOf, matrixThreads } from '../ir/matrix.ts';
 import { isArithmetic } from '../ir/node.ts';
 import { blocksOf } from '../ir/uses.ts';
+import { partOf } from '../ir/parts.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
@@ -53,7 +54,7 @@ export type Instruction =
   | { readonly kind: 'endloop'; readonly counter: number; readonly limitAt: number; readonly start: number }
   | { readonly kind: 'if'; readonly condition: number; readonly end: number }
   | { readonly kind: 'endif' }
-  | { readonly kind: 'barrier' }
+  | { readonly kind: 'barrier'; readonly part: number | null }
   | { readonly kind: 'matrix'; readonly places: MatrixPlaces }
   | { readonly kind: 'subgroup'; readonly to: number; readonly from: number; readonly combine: Combine };
 
@@ -112,7 +113,7 @@ class Compiler {
           instructions.push({ kind: 'endif' });
           break;
         case 'BARRIER':
-          instructions.push({ kind: 'barrier' });
+          instructions.push({ kind: 'barrier', part: partOf(n.arg) });
           break;
         case 'SUBGROUP': {
           const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];

@@ -11,6 +11,7 @@ import { type Cells, GroupRecord, PrivateCells, SharedCells, TensorCells } from 
 import type { Value } from './values.ts';
 import type { KNodeOf, Program } from '../ir/ir.ts';
 import { matrixThreads } from '../ir/matrix.ts';
+import { Barriers, hasParts } from '../ir/parts.ts';
 
 /** How the threads of a group form subgroups: `size` neighbours each, or with `dealt` threads at equal distances. */
 export interface Subgroups {
@@ -41,7 +42,8 @@ export function interpret(
   if (scalars.length < program.scalars.length) {
     throw new Error(`[interpret] ${program.name}: ${scalars.length} scalars given, ${program.scalars.length} needed`);
   }
-  const threads = makeThreads(program, compiled, tensorCells(program, buffers), scalars, subgroups);
+  const barriers = hasParts(program.body) ? new Barriers() : null;
+  const threads = makeThreads(program, compiled, tensorCells(program, buffers), scalars, subgroups, barriers);
   const [gx, gy, gz] = program.grid;
   let epoch = 0;
   let number = 0;
@@ -50,7 +52,7 @@ export function interpret(
       for (let x = 0; x < gx; x++) {
         number++;
         for (const t of threads) t.enter(number, x, y, z);
-        epoch = runGroup(program, compiled, threads, epoch);
+        epoch = runGroup(program, compiled, threads, epoch, barriers);
       }
     }
   }
@@ -62,7 +64,9 @@ function runGroup(
   { instructions }: CompiledProgram,
   threads: readonly Thread[],
   before: number,
+  barriers: Barriers | null,
 ): number {
+  barriers?.pass(null, before + 1);
   for (let epoch = before + 1; ; ) {
     const stop = threads[0]!.run(epoch);
     for (let i = 1; i < threads.length; i++) {
@@ -79,7 +83,10 @@ function runGroup(
           at.places,
           threads.slice(first, first + matrixThreads).map((t) => t.values),
         );
-    } else epoch++;
+    } else {
+      epoch++;
+      if (at.kind === 'barrier') barriers?.pass(at.part, epoch);
+    }
   }
 }
 
@@ -152,6 +159,7 @@ function makeThreads(
   tensors: ReadonlyMap<number, Cells>,
   scalars: readonly Value[],
   subgroups: Subgroups,
+  barriers: Barriers | null,
 ): Thread[] {
   const [sx, sy, sz] = program.group;
   const count = sx * sy * sz;
@@ -159,7 +167,10 @@ function makeThreads(
   const shared = new Map<object, Cells>();
   for (const n of compiled.memories) {
     if (n.op !== 'SHARED') continue;
-    shared.set(n, count > 1 ? new SharedCells(n.arg.name, length(n)) : new PrivateCells(n.arg.name, length(n)));
+    shared.set(
+      n,
+      count > 1 ? new SharedCells(n.arg.name, length(n), barriers) : new PrivateCells(n.arg.name, length(n)),
+    );
   }
   const threads: Thread[] = [];
   for (let z = 0; z < sz; z++) {

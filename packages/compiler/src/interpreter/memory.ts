@@ -6,6 +6,7 @@
  */
 import { type DType, isSmallFloat, type TypedArray } from '../shape/dtype.ts';
 import { fromBFloat16, fromFloat16, toBFloat16, toFloat16 } from '../shape/host.ts';
+import { Accesses, type Barriers } from '../ir/parts.ts';
 import type { Value } from './values.ts';
 
 /** The accessing thread and group, numbered from 1. `epoch` is the group's interval between two barriers. */
@@ -241,18 +242,38 @@ export class PrivateCells implements Cells {
   }
 }
 
-/** Memory shared by the threads of a group; it detects races between them. */
+/** The same where some barriers are for parts of the group: all accesses that what comes may not be in order with. */
+class PartRecord {
+  readonly #accesses = new Accesses();
+  readonly #barriers: Barriers;
+
+  constructor(barriers: Barriers) {
+    this.#barriers = barriers;
+  }
+
+  note(index: number, by: Accessor): void {
+    this.#accesses.note(index, by.thread - 1, by.epoch);
+  }
+
+  other(index: number, by: Accessor): number {
+    return this.#accesses.other(index, by.thread - 1, this.#barriers) + 1;
+  }
+}
+
+/** Memory shared by the threads of a group; it detects races between them. `barriers`: those passed, where some are for parts. */
 export class SharedCells implements Cells {
   readonly #cells: PrivateCells;
-  readonly #writes: ThreadRecord;
-  readonly #reads: ThreadRecord;
-  readonly #updates: ThreadRecord;
+  readonly #writes: ThreadRecord | PartRecord;
+  readonly #reads: ThreadRecord | PartRecord;
+  readonly #updates: ThreadRecord | PartRecord;
 
-  constructor(name: string, length: number) {
+  constructor(name: string, length: number, barriers: Barriers | null) {
+    const record = (): ThreadRecord | PartRecord =>
+      barriers === null ? new ThreadRecord(length) : new PartRecord(barriers);
     this.#cells = new PrivateCells(name, length);
-    this.#writes = new ThreadRecord(length);
-    this.#reads = new ThreadRecord(length);
-    this.#updates = new ThreadRecord(length);
+    this.#writes = record();
+    this.#reads = record();
+    this.#updates = record();
   }
 
   read(index: number, by: Accessor): Value {
@@ -283,7 +304,7 @@ export class SharedCells implements Cells {
     this.#updates.note(index, by);
   }
 
-  #conflict(record: ThreadRecord, index: number, by: Accessor): void {
+  #conflict(record: ThreadRecord | PartRecord, index: number, by: Accessor): void {
     const other = record.other(index, by);
     if (other === 0) return;
     const who = other === MANY ? 'several threads' : `threads ${other - 1} and ${by.thread - 1}`;

@@ -107,7 +107,12 @@ export interface KArgs {
   ENDLOOP: null;
   IF: null;
   ENDIF: null;
-  BARRIER: null;
+  /**
+   * All threads of the group wait for each other; what they did to group memory before, all see. With a part only neighbours by number wait, so many
+   * of them, a power of two that divides the group: thread t waits for those t' with t / part = t' / part. A barrier for the group may stand in its
+   * place, so all threads of the group get to it or none.
+   */
+  BARRIER: { readonly part: number } | null;
   /**
    * src [value], a scalar of four bytes: the values of all threads of the thread's subgroup in one, which each of them gets. `max` and `min`
    * take integers: what they do to NaN no device promises. Which threads form a subgroup, and in which order they are taken, the device

@@ -56,6 +56,8 @@ export interface TargetCaps {
    * as many threads as both is a single one. With `numbered` a thread knows the number of its own (SPECIAL). Left out where there are none.
    */
   readonly subgroups?: { readonly least: number; readonly most: number; readonly numbered: boolean } | undefined;
+  /** Threads of a part of a group that meet at less cost than all of it (BARRIER of the kernel IR). Left out where a part meets as the group does. */
+  readonly parts?: number | undefined;
   /** Tiles of matrices that 32 threads multiply as one (MATRIX of the kernel IR). Left out where there are none. */
   readonly matrix?: readonly MatrixForm[] | undefined;
   /** True where threads copy to group memory beside other work (COPY of the kernel IR). Buffers are bound at multiples of 16 bytes there. */

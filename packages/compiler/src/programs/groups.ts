@@ -29,20 +29,29 @@ export function counting({ e }: ProgramWriter): Combining {
   return { identity: e.i32(0), both: (before, value) => e.add(before, value) };
 }
 
-/** Group memory that the values of all threads go into, and go on from by steps over distances that double. */
+/**
+ * Group memory that the values of all threads go into, and go on from by steps over distances that double. `apart`: a step over a distance stays
+ * among neighbours, twice as many. Then threads of a part need not wait for others until the next step leaves it.
+ */
 function inSteps(
-  { b, e, threads, thread }: ProgramWriter,
+  { b, e, threads, thread, part }: ProgramWriter,
   value: KNode,
+  apart: boolean,
   step: (cells: KNode, distance: KNode) => void,
 ) {
   const cells = b.shared('totals', value.dtype as DType, threads);
+  const steps = Math.log2(threads);
+  const within = apart && part > 1 ? Math.min(Math.log2(part) - 1, steps - 1) : 0;
   b.store(cells, thread, value);
-  b.barrier();
-  // A loop, not its steps one after another: drivers that emulate groups take long to compile every barrier.
-  b.loop(Math.log2(threads), (doubling) => {
-    step(cells, e.shl(1, doubling));
-    b.barrier();
-  });
+  b.barrier(within > 0 ? part : null);
+  // Loops, not their steps one after another: drivers that emulate groups take long to compile every barrier.
+  const go = (from: number, to: number, meeting: number | null): void =>
+    b.loop(to - from, (doubling) => {
+      step(cells, e.shl(1, e.add(doubling, from)));
+      b.barrier(meeting);
+    });
+  go(0, within, part);
+  go(within, steps, null);
   return cells;
 }
 
@@ -54,7 +63,7 @@ export function groupScan(
 ): { readonly before: KNode; readonly whole: KNode } {
   const { b, e, threads, thread } = w;
   if (threads === 1) return { before: identity, whole: value };
-  const cells = inSteps(w, value, (totals, distance) => {
+  const cells = inSteps(w, value, false, (totals, distance) => {
     const mine = b.load(totals, thread);
     const other = b.load(totals, e.max(e.sub(thread, distance), 0));
     const made = b.place(e.where(e.lt(thread, distance), mine, both(other, mine)));
@@ -69,7 +78,7 @@ export function groupScan(
 export function groupReduce(w: ProgramWriter, value: KNode, { both }: Combining): KNode {
   const { b, e, threads, thread } = w;
   if (threads === 1) return value;
-  const cells = inSteps(w, value, (totals, distance) => {
+  const cells = inSteps(w, value, true, (totals, distance) => {
     // The last of two neighbouring parts gets what both make.
     const last = b.place(e.sub(e.mul(e.mul(e.add(thread, 1), distance), 2), 1));
     b.ifThen(e.lt(last, threads), () =>

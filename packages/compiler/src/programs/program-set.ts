@@ -46,6 +46,8 @@ export interface ProgramWriter {
   /** Threads that do a unit together, a power of two, and which of them this one is. */
   readonly threads: number;
   readonly thread: KNode;
+  /** Neighbours among them that meet at less cost than all; 1 if there are none. */
+  readonly part: number;
   /** Memory that the kernel is given: `slot` counts the kernel's own parameters. `fewer`: the sizes decide how many elements are bound. */
   param(slot: number, dtype: DType, access: Access, length: number, fewer?: boolean): KNode;
   temp(temp: Temp, access: Access): KNode;
@@ -54,7 +56,7 @@ export interface ProgramWriter {
 }
 
 /** A program before it is known which unit it does. */
-type Bound = Omit<ProgramWriter, 'group' | 'threads' | 'thread'>;
+type Bound = Omit<ProgramWriter, 'group' | 'threads' | 'thread' | 'part'>;
 
 export class ProgramSet {
   readonly #name: string;
@@ -79,16 +81,19 @@ export class ProgramSet {
    * SIMT engines.
    */
   add(suffix: string, count: number, write: (w: ProgramWriter) => void, threads: number = 1): void {
-    const { simt, maxGroup } = this.#caps;
+    const { simt, maxGroup, parts } = this.#caps;
     const side = simt && threads === 1 ? Math.min(aloneThreads, maxGroup) : 1;
     this.#write(suffix, Math.ceil(count / side), side * threads, (w, group) => {
       const { b, e } = w;
       const local = e.special('local', 0, side * threads);
-      if (side === 1) return write({ ...w, group, threads, thread: threads === 1 ? e.i32(0) : local });
+      if (side === 1) {
+        const part = threads > (parts ?? threads) ? parts! : 1;
+        return write({ ...w, group, threads, thread: threads === 1 ? e.i32(0) : local, part });
+      }
       const unit = e.add(e.mul(group, side), local);
       const inside = count % side === 0 ? e.bool(true) : e.lt(unit, count);
       assumeBounds(unit, 0, Math.max(0, count - 1));
-      b.ifThen(inside, () => write({ ...w, group: unit, threads, thread: e.i32(0) }));
+      b.ifThen(inside, () => write({ ...w, group: unit, threads, thread: e.i32(0), part: 1 }));
     });
   }
 

@@ -225,6 +225,47 @@ async function groupsOf(n: number): Promise<void> {
   });
 }
 
+/** Eight neighbours tell each other their numbers, in a group of many such parts. */
+const ofNeighbours = defineKernel({
+  name: 'ofNeighbours',
+  form: 'groups',
+  threads: 128,
+  inputs: { x: { dtype: 'int32', rank: 2 } },
+  outputs: { y: 'x' },
+  body: (k, { x }, { y }) => {
+    const [row] = k.index;
+    const n = x.size(1);
+    const line = k.shared('int32', n);
+    // Each thread has the same eight numbers of a row as its seven neighbours, whatever the size of a group.
+    const parts = Math.max(1, k.threads / 8);
+    const own = k.threads / parts;
+    const [part, first] = [k.thread.floorDivide(own), k.thread.remainder(own)];
+    k.loop(Math.ceil(n / 8 / parts), (turn) => {
+      const start = turn.mul(parts).add(part).mul(8);
+      const each = (body: (i: KernelValue) => void): void =>
+        k.loop(8 / own, (step) => {
+          const i = start.add(first).add(step.mul(own));
+          k.ifThen(i.less(n), () => body(i));
+        });
+      each((i) => line.set(i, x.at([row, i])));
+      k.barrier(8);
+      each((i) => y.set([row, i], line.at(i.bitwiseXor(1).minimum(n - 1))));
+      k.barrier(8);
+    });
+  },
+});
+
+async function partsOfGroups(n: number): Promise<void> {
+  const rows = 3;
+  const x = Int32Array.from({ length: rows * n }, (_, i) => (i * 37) % 101);
+  const { y } = pg.scope(() => ofNeighbours({ x: pg.tensor(x, { shape: [rows, n] }) }));
+  const expected = Array.from(x, (_, at) => {
+    const [row, i] = [Math.floor(at / n), at % n];
+    return x[row * n + Math.min(i ^ 1, n - 1)]!;
+  });
+  await compared(y, { expected, shape: [rows, n] });
+}
+
 const runningSums = defineKernel({
   name: 'runningSums',
   form: 'groups',
@@ -417,6 +458,7 @@ export function customCases(target: Target): ConformanceCase[] {
   add('indices of any value, written', writesOutside);
   add('elements nobody writes', unwritten);
   for (const n of [1, 7, 32, 100]) add(`groups over rows of ${n}`, () => groupsOf(n));
+  for (const n of [1, 7, 300]) add(`parts of groups over rows of ${n}`, () => partsOfGroups(n));
   add('scans and reductions of groups', scans);
   for (const [name, run] of callCases) add(name, run);
   for (const dtype of dtypes) if (target.holds(dtype)) add(`dtype ${dtype}`, () => inDType(dtype));

@@ -125,10 +125,10 @@ export class KernelRun implements Run {
     if (statement !== null) this.sites.set(statement, at);
   }
 
-  barrier(at: Site): void {
+  barrier(at: Site, part: number | null = null): void {
     if (this.shared) fail(this.op, 'a barrier in each(): not all threads take as many turns; end each() before it', at);
     if (this.w.threads === 1) return;
-    this.b.barrier();
+    this.b.barrier(part === null || part >= this.w.threads ? null : part);
     this.wrote(at);
   }
 
@@ -281,9 +281,16 @@ export class KernelContext extends KernelMath {
     });
   }
 
-  /** Every thread of the group waits here for all others, and sees what they wrote to shared memory before. */
-  barrier(): void {
-    this.#run.barrier(site());
+  /**
+   * Every thread of the group waits here for all others, and sees what they wrote to shared memory before. With `part`, a power of two, it waits for
+   * its neighbours alone: thread t for those t' of the group with the same Math.floor(t / part). Where threads exchange among so few this costs less on
+   * engines that can wait for parts (CUDA). Others wait for all. All threads of the group get to it even so, and in a smaller group all wait.
+   */
+  barrier(part?: number): void {
+    const run = this.#run;
+    if (part !== undefined && (!whole(part) || part < 2 || (part & (part - 1)) !== 0))
+      fail(run.op, say`a barrier for parts of ${shown(part)} threads: give a power of two, at least 2`);
+    run.barrier(site(), part);
   }
 
   #combining(op: KernelCombining, dtype: DType) {

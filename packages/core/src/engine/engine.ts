@@ -8,7 +8,9 @@ import type { DeviceLostError } from './errors.ts';
 import type { KeptCode, Program, LoopKernel } from '@polygrad/compiler/ir/ir';
 import type { TargetCaps } from '@polygrad/compiler/ir/target';
 import type { Lowered, NestLowering } from '@polygrad/compiler/codegen/lowering';
-import type { Contraction, ProductLibrary, Way } from '@polygrad/compiler/contraction/contraction';
+import type { Contraction, ProductLibrary } from '@polygrad/compiler/contraction/contraction';
+import type { Way } from '@polygrad/compiler/codegen/lowering';
+import type { ProgramChoices } from '@polygrad/compiler/programs/choices';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 
 /** Static facts about an engine, read by the planner and by kernel lowering. */
@@ -187,6 +189,8 @@ export interface Lowering extends NestLowering {
   contraction(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
   /** Loops may end at sizes that are bound, so that several sizes share a plan. */
   readonly sizes?: boolean;
+  /** Measured forms of programs. Absent: there is one of each. */
+  choices?(engine: IEngine): ProgramChoices;
   /** Alternatives for a contraction that may be measured, the default first. */
   ways(c: Contraction, kernel: LoopKernel, e: Exprs, caps: EngineCaps): Way[];
   /** Called when the engine is used for the first time; call `forget` when kernels should be lowered again. */

@@ -261,11 +261,11 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
   programs: (node, _, size) =>
     programsOf(
       node,
-      ({ out, slot, sizes }, caps) => {
+      ({ out, slot, sizes }, caps, choices) => {
         const [q, k, v] = [slot(0), slot(1), slot(2)];
         const mask = node.src.length > 3 ? slot(3) : null;
         const own = sizesOf(q.view.shape, k.view.shape, v.view.shape);
-        return lowerAttention({ ...node.attr, ...own, out, q, k, v, mask, sizes }, caps);
+        return lowerAttention({ ...node.attr, ...own, out, q, k, v, mask, sizes }, caps, choices);
       },
       false,
       size,
@@ -297,12 +297,12 @@ export const attentionGradientPrimitive: Definition<'attentionGradient'> = /* @_
   programs: (node, _, size) =>
     programsOf(
       node,
-      ({ out, slot, sizes }, caps) => {
+      ({ out, slot, sizes }, caps, choices) => {
         const [q, k, v, made, flow, back] = [slot(0), slot(1), slot(2), slot(3), slot(4), slot(5)];
         const mask = node.src.length > 6 ? slot(6) : null;
         const own = sizesOf(q.view.shape, k.view.shape, v.view.shape);
         const all = { ...node.attr, ...own, out, q, k, v, mask, sizes };
-        return lowerAttentionGradient({ ...all, made, flow, back }, caps);
+        return lowerAttentionGradient({ ...all, made, flow, back }, caps, choices);
       },
       false,
       size,

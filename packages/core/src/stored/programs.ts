@@ -48,7 +48,7 @@ const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
   ENDLOOP: false,
   IF: false,
   ENDIF: false,
-  BARRIER: false,
+  BARRIER: true,
   SUBGROUP: true,
   MATRIX: true,
   FRAGMENT: true,
@@ -153,6 +153,9 @@ function writeArg(out: ByteWriter, n: KNode): void {
     case 'COPY':
       out.uint(n.arg.lanes);
       break;
+    case 'BARRIER':
+      out.uint(n.arg === null ? 0 : n.arg.part);
+      break;
     case 'WAIT':
       out.uint(n.arg.pending);
       break;
@@ -197,6 +200,10 @@ function readArg(from: ByteReader, op: KOp, dtype: DType | 'void'): object | nul
       return { tile: from.among(tiles), part: from.among(factors), across: from.int(), along: from.int() };
     case 'COPY':
       return { lanes: from.uint() };
+    case 'BARRIER': {
+      const part = from.uint();
+      return part === 0 ? null : { part };
+    }
     case 'WAIT':
       return { pending: from.uint() };
     default:

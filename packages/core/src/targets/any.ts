@@ -44,6 +44,7 @@ export const anyLowering: Lowering = {
   planner,
   legalize,
   contraction: (kernel, e, engine) => lowerContraction(kernel, e, engine.caps, choicesOf(engine)),
+  choices: choicesOf,
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,
 };

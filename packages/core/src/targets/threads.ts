@@ -16,6 +16,7 @@ export const threadLowering: Lowering = {
   sizes: true,
   planner,
   contraction: (kernel, e, engine) => threadContraction(kernel, e, engine.caps, choicesOf(engine)),
+  choices: choicesOf,
   ways: (c, _kernel, e, caps) =>
     candidateTiles(c, caps).map((tile) => [nameOf(tile), () => lowerSimt(c, e, caps, tile)]),
   start: startTuning,

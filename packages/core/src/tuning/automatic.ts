@@ -1,11 +1,11 @@
 /**
  * Tuning by itself, for engines that ask for it (`IEngine.tuning`): tiles of earlier runs are loaded when the engine is first
- * used, and a class of contractions that is new is measured soon after it was first run.
+ * used, and a class of contractions or programs of attention that is new is measured soon after it was first run.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { choicesOf, type Seen, storeKey } from './choices.ts';
-import { measureTiles } from './measure.ts';
+import { measureTiles, parametersOf } from './measure.ts';
 
 /** Milliseconds after which no further candidate of a class is begun, and before the first. */
 const budget = 500;
@@ -13,8 +13,8 @@ const pause = 50;
 /** Classes that would need more memory for the measurement are not measured. */
 const mostBytes = 2 ** 28;
 
-function bytesOf({ kernel }: Seen): number {
-  return kernel.params.reduce((n, p) => n + p.arg.length * dtypeInfo[p.dtype].bytes, 0);
+function bytesOf(seen: Seen): number {
+  return parametersOf(seen).reduce((n, p) => n + p.length * dtypeInfo[p.dtype].bytes, 0);
 }
 
 /** Calls a function after the pause. A program that has ended does not wait for that. */

@@ -1,5 +1,5 @@
 /**
- * The tiles known for an engine, and the contractions it was asked for: what kernels are lowered by.
+ * The tiles known for an engine, and the contractions and programs it was asked for: what kernels are lowered by.
  */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
@@ -7,17 +7,23 @@ import type { LoopKernel } from '@polygrad/compiler/ir/ir';
 import type { ProductLibrary, TileChoices } from '@polygrad/compiler/contraction/contraction';
 import { tilesVersion } from '@polygrad/compiler/contraction/simt/problem';
 import { isChoice } from '@polygrad/compiler/contraction/choice';
+import type { Way } from '@polygrad/compiler/codegen/lowering';
+import { isTileName } from '@polygrad/compiler/programs/attention/threads/tiles';
+import type { ProgramChoices } from '@polygrad/compiler/programs/choices';
 
 /** A contraction that has been lowered, one for each class. */
-export interface Seen {
+export interface SeenNest {
   readonly kernel: LoopKernel;
   readonly e: Exprs;
 }
 
+/** What has been lowered: a contraction, or a program by its forms, the guess first. */
+export type Seen = SeenNest | { readonly ways: readonly Way[] };
+
 /** Classes kept at most. */
 const mostClasses = 256;
 
-export class Choices implements TileChoices {
+export class Choices implements TileChoices, ProgramChoices {
   readonly #tiles = new Map<string, string>();
   readonly #seen = new Map<string, Seen>();
   /** Classes that are not to be measured. */
@@ -35,8 +41,16 @@ export class Choices implements TileChoices {
   }
 
   note(key: string, kernel: LoopKernel, e: Exprs): void {
+    this.#see(key, { kernel, e });
+  }
+
+  ask(key: string, ways: readonly Way[]): void {
+    this.#see(key, { ways });
+  }
+
+  #see(key: string, seen: Seen): void {
     if (this.#tiles.has(key) || this.#seen.has(key) || this.#left.has(key) || this.#seen.size >= mostClasses) return;
-    this.#seen.set(key, { kernel, e });
+    this.#seen.set(key, seen);
     this.onNew?.(key);
   }
 
@@ -82,7 +96,7 @@ export class Choices implements TileChoices {
     if (version !== tilesVersion || typeof tiles !== 'object' || tiles === null) return 0;
     let count = 0;
     for (const [key, name] of Object.entries(tiles)) {
-      if (typeof name !== 'string' || !isChoice(name) || this.#tiles.has(key)) continue;
+      if (typeof name !== 'string' || !(isChoice(name) || isTileName(name)) || this.#tiles.has(key)) continue;
       this.set(key, name);
       count++;
     }

@@ -1,14 +1,13 @@
 /**
- * Times the candidate tiles of one contraction on the device: the kernel itself, on separate memory, in turns.
+ * Times the candidate tiles of one contraction or program on the device: the kernel itself, on separate memory, in turns.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
-import type { KNodeOf } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
-import { legalPrograms, type Lowered } from '@polygrad/compiler/codegen/lowering';
-import { byLibrary, type Contraction, findContraction, type Way } from '@polygrad/compiler/contraction/contraction';
+import { legalPrograms, type Lowered, type Way } from '@polygrad/compiler/codegen/lowering';
+import { byLibrary, type Contraction, findContraction } from '@polygrad/compiler/contraction/contraction';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
-import type { Seen } from './choices.ts';
+import type { Seen, SeenNest } from './choices.ts';
 
 export interface Measured {
   readonly tile: string;
@@ -56,15 +55,30 @@ async function confirmed(engine: IEngine, buffers: readonly EngineBuffer[]): Pro
   for (const { refused } of buffers) if (refused != null) throw refused;
 }
 
+/** A tensor of a kernel. */
+interface Parameter {
+  readonly dtype: DType;
+  readonly length: number;
+}
+
+/** The tensors that a contraction or a program is given, by number; what a program does not touch has no elements. */
+export function parametersOf(seen: Seen): readonly Parameter[] {
+  if ('kernel' in seen) return seen.kernel.params.map(({ dtype, arg: { length } }) => ({ dtype, length }));
+  const found: Parameter[] = [];
+  for (const { program, bindings } of seen.ways[0]![1]().dispatches)
+    for (const [i, binding] of bindings.entries()) {
+      if (!('param' in binding)) continue;
+      const { dtype, arg } = program.params[i]!;
+      found[binding.param] = { dtype, length: Math.max(found[binding.param]?.length ?? 0, arg.length) };
+    }
+  return Array.from(found, (p) => p ?? { dtype: 'float32', length: 0 });
+}
+
 /** Memory of the kernel's parameters, filled with ones. */
-async function parameters(
-  engine: IEngine,
-  params: readonly KNodeOf<'PARAM'>[],
-  buffers: EngineBuffer[],
-): Promise<Binding[]> {
+async function parameters(engine: IEngine, params: readonly Parameter[], buffers: EngineBuffer[]): Promise<Binding[]> {
   const dtypes = params.map((p) => p.dtype);
   const element = (dtype: DType): number => engine.caps.storageBytes?.[dtype] ?? dtypeInfo[dtype].bytes;
-  const bindings = params.map((p, i) => memoryOf(engine, p.arg.length * element(dtypes[i]!), buffers));
+  const bindings = params.map((p, i) => memoryOf(engine, p.length * element(dtypes[i]!), buffers));
   await confirmed(engine, buffers);
   bindings.forEach((to, i) => {
     const dtype = dtypes[i]!;
@@ -125,7 +139,7 @@ async function round(engine: IEngine, candidate: Candidate, now: () => number): 
 }
 
 /** What to measure, the default first. */
-async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: Seen): Promise<Way[]> {
+async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: SeenNest): Promise<Way[]> {
   const { caps, library } = engine;
   const ways = caps.lowering.ways(c, kernel, e, caps);
   const found = questionOf(c, caps, library)?.product ?? null;
@@ -134,18 +148,24 @@ async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: Seen): Pro
   return [...ways.slice(0, 1), [byLibrary, () => library.programs.lower(c, e, caps, found)], ...ways.slice(1)];
 }
 
+/** What to measure, the default first; nothing for a nest that is no contraction. */
+async function candidatesOf(engine: IEngine, seen: Seen): Promise<readonly Way[]> {
+  if ('ways' in seen) return seen.ways;
+  const c = findContraction(seen.kernel, seen.e);
+  return c === null ? [] : waysOf(engine, c, seen);
+}
+
 /**
  * All candidates that were measured, the fastest first; none where the kernel is no contraction of theirs. One that the device cannot
  * compile, or has no memory for, is left out.
  */
 export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }: MeasureOptions): Promise<Measured[]> {
-  const c = findContraction(seen.kernel, seen.e);
-  if (c === null) return [];
-  const ways = await waysOf(engine, c, seen);
+  const ways = await candidatesOf(engine, seen);
+  if (ways.length === 0) return [];
   const buffers: EngineBuffer[] = [];
   const candidates: Candidate[] = [];
   try {
-    const params = await parameters(engine, seen.kernel.params, buffers);
+    const params = await parameters(engine, parametersOf(seen), buffers);
     await engine.idle();
     const start = now();
     let best = Number.POSITIVE_INFINITY;

@@ -12,7 +12,7 @@ import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
-import { type Seen, choicesOf, storeKey } from './choices.ts';
+import { type Seen, type SeenNest, choicesOf, storeKey } from './choices.ts';
 import { type Measured, measureTiles } from './measure.ts';
 
 export interface TuneOptions {
@@ -30,9 +30,12 @@ export interface TuneOptions {
   readonly now?: () => number;
 }
 
-/** What was found for one class of contractions. */
+/** What was found for one class of contractions, or of programs of attention. */
 export interface TuneResult {
-  /** dtype, rounded rows x columns x length of the sum x batch, layouts. */
+  /**
+   * dtype, rounded rows x columns x length of the sum x batch, layouts. Of attention which program, dtype, rounded heads x queries x keys, widths of keys and
+   * values.
+   */
   readonly key: string;
   /** The tile that is used from now on, in one word. */
   readonly tile: string;
@@ -41,7 +44,7 @@ export interface TuneResult {
 }
 
 /**
- * Measures, for each class of matrix products and convolutions the engine has run, which tile of threads, or the
+ * Measures, for each class of matrix products, convolutions and attention the engine has run, which tile of threads, or the
  * device's library where there is one, is the fastest, and lowers them with it from now on.
  *
  * Every candidate sums in the accumulating dtype, so results stay within the tolerances of the numeric contract; the order in
@@ -117,7 +120,7 @@ export interface ProductShape {
   readonly dtype?: DType;
 }
 
-export function productOf(shape: ProductShape): Seen {
+export function productOf(shape: ProductShape): SeenNest {
   const { m, n, k, batch = 1, transposeA = false, transposeB = false, dtype = 'float32' } = shape;
   for (const [name, size] of Object.entries({ m, n, k, batch })) {
     if (!Number.isInteger(size) || size < 1)

@@ -3,7 +3,7 @@
  * threads with a few rows and columns each. Problems that gain from neither are left to choose.ts.
  */
 import { inStages } from '../../codegen/linearize/stages.ts';
-import type { CodegenCaps, Lowered, LoweredDispatch } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered, LoweredDispatch, Way } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, Program } from '../../ir/ir.ts';
 import { programOf } from '../../ir/program.ts';
@@ -13,14 +13,7 @@ import { dtypeInfo } from '../../shape/dtype.ts';
 import { Assembly } from '../assembly.ts';
 import { workspaceFor } from '../workspace.ts';
 import { questionOf } from '../choice.ts';
-import {
-  byLibrary,
-  type Contraction,
-  type ContractionTemplate,
-  hasSizes,
-  type Way,
-  worthwhile,
-} from '../contraction.ts';
+import { byLibrary, type Contraction, type ContractionTemplate, hasSizes, worthwhile } from '../contraction.ts';
 import { blocksFor } from './blocks.ts';
 import { byThreads, candidateTiles } from './choose.ts';
 import { lowerSimt } from './gemm.ts';

@@ -173,8 +173,9 @@ export class ProgramBuilder {
     else block.items.push(uniqueNode(end, 'void', 1, [], null));
   }
 
-  barrier(): void {
-    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], null));
+  /** Threads wait: all of the group, or those of each part of so many neighbours. */
+  barrier(part: number | null = null): void {
+    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], part === null ? null : { part }));
   }
 
   /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir/ir.ts. */

@@ -16,11 +16,13 @@ function drawing(seed: number): (n: number) => number {
   };
 }
 
-const threads = 4;
 const length = 16;
 
-/** A program of loads, stores, atomics, conditions, loops, registers and barriers, where nothing depends on data. */
-function randomProgram(seed: number): Program {
+/**
+ * A program of loads, stores, atomics, conditions, loops, registers and barriers, where nothing depends on data. `parts`: some barriers are for parts
+ * of the group.
+ */
+function randomProgram(seed: number, threads: number, parts: readonly (number | null)[]): Program {
   const draw = drawing(seed);
   const b = new ProgramBuilder();
   const { e } = b;
@@ -44,7 +46,7 @@ function randomProgram(seed: number): Program {
       else if (kind === 1) b.store(y, thread, b.load(memory, index(counter)));
       else if (kind === 2) b.atomic('add', memory, index(counter), thread);
       else if (kind === 3) b.store(register, 0, e.add(b.load(register, 0), draw(2) === 0 ? thread : e.i32(1)));
-      else if (kind === 4 || kind === 5) b.barrier();
+      else if (kind === 4 || kind === 5) b.barrier(parts[draw(parts.length)]!);
       else if (kind === 6) b.loop(2 + draw(2), (i) => statements(depth + 1, i));
       else
         b.ifThen(e.eq(e.irem(e.add(thread, draw(3)), 2), 0), () => {
@@ -69,19 +71,77 @@ const races = (run: () => void): boolean => {
 };
 
 describe('races in group memory', () => {
-  it('are those that the interpreter finds, where nothing depends on data', () => {
-    let found = 0;
-    for (let seed = 1; seed <= 600; seed++) {
-      const program = randomProgram(seed);
-      const expected = races(() => interpret(program, [new Int32Array(threads)]));
-      expect(
-        races(() => verifyShared(program)),
-        `seed ${seed}`,
-      ).toBe(expected);
-      if (expected) found++;
-    }
-    expect(found).toBeGreaterThan(100);
-    expect(found).toBeLessThan(500);
+  it.each([
+    ['for all', 4, [null]],
+    ['for parts', 8, [null, 2, 4, 8]],
+  ] as const)(
+    'are those that the interpreter finds, where nothing depends on data and barriers are %s',
+    (_, threads, parts) => {
+      let found = 0;
+      for (let seed = 1; seed <= 600; seed++) {
+        const program = randomProgram(seed, threads, parts);
+        const expected = races(() => interpret(program, [new Int32Array(threads)]));
+        expect(
+          races(() => verifyShared(program)),
+          `seed ${seed}`,
+        ).toBe(expected);
+        if (expected) found++;
+      }
+      expect(found).toBeGreaterThan(100);
+      expect(found).toBeLessThan(590);
+    },
+  );
+
+  /** Threads write what a thread so far away reads, with barriers for parts between. */
+  const shifted = (distance: number, ...parts: readonly (number | null)[]): Program => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const thread = e.special('local', 0, 8);
+    const memory = b.shared('s', 'int32', 8);
+    b.store(memory, thread, thread);
+    for (const part of parts) b.barrier(part);
+    b.store(e.param(0, 'int32', 'write', 8), thread, b.load(memory, e.xor(thread, distance)));
+    return b.build({ name: 'shifted', group: [8, 1, 1] });
+  };
+
+  it.each([
+    [1, [2], true],
+    [2, [2], false],
+    [2, [4], true],
+    [3, [4], true],
+    [4, [4], false],
+    [4, [2, 4], false],
+    [4, [4, null], true],
+    [7, [8], true],
+  ] as const)(
+    'between threads %d apart, with barriers for parts of %j: in order is %s',
+    (distance, parts, isOrdered) => {
+      const program = shifted(distance, ...parts);
+      expect(races(() => verifyShared(program))).toBe(!isOrdered);
+      expect(races(() => interpret(program, [new Int32Array(8)]))).toBe(!isOrdered);
+    },
+  );
+
+  it('between parts that one barrier after the other brings together are none', () => {
+    // Thread 0 writes; thread 1 reads it, and leaves it to thread 2.
+    const program = (second: number): Program => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const thread = e.special('local', 0, 4);
+      const memory = b.shared('s', 'int32', 1);
+      b.ifThen(e.eq(thread, 0), () => b.store(memory, 0, e.i32(5)));
+      b.barrier(2);
+      b.ifThen(e.eq(thread, 1), () => b.store(memory, 0, e.i32(6)));
+      b.barrier(second);
+      b.store(e.param(0, 'int32', 'write', 4), thread, b.load(memory, 0));
+      return b.build({ name: 'handed', group: [4, 1, 1] });
+    };
+    const out = new Int32Array(4);
+    interpret(program(4), [out]);
+    expect([...out]).toEqual([6, 6, 6, 6]);
+    expect(() => interpret(program(2), [out])).toThrow(/race: threads 0 and 2 touch s\[0\] without a barrier between/);
+    expect(() => verifyShared(program(4))).not.toThrow();
+    expect(() => verifyShared(program(2))).toThrow(/LOAD of thread 2 reads element 0 .* which thread 0 writes/);
   });
 
   /** One thread of a group, which `chosen` says, writes an element that all read. */

@@ -10,6 +10,7 @@ import type { Literal } from '../../shape/host.ts';
 import { endsOf } from '../block-ends.ts';
 import type { BinaryOp, KNode, Program, UnaryOp } from '../ir.ts';
 import { isArithmetic } from '../node.ts';
+import { Accesses, Barriers, hasParts, partOf } from '../parts.ts';
 import { printNode, printProgram } from '../print.ts';
 import { foldBinary, foldBitcast, foldCast, foldUnary } from '../simplify/fold.ts';
 import type { Violation } from './verify.ts';
@@ -103,8 +104,37 @@ function neededIn({ body }: Program): Needed {
   return { nodes, registers, blocks };
 }
 
-/** For each element, two threads that touched it in one way since the last barrier: 0 for none, then 1 for thread 0. */
-class Touched {
+/** Who touched elements in one way. */
+interface Touched {
+  /** A thread other than this one that touched the element with no barrier between, or -1. */
+  other(index: number, thread: number): number;
+  note(index: number, thread: number): void;
+  /** All threads pass a barrier. */
+  forget(): void;
+}
+
+/** Where some barriers are for parts of the group. */
+class TouchedByParts implements Touched {
+  readonly #accesses = new Accesses();
+  readonly #barriers: Barriers;
+
+  constructor(barriers: Barriers) {
+    this.#barriers = barriers;
+  }
+
+  other(index: number, thread: number): number {
+    return this.#accesses.other(index, thread, this.#barriers);
+  }
+
+  note(index: number, thread: number): void {
+    this.#accesses.note(index, thread, this.#barriers.now);
+  }
+
+  forget(): void {}
+}
+
+/** For each element two threads, since the last barrier: 0 for none, then 1 for thread 0. */
+class TouchedByAll implements Touched {
   readonly #one: Int32Array;
   readonly #another: Int32Array;
 
@@ -113,7 +143,6 @@ class Touched {
     this.#another = new Int32Array(length);
   }
 
-  /** A thread other than this one that touched the element, or -1. */
   other(index: number, thread: number): number {
     const one = this.#one[index]! - 1;
     return one === thread ? this.#another[index]! - 1 : one;
@@ -141,6 +170,8 @@ class Walk {
   readonly #registers: Map<KNode, Values> = new Map();
   readonly #touched: Map<KNode, Readonly<Record<Way, Touched>>> = new Map();
   readonly #unknown: Values;
+  /** Those passed, where some are for parts of the group. */
+  readonly #barriers: Barriers | null;
   #left = mostValues;
   found: Violation | null = null;
 
@@ -148,6 +179,7 @@ class Walk {
     this.#program = program;
     this.#ends = endsOf(program);
     this.#needed = neededIn(program);
+    this.#barriers = hasParts(program.body) ? new Barriers() : null;
     this.#threads = program.group[0] * program.group[1] * program.group[2];
     this.#unknown = new Array<undefined>(this.#threads).fill(undefined);
   }
@@ -181,6 +213,7 @@ class Walk {
         }
         at = end;
       } else if (n.op === 'BARRIER') {
+        this.#barriers?.pass(partOf(n.arg));
         for (const record of this.#touched.values()) for (const way of Object.values(record)) way.forget();
       } else {
         const way = wayOf(n);
@@ -248,7 +281,8 @@ class Walk {
     const { length } = memory.arg;
     let record = this.#touched.get(memory);
     if (record === undefined) {
-      const none = (): Touched => new Touched(length);
+      const none = (): Touched =>
+        this.#barriers === null ? new TouchedByAll(length) : new TouchedByParts(this.#barriers);
       this.#touched.set(memory, (record = { load: none(), store: none(), atomic: none() }));
     }
     const lanes = way === 'load' ? n.lanes : (value?.lanes ?? 1);

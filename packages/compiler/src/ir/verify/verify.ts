@@ -8,6 +8,7 @@ import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts'
 import type { BinaryOp, KNode, LoopKernel, LoopStore, Program, TernaryOp, UnaryOp } from '../ir.ts';
 import { binaryOps, highOf, lowOf, ternaryOps, unaryOps } from '../node.ts';
 import { fragmentLanes, isMatrixForm, matrixThreads } from '../matrix.ts';
+import { partError } from '../parts.ts';
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';
 import { printLoopKernel, printNode, printProgram } from '../print.ts';
 
@@ -87,7 +88,10 @@ function checkNode(n: KNode, p: Program, open: readonly Open[], params: Readonly
         return `needs whole sets of ${matrixThreads} threads: the group has ${threads}`;
       return togetherIn(open);
     }
-    case 'BARRIER':
+    case 'BARRIER': {
+      const [x, y, z] = p.group;
+      return togetherIn(open) ?? (n.arg === null ? null : partError(n.arg.part, x * y * z));
+    }
     case 'SUBGROUP':
       return togetherIn(open);
     default:

@@ -1,32 +1,68 @@
 /**
  * Attention as programs: forward, and its gradients, with no scores in memory. threads/ is for groups of threads, processors/ for processors;
- * operands.ts says what they are given.
+ * operands.ts says what they are given. Which tiles threads have is measured on the device, where somebody does (ProgramChoices).
  */
-import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
+import type { CodegenCaps, Lowered, Way } from '../../codegen/lowering.ts';
+import type { ProgramChoices } from '../choices.ts';
 import { ProgramSet } from '../program-set.ts';
 import type { AttentionSpec, GradientSpec } from './operands.ts';
 import { forwardByProcessors } from './processors/forward.ts';
 import { gradientByProcessors } from './processors/gradients.ts';
-import { forwardByThreads } from './threads/forward.ts';
-import { isByMatrices } from './threads/blocks.ts';
-import { keysByThreads, queriesByThreads } from './threads/gradients.ts';
+import { addBlocks, type BlockProgram, isByMatrices, tilesOf } from './threads/blocks.ts';
+import { forwardProgram } from './threads/forward.ts';
+import { keysProgram, queriesProgram } from './threads/gradients.ts';
 import { widened } from './wide.ts';
 
+/** The spec with operands as groups of threads multiply them. */
+function operandsFor<S extends AttentionSpec>(set: ProgramSet, spec: S, caps: CodegenCaps): S {
+  return isByMatrices(spec, caps) ? spec : widened(set, spec, caps);
+}
+
+/** Adds programs for groups of threads, each with the tile that was measured for it, or the guess. */
+function addPrograms<S extends AttentionSpec>(
+  set: ProgramSet,
+  spec: S,
+  caps: CodegenCaps,
+  programs: readonly BlockProgram<S>[],
+  choices: ProgramChoices | undefined,
+): void {
+  const own = operandsFor(set, spec, caps);
+  for (const program of programs) {
+    const { names, key } = tilesOf(own, caps, program);
+    // Those for several sizes go by what was measured for one.
+    if (names.length > 1 && spec.sizes === null)
+      choices?.ask(
+        key,
+        names.map((name): Way => [name, () => alone(spec, caps, program, name)]),
+      );
+    addBlocks(set, own, caps, program, choices?.find(key));
+  }
+}
+
+/** A program by itself, with its operands, to be measured. */
+function alone<S extends AttentionSpec>(spec: S, caps: CodegenCaps, program: BlockProgram<S>, tile: string): Lowered {
+  const set = new ProgramSet('attention', caps, null);
+  addBlocks(set, operandsFor(set, spec, caps), caps, program, tile);
+  return set.result();
+}
+
 /** The program of attention. */
-export function lowerAttention(spec: AttentionSpec, caps: CodegenCaps): Lowered {
+export function lowerAttention(spec: AttentionSpec, caps: CodegenCaps, choices?: ProgramChoices): Lowered {
   const set = new ProgramSet('attention', caps, spec.sizes);
-  if (!caps.simt) forwardByProcessors(set, widened(set, spec, caps), caps);
-  else forwardByThreads(set, isByMatrices(spec, caps) ? spec : widened(set, spec, caps), caps);
+  if (caps.simt) addPrograms(set, spec, caps, [forwardProgram], choices);
+  else forwardByProcessors(set, widened(set, spec, caps), caps);
   return set.result();
 }
 
 /** The programs of its gradients. */
-export function lowerAttentionGradient(spec: GradientSpec, caps: CodegenCaps): Lowered {
+export function lowerAttentionGradient(spec: GradientSpec, caps: CodegenCaps, choices?: ProgramChoices): Lowered {
   const set = new ProgramSet('attention_gradient', caps, spec.sizes);
   if (caps.simt) {
-    const own = isByMatrices(spec, caps) ? spec : widened(set, spec, caps);
-    if (spec.part !== 'keys') queriesByThreads(set, own, caps);
-    if (spec.part !== 'queries') keysByThreads(set, own, caps);
+    const programs = [
+      ...(spec.part === 'keys' ? [] : [queriesProgram]),
+      ...(spec.part === 'queries' ? [] : [keysProgram]),
+    ];
+    addPrograms(set, spec, caps, programs, choices);
   } else gradientByProcessors(set, widened(set, spec, caps), caps);
   return set.result();
 }

@@ -12,6 +12,7 @@ import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
 import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/ir';
+import type { ProgramChoices } from '@polygrad/compiler/programs/choices';
 import type { ProgramSizes, TensorView } from '@polygrad/compiler/programs/program-set';
 import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
 import type { ScatterOperand } from '@polygrad/compiler/programs/scatter/update';
@@ -165,7 +166,7 @@ export interface ProgramContext {
   readonly sizes: ProgramSizes | null;
 }
 
-export type ProgramRule = (context: ProgramContext, caps: EngineCaps) => Lowered;
+export type ProgramRule = (context: ProgramContext, caps: EngineCaps, choices?: ProgramChoices) => Lowered;
 
 /** A node's programs, made when its key is new, and their bindings. */
 export interface ProgramUnit {
@@ -173,7 +174,7 @@ export interface ProgramUnit {
   /** As in a loop nest (lower.ts). */
   readonly scalars: readonly number[];
   readonly key: string;
-  readonly lower: (caps: EngineCaps) => Lowered;
+  readonly lower: (caps: EngineCaps, choices?: ProgramChoices) => Lowered;
 }
 
 /** The programs that a primitive's rule makes for a node. `size`: for programs that handle sizes. */
@@ -205,7 +206,7 @@ export function programsOf(
     slots,
     scalars: (sizes?.capacities ?? []).map((_, i) => -1 - i),
     key,
-    lower: (caps) => rule({ out: viewOf(node), slot, operand, inPlace, sizes }, caps),
+    lower: (caps, choices) => rule({ out: viewOf(node), slot, operand, inPlace, sizes }, caps, choices),
   };
 }
 

@@ -8,7 +8,17 @@ import type { SlotView } from '../../scan/scan.ts';
 import { Group } from './group.ts';
 import type { Team, TeamShape } from './team.ts';
 import { MatrixGroup } from './matrices.ts';
-import { breadthOf, heightOf, heightOfSets, matrixFormOf, type Room, setsFor, tileFor } from './tiles.ts';
+import {
+  breadthOf,
+  heightOf,
+  heightOfSets,
+  matrixFormOf,
+  nameOfSets,
+  nameOfTile,
+  type Room,
+  setsFor,
+  tilesFor,
+} from './tiles.ts';
 
 /** A kind of program: what of it stays on chip. */
 export interface Blocks {
@@ -19,6 +29,13 @@ export interface Blocks {
   readonly room: Room;
   /** Widths of results. */
   readonly widths: readonly number[];
+}
+
+/** A program of groups, which each have a block. */
+export interface BlockProgram<S extends AttentionSpec> {
+  readonly name: 'forward' | 'queries' | 'keys';
+  blocks(spec: S, caps: CodegenCaps): Blocks;
+  write(block: Block<S>): void;
 }
 
 /** What is written for a block. */
@@ -37,48 +54,68 @@ export function isByMatrices(spec: AttentionSpec, caps: CodegenCaps): boolean {
 }
 
 /** How groups are cut, and what their threads do. */
-interface Choice {
+interface Cut {
+  readonly name: string;
   readonly shape: TeamShape;
   readonly make: (w: ProgramWriter, o: Operands) => Team;
 }
 
-function teamFor(
-  spec: AttentionSpec,
-  caps: CodegenCaps,
-  heads: number,
-  count: number,
-  room: Room,
-  widths: readonly number[],
-): Choice {
-  const form = matrixFormOf(spec, caps);
-  const sets = form === null ? null : setsFor(caps, spec, form, heads, count, room, widths);
-  if (form !== null && sets !== null) {
-    const shape = { threads: sets.sets * matrixThreads, height: heightOfSets(sets), breadth: sets.breadth };
-    return { shape, make: (w, o) => new MatrixGroup(w, o, form, sets) };
-  }
-  const tile = tileFor(caps, spec, heads, count, room, widths);
-  const shape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
-  return { shape, make: (w, o) => new Group(w, o, tile) };
+function headsOf({ of }: Blocks): number {
+  return of.view.shape.slice(0, -2).reduce((n, x) => n * x, 1);
 }
 
-/** Adds the program with one group for every block of an operand. */
+/** Ways to cut groups, the guess first. */
+function cutsFor(spec: AttentionSpec, caps: CodegenCaps, blocks: Blocks): readonly Cut[] {
+  const { count, room, widths } = blocks;
+  const heads = headsOf(blocks);
+  const form = matrixFormOf(spec, caps);
+  const sets = form === null ? [] : setsFor(caps, spec, form, heads, count, room, widths);
+  if (form !== null && sets.length > 0)
+    return sets.map((own): Cut => {
+      const shape = { threads: own.sets * matrixThreads, height: heightOfSets(own), breadth: own.breadth };
+      return { name: nameOfSets(own), shape, make: (w, o) => new MatrixGroup(w, o, form, own) };
+    });
+  return tilesFor(caps, spec, heads, count, room, widths).map((tile): Cut => {
+    const shape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
+    return { name: nameOfTile(tile), shape, make: (w, o) => new Group(w, o, tile) };
+  });
+}
+
+/** Names of the tiles that a program may have, the guess first, and of the class of programs for which the fastest is the same. */
+export function tilesOf<S extends AttentionSpec>(
+  spec: S,
+  caps: CodegenCaps,
+  program: BlockProgram<S>,
+): { readonly names: readonly string[]; readonly key: string } {
+  const blocks = program.blocks(spec, caps);
+  const names = cutsFor(spec, caps, blocks).map(({ name }) => name);
+  const { rows, columns, depth, width, causal, mask } = spec;
+  const sizes = [headsOf(blocks), rows, columns].map((n) => 2 ** Math.round(Math.log2(n)));
+  const [dtype, kind] = [spec.q.view.dtype, names[0]!.slice(0, 4)];
+  const seen = `${causal === null ? '' : ' causal'}${mask === null ? '' : ` ${mask.view.dtype}`}`;
+  return { names, key: `attention ${program.name} ${dtype} ${sizes.join('x')} ${depth}x${width} ${kind}${seen}` };
+}
+
+/** Adds a program with one group for every block of an operand. `tile`: by name; the guess where none is given, or the name is of none that fits. */
 export function addBlocks<S extends AttentionSpec>(
   set: ProgramSet,
   spec: S,
   caps: CodegenCaps,
-  { suffix, of, count, room, widths }: Blocks,
-  write: (block: Block<S>) => void,
+  program: BlockProgram<S>,
+  tile?: string,
 ): void {
-  const heads = of.view.shape.slice(0, -2).reduce((n, x) => n * x, 1);
-  const { shape, make } = teamFor(spec, caps, heads, count, room, widths);
+  const all = program.blocks(spec, caps);
+  const { suffix, of, count } = all;
+  const cuts = cutsFor(spec, caps, all);
+  const { shape, make } = cuts.find(({ name }) => name === tile) ?? cuts[0]!;
   const blocks = Math.ceil(count / shape.height);
   const writeBlock = (w: ProgramWriter): void => {
     const { e } = w;
     const o = new Operands<S>(w, spec, caps);
     const [head, first] = [e.idiv(w.group, blocks), e.mul(e.irem(w.group, blocks), shape.height)];
-    o.ifThere(of, head, first, count, () => write({ w, o, g: make(w, o), head, first }));
+    o.ifThere(of, head, first, count, () => program.write({ w, o, g: make(w, o), head, first }));
   };
-  set.add(suffix, heads * blocks, writeBlock, shape.threads);
+  set.add(suffix, headsOf(all) * blocks, writeBlock, shape.threads);
 }
 
 /** A score, and whether it counts. */

@@ -95,13 +95,17 @@ export function awaitTiles({ b }: ProgramWriter, o: Operands): void {
   b.barrier();
 }
 
-/** `Team.acrossRow`: `across` threads have parts of a row, of which this one is number `own`. `cells` has room for all rows. */
+/**
+ * `Team.acrossRow`: `across` threads have parts of a row, of which this one is number `own`. `cells` has room for all rows. Those threads are
+ * neighbours in a part of `part`, which waits without the rest of the group; null: all of it wait.
+ */
 export function acrossRow(
   { b, e }: ProgramWriter,
   cells: KNode,
   rows: readonly KNode[],
   across: number,
   own: KNode,
+  part: number | null,
   values: readonly KNode[],
   both: (x: KNode, y: KNode) => KNode,
 ): KNode[] {
@@ -109,7 +113,7 @@ export function acrossRow(
   values.forEach((value, i) => {
     b.store(cells, e.add(start(i), own), value);
   });
-  b.barrier();
+  b.barrier(part);
   return values.map((_, i) =>
     b.place(Array.from({ length: across }, (_x, x) => b.load(cells, e.add(start(i), x))).reduce((x, y) => both(x, y))),
   );

@@ -2,21 +2,23 @@
  * Attention by groups of threads, forward: blocks of queries, with the running maximum and sum of the exponentials of each row (Dao et al.,
  * "FlashAttention", 2022). Scores exist for one block at a time, where they are made.
  */
-import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import { stretchesOf } from '../../../ir/free-ranges.ts';
 import type { KNode } from '../../../ir/ir.ts';
-import type { ProgramSet } from '../../program-set.ts';
 import { type AttentionSpec, fromColumn, lowest, placeOf } from '../operands.ts';
-import { addBlocks, maskedScores } from './blocks.ts';
+import { type BlockProgram, maskedScores } from './blocks.ts';
 import { copyingRoom, forwardRoom } from './tiles.ts';
 
 /** Values and logarithms of all queries. */
-export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: CodegenCaps): void {
-  const { shared, rows, columns, depth, width } = spec;
-  const room = caps.copies === true ? copyingRoom : forwardRoom;
-  const kind = { suffix: '', of: spec.q, count: rows, room, widths: [width] };
-  addBlocks(set, spec, caps, kind, (block) => {
+export const forwardProgram: BlockProgram<AttentionSpec> = {
+  name: 'forward',
+  blocks: ({ q, rows, width }, { copies }) => {
+    const room = copies === true ? copyingRoom : forwardRoom;
+    return { suffix: '', of: q, count: rows, room, widths: [width] };
+  },
+  write: (block) => {
     const { w, o, g, head, first } = block;
+    const { spec } = o;
+    const { shared, rows, columns, depth, width } = spec;
     const { b, e } = w;
     const keyHead = e.idiv(head, shared);
     const [q, k, v] = [o.matrix(spec.q, head), o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)];
@@ -49,8 +51,9 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
           .map(({ score, allowed }): KNode => b.place(e.where(allowed, score, o.number(lowest[o.wide]))))
           .reduce((x, y) => o.greater(x, y)),
       );
+      // Where keys and values have one tile, all have read the keys before values come.
       const tops = g
-        .acrossRow(highest, (x, y) => o.greater(x, y))
+        .acrossRow(highest, (x, y) => o.greater(x, y), !o.copies)
         .map((high, i): KNode => b.place(o.greater(b.load(top, i), high)));
       const shrink = tops.map((now, i): KNode => b.place(o.exp(e.sub(b.load(top, i), now))));
       const shares = found.map((line, i) =>
@@ -74,6 +77,7 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
     const sums = g.acrossRow(
       [...g.rows.keys()].map((i) => b.load(total, i)),
       (x, y) => e.add(x, y),
+      false,
     );
     const isMasked = mask !== null || spec.causal !== null;
     const none = sums.map((sum) => (isMasked ? e.eq(sum, 0) : e.bool(false)));
@@ -90,5 +94,5 @@ export function forwardByThreads(set: ProgramSet, spec: AttentionSpec, caps: Cod
         b.store(o.out, placeOf(e, logarithms, row, e.i32(0)), logarithm, gate);
       }),
     );
-  });
-}
+  },
+};

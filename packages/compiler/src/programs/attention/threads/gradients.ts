@@ -2,20 +2,20 @@
  * Attention by groups of threads, backward: blocks of queries for the gradient of those, blocks of keys for those of keys and values (by rows and
  * by columns, as in FlashAttention-2, 2023). Both make the scores again, and the weights at once by the logarithms of the rows.
  */
-import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import { stretchesOf } from '../../../ir/free-ranges.ts';
 import type { KNode } from '../../../ir/ir.ts';
-import type { ProgramSet } from '../../program-set.ts';
 import { fromColumn, type GradientSpec, keysMade, queriesMade } from '../operands.ts';
-import { addBlocks, factsOf, maskedScores, slopeOf } from './blocks.ts';
+import { type BlockProgram, factsOf, maskedScores, slopeOf } from './blocks.ts';
 import { keysRoom, queriesRoom } from './tiles.ts';
 
 /** Gradients of the queries. */
-export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
-  const { shared, rows, columns, depth, width } = spec;
-  const kind = { suffix: '_queries', of: spec.q, count: rows, room: queriesRoom, widths: [depth] };
-  addBlocks(set, spec, caps, kind, (block) => {
+export const queriesProgram: BlockProgram<GradientSpec> = {
+  name: 'queries',
+  blocks: ({ q, rows, depth }) => ({ suffix: '_queries', of: q, count: rows, room: queriesRoom, widths: [depth] }),
+  write: (block) => {
     const { w, o, g, head, first } = block;
+    const { spec } = o;
+    const { shared, rows, columns, depth, width } = spec;
     const { b, e } = w;
     const keyHead = e.idiv(head, shared);
     const [q, flow, k, v] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)]; // biome-ignore format: four alike
@@ -48,7 +48,8 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
         line.map((masked, j) => slopeOf(o, masked, facts[i]!, byWeights[i]![j]!).slope),
       );
       const slopes = g.keep('weights', found);
-      b.barrier();
+      if (o.copies) b.barrier();
+      else g.kept();
       // Values have been read: those of the next block come while keys are multiplied.
       const next = e.add(turn, 1);
       if (o.copies) b.ifThen(e.lt(next, turns), () => bringValues(e.mul(next, g.breadth)));
@@ -56,15 +57,19 @@ export function queriesByThreads(set: ProgramSet, spec: GradientSpec, caps: Code
       b.barrier();
     });
     g.write(results, queriesMade(o, head, keyHead, e.irem(head, shared)), first, rows, depth);
-  });
-}
+  },
+};
 
 /** Gradients of keys and values: blocks of keys, which go through the queries of all heads that share them. */
-export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps): void {
-  const { shared, rows, columns, depth, width } = spec;
-  const kind = { suffix: '_keys', of: spec.k, count: columns, room: keysRoom, widths: [depth, width] };
-  addBlocks(set, spec, caps, kind, (block) => {
+export const keysProgram: BlockProgram<GradientSpec> = {
+  name: 'keys',
+  blocks: ({ k, columns, depth, width }) => {
+    return { suffix: '_keys', of: k, count: columns, room: keysRoom, widths: [depth, width] };
+  },
+  write: (block) => {
     const { w, o, g, head: keyHead, first } = block;
+    const { spec } = o;
+    const { shared, rows, columns, depth, width } = spec;
     const { b, e } = w;
     const [k, v] = [o.matrix(spec.k, keyHead), o.matrix(spec.v, keyHead)];
     const [outDepth, outWidth] = [g.outer(depth), g.outer(width)];
@@ -104,7 +109,7 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
           'slopes',
           found.map((line) => line.map(({ slope }) => o.scaled(slope))),
         );
-        b.barrier();
+        g.kept();
         g.accumulate(byValues, weights, flows, width);
         g.accumulate(byKeys, slopes, queries, depth);
         b.barrier();
@@ -113,5 +118,5 @@ export function keysByThreads(set: ProgramSet, spec: GradientSpec, caps: Codegen
     const made = keysMade(o, keyHead);
     g.write(byKeys, made, first, columns, depth);
     g.write(byValues, fromColumn(e, made, depth), first, columns, width);
-  });
-}
+  },
+};

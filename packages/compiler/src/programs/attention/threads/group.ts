@@ -180,9 +180,13 @@ export class Group implements Team {
     return { values, tile };
   }
 
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[] {
+  kept(): void {
+    this.w.b.barrier(this.#tile.across);
+  }
+
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     const { across } = this.#tile;
     this.#line ??= this.w.b.shared('line', this.o.wide, this.height * across);
-    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, values, both);
+    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, all ? null : across, values, both);
   }
 }

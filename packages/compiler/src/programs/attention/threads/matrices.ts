@@ -136,6 +136,9 @@ export class MatrixGroup implements Team {
     return { values: values.map((line) => line.map((x): KNode => b.place(this.#w.e.cast(x, dtype)))), tile: null };
   }
 
+  /** They stay where they are. */
+  kept(): void {}
+
   accumulate(results: KNode, { values }: Held, rows: Tile, width: number): void {
     const { b, e } = this.#w;
     const { down, breadth } = this.#shape;
@@ -206,8 +209,8 @@ export class MatrixGroup implements Team {
     }
   }
 
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[] {
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     this.#cells ??= this.#w.b.shared('line', 'float32', this.height * across);
-    return acrossRow(this.#w, this.#cells, this.rows, across, this.#part, values, both);
+    return acrossRow(this.#w, this.#cells, this.rows, across, this.#part, all ? null : matrixThreads, values, both);
   }
 }

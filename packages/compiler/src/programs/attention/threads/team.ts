@@ -47,8 +47,10 @@ export interface Team extends TeamShape {
   products(name: string, left: Tile, right: Tile, length: number): KNode[][];
   /** Registers for the thread's part of results of `width`, zeros at first. */
   results(name: string, width: number): KNode;
-  /** Keeps what the thread has of a block of weights. They are there for others after a barrier. */
+  /** Keeps what the thread has of a block of weights. They are there for others after `kept` or `filled`. */
   keep(name: string, values: readonly (readonly KNode[])[]): Held;
+  /** Threads that have parts of the same rows get there: weights that they kept are there for all of them from then on. */
+  kept(): void;
   /** Adds the weights times the rows of a tile. */
   accumulate(results: KNode, weights: Held, values: Tile, width: number): void;
   /** Every register of results by what `factor` or `divisor` is for its row. */
@@ -59,6 +61,6 @@ export interface Team extends TeamShape {
   ): void;
   /** Writes results as the first elements of rows of a matrix; `first` is the row of the block's first. */
   write(results: KNode, to: Matrix, first: KNode, count: number, width: number): void;
-  /** One number of each of the thread's rows from all threads that have parts of it, in their order. */
-  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode): KNode[];
+  /** One number of each of the thread's rows from all threads that have parts of it, in their order. `all`: the whole group gets there. */
+  acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[];
 }

@@ -31,6 +31,18 @@ export const breadthOf = ({ across, columns }: ThreadTile): number => across * c
 /** Elements of a line of values that all threads across have whole vectors of. */
 export const spread = (n: number, { across }: ThreadTile): number => up(n, lanes * across);
 
+// Names of tiles, each one word.
+
+export const nameOfTile = ({ across, down, rows, columns }: ThreadTile): string =>
+  `rows:${across}x${down}:${rows}x${columns}`;
+
+export const nameOfSets = ({ sets, down, breadth }: MatrixTileShape): string => `sets:${sets}x${down}x${breadth}`;
+
+/** True for words that may name a tile. */
+export function isTileName(name: string): boolean {
+  return /^(rows:\d+x\d+:\d+x\d+|sets:\d+x\d+x\d+)$/.test(name);
+}
+
 /** Tiles of a program in group memory. */
 export interface Room {
   /** Of rows and of columns, each as wide as the wider of its operands, and of weights. */
@@ -59,15 +71,15 @@ function wordsOf(tile: ThreadTile, spec: AttentionSpec, widths: readonly number[
   return (elements * tile.rows * wideBytes(spec)) / 4;
 }
 
-/** The tile for `count` rows of each of `heads` heads, with tiles in group memory and results of these widths in registers. */
-export function tileFor(
+/** Tiles for `count` rows of each of `heads` heads, the guess first, with tiles in group memory and results of these widths in registers. */
+export function tilesFor(
   caps: CodegenCaps,
   spec: AttentionSpec,
   heads: number,
   count: number,
   room: Room,
   widths: readonly number[],
-): ThreadTile {
+): readonly ThreadTile[] {
   const fits = attentionTiles.filter(
     (tile) =>
       tile.across * tile.down <= caps.maxGroup &&
@@ -75,7 +87,7 @@ export function tileFor(
       wordsOf(tile, spec, widths) <= attentionWords &&
       elementsOf(tile, spec, room) * wideBytes(spec) <= Math.min(caps.sharedBytes, attentionBytes),
   );
-  return fitting(fits, heightOf, heads, count) ?? attentionTiles.at(-1)!;
+  return inFront(fits, fitting(fits, heightOf, heads, count) ?? attentionTiles.at(-1)!);
 }
 
 /** The first of some tiles, best first, that leaves groups enough; where there are few, as many rows as there are, or so many that there are more groups. */
@@ -86,6 +98,10 @@ function fitting<T>(fits: readonly T[], height: (tile: T) => number, heads: numb
       ? fits.findLast((tile) => height(tile) >= count)
       : fits.find((tile) => height(tile) <= attentionRows);
   return many ?? few ?? fits.at(-1);
+}
+
+function inFront<T>(list: readonly T[], first: T): readonly T[] {
+  return [first, ...list.filter((x) => x !== first)];
 }
 
 // Tiles of matrices.
@@ -111,7 +127,7 @@ export const resultTiles = (width: number): number => Math.ceil(width / 8);
 
 export const heightOfSets = ({ sets, down }: MatrixTileShape): number => 16 * sets * down;
 
-/** The sets of threads for `count` rows of each of `heads` heads; null if none fit. */
+/** Sets of threads for `count` rows of each of `heads` heads, the guess first; none if none fit. */
 export function setsFor(
   caps: CodegenCaps,
   { depth, width }: AttentionSpec,
@@ -120,7 +136,7 @@ export function setsFor(
   count: number,
   room: Room,
   widths: readonly number[],
-): MatrixTileShape | null {
+): readonly MatrixTileShape[] {
   const line = lineOfFactor(Math.max(depth, width), dtype) * dtypeInfo[dtype].bytes;
   const fits = attentionMatrixTiles.filter((shape) => {
     const [height, { sets, down, breadth }] = [heightOfSets(shape), shape];
@@ -136,5 +152,6 @@ export function setsFor(
       words <= (4 * down * results < usual || dtypeInfo[dtype].bytes > 2 ? usual : wide)
     );
   });
-  return fitting(fits, heightOfSets, heads, count) ?? null;
+  const guess = fitting(fits, heightOfSets, heads, count);
+  return guess === undefined ? [] : inFront(fits, guess);
 }
