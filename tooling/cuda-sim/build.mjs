@@ -1,8 +1,8 @@
 /**
- * Compiles the simulated driver, libcuda-sim.so, and the cuBLASLt of tests, libcublaslt-sim.so, into build/. Does nothing where sources and
- * command are those of the last time.
+ * Compiles the simulated driver, libcuda-sim.so, and the libraries of tests, libcublaslt-sim.so and libcudnn-sim.so, into build/. Does nothing where
+ * sources and command are those of the last time.
  *
- * Options: --force compiles again; --sanitize makes libcuda-sim-asan.so and libcublaslt-sim-asan.so; --platform NAME makes the driver alone, for another platform
+ * Options: --force compiles again; --sanitize makes them with -asan in their names; --platform NAME makes the driver alone, for another platform
  * that addons are compiled for, in build/NAME. Prints the path of the driver.
  */
 import { spawnSync } from 'node:child_process';
@@ -25,6 +25,9 @@ const filesIn = (folder) =>
     .sort()
     .map((name) => join(folder, name));
 
+/** Headers of the libraries for tests. */
+const ofFakes = [join(here, 'fake-library.h'), join(here, 'ptx/floats.h')];
+
 /** The libraries: sources and what they include. */
 const libraries = {
   'libcuda-sim': () => [
@@ -34,15 +37,21 @@ const libraries = {
   ],
   'libcublaslt-sim': () => [
     ...filesIn(join(here, 'cublaslt')),
-    join(here, 'ptx/floats.h'),
+    ...ofFakes,
     ...headersOf('backend-cuda/native/cublaslt.h', 'backend-cuda/native/context.h', 'addon/native/product.h'),
+  ],
+  'libcudnn-sim': () => [
+    ...filesIn(join(here, 'cudnn')),
+    ...ofFakes,
+    ...headersOf('backend-cuda/native/cudnn.h', 'backend-cuda/native/convolution.h'),
+    ...headersOf('backend-cuda/native/context.h', 'addon/native/product.h'),
   ],
 };
 
 /** The platform this runs on. */
 const own = `${process.platform}-${process.arch}`;
 
-/** The path of the simulated driver, beside which is libcublaslt-sim.so; null, after a message, where they cannot be made. */
+/** The path of the simulated driver, beside which are libcublaslt-sim.so and libcudnn-sim.so; null, after a message, where they cannot be made. */
 export function buildSimulator(options = {}) {
   if ((options.platform ?? own) !== own) return build('libcuda-sim', options);
   const [driver, ...others] = Object.keys(libraries).map((name) => build(name, options));

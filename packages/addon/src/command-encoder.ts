@@ -1,11 +1,11 @@
 /** Commands of the library as the driver takes them: numbers (CommandBuffer), with everything about them checked. */
 import type { Binding, Command } from '@polygrad/core/engine';
-import type { DType, MatrixProduct } from '@polygrad/core/kernel';
+import type { DType, Product } from '@polygrad/core/kernel';
 import { CommandBuffer } from './command-buffer.ts';
 import type { AddonKernel, KernelTable } from './kernel.ts';
-import type { AddonLibrary } from './library.ts';
+import type { ProductLibraries } from './library.ts';
 import type { DeviceMemory } from './memory.ts';
-import { bytesOf, type OfEach, productCommand, productKind } from './product.ts';
+import { bytesOf, type OfEach, productCommand } from './product.ts';
 
 type Dispatch = Extract<Command, { kind: 'dispatch' }>;
 
@@ -13,10 +13,10 @@ export class CommandEncoder<K extends AddonKernel> {
   readonly #engine: string;
   readonly #memory: DeviceMemory;
   readonly #kernels: KernelTable<K>;
-  readonly #library: AddonLibrary | null;
+  readonly #library: ProductLibraries | null;
   readonly #encoded = new CommandBuffer();
 
-  constructor(engine: string, memory: DeviceMemory, kernels: KernelTable<K>, library: AddonLibrary | null) {
+  constructor(engine: string, memory: DeviceMemory, kernels: KernelTable<K>, library: ProductLibraries | null) {
     this.#engine = engine;
     this.#memory = memory;
     this.#kernels = kernels;
@@ -67,7 +67,7 @@ export class CommandEncoder<K extends AddonKernel> {
     kernel.write(this.#encoded, at, this.#memory, bindings, scalars);
   }
 
-  #multiply(product: MatrixProduct, bindings: readonly Binding[]): void {
+  #multiply(product: Product, bindings: readonly Binding[]): void {
     const of = (pick: (b: Binding, dtype: DType) => number): OfEach => {
       const at = (name: 'a' | 'b' | 'c'): number =>
         pick(bindings[product[name].slot]!, name === 'c' ? product.result : product.dtype);
@@ -75,7 +75,8 @@ export class CommandEncoder<K extends AddonKernel> {
     };
     const buffers = of((b) => this.#memory.within(b, b.bytes));
     const starts = of(({ offset }, dtype) => offset / bytesOf(dtype));
-    this.#encoded.other(productKind, productCommand(product, buffers, starts));
+    const { kind, cells } = productCommand(product, buffers, starts);
+    this.#encoded.other(kind, cells);
   }
 
   /** What is left of commands of which the driver took `done`; those that were not written do not count. */

@@ -24,7 +24,7 @@ import type { Program } from '@polygrad/core/kernel';
 import { CommandEncoder } from './command-encoder.ts';
 import { EngineState, type Translate } from './engine-state.ts';
 import type { AddonKernel, KernelTable } from './kernel.ts';
-import type { AddonLibrary } from './library.ts';
+import type { ProductLibraries } from './library.ts';
 import { DeviceMemory, type MemoryDriver } from './memory.ts';
 import { isNativeError } from './native-error.ts';
 import { isRepeatable } from './repeatable.ts';
@@ -51,7 +51,7 @@ export interface EngineParts<K extends AddonKernel> {
   /** Most bytes to hold. */
   readonly limit: number;
   readonly tuning: EngineTuning | null;
-  readonly library: AddonLibrary | null;
+  readonly library: ProductLibraries | null;
   readonly driver: EngineDriver;
   readonly kernels: KernelTable<K>;
   readonly translate: Translate;
@@ -76,7 +76,7 @@ export abstract class AddonEngine<K extends AddonKernel> implements IEngine {
   readonly #parts: EngineParts<K>;
   readonly #driver: EngineDriver;
   readonly #kernels: KernelTable<K>;
-  readonly #library: AddonLibrary | null;
+  readonly #library: ProductLibraries | null;
   readonly #state: EngineState;
   readonly #memory: DeviceMemory;
   readonly #encoder: CommandEncoder<K>;

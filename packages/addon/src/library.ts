@@ -1,12 +1,12 @@
 /**
- * A third-party library for products of matrices: opened if it is installed, used where it was measured faster than the engine's own
- * kernels (tuning/ of core), and left alone from the moment it fails.
+ * Third-party libraries for products of matrices and convolutions: each is opened if it is installed, used where it was measured faster than the engine's
+ * own kernels (tuning/ of core), and left alone from the moment it fails.
  */
 import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
-import type { MatrixProduct } from '@polygrad/core/kernel';
+import type { Product } from '@polygrad/core/kernel';
 import { CommandBuffer } from './command-buffer.ts';
 import { isNativeError } from './native-error.ts';
-import { productCommand, productKind } from './product.ts';
+import { productCommand } from './product.ts';
 
 /** What a library is to an engine. */
 export interface LibraryParts {
@@ -17,9 +17,17 @@ export interface LibraryParts {
   /** Opens it; an empty string, or why it could not. */
   open(): string;
   /** True for products it has routines for. */
-  has(product: MatrixProduct): boolean;
+  has(product: Product): boolean;
   /** Resolves when it has made ready what a product like this command needs. */
   prepare(cells: Uint8Array, count: number): Promise<void>;
+  /** True for codes of errors that refuse one product and say nothing about others. Default: there are none. */
+  refuses?(code: number): boolean;
+}
+
+/** What an engine with an addon computes products by: one library, or several. */
+export interface ProductLibraries extends ProductLibrary {
+  /** True for an error of a library's routines; from then on kernels do its work. */
+  failedBy(error: unknown): boolean;
 }
 
 /**
@@ -30,8 +38,8 @@ export interface LibraryParts {
  * const library = new AddonLibrary(parts);
  * library.missing; // 'there is none'
  */
-export class AddonLibrary implements ProductLibrary {
-  readonly name: string;
+export class AddonLibrary implements ProductLibraries {
+  readonly #name: string;
   readonly programs: LibraryPrograms = libraryPrograms;
   readonly #parts: LibraryParts;
   readonly #told: (() => void)[] = [];
@@ -39,7 +47,7 @@ export class AddonLibrary implements ProductLibrary {
   #missing: string | null = null;
 
   constructor(parts: LibraryParts) {
-    this.name = parts.name;
+    this.#name = parts.name;
     this.#parts = parts;
   }
 
@@ -49,21 +57,26 @@ export class AddonLibrary implements ProductLibrary {
     return this.#missing || null;
   }
 
-  takes(product: MatrixProduct): boolean {
+  nameOf(): string {
+    return this.#name;
+  }
+
+  takes(product: Product): boolean {
     return this.#parts.has(product) && this.missing === null;
   }
 
-  async prepare(product: MatrixProduct): Promise<boolean> {
+  async prepare(product: Product): Promise<boolean> {
     if (!this.takes(product)) return false;
     const encoded = new CommandBuffer();
     encoded.start();
-    encoded.other(productKind, productCommand(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 }));
+    const { kind, cells } = productCommand(product, { a: 0, b: 0, c: 0 }, { a: 0, b: 0, c: 0 });
+    encoded.other(kind, cells);
     try {
       await this.#parts.prepare(encoded.bytes, encoded.count);
       return true;
     } catch (error) {
       if (!isNativeError(error)) throw error;
-      this.fail(error.message);
+      if (this.#parts.refuses?.(error.code) !== true) this.fail(error.message);
       return false;
     }
   }
@@ -84,5 +97,47 @@ export class AddonLibrary implements ProductLibrary {
     if (!isNativeError(error) || !error.call.startsWith(this.#parts.prefix)) return false;
     this.fail(error.message);
     return true;
+  }
+}
+
+/**
+ * Several libraries as one: the first that takes a product computes it.
+ *
+ * @example
+ * const parts = { prefix: 'mine', open: () => '', prepare: async () => {} };
+ * const first = new AddonLibrary({ ...parts, name: 'first', has: ({ kind }) => kind === 'matrices' });
+ * const second = new AddonLibrary({ ...parts, name: 'second', has: ({ dtype }) => dtype === 'float32' });
+ * new SeveralLibraries([first, second]).programs === first.programs; // true
+ */
+export class SeveralLibraries implements ProductLibraries {
+  readonly programs: LibraryPrograms = libraryPrograms;
+  readonly #all: readonly AddonLibrary[];
+
+  constructor(all: readonly AddonLibrary[]) {
+    this.#all = all;
+  }
+
+  #of(product: Product): AddonLibrary | undefined {
+    return this.#all.find((library) => library.takes(product));
+  }
+
+  nameOf(product: Product): string {
+    return this.#of(product)?.nameOf() ?? '';
+  }
+
+  takes(product: Product): boolean {
+    return this.#of(product) !== undefined;
+  }
+
+  async prepare(product: Product): Promise<boolean> {
+    return (await this.#of(product)?.prepare(product)) ?? false;
+  }
+
+  onFailure(told: () => void): void {
+    for (const library of this.#all) library.onFailure(told);
+  }
+
+  failedBy(error: unknown): boolean {
+    return this.#all.some((library) => library.failedBy(error));
   }
 }

@@ -4,6 +4,7 @@
  */
 #include "engine.h"
 #include "cublaslt.h"
+#include "cudnn.h"
 #include "devices.h"
 #include "guarded.h"
 
@@ -19,6 +20,12 @@ Napi::Value Open(const Napi::CallbackInfo& info) {
 Napi::Value OpenProducts(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
   return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenCublasLt(path)); });
+}
+
+/** The same for cuDNN. */
+Napi::Value OpenConvolutions(const Napi::CallbackInfo& info) {
+  const std::string path = info[0].As<Napi::String>();
+  return Guarded(info.Env(), [&] { return Napi::String::New(info.Env(), OpenCudnn(path)); });
 }
 
 /** The path of the library that is open, empty for the system's. */
@@ -57,6 +64,7 @@ Napi::Value ErrorText(const Napi::CallbackInfo& info) {
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("open", Napi::Function::New(env, Open, "open"));
   exports.Set("openCublasLt", Napi::Function::New(env, OpenProducts, "openCublasLt"));
+  exports.Set("openCudnn", Napi::Function::New(env, OpenConvolutions, "openCudnn"));
   exports.Set("opened", Napi::Function::New(env, Opened, "opened"));
   exports.Set("simulated", Napi::Function::New(env, Simulated, "simulated"));
   exports.Set("version", Napi::Function::New(env, Version, "version"));

@@ -1,7 +1,9 @@
 /** The whole addon as one unit: its headers are most of what compiling costs. */
 #include "addon.cc"
 #include "context.cc"
+#include "convolve.cc"
 #include "cublaslt.cc"
+#include "cudnn.cc"
 #include "devices.cc"
 #include "driver.cc"
 #include "engine.cc"

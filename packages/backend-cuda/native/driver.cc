@@ -29,7 +29,7 @@ Compiling::~Compiling() {
   cu.ModuleUnload(module);
 }
 
-Driver::Driver(int device, bool beside, bool graphs) : context_(std::make_shared<const Context>(device)) {
+Driver::Driver(int device, bool beside, bool graphs, bool tf32) : context_(std::make_shared<const Context>(device)), tf32_(tf32) {
   context_->Enter();
   events_ = std::make_shared<Events>(context_);
   pinned_ = std::make_shared<PinnedPool>(context_);
@@ -88,6 +88,7 @@ void Driver::Close() {
     m = Memory();
   });
   products_ = nullptr;
+  convolutions_ = nullptr;
   if (productWorkspace_ != 0) {
     if (pool_ != nullptr) cu.MemFreeAsync(productWorkspace_, compute_);
     else cu.MemFree(productWorkspace_);

@@ -13,6 +13,7 @@
 #include "checked.h"
 #include "context.h"
 #include "cublaslt.h"
+#include "cudnn.h"
 #include "graphs.h"
 #include "jobs.h"
 #include "slots.h"
@@ -67,6 +68,7 @@ enum CommandKind : int {
   kCopy = 2,      // from, offset, to, offset, bytes
   kFill = 3,      // buffer, offset, bytes, pattern
   kProduct = 4,   // see product.h
+  kConvolution = 5,  // see convolution.h
 };
 
 /** A read that is on its way to pinned memory. */
@@ -77,8 +79,11 @@ struct Reading {
 
 class Driver {
  public:
-  /** `beside`: modules may be compiled on threads; `graphs`: batches that come again may be launched as one. */
-  Driver(int device, bool beside, bool graphs);
+  /**
+   * `beside`: modules may be compiled on threads; `graphs`: batches that come again may be launched as one; `tf32`: libraries may round float32 to
+   * TF32.
+   */
+  Driver(int device, bool beside, bool graphs, bool tf32);
   ~Driver() { Close(); }
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
@@ -109,7 +114,7 @@ class Driver {
   /** Registers, bytes of spills, bytes of shared memory, most threads. */
   std::vector<double> Facts(double kernel);
 
-  /** Decides on a thread how a product is computed. */
+  /** Decides on a thread how a product, of matrices or a convolution, is computed. */
   std::shared_ptr<Job> PrepareProduct(const double* cells, size_t count);
 
   /** Enqueues a batch. On failure the commands before `NativeError::command` have been enqueued. */
@@ -143,6 +148,9 @@ class Driver {
   void Copy(const double* cells);
   void Fill(const double* cells);
   void Multiply(const double* cells);
+  void Convolve(const double* cells);
+  CUdeviceptr ConvolutionWorkspace(size_t bytes);
+  std::shared_ptr<Job> PrepareConvolution(const double* cells);
   /** The kernels' stream waits for uploads to the buffer and reads of it; from now on the current batch uses it. */
   CUdeviceptr Use(Memory& memory);
   /** A mark behind the last batch that used the buffer, or null if that is done. */
@@ -187,6 +195,9 @@ class Driver {
   /** Null before the first product. */
   std::unique_ptr<CublasLt> products_;
   CUdeviceptr productWorkspace_ = 0;
+  /** Null before the first convolution. */
+  std::unique_ptr<Cudnn> convolutions_;
+  const bool tf32_;
 
   /** Something was enqueued after the last mark. */
   bool unmarked_ = false;

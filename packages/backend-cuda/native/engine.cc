@@ -38,10 +38,11 @@ Engine::Engine(const Napi::CallbackInfo& info) : Napi::ObjectWrap<Engine>(info) 
   if (!IsOpen()) throw Napi::Error::New(env, "open() comes first");
   const bool beside = info[1].IsUndefined() || info[1].ToBoolean();
   const bool graphs = info[2].IsUndefined() || info[2].ToBoolean();
+  const bool tf32 = !info[3].IsUndefined() && info[3].ToBoolean();
   Guarded(env, [&] {
     const size_t index = Whole(Number(info, 0), "Driver", "the device", 63);
     Check(cu.Init(0), "cuInit");
-    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside, graphs);
+    driver_ = std::make_unique<Driver>(static_cast<int>(index), beside, graphs, tf32);
   });
   promises_ = std::make_unique<Promises>(env, "polygrad cuda", kGone, [this](bool busy) {
     if (busy) Ref();
@@ -171,7 +172,7 @@ const std::vector<double>& Engine::CellsOf(const Napi::CallbackInfo& info) {
   return cells_;
 }
 
-/** Resolves when cuBLASLt is ready for such a product; rejects if it cannot compute it. */
+/** Resolves when cuBLASLt, or cuDNN, is ready for such a product; rejects if it cannot compute it. */
 Napi::Value Engine::PrepareProduct(const Napi::CallbackInfo& info) {
   return Guarded(info.Env(), [&] {
     const std::vector<double>& cells = CellsOf(info);

@@ -16,6 +16,7 @@ void Driver::Multiply(const double* cells) {
 }
 
 std::shared_ptr<Job> Driver::PrepareProduct(const double* cells, size_t count) {
+  if (count == kConvolutionCells) return PrepareConvolution(cells);
   const Product product = OnlyProduct(cells, count);
   NeedCublasLt();
   context_->Enter();

@@ -93,7 +93,7 @@ std::vector<double> Driver::SubmitTimed(const double* cells, size_t count) {
 
 void Driver::Enqueue(const double* cells, size_t length) {
   unmarked_ = true;
-  switch (Whole(cells[0], "submit", "the kind of a command", kProduct)) {
+  switch (Whole(cells[0], "submit", "the kind of a command", kConvolution)) {
     case kDispatch:
       Dispatch(cells, length);
       return;
@@ -108,6 +108,10 @@ void Driver::Enqueue(const double* cells, size_t length) {
     case kProduct:
       Expect(length, kProductCells, kProductCall);
       Multiply(cells);
+      return;
+    case kConvolution:
+      Expect(length, kConvolutionCells, kConvolutionCall);
+      Convolve(cells);
       return;
     default:
       Refuse("submit", "there is no such command");

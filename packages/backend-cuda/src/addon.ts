@@ -48,7 +48,7 @@ export interface Driver extends EngineDriver {
   releaseKernel(kernel: number): void;
   /** Registers, bytes of local memory, bytes of shared memory, and most threads, of a kernel. */
   facts(kernel: number): Float64Array;
-  /** Resolves when cuBLASLt has decided how to compute a product like this command (its buffers do not matter). */
+  /** Resolves when cuBLASLt, or cuDNN, has decided how to compute a product like this command (its buffers do not matter). */
   prepareProduct(cells: Uint8Array, count: number): Promise<void>;
   /**
    * Graphs made, batches launched as one, kernels of them told of something new; and why none is used: 0 nothing, -1 not wanted, -2 the driver
@@ -66,6 +66,8 @@ export interface Addon {
   open(path: string): string;
   /** Opens cuBLASLt, once per process; an empty string, or why it could not. */
   openCublasLt(path: string): string;
+  /** Opens cuDNN, once per process; an empty string, or why it could not. */
+  openCudnn(path: string): string;
   /** The path of the library that is open, '' for the system's. */
   opened(): string;
   /** True for the simulated driver of tests. */
@@ -76,11 +78,12 @@ export interface Addon {
   devices(): DeviceRecord[];
   /** Name and meaning of an error code, in the driver's words. */
   errorText(code: number): string;
-  /** `beside`: modules may be compiled on threads, otherwise `build` compiles; `graphs`: batches that come again may be launched as one. Both are the default. */
+  /** `beside`: modules may be compiled on threads, otherwise `build` compiles; `graphs`: batches that come again may be launched as one. Both are the default. `tf32`: libraries may round float32 to TF32. */
   readonly Driver: new (
     device: number,
     beside?: boolean,
     graphs?: boolean,
+    tf32?: boolean,
   ) => Driver;
 }
 

@@ -6,10 +6,11 @@ import { forms, narrowForms, problemsOfForms } from '@polygrad/addon/fixtures/fo
 import { watched } from '@polygrad/addon/fixtures/watched';
 import { setEngine } from '@polygrad/core';
 import { describe, expect, it } from 'vitest';
-import { cublasLtPlaces, cublasLtVariable } from './cublaslt.ts';
+import { cublasLtVariable, soughtCublasLt } from './cublaslt.ts';
 import { hasSimulator, simulator } from './fixtures/device.ts';
 import { kit } from './fixtures/kit.ts';
 import { ask } from './fixtures/process.ts';
+import { placesOf } from './places.ts';
 
 const library = simulator === null ? '' : join(dirname(simulator), 'libcublaslt-sim.so');
 
@@ -27,10 +28,14 @@ it('is looked for in the system, a toolkit and the packages of Python', () => {
       writeFileSync(path, '');
     }
     const [CUDA_HOME, VIRTUAL_ENV, CONDA_PREFIX, HOME] = ['toolkit', 'venv', 'conda', 'home'].map((x) => join(root, x));
-    const places = cublasLtPlaces({ CUDA_HOME, VIRTUAL_ENV, CONDA_PREFIX, HOME }, 'linux');
+    const places = placesOf(soughtCublasLt, { CUDA_HOME, VIRTUAL_ENV, CONDA_PREFIX, HOME }, 'linux');
     expect(places.slice(0, 3)).toEqual(['libcublasLt.so.13', 'libcublasLt.so.12', 'libcublasLt.so.11']);
     expect(places.filter((path) => path.startsWith(root))).toEqual(files);
-    expect(cublasLtPlaces({}, 'win32')).toEqual(['cublasLt64_13.dll', 'cublasLt64_12.dll', 'cublasLt64_11.dll']);
+    expect(placesOf(soughtCublasLt, {}, 'win32')).toEqual([
+      'cublasLt64_13.dll',
+      'cublasLt64_12.dll',
+      'cublasLt64_11.dll',
+    ]);
   } finally {
     rmSync(root, { recursive: true });
   }

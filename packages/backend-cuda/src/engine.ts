@@ -43,6 +43,7 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   readonly #driver: Driver;
   readonly #kernels: Kernels;
   readonly #cublasLt: AddonLibrary | null;
+  readonly #cudnn: AddonLibrary | null;
   #graphFacts: Float64Array = new Float64Array(4);
 
   constructor(setup: Setup) {
@@ -50,7 +51,8 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
     super({ ...setup, engine: 'cuda', kernels, translate, sourceOf });
     this.#driver = setup.driver;
     this.#kernels = kernels;
-    this.#cublasLt = setup.library;
+    this.#cublasLt = setup.cublasLt;
+    this.#cudnn = setup.cudnn;
   }
 
   get stats(): CudaStats {
@@ -81,6 +83,11 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
   /** Why cuBLASLt is not used, or null if it may be. */
   get cublasLtMissing(): string | null {
     return this.#cublasLt === null ? 'the option cublasLt is false' : this.#cublasLt.missing;
+  }
+
+  /** Why cuDNN is not used, or null if it may be. */
+  get cudnnMissing(): string | null {
+    return this.#cudnn === null ? 'the option cudnn is false' : this.#cudnn.missing;
   }
 
   protected override reserved(): number {

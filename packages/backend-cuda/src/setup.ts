@@ -1,5 +1,11 @@
 /** What a new engine is made of: its options, its card and driver, the capabilities it reports. */
-import { type AddonLibrary, isNativeError, withDriverCode } from '@polygrad/addon';
+import {
+  type AddonLibrary,
+  isNativeError,
+  type ProductLibraries,
+  SeveralLibraries,
+  withDriverCode,
+} from '@polygrad/addon';
 import {
   checkFields,
   defaultStore,
@@ -16,6 +22,7 @@ import { matrixLowering } from '@polygrad/core/engine/threads';
 import { ptxCaps, type PtxTarget } from '@polygrad/emit-ptx';
 import type { DeviceRecord, Driver } from './addon.ts';
 import { cublasLt, openCublasLt } from './cublaslt.ts';
+import { cudnn, openCudnn } from './cudnn.ts';
 import { chooseDevice } from './devices.ts';
 import { codeName, fatalCodes } from './errors.ts';
 import { isaOf } from './target.ts';
@@ -41,6 +48,8 @@ export interface CudaEngineOptions {
    * the card than the engine's own kernels.
    */
   readonly cublasLt?: boolean;
+  /** false: cuDNN is not looked for. By default it computes convolutions where it is installed and was measured faster, as cuBLASLt products. */
+  readonly cudnn?: boolean;
   /** false: kernels are launched one by one. By default a batch that comes for the third time is launched as one, by a graph of the driver. */
   readonly graphs?: boolean;
   /**
@@ -59,7 +68,10 @@ export interface Setup {
   /** Most bytes to hold. */
   readonly limit: number;
   readonly tuning: EngineTuning | null;
-  readonly library: AddonLibrary | null;
+  /** Both libraries together; null where none is wanted. */
+  readonly library: ProductLibraries | null;
+  readonly cublasLt: AddonLibrary | null;
+  readonly cudnn: AddonLibrary | null;
 }
 
 /** The card wished for: the options', else POLYGRAD_CUDA_DEVICE. */
@@ -79,6 +91,7 @@ const rules: OptionRules<CudaEngineOptions> = {
   float32MatmulPrecision: oneOf('highest', 'high'),
   tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
   cublasLt: oneOf(true, false),
+  cudnn: oneOf(true, false),
   graphs: oneOf(true, false),
 };
 
@@ -92,7 +105,7 @@ export function setUp(options: CudaEngineOptions): Setup {
   const { addon, record, device, simulated } = chooseDevice(wishedDevice(options));
   let driver: Driver;
   try {
-    driver = new addon.Driver(device.index, true, options.graphs !== false);
+    driver = new addon.Driver(device.index, true, options.graphs !== false, options.float32MatmulPrecision === 'high');
   } catch (error) {
     if (!isNativeError(error)) throw error;
     const { code, call } = error;
@@ -103,6 +116,9 @@ export function setUp(options: CudaEngineOptions): Setup {
   }
   const limit = Math.min(options.memory ?? Number.POSITIVE_INFINITY, record.memoryBytes);
   const target = { computeCapability: 10 * record.major + record.minor, isa: isaOf(addon.version()) };
+  const { computeCapability } = target;
+  const ofMatrices = options.cublasLt === false ? null : cublasLt(driver, computeCapability, () => openCublasLt(addon));
+  const ofConvolutions = options.cudnn === false ? null : cudnn(driver, computeCapability, () => openCudnn(addon));
   return {
     driver,
     device: `${device.name} (compute capability ${device.capability})`,
@@ -111,8 +127,16 @@ export function setUp(options: CudaEngineOptions): Setup {
     limit,
     // There is nothing to measure on the processor that plays the card.
     tuning: simulated && options.tuning === undefined ? null : tuningOf(options),
-    library: options.cublasLt === false ? null : cublasLt(driver, target.computeCapability, () => openCublasLt(addon)),
+    library: librariesOf(ofMatrices, ofConvolutions),
+    cublasLt: ofMatrices,
+    cudnn: ofConvolutions,
   };
+}
+
+/** What an engine computes products by. */
+export function librariesOf(...libraries: readonly (AddonLibrary | null)[]): ProductLibraries | null {
+  const wanted = libraries.filter((library) => library !== null);
+  return wanted.length === 0 ? null : new SeveralLibraries(wanted);
 }
 
 function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): EngineTuning | null {

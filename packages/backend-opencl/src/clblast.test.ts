@@ -3,6 +3,7 @@ import { flush, matmul, setEngine, tensor } from '@polygrad/core';
 import { listOf, numbers, problemsOfForms, sizes } from '@polygrad/addon/fixtures/forms';
 import { productProgram } from '@polygrad/addon/fixtures/products';
 import { watched } from '@polygrad/addon/fixtures/watched';
+import type { MatrixProduct } from '@polygrad/core/kernel';
 import { describe, expect, it } from 'vitest';
 import { type Driver, openLibrary } from './addon.ts';
 import { clblast, clblastOf } from './clblast.ts';
@@ -54,7 +55,7 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
     const library = clblast(faulty, () => '', false);
     let told = 0;
     library.onFailure(() => told++);
-    expect(library.takes({ ...product!, dtype: 'float64' })).toBe(false);
+    expect(library.takes({ ...(product as MatrixProduct), dtype: 'float64' })).toBe(false);
     expect(library.takes(product!)).toBe(true);
     expect(await library.prepare(product!)).toBe(false);
     expect([library.takes(product!), library.missing, told]).toEqual([false, 'it failed: native', 1]);

@@ -11,7 +11,7 @@ export function clblast(driver: Driver, open: () => string, doubles: boolean, lo
     name: 'clblast',
     prefix: 'CLBlast',
     open,
-    has: ({ dtype }) => dtype === 'float32' || (dtype === 'float64' && doubles),
+    has: ({ kind, dtype }) => kind === 'matrices' && (dtype === 'float32' || (dtype === 'float64' && doubles)),
     prepare: (cells, count) => driver.prepareProduct(cells, count, lock),
   });
 }

@@ -4,15 +4,10 @@
  *
  * POLYGRAD_CUDA_SIM_FAIL plans its failures too: `cublasLtMatmul@1=13`.
  */
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
 
 #include "cublaslt.h"
+#include "../fake-library.h"
 #include "../ptx/floats.h"
 
 #define FAKE_API extern "C" __attribute__((visibility("default"))) cublasStatus
@@ -40,48 +35,20 @@ struct cublasLtMatmulPreferenceOpaque {
 
 namespace {
 
-/** What the simulated driver gives away for this library. */
-struct Simulator {
-  int (*planned)(const char* call) = nullptr;
-  int (*work)(CUstream stream, int (*task)(void*), void* data) = nullptr;
-  int (*holds)(CUstream stream, CUdeviceptr at, size_t bytes) = nullptr;
-
-  Simulator() {
-    const char* path = std::getenv("POLYGRAD_CUDA_DRIVER");
-    void* library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    if (library == nullptr) return;
-    planned = reinterpret_cast<decltype(planned)>(dlsym(library, "polygradSimulatedFailure"));
-    work = reinterpret_cast<decltype(work)>(dlsym(library, "polygradSimulatedWork"));
-    holds = reinterpret_cast<decltype(holds)>(dlsym(library, "polygradSimulatedHolds"));
-  }
-};
-
-const Simulator& simulator() {
-  static const Simulator found;
-  return found;
-}
-
-std::mutex guard;
-/** What was made and not destroyed. */
-std::set<const void*> made;
-
-bool IsMade(const void* thing) {
-  const std::lock_guard<std::mutex> lock(guard);
-  return made.count(thing) == 1;
-}
+using fake::IsMade;
+using fake::Simulator;
+using fake::simulator;
 
 template <typename T>
 cublasStatus Make(T** to, T* thing) {
-  const std::lock_guard<std::mutex> lock(guard);
-  made.insert(thing);
+  fake::Made(thing);
   *to = thing;
   return CUBLAS_STATUS_SUCCESS;
 }
 
 template <typename T>
 cublasStatus Unmake(T* thing) {
-  const std::lock_guard<std::mutex> lock(guard);
-  if (made.erase(thing) == 0) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!fake::Unmade(thing)) return CUBLAS_STATUS_INVALID_VALUE;
   delete thing;
   return CUBLAS_STATUS_SUCCESS;
 }

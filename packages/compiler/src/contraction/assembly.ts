@@ -8,7 +8,7 @@ import { type Inside, linearize } from '../codegen/linearize/linearize.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore, MatrixOperand, MatrixProduct, Transform } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, LoopStore, Product, Transform } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -47,7 +47,7 @@ export class Assembly {
     suffix: string,
     stores: readonly LoopStore[],
     shaped: readonly Transform[] | null,
-    product?: MatrixProduct,
+    product?: Product,
     inside?: Inside,
   ): void {
     const used = paramsOf(stores);
@@ -80,12 +80,17 @@ export class Assembly {
 }
 
 /** The product, its PARAMs renumbered to their slots in a dispatch. */
-function renumbered(product: MatrixProduct, used: readonly KNodeOf<'PARAM'>[]): MatrixProduct {
-  const at = (operand: MatrixOperand): MatrixOperand => ({
+function renumbered(product: Product, used: readonly KNodeOf<'PARAM'>[]): Product {
+  const at = <T extends { readonly slot: number }>(operand: T): T => ({
     ...operand,
     slot: used.findIndex(({ arg }) => arg.slot === operand.slot),
   });
-  return { ...product, a: at(product.a), b: at(product.b), c: at(product.c) };
+  const placed = <T>({ a, b, c }: Readonly<Record<'a' | 'b' | 'c', T & { readonly slot: number }>>) => ({
+    a: at(a),
+    b: at(b),
+    c: at(c),
+  });
+  return product.kind === 'matrices' ? { ...product, ...placed(product) } : { ...product, ...placed(product) };
 }
 
 /** The PARAMs that stores use, by slot. */

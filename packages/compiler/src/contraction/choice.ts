@@ -3,8 +3,9 @@
  * threads, or a library. And the key under which the choice is kept.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
+import type { Product } from '../ir/ir.ts';
 import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
-import type { LibraryProduct } from './library.ts';
+import type { LibraryProduct } from './products/library.ts';
 import { classOf, isStagedName, tileOf } from './simt/problem.ts';
 
 /** A contraction with a choice to make. */
@@ -18,10 +19,10 @@ export function isChoice(name: string): boolean {
   return name === byTiles || name === byLibrary || isStagedName(name) || tileOf(name) !== null;
 }
 
-/** The contraction as a product that the library takes, else null. */
+/** The contraction as the first product that the library takes, else null. */
 function libraryProduct(c: Contraction, library: ProductLibrary | null | undefined): LibraryProduct | null {
-  const found = library?.programs.find(c) ?? null;
-  return found !== null && library?.takes(found.product) ? found : null;
+  if (!library) return null;
+  return library.programs.find(c).find(({ product }) => library.takes(product)) ?? null;
 }
 
 /** The question; null where there is only one way. */
@@ -30,7 +31,19 @@ export function questionOf(
   caps: CodegenCaps,
   library: ProductLibrary | null | undefined,
 ): Question | null {
-  const product = libraryProduct(c, library);
-  if (product === null) return caps.simt ? { key: classOf(c, caps), product } : null;
-  return { key: `${classOf(c, caps)} ${library?.name}${product.direct ? '' : '+'}`, product };
+  const found = libraryProduct(c, library);
+  if (found === null) return caps.simt ? { key: classOf(c, caps), product: null } : null;
+  const { product, direct } = found;
+  return {
+    key: `${classOf(c, caps)} ${library?.nameOf(product)}${direct ? '' : '+'}${geometryOf(product)}`,
+    product: found,
+  };
+}
+
+/** What else the speed of a convolution hangs on, which classes of products do not tell. */
+function geometryOf(product: Product): string {
+  if (product.kind === 'matrices') return '';
+  const { pass, kernel, stride, padding, dilation, groups, flipped } = product;
+  const pairs = [kernel, stride, padding, dilation].map((pair) => pair.join('x')).join('-');
+  return ` ${pass}${flipped ? '~' : ''}:${pairs}/${groups}`;
 }

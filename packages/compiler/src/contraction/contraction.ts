@@ -9,11 +9,11 @@ import { keptElements, leastCopied, leastProducts, shortSum } from '../codegen/c
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { FreeRanges, isSized, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, MatrixProduct } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, Product } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
-import type { LibraryPrograms } from './library.ts';
+import type { LibraryPrograms } from './products/library.ts';
 
 /** One factor of the product, with the loops that only it has. */
 export interface Factor {
@@ -165,7 +165,7 @@ export type ContractionTemplate = (
 export const byTiles = 'tiles';
 export const byLibrary = 'library';
 
-/** What is known of libraries that compute matrix products on an engine's device (BLAS). */
+// What is known of libraries that compute products on an engine's device (BLAS).
 
 /**
  * A third-party library that may compute products in place of kernels. It is used only where measurement on the device found it faster
@@ -173,14 +173,14 @@ export const byLibrary = 'library';
  * where the library fails.
  */
 export interface ProductLibrary {
-  /** A single word; measurements are kept under it. */
-  readonly name: string;
+  /** The name of what computes it, a single word; measurements are kept under it. */
+  nameOf(product: Product): string;
   /** `libraryPrograms`. They come with the library, so that pages without one do not carry them. */
   readonly programs: LibraryPrograms;
   /** Whether it can compute this; false for everything once it has failed. */
-  takes(product: MatrixProduct): boolean;
+  takes(product: Product): boolean;
   /** Resolves when the first such product can run without further preparation: true if the library can compute it. */
-  prepare(product: MatrixProduct): Promise<boolean>;
+  prepare(product: Product): Promise<boolean>;
   /** Calls `told` when the library fails: what was lowered for it should be lowered again. */
   onFailure(told: () => void): void;
 }

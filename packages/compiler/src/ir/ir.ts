@@ -271,15 +271,30 @@ export interface Program {
   readonly transforms?: readonly Transform[] | undefined;
   /** Of a program that an earlier process has compiled, and which is as engines take it: its code, where the engine had some to keep. */
   readonly kept?: KeptCode | null;
-  /** What it computes, if that is a product of matrices which a library may compute instead (contraction/contraction.ts). */
-  readonly product?: MatrixProduct;
+  /** What it computes, if that is a product which a library may compute instead (contraction/contraction.ts). */
+  readonly product?: Product;
 }
 
 /** What an engine made of a program, as plain data: an equal engine of another process takes it with an equal program. */
 export type KeptCode = Readonly<Record<string, string | readonly number[] | Uint8Array>>;
 
-// What a program computes, where that is a product of matrices and nothing else: enough for a library of the device to run in its
-// place. The program stays the definition, and is what runs where there is no such library.
+// What a program computes, where that is a product of matrices or a convolution and nothing else: enough for a library of the device to run
+// in its place. The program stays the definition, and is what runs where there is no such library.
+
+/** A product of two tensors `a` and `b`, stored to `c`. */
+export type Product = MatrixProduct | ConvolutionProduct;
+
+/** What all products have. */
+interface AnyProduct<Operand> {
+  /** Of the factors. Sums of 16-bit floats are of float32. */
+  readonly dtype: DType;
+  /** Dtype of the stored sums: `dtype`, or float32 if that has 16 bits. */
+  readonly result: DType;
+  readonly a: Operand;
+  readonly b: Operand;
+  /** Is overwritten. */
+  readonly c: Operand;
+}
 
 /** Matrices in memory, row-major. Offset, stride and distance count elements. */
 export interface MatrixOperand {
@@ -295,17 +310,55 @@ export interface MatrixOperand {
   readonly transposed: boolean;
 }
 
-/** c = a b for `batch` pairs: a is m x k, b is k x n, and c, which is overwritten, m x n and never transposed. */
-export interface MatrixProduct {
-  /** Of the factors. Sums of 16-bit floats are of float32. */
-  readonly dtype: DType;
-  /** Dtype of the stored sums: `dtype`, or float32 if that has 16 bits. */
-  readonly result: DType;
+/** c = a b for `batch` pairs: a is m x k, b is k x n, and c m x n and never transposed. */
+export interface MatrixProduct extends AnyProduct<MatrixOperand> {
+  readonly kind: 'matrices';
   readonly m: number;
   readonly n: number;
   readonly k: number;
   readonly batch: number;
-  readonly a: MatrixOperand;
-  readonly b: MatrixOperand;
-  readonly c: MatrixOperand;
+}
+
+/** Of rows and of columns. */
+export type Pair = readonly [rows: number, columns: number];
+
+/** A tensor of four axes in memory. Offset and strides count elements. */
+export interface ImageOperand {
+  /** PARAM slot of the program. */
+  readonly slot: number;
+  /** The first element. */
+  readonly offset: number;
+  /** From one image, channel, row and column to the next; of a kernel from one feature, channel, row and column. */
+  readonly strides: readonly [outer: number, channel: number, row: number, column: number];
+}
+
+/** The result of a convolution, or its gradient by one of the factors. */
+export type ConvolutionPass = 'forward' | 'input' | 'kernel';
+
+/**
+ * A convolution in two dimensions y = x * w, or a gradient of it:
+ *
+ *     y[n, o, i, j] = sum over c, r, s of x[n, c, i * stride - padding + r * dilation, ...] w[o, c, r, s]
+ *
+ * x is [images, groups * channels, ...size], w [groups * features, channels, ...kernel] in rows without gaps, y [images, groups * features,
+ * ...positions]; x is 0 outside of its size. Features of a group have the channels of that group. `forward`: a, b, c are x, w, y. `input`: they
+ * are y, w, x: the sum over all y that x goes into. `kernel`: x, y, w.
+ */
+export interface ConvolutionProduct extends AnyProduct<ImageOperand> {
+  readonly kind: 'convolution';
+  readonly pass: ConvolutionPass;
+  readonly images: number;
+  readonly groups: number;
+  /** Of one group. */
+  readonly channels: number;
+  readonly features: number;
+  readonly size: Pair;
+  readonly kernel: Pair;
+  readonly positions: Pair;
+  readonly stride: Pair;
+  /** At both ends. */
+  readonly padding: Pair;
+  readonly dilation: Pair;
+  /** The kernel's elements lie the other way round along rows and columns: w[o, c, kernel - 1 - r, ...]. */
+  readonly flipped: boolean;
 }

@@ -52,7 +52,7 @@ export {
 export { holdFlushes } from '../graph/scope.ts';
 export { refuseNames, showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
-export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/library';
+export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/products/library';
 export type { Lowering } from '../engine/engine.ts';
 export type { TuningStore } from '../engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

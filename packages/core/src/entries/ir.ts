@@ -5,7 +5,6 @@
 export type { DType } from '@polygrad/compiler/shape/dtype';
 export { PolygradError } from '@polygrad/compiler/shape/errors';
 export * from '@polygrad/compiler/ir/ir';
-export type { MatrixOperand, MatrixProduct } from '@polygrad/compiler/ir/ir';
 export type { MatrixForm, MatrixTile } from '@polygrad/compiler/ir/matrix';
 export { Exprs, uniqueNode, withSources } from '@polygrad/compiler/ir/expr';
 export { highOf, idOf, lowOf } from '@polygrad/compiler/ir/node';

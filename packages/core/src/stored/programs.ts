@@ -9,8 +9,11 @@ import type {
   KNode,
   KNodeOf,
   KOp,
+  ConvolutionPass,
+  ImageOperand,
   MatrixOperand,
-  MatrixProduct,
+  Pair,
+  Product,
   NestOp,
   Program,
   ProgramNode,
@@ -427,26 +430,56 @@ function readTransform(from: ByteReader): NonNullable<Program['transforms']>[num
 }
 
 const operands = ['a', 'b', 'c'] as const;
+const passes: readonly ConvolutionPass[] = ['forward', 'input', 'kernel'];
+const counts = ['images', 'groups', 'channels', 'features'] as const;
+const pairs = ['size', 'kernel', 'positions', 'stride', 'padding', 'dilation'] as const;
 
-function writeProduct(out: ByteWriter, product: MatrixProduct | undefined): void {
-  out.byte(Number(product !== undefined));
+/** 0 for none, 1 for matrices, from 2 on the passes of a convolution; then what the form has. */
+function writeProduct(out: ByteWriter, product: Product | undefined): void {
+  out.byte(product === undefined ? 0 : product.kind === 'matrices' ? 1 : 2 + passes.indexOf(product.pass));
   if (product === undefined) return;
   for (const dtype of [product.dtype, product.result]) out.uint(dtypes.indexOf(dtype));
-  for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
+  if (product.kind === 'matrices') {
+    for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
+    for (const name of operands) {
+      const { slot, offset, stride, distance, transposed } = product[name];
+      for (const x of [slot, offset, stride, distance]) out.int(x);
+      out.byte(Number(transposed));
+    }
+    return;
+  }
+  for (const name of counts) out.uint(product[name]);
+  for (const name of pairs) for (const x of product[name]) out.uint(x);
+  out.byte(Number(product.flipped));
   for (const name of operands) {
-    const { slot, offset, stride, distance, transposed } = product[name];
-    for (const x of [slot, offset, stride, distance]) out.int(x);
-    out.byte(Number(transposed));
+    const { slot, offset, strides } = product[name];
+    for (const x of [slot, offset, ...strides]) out.int(x);
   }
 }
 
-function readProduct(from: ByteReader): MatrixProduct | null {
-  if (from.byte() === 0) return null;
+function readProduct(from: ByteReader): Product | null {
+  const form = from.byte();
+  if (form === 0) return null;
   const [dtype, result] = [dtypeOf(from), dtypeOf(from)];
-  const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
-  const [a, b, c] = operands.map((): MatrixOperand => {
-    const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
-    return { slot, offset, stride, distance, transposed: from.byte() === 1 };
-  }) as [MatrixOperand, MatrixOperand, MatrixOperand];
-  return { dtype, result, m, n, k, batch, a, b, c };
+  if (form === 1) {
+    const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
+    const [a, b, c] = operands.map((): MatrixOperand => {
+      const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
+      return { slot, offset, stride, distance, transposed: from.byte() === 1 };
+    }) as [MatrixOperand, MatrixOperand, MatrixOperand];
+    return { kind: 'matrices', dtype, result, m, n, k, batch, a, b, c };
+  }
+  const pass = passes[form - 2];
+  if (pass === undefined) throw new Damaged('a product');
+  const [images, groups, channels, features] = [from.uint(), from.uint(), from.uint(), from.uint()];
+  const pair = (): Pair => [from.uint(), from.uint()];
+  const [size, kernel, positions] = [pair(), pair(), pair()];
+  const [stride, padding, dilation] = [pair(), pair(), pair()];
+  const flipped = from.byte() === 1;
+  const [a, b, c] = operands.map((): ImageOperand => {
+    const [slot, offset] = [from.int(), from.int()];
+    return { slot, offset, strides: [from.int(), from.int(), from.int(), from.int()] };
+  }) as [ImageOperand, ImageOperand, ImageOperand];
+  const sizes = { images, groups, channels, features, size, kernel, positions, stride, padding, dilation, flipped };
+  return { kind: 'convolution', pass, dtype, result, ...sizes, a, b, c };
 }

@@ -1,18 +1,18 @@
 /** Products for a library: what is found to be one, that the description says what the program computes, and what is declined. */
 import { describe, expect, it } from 'vitest';
-import { type ProductLibrary, type TileChoices, byLibrary } from './contraction.ts';
-import { interpret } from '../interpreter/interpret.ts';
-import type { KNode, MatrixOperand, MatrixProduct } from '../ir/ir.ts';
-import type { DType, TypedArray } from '../shape/dtype.ts';
-import type { Lowered } from '../codegen/lowering.ts';
-import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from './fixtures/cases.ts';
+import { type ProductLibrary, type TileChoices, byLibrary } from '../contraction.ts';
+import { interpret } from '../../interpreter/interpret.ts';
+import type { KNode, MatrixOperand, MatrixProduct } from '../../ir/ir.ts';
+import type { DType, TypedArray } from '../../shape/dtype.ts';
+import type { Lowered } from '../../codegen/lowering.ts';
+import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from '../fixtures/cases.ts';
 import { libraryPrograms } from './library.ts';
 import { lowerContraction } from '@polygrad/core/internals';
 
 const library: ProductLibrary = {
-  name: 'blas',
+  nameOf: () => 'blas',
   programs: libraryPrograms,
-  takes: ({ dtype }) => dtype === 'float64',
+  takes: ({ kind, dtype }) => kind === 'matrices' && dtype === 'float64',
   prepare: async () => true,
   onFailure: () => {},
 };
@@ -55,7 +55,7 @@ function results(build: (m: Making) => Parts, lowered: Lowered, described: boole
   const temps = lowered.temps.map((bytes) => new Float64Array(bytes / 8).fill(7));
   for (const { program, bindings } of lowered.dispatches) {
     const bound = bindings.map((b) => ('param' in b ? buffers[b.param] : temps[b.temp]) as Float64Array);
-    if (described && program.product !== undefined) multiply(program.product, bound);
+    if (described && program.product?.kind === 'matrices') multiply(program.product, bound);
     else interpret(program, bound);
   }
   return buffers.map((buffer) => [...buffer]);
@@ -123,7 +123,7 @@ describe('products for a library', () => {
   });
 
   it('of 16-bit floats are summed in float32 and kept in 16 bits, or in float32 where more is done to the sums', () => {
-    const takesAll = choices({ ...library, takes: () => true });
+    const takesAll = choices({ ...library, takes: ({ kind }) => kind === 'matrices' });
     for (const dtype of ['float16', 'bfloat16'] as const) {
       const build = (after: (x: Making, sum: KNode) => KNode, kept: DType) => (x: Making) => {
         const { e } = x;
@@ -141,7 +141,10 @@ describe('products for a library', () => {
       const productsOf = (after: (x: Making, sum: KNode) => KNode, kept: DType = dtype) => {
         const { kernel, e } = makeCase('float32', build(after, kept));
         const lowered = lowerContraction(kernel, e, threadCaps, takesAll) as Lowered;
-        return [lowered.dispatches.length, lowered.dispatches.flatMap(({ program }) => program.product ?? [])] as const;
+        return [
+          lowered.dispatches.length,
+          lowered.dispatches.flatMap(({ program }) => (program.product as MatrixProduct | undefined) ?? []),
+        ] as const;
       };
       const [one, [rounded]] = productsOf((x, sum) => x.e.cast(sum, dtype));
       expect([one, rounded?.dtype, rounded?.result]).toEqual([1, dtype, dtype]);

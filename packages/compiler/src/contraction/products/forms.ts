@@ -1,0 +1,29 @@
+/** What both forms of products for a library are made from, and made as. */
+import type { Range } from '../../ir/free-ranges.ts';
+import type { KNode, Product } from '../../ir/ir.ts';
+import type { DType } from '../../shape/dtype.ts';
+import type { LinearAccess } from '../access.ts';
+
+/** A contraction as a product. */
+export interface LibraryProduct {
+  readonly product: Product;
+  /** True if the library writes where the kernel stores; otherwise results go through memory, in this order. */
+  readonly direct: boolean;
+  readonly order: readonly Range[];
+}
+
+/** A store that keeps sums as they are, or rounded: where, and in which dtype. */
+export interface OwnStore {
+  readonly access: LinearAccess;
+  readonly dtype: DType;
+}
+
+/** What is known of a contraction's factors and its store. */
+export interface Factors {
+  /** Both factors as memory holds them, in the contraction's order. */
+  readonly stored: readonly [KNode, KNode];
+  readonly dtype: DType;
+  readonly own: OwnStore | null;
+  /** Of the sums as a library stores them. */
+  readonly result: DType;
+}

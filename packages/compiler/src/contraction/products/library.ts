@@ -1,0 +1,76 @@
+/**
+ * Products that a library of the device may compute: found among contractions, with their dispatches.
+ *
+ * There are two forms, products of matrices (matrices.ts) and convolutions (convolutions.ts); a contraction may be of both. Products of 16-bit
+ * floats are summed in float32, and kept in either dtype. Stores that do more than keep the sum become a second dispatch.
+ */
+import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
+import type { Exprs } from '../../ir/expr.ts';
+import type { KNode, KNodeOf, Product } from '../../ir/ir.ts';
+import { type DType, isSmallFloat } from '../../shape/dtype.ts';
+import { linearPosition } from '../access.ts';
+import { Assembly } from '../assembly.ts';
+import type { Contraction } from '../contraction.ts';
+import { workspaceFor } from '../workspace.ts';
+import { convolutionOf } from './convolutions.ts';
+import { matricesOf } from './matrices.ts';
+import type { Factors, LibraryProduct, OwnStore } from './forms.ts';
+
+export type { LibraryProduct } from './forms.ts';
+
+/** Products among contractions, and their dispatches. */
+export interface LibraryPrograms {
+  /** The contraction as products, the simplest form first. */
+  find(c: Contraction): readonly LibraryProduct[];
+  lower(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered;
+}
+
+function productsOf(c: Contraction): LibraryProduct[] {
+  const factors = c.factors.map(({ value }) => stored(value)) as [KNode, KNode];
+  const { dtype } = factors[0];
+  if (dtype === 'void' || dtype !== factors[1].dtype) return [];
+  const own = ownStore(c, dtype);
+  const known: Factors = { stored: factors, dtype, own, result: own?.dtype ?? c.reduce.dtype };
+  return [matricesOf(c, known), convolutionOf(c, known)].filter((found) => found !== null);
+}
+
+/** A factor as memory holds it: sums of 16-bit floats read it through a cast to float32. */
+function stored(value: KNode): KNode {
+  const isWidened = value.op === 'CAST' && value.dtype === 'float32' && isSmallFloat(value.src[0].dtype as DType);
+  return isWidened ? value.src[0] : value;
+}
+
+/** The only store, if it keeps the sum unchanged, or rounded to the factors' 16 bits. */
+function ownStore(c: Contraction, factors: DType): OwnStore | null {
+  const [only, ...more] = c.kernel.stores;
+  if (only === undefined || more.length > 0) return null;
+  const [memory, index, value, gate] = only.store.src as readonly KNode[];
+  const isRounded =
+    value?.op === 'CAST' && value.src[0] === c.reduce && value.dtype === factors && isSmallFloat(factors);
+  if ((value !== c.reduce && !isRounded) || gate !== undefined) return null;
+  if (memory?.op !== 'PARAM' || memory.dtype !== value?.dtype) return null;
+  if (memory.arg.access !== 'write') return null;
+  const access = linearPosition(memory, index!);
+  return access === null ? null : { access, dtype: memory.dtype };
+}
+
+/** The dispatches: a plain program that says which product it is, and the kernel's epilogue. */
+function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
+  const assembly = new Assembly(c.kernel, e, caps);
+  if (found.direct) {
+    assembly.add('', c.kernel.stores, null, found.product);
+    return assembly.result();
+  }
+  const memory = workspaceFor(c, e, assembly, found.order, null);
+  const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
+  assembly.add('', [memory.store], null, storedTo(found.product, slot));
+  memory.finish();
+  return assembly.result();
+}
+
+function storedTo(product: Product, slot: number): Product {
+  if (product.kind === 'matrices') return { ...product, c: { ...product.c, slot } };
+  return { ...product, c: { ...product.c, slot } };
+}
+
+export const libraryPrograms: LibraryPrograms = { find: productsOf, lower: lowerForLibrary };
