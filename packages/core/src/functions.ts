@@ -81,7 +81,7 @@ export {
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/patterns.ts';
 export { scatterNd } from './ops/indexing/index-argument.ts';
 export type { SliceRange, SliceSpec } from '@polygrad/compiler/shape/axes';
-export { GradientError } from './autodiff/walk.ts';
+export { GradientError } from './autodiff/backward.ts';
 export { checkpoint } from './autodiff/custom-gradient.ts';
 export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
 export { type GradCheckOptions, gradCheck } from './checks/grad-check.ts';

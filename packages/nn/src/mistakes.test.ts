@@ -33,7 +33,7 @@ class Through extends nn.Module {
 }
 
 describe('a loss without a way back to the parameters', () => {
-  const lost = /\[lossAndGrad\] no gradient: the value depends on none of the 2 tensors; .* noGrad, detach or argMax/;
+  const lost = /\[lossAndGrad\] no gradient: the value depends on none of 2 tensors; .* noGrad, detach or argMax/;
 
   it('is refused by fit', async () => {
     await expect(trained({}, [batch], new Through(noGrad))).rejects.toThrow(lost);
@@ -62,14 +62,14 @@ describe('a loss without a way back to the parameters', () => {
 describe('fit', () => {
   it('says of rows that they are no batches', async () => {
     const rows = [{ x: [1, 2], y: 0 }];
-    await expect(trained({}, rows)).rejects.toThrow(/bad x of a batch: a list.*as batch\(32\) of a Dataset makes/);
+    await expect(trained({}, rows)).rejects.toThrow(/bad x of a batch: a list.*; batch\(\) of a Dataset makes them/);
   });
 
   it('says of an iterator that it is used up', async () => {
     function* once() {
       yield batch;
     }
-    await expect(trained({ epochs: 2 }, once())).rejects.toThrow(/epoch 2 has no batches: an iterator gives them once/);
+    await expect(trained({ epochs: 2 }, once())).rejects.toThrow(/there are no batches in epoch 2; .*iterators end/);
   });
 
   it('refuses metrics and callbacks in other forms', async () => {
@@ -78,9 +78,7 @@ describe('fit', () => {
       /bad callback: a function; must be an object, such as earlyStopping\(\) makes/,
     );
     const misspelt = { onEpochEnds: () => undefined };
-    await expect(trained({ callbacks: [misspelt] })).rejects.toThrow(
-      /'onEpochEnds', which is never called; known are onTrainBegin, onEpochBegin/,
-    );
+    await expect(trained({ callbacks: [misspelt] })).rejects.toThrow(/nothing calls 'onEpochEnds' of a callback/);
     // What is called otherwise is the callback's own.
     await trained({ callbacks: [{ once: 1, onEpochEnd: () => undefined }] });
     const watch = (report: { valLoss?: number }) => report.valLoss;
@@ -91,7 +89,7 @@ describe('fit', () => {
 
   it('looks for the reason of a NaN in the data at first, and in the learning rate later', async () => {
     const beyond = { x: ones([1, 2]), y: tensor([7], { dtype: 'int32' }) };
-    await expect(trained({}, [beyond])).rejects.toThrow(/became NaN \(epoch 1.*class numbers beyond the classes/);
+    await expect(trained({}, [beyond])).rejects.toThrow(/became NaN \(epoch 1.*class numbers out of range/);
     const line = [{ x: ones([1, 2]), y: ones([1, 2]) }];
     const model = new nn.Linear(2, 2);
     const optimizer = new nn.SGD(model.parameters(), { lr: 1e30 });
@@ -102,7 +100,7 @@ describe('fit', () => {
 
 it('accuracy asks for class numbers', () => {
   expect(() => nn.accuracy(ones([2, 2]), ones([2, 2]))).toThrow(
-    /\[accuracy\] the targets are Tensor float32 \[2, 2\].*argMax\(targets, 1\)/,
+    /\[accuracy\] the targets are Tensor float32 \[2, 2\].*argMax\(\) of one-hot rows/,
   );
 });
 

@@ -10,12 +10,26 @@ import { add, cast, constant } from '../graph/primitives.ts';
 import { releasedSlot } from '../graph/recorder.ts';
 import { beginOp, holdFlushes, restoreTracking, suspendTracking, traceScope } from '../graph/scope.ts';
 import { sameShape, sizeOf } from '@polygrad/compiler/shape/view';
-import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { OperationError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { nodeOf, type TensorHandle, wrap } from '../tensor/handle.ts';
 import type { BackwardOptions, Tensor } from '../tensor/types.ts';
-import { GradientError, type Gradients, walk } from './walk.ts';
+import { type Gradients, walk } from './walk.ts';
 import { say } from '@polygrad/compiler/shape/shown';
+
+/**
+ * There is no gradient to compute here.
+ *
+ * @example
+ * tensor([1, 2]).sum().backward(); // throws GradientError
+ */
+export class GradientError extends OperationError {
+  override readonly name: string = 'GradientError';
+
+  constructor(op: string, message: string) {
+    super(op, message, 'GRADIENT');
+  }
+}
 
 /** All nodes between the result and its leaves that require gradients, in creation order; and the leaves. */
 function collect(root: Node): { nodes: Node[]; leaves: Node[] } {

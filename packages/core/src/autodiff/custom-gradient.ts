@@ -28,7 +28,8 @@ import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { generatorState, withGenerator } from '../tensor/random-key.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { GradientError, gradientOf, tracing } from './walk.ts';
+import { GradientError } from './backward.ts';
+import { gradientOf, tracing } from './walk.ts';
 
 /** What a custom backward function is given besides the gradient of the result. */
 export interface CustomContext {

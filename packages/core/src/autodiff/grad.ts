@@ -10,7 +10,7 @@ import { sizeOf } from '@polygrad/compiler/shape/view';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, refusePromise } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { GradientError, gradientOf, type GradientOptions, gradientsOf, tracing } from './walk.ts';
+import { gradientOf, type GradientOptions, gradientsOf, tracing } from './walk.ts';
 import { say, isList } from '@polygrad/compiler/shape/shown';
 
 /** Position of an argument, or of several. */
@@ -203,7 +203,7 @@ export function valueAndGrad<A extends readonly unknown[]>(
  * @param f returns a tensor with one element and, in a pair, anything else
  * @param op whose name errors have
  * @returns value and rest as constants, one gradient per tensor; zeros where the value does not depend on it
- * @throws ShapeError if f returns more than one element, DTypeError for integer tensors, GradientError where the value depends on no tensor
+ * @throws ShapeError if f returns more than one element, DTypeError for integer tensors, ArgumentError where the value depends on no tensor
  *
  * @example
  * const w = tensor([1, 2]);
@@ -227,9 +227,9 @@ export function valueAndGradBy<X>(
     return holdFlushes(() => {
       const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
       if (!nodes.some((by) => gradients.has(by)))
-        throw new GradientError(
+        throw new ArgumentError(
           op,
-          say`no gradient: the value depends on none of the ${nodes.length} tensors; compute it from them in the function, without noGrad, detach or argMax`,
+          say`no gradient: the value depends on none of ${nodes.length} tensors; compute it from them, without noGrad, detach or argMax`,
         );
       return { value: wrap(node), aux, gradients: nodes.map((by) => gradientOf(gradients, by)) };
     });

@@ -24,7 +24,8 @@ import { checkNames } from '@polygrad/compiler/shape/options';
 import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { GradientError, type Gradients, gradientsOf, type TensorTree, walk } from './walk.ts';
+import { GradientError } from './backward.ts';
+import { type Gradients, gradientsOf, type TensorTree, walk } from './walk.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
 export interface TapeOptions {

@@ -34,27 +34,13 @@ import { barrierGradients, type leaves } from '../primitives/leaves.ts';
 import { movementGradients, windowGradients } from '../primitives/movement.ts';
 import { reductionGradients } from '../primitives/reduction.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError, OperationError } from '@polygrad/compiler/shape/errors';
+import { ArgumentError, DTypeError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-
-/**
- * There is no gradient to compute here.
- *
- * @example
- * tensor([1, 2]).sum().backward(); // throws GradientError
- */
-export class GradientError extends OperationError {
-  override readonly name: string = 'GradientError';
-
-  constructor(op: string, message: string) {
-    super(op, message, 'GRADIENT');
-  }
-}
 
 /** Gradients by node. */
 export type Gradients = Map<Node, Node>;

@@ -1,5 +1,5 @@
 /** gradCheck: gradients against finite differences. */
-import { GradientError } from '../autodiff/walk.ts';
+import { GradientError } from '../autodiff/backward.ts';
 import { grads } from '../autodiff/grad.ts';
 import { compose } from '../graph/scope.ts';
 import { tensor } from '../ops/creation/creation.ts';

@@ -1,5 +1,5 @@
 /** whileLoop: steps as long as a condition on their values holds, forward only. */
-import { GradientError } from '../autodiff/walk.ts';
+import { GradientError } from '../autodiff/backward.ts';
 import { leavesOf, mapTree, type TensorTree } from '../autodiff/walk.ts';
 import { customRules } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';

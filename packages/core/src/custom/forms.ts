@@ -2,7 +2,7 @@
  * Forms of kernels: what a kernel is for the shapes and dtypes of one call. The body is run and verified here, once; then calls record nodes. How programs are
  * written is lower.ts.
  */
-import { GradientError } from '../autodiff/walk.ts';
+import { GradientError } from '../autodiff/backward.ts';
 import { vmap } from '../autodiff/vmap.ts';
 import type { BatchContext, GradientContext } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';

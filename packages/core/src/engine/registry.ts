@@ -317,6 +317,6 @@ function missing(where: string, what: string): EngineMissingError {
   const names = listBackends();
   return new EngineMissingError(
     where,
-    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu' for 'cpu'`,
+    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu'`,
   );
 }

@@ -178,25 +178,13 @@ function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): Ret
   return made;
 }
 
-/** Functions of callbacks. What else an object has is its own, unless it is called like one of them. */
-const hooks: ReadonlySet<string> = new Set<keyof Callback>([
-  'onTrainBegin',
-  'onEpochBegin',
-  'onCompile',
-  'onStep',
-  'onEpochEnd',
-  'onTrainEnd',
-]);
-
-/** Throws NnError unless a callback is an object with functions that are called. */
+/** Throws NnError unless a callback is an object; what is named as its functions are, and none of them, would never be called. */
 function checkCallback(callback: Callback): void {
   const isObject = typeof callback === 'object' && callback !== null;
   checkFits('fit', 'callback', callback, isObject, 'an object, such as earlyStopping() makes');
   for (const name in callback)
-    if (/^on[A-Z]/.test(name) && !hooks.has(name))
-      throw new NnError('fit', `a callback has '${name}', which is never called; known are ${[...hooks].join(', ')}`, [
-        name,
-      ]);
+    if (/^on[A-Z]/.test(name) && !/^on(Train|Epoch)(Begin|End)$|^onStep$|^onCompile$/.test(name))
+      throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback for what is called`);
 }
 
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
@@ -290,8 +278,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     // Before the second step no learning rate can be the reason.
     const isFirst = epoch === firstEpoch && meter.batches === 1;
     const remedy = isFirst
-      ? 'look for NaN in the batch, class numbers beyond the classes, and logarithms or quotients of 0 in model and loss'
-      : 'lower the learning rate or set clipNorm; readEvery: 1 shows the step in which it happens';
+      ? 'look for NaN and for class numbers out of range in the batch'
+      : 'lower the learning rate or set clipNorm';
     throw new NnError('fit', `the loss became ${means.loss} (${where}); ${remedy}`, ['loss']);
   };
 
@@ -361,10 +349,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         ['firstStep'],
       );
     if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
-    if (meter.batches === 0) {
-      const used = `epoch ${epoch + 1} has no batches: an iterator gives them once; give a list or a Dataset, or what has epoch(n)`;
-      throw new NnError('fit', epoch > firstEpoch ? used : 'there are no batches; give at least one');
-    }
+    if (meter.batches === 0)
+      throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list or a Dataset, iterators end`);
     const { loss, ...values } = await readMeter(epoch);
     return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   };

@@ -23,7 +23,7 @@ export interface ModelGradients<Aux = undefined> {
  * @param model parameters that are not frozen are differentiated by
  * @param loss computes a scalar with the model, or the pair of a scalar and anything else to return (`aux`)
  * @returns value, gradients in the order of `model.parameters()`, aux
- * @throws NnError if every parameter is frozen, or the loss is several numbers; GradientError if the loss depends on no parameter
+ * @throws NnError if every parameter is frozen, or the loss is several numbers; ArgumentError if the loss depends on no parameter
  * @example
  * const model = new Linear(2, 1, { bias: false });
  * const { value, grads } = lossAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());

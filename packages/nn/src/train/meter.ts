@@ -35,7 +35,7 @@ export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor => 
   if (isTensor(target) && target.dtype.includes('float'))
     throw new NnError(
       'accuracy',
-      `the targets are ${String(target)}, not class numbers of an integer dtype; argMax(targets, 1) makes them of one-hot rows, cast() of whole numbers`,
+      `the targets are ${String(target)}, not class numbers; use argMax() of one-hot rows, cast() of whole numbers`,
     );
   return cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
 };

@@ -10,7 +10,7 @@ import { eachNested, nestedShape } from '@polygrad/compiler/shape/nested';
 import { checkRange, checkWeak } from '@polygrad/compiler/shape/promotion';
 import { say } from '@polygrad/compiler/shape/shown';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
-import { isTensor, nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
+import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import { weakDefault } from '../../tensor/operand.ts';
 import type { CreationOptions, NamedDType, NestedInput, PlainDType, Tensor } from '../../tensor/types.ts';
 
@@ -54,7 +54,7 @@ function kindOfElement(op: string, item: unknown): DType {
     default:
       throw new ArgumentError(
         op,
-        say`element is no number: ${item instanceof Promise ? 'a promise (await it)' : isTensor(item) ? 'a Tensor (stack() joins several)' : shown(item)}; elements are numbers, booleans or bigints`,
+        say`element is no number: ${item instanceof Promise ? 'a promise (await it)' : shown(item)}; elements are numbers, booleans or bigints`,
       );
   }
 }
