@@ -6,7 +6,7 @@
 #   vulkan   the Vulkan loader and Mesa's lavapipe 25, beside the system's own drivers
 #   opencl   PoCL, the ICD loader, clinfo, Oclgrind; CLBlast, where there is a package of it
 #   browser  Chromium
-#   cuda     compiles the simulated driver of tooling/cuda-sim, with a C++ compiler; nothing is fetched for it but that
+#   cuda     compiles the simulated driver of tooling/cuda-sim and its interpreter of PTX, with a C++ compiler; nothing is fetched for it but that
 #   arm64    a disassembler, C and C++ compilers and an emulator for arm64, and Node for it from npm
 #   windows  a C++ compiler for Windows, Wine, and Node for Windows from npm
 #
@@ -124,7 +124,10 @@ browser() { packages chromium; }
 
 cuda() {
   command -v c++ >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || packages g++
-  node "$(dirname "${BASH_SOURCE[0]}")/../cuda-sim/build.mjs" >/dev/null
+  local simulator
+  simulator="$(dirname "${BASH_SOURCE[0]}")/../cuda-sim"
+  node "$simulator/build.mjs" >/dev/null
+  node "$simulator/ptx/build.mjs" >/dev/null
 }
 
 # A program of an npm package: its folder in the folder of devices, the package, the program in it.

@@ -1,6 +1,6 @@
 /**
- * A generative adversarial network of convolutions (Radford, Metz and Chintala, 2015): one network draws discs out of noise, another one tells them from real
- * ones, and each learns from the other.
+ * A generative adversarial network of convolutions (Radford, Metz and Chintala, 2015): one network draws discs out of noise, another one tells them
+ * from real ones. Each learns from the other.
  */
 import {
   binaryCrossEntropyWithLogits,

@@ -1,6 +1,6 @@
 /**
- * What is asked of a backend in a process of its own, where a driver that crashes or hangs ends that process and no more: the words that both
- * sides know. `processes.ts` is the asking side, `asked.ts` the program that answers.
+ * What is asked of a backend in a process of its own, where a driver that crashes or hangs ends that process and no more. These are the words that
+ * both sides know. `processes.ts` is the asking side, `asked.ts` the program that answers.
  */
 import type { EngineComparison, Probe } from '@polygrad/core/engine';
 

@@ -181,8 +181,8 @@ function order(rows: readonly Row[], options: AutoDetectOptions): Row[] {
 }
 
 /**
- * Measures what may be taken, and puts it in order. Where nothing has to be decided nothing is measured; in pages a device of its own is
- * not unless they ask: both engines would have to be loaded for it.
+ * Measures what may be taken, and puts it in order. Where nothing has to be decided nothing is measured. In pages a device that is no processor is
+ * not measured without `measure: 'anew'`: both engines would have to be loaded for it.
  */
 async function judge(search: Search, waiting: Row[], compare: Compare | undefined): Promise<void> {
   const { options, known, store, timeout } = search;
@@ -234,16 +234,15 @@ function engineFrom(made: IEngine, name: string): IEngine {
 /**
  * Finds the engines of this machine and makes the best one the current engine.
  *
- * Backend packages that are installed (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-native`, `-cpu`; in browsers WebGPU and the
- * CPU engine), and everything else that is registered, are asked side by side what they found. They are measured against the CPU engine and have to
- * compute rightly what is known; both is done once for each device and driver. The fastest starts; where it cannot, the next one. The
- * CPU engine is always there and comes last; a software adapter is never taken for a GPU. On Node, native code is asked in processes of its
- * own, and only that of the winner is loaded. Without this call everything runs on the CPU engine.
+ * Backend packages that are installed (`@polygrad/backend-cuda`, `-webgpu`, `-opencl`, `-native`, `-cpu`; in browsers WebGPU and the CPU engine) are
+ * asked side by side what they found. So is everything else that is registered. They are measured against the CPU engine and have to compute rightly
+ * what is known; both is done once for each device and driver. The fastest starts; where it cannot, the next one. The CPU engine is always there and
+ * comes last; a software adapter is never taken for a GPU. On Node, native code is asked in processes of its own, and only that of the winner is
+ * loaded. Without this call everything runs on the CPU engine.
  *
  * @returns the engine, its device, and a report of every backend tried with why it was not chosen
- * @throws ArgumentError for options or names of backends that are not known, and where an engine refuses its `engineOptions`;
- * EngineMissingError where nothing that `require` names can be had, or nothing starts, which can only be where `only` or `exclude` leave the CPU
- * engine out
+ * @throws ArgumentError for options or names of backends that are not known, and where an engine refuses its `engineOptions`; EngineMissingError
+ *   where nothing that `require` names can be had, or nothing starts (where `only` or `exclude` leave the CPU engine out)
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 /**
  * The backend packages that are known, and how each is loaded. Importing one registers its backend.
  *
- * What runs in browsers is imported by its literal name, so that bundlers take it along if it is installed; packages with
- * native code by names that bundlers do not follow.
+ * What runs in browsers is imported by its literal name, so that bundlers take it along if it is installed. Packages with native code are imported by
+ * names that bundlers do not follow.
  */
 import { listBackends } from '@polygrad/core/engine';
 

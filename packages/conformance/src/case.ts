@@ -1,8 +1,8 @@
 /**
  * The shape of a conformance case and of its outcome.
  *
- * Cases are plain data with a `run` function; nothing here depends on a test runner, so the same list runs from the
- * command line, inside vitest and in a browser page.
+ * Cases are plain data with a `run` function. Nothing here depends on a test runner: the same list runs from the command line, inside vitest and in a
+ * browser page.
  */
 
 export interface ConformanceCase {

@@ -1,6 +1,6 @@
 /**
- * The ways a tensor's values can lie in memory. Each layout builds a library tensor whose logical values are those of the
- * oracle array, through a view that kernels must follow: transposed, every second element of a larger buffer, reversed.
+ * The ways a tensor's values can lie in memory. Each layout builds a tensor of the library whose logical values are those of the oracle array.
+ * Kernels must follow its view: transposed, every second element of a larger buffer, reversed.
  */
 import { type DType, type Tensor, flip, permute, scope, slice, tensor } from '@polygrad/core';
 import { count, flip as flipArray, type NDArray, permute as permuteArray } from './oracle/ndarray.ts';

@@ -26,8 +26,8 @@ export interface ConformanceOptions {
   /** `[k, n]`: the k-th of n parts (from 1) that together are everything, for engines on which everything takes hours. */
   readonly slice?: readonly [number, number];
   /**
-   * Whether sizes share plans (`setDynamicSizes`). With 'always' each case runs twice, with plans of its own and with plans for classes of sizes;
-   * what both read must be the same bits, but for floats of which sums are added in another order. Default 'automatic'.
+   * Whether sizes share plans (`setDynamicSizes`). With 'always' each case runs twice, with plans of its own and with plans for classes of sizes.
+   * What both read must be the same bits, but for floats of which sums are added in another order. Default 'automatic'.
    */
   readonly sizes?: 'automatic' | 'always' | 'never';
   /** Only cases whose name contains this text. */

@@ -1,8 +1,8 @@
 /**
  * Arrays in host memory: a typed array, its element type and its shape. The currency of this package.
  *
- * Not tensors: nothing here touches a device, so data sets can be read and cut up before an engine is chosen, in
- * workers, and in programs that use another library.
+ * Not tensors: nothing here touches a device. So data sets can be read and cut up before an engine is chosen, in workers, and in programs that use
+ * another library.
  */
 import { checkFits, DataError, isListOf, shown } from './errors.ts';
 

@@ -225,7 +225,7 @@ it('refuses options that nobody reads, and values of another type', () => {
     /\[batches\] no option 'batch'; known are batchSize, shuffle/,
   );
   expect(() => batches(data, { batchSize: 2, shuffle: 'yes' as never })).toThrow(
-    /shuffle is yes; it must be a boolean/,
+    /shuffle is 'yes'; it must be a boolean/,
   );
   expect(() => batches(data, null as never)).toThrow(/\[batches\] bad options: null; must be an object/);
 });

@@ -1,6 +1,7 @@
 /**
- * A training in one safetensors file: the model's parameters and buffers under their own names, the optimizer's state under names of its own,
- * and in the free text what JSON holds (steps taken, where the random generator stands, the configuration). Other programs read the model from it.
+ * A training in one safetensors file: the model's parameters and buffers under their own names, the optimizer's state under names of its own. The
+ * free text of the file has what JSON holds (steps taken, where the random generator stands, the configuration). Other programs read the model from
+ * it.
  */
 import type { HostArray, HostDType, HostTypedArray } from './arrays.ts';
 import { DataError } from './errors.ts';
@@ -266,8 +267,8 @@ function prepared<State>(
 }
 
 /**
- * Gives a checkpoint's values to a model, and to an optimizer, the random generator and a scaler where they are given: to all of them, or where one
- * does not fit to none.
+ * Gives a checkpoint's values to a model, and to an optimizer, the random generator and a scaler where they are given. Where one does not fit, none
+ * of them gets any.
  *
  * @throws DataError `mismatch` where the checkpoint lacks what a part needs; errors of the parts where names or shapes differ
  * @example

@@ -1,6 +1,6 @@
 /**
- * The one error class of this package. It is thrown for data that cannot be used as it is: files that are missing,
- * damaged or of another kind, and arrays that do not fit together. The message says what to do about it.
+ * The one error class of this package. It is thrown for data that cannot be used: files that are missing, damaged or of another kind, and arrays that
+ * do not fit together. The message says what to do about it.
  */
 
 /** What went wrong, for programs that decide by it. */
@@ -58,6 +58,9 @@ Object.defineProperty(DataError.prototype, Symbol.for('polygrad.error'), { value
 /** Most characters of a message. */
 const mostText = 1500;
 
+/** Most characters of a value that a message shows. */
+const mostShown = 80;
+
 /** Most rows whose order is worked out. */
 export const mostRows: number = 2 ** 27;
 
@@ -71,9 +74,7 @@ export function checkInteger(
 ): void {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return;
   const limit = most < Number.MAX_SAFE_INTEGER ? `from ${least} to ${most}` : `of at least ${least}`;
-  // '2' is none.
-  const text = typeof value === 'string' ? `'${shown(value)}'` : shown(value);
-  throw new DataError('argument', name, `[${op}] ${name} is ${text}; it must be an integer ${limit}`);
+  throw new DataError('argument', name, `[${op}] ${name} is ${shown(value)}; it must be an integer ${limit}`);
 }
 
 /** Allowed values of an option; `any` is checked by its reader. */
@@ -115,7 +116,7 @@ export function checkFunction(op: string, name: string, value: unknown): void {
 
 /** The text of anything thrown, for messages that say what a library said. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : shown(error);
+  return error instanceof Error ? error.message : typeof error === 'string' ? error.slice(0, mostText) : shown(error);
 }
 
 /** True for plain objects, of this or another frame: a Map or a Date holds no options. */
@@ -125,8 +126,9 @@ export function isPlain(value: unknown): value is object {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** A value as messages show it, without calling any of its methods. */
+/** A value as messages show it, texts in quotes, without calling any of its methods. */
 export function shown(value: unknown): string {
+  if (typeof value === 'string') return value.length > mostShown ? `'${value.slice(0, mostShown)}...'` : `'${value}'`;
   if (typeof value === 'object' && value !== null) {
     const name = Object.prototype.toString.call(value).slice(8, -1);
     if (name === 'Object') return 'an object';
@@ -134,7 +136,9 @@ export function shown(value: unknown): string {
       ? `a list of ${(value as unknown[]).length}`
       : `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
   }
-  return typeof value === 'symbol' || typeof value === 'function' ? `a ${typeof value}` : String(value).slice(0, 80);
+  return typeof value === 'symbol' || typeof value === 'function'
+    ? `a ${typeof value}`
+    : String(value).slice(0, mostShown);
 }
 
 /**

@@ -98,8 +98,8 @@ function normalisation(options: ImageOptions): { mean: number; std: number } {
 }
 
 /**
- * A data set of images and labels that are in memory. Its `x` is standardised: `(pixel / 255 - mean) / std`, which with the defaults is
- * -0.4242 for black and 2.8215 for white; with `normalize: false` it is `pixel / 255`.
+ * A data set of images and labels that are in memory. Its `x` is standardised: `(pixel / 255 - mean) / std`, which with the defaults is -0.4242 for
+ * black and 2.8215 for white. With `normalize: false` it is `pixel / 255`.
  *
  * @param images uint8 [rows, height, width]
  * @param labels uint8 [rows], each below `options.classes`

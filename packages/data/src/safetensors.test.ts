@@ -233,7 +233,7 @@ describe('decodeSafetensors', () => {
     ['float32', new Float64Array(2), /'w': float32 needs a Float32Array: the data is a Float64Array/],
     ['float16', new Float32Array(2), /float16 needs a Uint16Array: the data is a Float32Array/],
     ['float32', [1, 2], /'w': float32 needs a Float32Array: the data is a list of 2; convert it first/],
-    ['float31', new Float32Array(2), /unknown dtype float31/],
+    ['float31', new Float32Array(2), /unknown dtype 'float31'/],
   ])('refuses %s with other data', (dtype, data, message) => {
     expect(() => encodeSafetensors({ w: { dtype, shape: [2], data } as never })).toThrow(message);
   });

@@ -67,7 +67,7 @@ export function checkList(op: string, name: string, value: unknown): void {
 
 /** Throws unless a value is a tensor. */
 export function checkTensor(op: string, name: string, value: unknown): void {
-  checkFits(op, name, value, isTensor(value), 'a tensor');
+  checkFits(op, name, value, isTensor(value), 'a tensor, made with tensor()');
 }
 
 /** Throws unless a value is a function. */

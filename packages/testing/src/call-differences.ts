@@ -61,8 +61,8 @@ function movement(expected: ReadTensor, moved: readonly (ReadTensor | undefined)
 }
 
 /**
- * Where an outcome differs from the expected one; null if it does not. Floats may differ by the tolerance of their dtype; anything by four
- * times what it differs in `moved`, outcomes of the same call with inputs moved by their roundings.
+ * Where an outcome differs from the expected one; null if it does not. Floats may differ by the tolerance of their dtype. Anything may by four times
+ * what it differs in `moved`: outcomes of the same call with inputs moved by their roundings.
  */
 function outcomeDifference(
   actual: Outcome,

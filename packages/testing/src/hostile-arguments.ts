@@ -1,6 +1,6 @@
 /**
- * Arguments made to break what looks at them: objects that throw when they are turned into text or a number, proxies that are revoked, lists
- * without end, names of millions of letters. For tests of what functions do with anything at all.
+ * Arguments made to break what looks at them. There are objects that throw when they become text or a number, proxies that are revoked, lists without
+ * end, names of millions of letters. For tests of what functions do with anything at all.
  */
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Every operation on every dtype and every cast between two, in scalars and vectors, on numbers at the edges of the dtypes: the
- * table that the emitters of all engines are compared with the interpreter by.
+ * Every operation on every dtype and every cast between two, in scalars and vectors, on numbers at the edges of the dtypes. By this table the
+ * emitters of all engines are compared with the interpreter.
  */
 import { type Exprs, type KNode, type KNodeOf, ProgramBuilder } from '@polygrad/core/kernel';
 import type { DType, TypedArray } from '@polygrad/core/functions';

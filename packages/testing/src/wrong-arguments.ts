@@ -91,7 +91,7 @@ export async function* wrongCalls(
 const unnamed: ReadonlySet<string> = new Set(['checkWeak', 'floatFor', 'promoteTypes']);
 
 /**
- * What is wrong with the way in which a call of a function was refused; null if nothing is: it is an error of the library, in the name of the
+ * What is wrong with the way in which a call of a function was refused; null if nothing is. Right is an error of the library, in the name of the
  * function and of moderate length, and tells of the call, not of the engine's own trouble.
  *
  * @example

@@ -2,8 +2,8 @@
  * `node apps/bench/dist/commands/attention.js [--engine cpu|native] [--turns N] [--only TEXT]`: attention in one kernel beside its whole form and that in
  * blocks, forward and with the gradients of all operands.
  *
- * The forms take turns in one process, with one thread. A figure is the least of a form's turns: whole time or processor time, whichever is less,
- * so that what else runs on the machine shows as little as it can.
+ * The forms take turns in one process, with one thread. A figure is the least of a form's turns: whole time or processor time, whichever is less. So
+ * what else runs on the machine shows as little as it can.
  */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createNativeEngine } from '@polygrad/backend-native';

@@ -2,9 +2,9 @@
  * `node apps/bench/dist/commands/busy.js [--busy N] [--rounds N] [--ms N] [--other FILE]`: steps of training on one thread and on two, while other
  * processes keep the machine busy.
  *
- * All variants are engines of one process and take turns of some milliseconds. `--other` is the entry of another build of
- * `@polygrad/backend-cpu` (its `dist/index.js`), measured beside this one. Figures are medians over the turns of a turn's mean step in
- * milliseconds (what a user waits), with the quartiles, and of the processor time of a step, all threads together.
+ * All variants are engines of one process and take turns of some milliseconds. `--other` is the entry of another build of `@polygrad/backend-cpu`
+ * (its `dist/index.js`), measured beside this one. A turn gives its mean step in milliseconds (what a user waits) and the processor time of a step,
+ * all threads together. Figures are medians and quartiles over the turns.
  */
 import { spawn } from 'node:child_process';
 import { loadavg } from 'node:os';

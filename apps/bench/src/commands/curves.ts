@@ -1,6 +1,6 @@
 /**
- * Measured curves as a picture: milliseconds of a kernel of four families on the CPU engine and on a device, at sizes from 100 elements on, as
- * `calibrate()` measures them, with the thresholds.
+ * Measured curves as a picture: milliseconds of a kernel of four families on the CPU engine and on a device. Sizes go from 100 elements on, as
+ * `calibrate()` measures them; thresholds are marked.
  *
  *     node apps/bench/dist/commands/curves.js [--device native|opencl|webgpu] [--budget 15000] [--threads N] --out FILE.svg
  *

@@ -1,6 +1,6 @@
 /**
- * What choosing engines costs: the time of each operation under the policy `automatic` against that on the CPU engine alone and on a device
- * alone, at sizes from 100 elements on, in turns in one process.
+ * What choosing engines costs: the time of each operation under the policy `automatic` against that on the CPU engine alone and on a device alone.
+ * Sizes go from 100 elements on, and all take turns in one process.
  *
  *     node apps/bench/dist/commands/placement.js [--device native|opencl|webgpu] [--most 1000000] [--rounds 40] [--budget 15000] [--threads N] [--here]
  *

@@ -1,8 +1,8 @@
 /**
  * `node apps/bench/dist/commands/replays.js [--turns N] [--batch N]`: a step of training with `compile` beside the same step without.
  *
- * Both take turns in one process, with networks of their own that began alike. On the engine that computes nothing the figure is time of
- * JavaScript alone, with the comparisons that `compile` makes in between; on the CPU engine, with one thread, it is that of whole steps.
+ * Both take turns in one process, with networks of their own that began alike. On the engine that computes nothing the figure is time of JavaScript
+ * alone, with the comparisons that `compile` makes in between. On the CPU engine, with one thread, it is that of whole steps.
  */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { compile, crossEntropy, getEngine, randint, scope, seed, setEngine, type Tensor } from '@polygrad/core';

@@ -1,6 +1,6 @@
 /**
- * Runs a suite: every participant in its own process, all alive at once, taking turns within each round of each case
- * (A/B/A/B), so that whatever else the machine does hits them alike.
+ * Runs a suite: every participant in its own process, all alive at once. They take turns within each round of each case (A/B/A/B), so that whatever
+ * else the machine does hits them alike.
  */
 import type { EngineName } from '../args.ts';
 import { type BenchCase, metricOf } from '../work/cases.ts';

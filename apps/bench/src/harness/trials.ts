@@ -1,6 +1,6 @@
 /**
- * Runs a suite whose work is done once in a process: for every case each participant starts anew, in turns, and in further rounds as long as
- * there is time. Every case has its first round before one has its second.
+ * Runs a suite whose work is done once in a process. For every case each participant starts anew, in turns, and in further rounds as long as there is
+ * time. Every case has its first round before one has its second.
  */
 import type { EngineName } from '../args.ts';
 import { type Child, startChild } from '../peers/child.ts';

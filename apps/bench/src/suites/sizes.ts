@@ -76,8 +76,8 @@ function planning({ plans, planningMs }: TrialReply): Record<string, number> {
 
 /**
  * Epochs of a data set that the size of a batch does not divide. Its figure is the mean step of the first epoch, from the first call on. Beside it
- * stands what the smaller last batch adds to that epoch and to the second one, as a part of what it would take were all its batches full; a
- * third epoch has full ones alone. Then come sizes of the last batch that were not met, each of them twice.
+ * stands what the smaller last batch adds to that epoch and to the second one, as a part of what it would take were all its batches full. A third
+ * epoch has full ones alone. Then come sizes of the last batch that were not met, each of them twice.
  */
 function lastBatch(id: string, spec: NetworkSpec, examples: number, batch: number): TrialCase {
   const full = Math.floor(examples / batch);

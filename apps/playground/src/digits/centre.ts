@@ -1,6 +1,6 @@
 /**
- * From a drawing to an image like those of MNIST: the ink is cut out, scaled into a box of 20 x 20 without distortion, and put
- * into 28 x 28 so that its centre of mass is in the middle. Pure: grey values in, bytes out.
+ * From a drawing to an image like those of MNIST: the ink is cut out, scaled into a box of 20 x 20 without distortion. It is put into 28 x 28 so that
+ * its centre of mass is in the middle. Pure: grey values in, bytes out.
  *
  * Source: Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits": size normalised to fit a 20 x 20 box while
  * preserving the aspect ratio, then centred in 28 x 28 by the centre of mass of the pixels.
@@ -75,8 +75,8 @@ function integral({ width, height, ink }: Drawing): Float64Array {
 /**
  * The drawing as a 28 x 28 image of MNIST's kind, or null if there is no ink.
  *
- * Every pixel is the mean of the ink it covers, so that no part of a stroke is lost; what would leave the image when the centre
- * of mass comes to the middle stays inside instead.
+ * Every pixel is the mean of the ink it covers, so that no part of a stroke is lost. What would leave the image when the centre of mass comes to the
+ * middle stays inside instead.
  */
 export function centreDigit(drawing: Drawing): Uint8Array | null {
   const box = inkBox(drawing);

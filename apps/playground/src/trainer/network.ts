@@ -6,8 +6,8 @@ import { CLASSES, IMAGE_SIZE, type LayerSpec, planNetwork } from '../common/laye
 type Step = (x: Tensor) => Tensor;
 
 /**
- * Convolutions are `conv1`, `conv2` ..., hidden linear layers `linear1` ..., the last layer is `out`: the default list has the names
- * and shapes of apps/mnist, so that its files load here.
+ * Convolutions are `conv1`, `conv2` ..., hidden linear layers `linear1` ..., the last layer is `out`. The default list has the names and shapes of
+ * apps/mnist, so that its files load here.
  */
 export class DigitNetwork extends Module {
   readonly layers: readonly LayerSpec[];

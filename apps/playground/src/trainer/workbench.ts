@@ -1,7 +1,7 @@
 /**
- * One network on one engine, and turns at it. Whatever uses the network waits for its turn, so a prediction is answered between two
- * training steps. Where a device goes away, core puts another engine in its place and brings parameters and optimizer state back from
- * copies it keeps (`setRecovery`); here the work that was under way is done again, and the visitor is told.
+ * One network on one engine, and turns at it. Whatever uses the network waits for its turn, so a prediction is answered between two training steps.
+ * Where a device goes away, core puts another engine in its place and brings parameters and optimizer state back from copies it keeps
+ * (`setRecovery`). Here the work that was under way is done again, and the visitor is told.
  */
 import { DeviceLostError, getEngine, idle, onLost, setRecovery } from '@polygrad/core';
 import { engineText } from '../common/engine-names.ts';

@@ -52,7 +52,7 @@ export function showAs<T extends object>(
 
 /**
  * Makes names that classes like this one have in other libraries say what to write here: reading one throws. Members that programs put on objects under
- * such names are theirs. Names that the class has stay.
+ * such names are theirs, unless `=` stands behind the name: then setting it throws, too. Names that the class has stay.
  *
  * @param kind the class, or what has its prototype
  * @param names one name, or several with spaces between them, and what to write instead
@@ -71,15 +71,18 @@ export function refuseNames<T extends object>(
   const behind = Object.create(Object.getPrototypeOf(prototype) as object | null) as object;
   Object.setPrototypeOf(prototype, behind);
   for (const [several, instead] of Object.entries(names))
-    for (const name of several.split(' '))
-      if (!(name in prototype))
-        Object.defineProperty(behind, name, {
-          configurable: true,
-          get(this: T): never {
-            throw error(name, instead, this);
-          },
-          set(this: T, value: unknown): void {
-            Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
-          },
-        });
+    for (const written of several.split(' ')) {
+      const [name, isRefused] = [written.replace('=', ''), written.endsWith('=')];
+      if (name in prototype) continue;
+      Object.defineProperty(behind, name, {
+        configurable: true,
+        get(this: T): never {
+          throw error(name, instead, this);
+        },
+        set(this: T, value: unknown): void {
+          if (isRefused) throw error(name, instead, this);
+          Object.defineProperty(this, name, { value, configurable: true, enumerable: true, writable: true });
+        },
+      });
+    }
 }

@@ -1,6 +1,6 @@
 /**
- * Kernels of users whose threads may be lanes of vectors, and kernels where that would show: against loops of JavaScript, for lengths that fill vectors
- * and lengths that do not.
+ * Kernels of users whose threads may be lanes of vectors, and kernels where that would show. They are compared with loops of JavaScript, for lengths
+ * that fill vectors and lengths that do not.
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';

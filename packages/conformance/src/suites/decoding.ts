@@ -1,6 +1,6 @@
 /**
- * Attention over keys and values that are kept, as KVCache of @polygrad/nn has it: new ones are scattered in place at positions that are data,
- * and a mask by position hides what is not filled. Compared with plain loops in float64, and with attention to the whole sequence.
+ * Attention over keys and values that are kept, as KVCache of @polygrad/nn has it. New ones are scattered in place at positions that are data, and a
+ * mask by position hides what is not filled. Compared with plain loops in float64, and with attention to the whole sequence.
  */
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';

@@ -1,6 +1,6 @@
 /**
- * Mixed precision on an engine: a network under `autocast` against the same sums in float64, rounded where the policy says; `GradScaler` with steps that
- * overflow, grown factors, compiled steps and whole trainings. Engines that do not hold a dtype must say so.
+ * Mixed precision on an engine: a network under `autocast` against the same sums in float64, rounded where the policy says. Also `GradScaler` with
+ * steps that overflow, grown factors, compiled steps and whole trainings. Engines that do not hold a dtype must say so.
  */
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';

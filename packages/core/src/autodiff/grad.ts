@@ -201,8 +201,9 @@ export function valueAndGrad<A extends readonly unknown[]>(
  *
  * @param tensors floating-point tensors; what was computed from them before the call is a constant
  * @param f returns a tensor with one element and, in a pair, anything else
+ * @param op whose name errors have
  * @returns value and rest as constants, one gradient per tensor; zeros where the value does not depend on it
- * @throws ShapeError if f returns more than one element, DTypeError for integer tensors
+ * @throws ShapeError if f returns more than one element, DTypeError for integer tensors, ArgumentError where the value depends on no tensor
  *
  * @example
  * const w = tensor([1, 2]);
@@ -213,8 +214,8 @@ export function valueAndGrad<A extends readonly unknown[]>(
 export function valueAndGradBy<X>(
   tensors: readonly Tensor[],
   f: () => readonly [Tensor, X],
+  op: string = 'valueAndGradBy',
 ): { readonly value: Tensor; readonly aux: X; readonly gradients: readonly Tensor[] } {
-  const op = 'valueAndGradBy';
   checkList(op, 'tensors', tensors, '[weight]');
   checkFunction(op, f);
   return tracing(op, {}, (trace) => {
@@ -225,6 +226,11 @@ export function valueAndGradBy<X>(
     trace.stop();
     return holdFlushes(() => {
       const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
+      if (!nodes.some((by) => gradients.has(by)))
+        throw new ArgumentError(
+          op,
+          say`no gradient: the value depends on none of ${nodes.length} tensors; compute it from them, without noGrad, detach or argMax`,
+        );
       return { value: wrap(node), aux, gradients: nodes.map((by) => gradientOf(gradients, by)) };
     });
   });

@@ -38,6 +38,13 @@ it('the console reads no device', async () => {
   expect(inspect(tensor([1, 2]))).toBe('Tensor float32 [2], await t.print() shows its values');
 });
 
+it('an element that is set says how tensors change', () => {
+  const t = tensor([1, 2]) as unknown as number[];
+  expect(() => {
+    t[0] = 3;
+  }).toThrow('[tensor] no element [0] to set of a Tensor float32 [2]: nothing changes a tensor but assign()');
+});
+
 it('what is no array and no number says what to do', () => {
   const t = tensor([1, 2]) as unknown as number[];
   const other = t as unknown as Record<string, () => unknown>;

@@ -60,7 +60,7 @@ const elsewhere: Readonly<Record<string, string>> = {
   'numel nelement': 't.size',
   'dim ndimension rank': 't.ndim',
   'cpu cuda': "await setEngine('cuda') before tensors are made, or t.to(engine)",
-  'numpy tolist toList': 'await t.data() or await t.array()',
+  'numpy tolist toList toArray': 'await t.data() or await t.array()',
   'clone copy': 'the tensor itself, as nothing changes it but assign(); t.mul(1) is another one',
   'requires_grad requires_grad_ requiresGrad_': 't.requiresGrad = true',
   'zero_ zeroGrad grad_fn': 't.grad = null, or zeroGrad() of the optimizer',
@@ -113,6 +113,10 @@ export function putHelp(prototype: object): void {
   for (let i = -1; i < 10; i++)
     put(String(i), {
       get: refuse(`no element [${i}]`, `select(t, 0, ${i}) is a row, (await t.array())[${i}] its values`),
+      set: refuse(
+        `no element [${i}] to set`,
+        'nothing changes a tensor but assign(); where(), indexCopy() and scatter() give new ones',
+      ),
     });
 }
 

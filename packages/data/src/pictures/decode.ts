@@ -157,8 +157,8 @@ function planar({ width, height, channels, data }: Pixels, wanted: number): Host
 }
 
 /**
- * The pixels of a PNG or JPEG file: uint8 [channels, height, width], as torchvision's `decode_image`. 16-bit PNGs become 8 bits; a rotation that
- * a camera notes in EXIF is not applied.
+ * The pixels of a PNG or JPEG file: uint8 [channels, height, width], as torchvision's `decode_image`. 16-bit PNGs become 8 bits. A rotation that a
+ * camera notes in EXIF is not applied.
  *
  * @param file the whole file
  * @param options channels, size, resizing ('bilinear'), source

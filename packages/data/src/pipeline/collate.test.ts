@@ -42,7 +42,7 @@ describe('batch', () => {
       /row 1 of the batch, 'y' holds -1, which uint8 does not/,
     );
     await expect(one([{ y: 0.5 }], { dtypes: { y: 'int32' } })).rejects.toThrow(/holds 0.5/);
-    await expect(one(rows, { dtypes: { y: 'int' } })).rejects.toThrow(/dtype of 'y' is int/);
+    await expect(one(rows, { dtypes: { y: 'int' } })).rejects.toThrow(/dtype of 'y' is 'int'/);
     await expect(one(rows, { dtypes: { y: 'float16' } })).rejects.toThrow(/do that on the device/);
   });
 

@@ -21,6 +21,11 @@ const both = (items: readonly number[]): Dataset<number>[] => [
 ];
 const later = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
+it('is made by from, not by new', () => {
+  const made = Dataset as unknown as new (rows: unknown) => unknown;
+  expect(() => new made([1, 2])).toThrow('[Dataset] plan is a list of 2; it must be made by Dataset.from(rows)');
+});
+
 describe('Dataset', () => {
   it('maps, filters, takes, skips and repeats as arrays do', async () => {
     await fc.assert(

@@ -1,8 +1,8 @@
 /**
- * Dataset: items that can be passed over again and again, each epoch by its number, and what is done with them on the way to a training.
+ * Dataset: items that can be passed over again and again, each epoch by its number. Methods say what is done with them on the way to a training.
  *
- * Nothing is read before an epoch is iterated. What an epoch gives depends on the sources, the seeds and the epoch's number alone, so a
- * training that goes on at epoch `n` sees what it would have seen.
+ * Nothing is read before an epoch is iterated. What an epoch gives depends on the sources, the seeds and the epoch's number alone. So a training that
+ * goes on at epoch `n` sees what it would have seen.
  */
 import type { HostArray } from '../arrays.ts';
 import type { RowSource } from '../columns.ts';
@@ -62,8 +62,8 @@ const endlessPasses = 2 ** 24;
 const mostAhead = 2 ** 16;
 
 /**
- * Items for a training, made as they are asked for. `fit` of `@polygrad/nn` takes a data set of batches with `x` and `y`; `for await` gives
- * epoch 0 the first time, then epoch 1, and so on.
+ * Items for a training, made as they are asked for. `fit` of `@polygrad/nn` takes a data set of batches with `x` and `y`. `for await` gives epoch 0
+ * the first time, then epoch 1, and so on.
  *
  * @example
  * const rows = Dataset.from([[1, 2], [3, 4], [5, 6]]).map(([x, y]) => ({ x: [x!], y: [y!] }));
@@ -76,6 +76,14 @@ export class Dataset<T> implements AsyncIterable<T> {
   #iterated = 0;
 
   private constructor(plan: Plan<T>) {
+    // Programs in JavaScript can call it.
+    checkFits(
+      'Dataset',
+      'plan',
+      plan,
+      typeof (plan?.indexed ?? plan?.items) === 'function',
+      'made by Dataset.from(rows), without new',
+    );
     this.#plan = plan;
   }
 

@@ -1,8 +1,8 @@
 /**
  * What a data set hands out for one epoch: items by number, or items in order.
  *
- * Items by number are kept so by whatever only picks and orders them, so a shuffle never reads what it moves; and rows of columns in memory
- * stay rows of columns, so that a batch of them is a few copies.
+ * Items by number are kept so by whatever only picks and orders them, so a shuffle never reads what it moves. Rows of columns in memory stay rows of
+ * columns, so that a batch of them is a few copies.
  */
 import type { HostArray } from '../arrays.ts';
 import type { Batch, RowSource } from '../columns.ts';

@@ -1,4 +1,4 @@
-/** What a data set does with items that only come in order: each stage is an async generator, which closes what it reads when it is left. */
+/** What a data set does with items that only come in order. Each stage is an async generator, which closes what it reads when it is left. */
 import { DataError, shown } from '../errors.ts';
 import type { RandomStream } from '../random.ts';
 

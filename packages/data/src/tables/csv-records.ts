@@ -1,8 +1,8 @@
 /**
  * Comma-separated values as lists of texts, by RFC 4180: fields in quotes may hold separators, line ends and doubled quotes.
  *
- * An automaton of its own over pieces of text, because what is asked for is not in one library: exact line numbers in errors, strict quotes
- * (a damaged file must not become one long field), streams, and pages without Node's Buffer.
+ * An automaton of its own over pieces of text, because no library has all that is asked for. That is exact line numbers in errors, strict quotes (a
+ * damaged file must not become one long field), streams, and pages without Node's Buffer.
  */
 import { DataError } from '../errors.ts';
 

@@ -88,8 +88,8 @@ function checkWidth({ fields, line }: CsvRecord, names: readonly string[], sourc
 }
 
 /**
- * Reads comma-separated values (RFC 4180) that are in memory. A column of numbers is one of numbers, with NaN where a value is missing; one of
- * true and false is one of booleans; any other is text.
+ * Reads comma-separated values (RFC 4180) that are in memory. A column of numbers has NaN where a value is missing. A column of true and false is one
+ * of booleans, and any other is text.
  *
  * @param content the whole file: text, or bytes of UTF-8
  * @param options delimiter (','), header (true), types by column, missing, source

@@ -286,8 +286,8 @@ function classesOf(name: string, { values }: FrameColumn): string[] {
 }
 
 /**
- * How the columns of a table become inputs and targets of a model, from the rows of a training: means and deviations of numbers, the categories
- * of texts (sorted, one feature each), the classes of the target.
+ * How the columns of a table become inputs and targets of a model, from the rows of a training. It holds means and deviations of numbers, the
+ * categories of texts (sorted, one feature each), the classes of the target.
  *
  * @param frame the training rows
  * @param options inputs (all but the target), target, normalize (true), missing ('error'), unknown ('error')

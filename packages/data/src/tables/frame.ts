@@ -154,7 +154,7 @@ export class DataFrame {
       throw new DataError(
         'argument',
         'name',
-        `[DataFrame] there is no column '${shown(name)}'; the columns are ${this.names.slice(0, 20).join(', ')}`,
+        `[DataFrame] there is no column ${shown(name)}; the columns are ${this.names.slice(0, 20).join(', ')}`,
       );
     return column;
   }

@@ -213,7 +213,7 @@ describe('DataFrame', () => {
     expect(frame.split([1, 2]).map((part) => part.rows)).toEqual([1, 2]);
     expect(() => frame.column('y')).toThrow(/no column 'y'; the columns are x, name, ok/);
     expect(() => frame.row(3)).toThrow(/row is 3; it must be an integer from 0 to 2/);
-    expect(() => DataFrame.fromRows([{ x: 1 }, { x: 'a' }])).toThrow(/row 1 has a as 'x', row 0 a number/);
+    expect(() => DataFrame.fromRows([{ x: 1 }, { x: 'a' }])).toThrow(/row 1 has 'a' as 'x', row 0 a number/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { y: 1 }])).toThrow(/row 1 has no 'x'/);
     expect(() => DataFrame.fromRows([{ x: 1 }, { x: 1, y: 1 }])).toThrow(/row 1 has 2 names, row 0 1/);
     expect(() => DataFrame.fromRows([{ x: [] }])).toThrow(/has a list of 0 as 'x'/);
@@ -267,7 +267,7 @@ describe('fitFeatures', () => {
     expect(() => fitFeatures(train, { inputs: ['price'], target: 'price' })).toThrow(/target and among the inputs/);
     expect(() => fitFeatures(train, { target: 'cost' })).toThrow(/no column 'cost'/);
     expect(() => fitFeatures(train, { target: 'city' })).toThrow(/row 2 has no 'city', the target/);
-    expect(() => features.encodeRow({ size: '3', city: 'Oslo', garden: true })).toThrow(/row has 3 as 'size'/);
+    expect(() => features.encodeRow({ size: '3', city: 'Oslo', garden: true })).toThrow(/row has '3' as 'size'/);
     for (const value of [null, {}, { inputs: [{}], target: null, unknown: 'error' }, { inputs: 3 }, [], 'x'])
       expect(() => FeatureEncoder.fromJSON(value)).toThrow(/not what a FeatureEncoder gives/);
   });
@@ -306,7 +306,7 @@ describe('fitNormalizer', () => {
     await expect(fitNormalizer([], (row) => row)).rejects.toThrow(/no rows/);
     await expect(fitNormalizer([[1], [1, 2]], (row) => row)).rejects.toThrow(/row 1 has 2 means, row 0 1/);
     await expect(fitNormalizer([[Number.NaN]], (row) => row)).rejects.toThrow(/row 0 holds NaN/);
-    await expect(fitNormalizer(['a'], (row) => row)).rejects.toThrow(/a row is a; it must be/);
+    await expect(fitNormalizer(['a'], (row) => row)).rejects.toThrow(/a row is 'a'; it must be/);
     await expect(fitNormalizer([1], 'x' as never)).rejects.toThrow(DataError);
     expect(() => new Normalizer('all', [1], [0])).toThrow(/not 0/);
     expect(() => new Normalizer('all', [1], [1]).apply({})).toThrow(DataError);

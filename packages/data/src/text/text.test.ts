@@ -150,13 +150,14 @@ describe('loadTokenizer', () => {
       ); // prettier-ignore
     const model = { type: 'BPE', vocab: { a: 0, b: 1, ab: 2 }, merges: ['a b'] };
     const cases: [unknown, RegExp][] = [
-      ['{"model":', /t.json is no JSON/],
+      ['{"model":', /t.json is no JSON.*get the file again/],
+      ['tokenizer.json', /is no JSON.*give what is in the file, not its path/],
       ['[]', /holds a list of 0, not an object/],
       [{}, /it has no model/],
-      [{ model: { ...model, type: 'Char' } }, /its model is Char; BPE, WordPiece and Unigram/],
+      [{ model: { ...model, type: 'Char' } }, /its model is 'Char'; BPE, WordPiece and Unigram/],
       [{ model: { ...model, vocab: { a: 0, b: 0 } } }, /tokens 'a' and 'b' have the number 0/],
       [{ model: { ...model, vocab: { a: -1 } } }, /token 'a' has the number -1/],
-      [{ model: { ...model, merges: ['a'] } }, /merge 0 is a, not two tokens/],
+      [{ model: { ...model, merges: ['a'] } }, /merge 0 is 'a', not two tokens/],
       [{ model: { ...model, merges: ['b a'] } }, /makes 'ba', which the vocabulary lacks/],
       [{ model: { ...model, merges: undefined } }, /no merges/],
       [{ model, added_tokens: [{ id: 'x', content: 'y' }] }, /added token 0 has no number/],
@@ -292,7 +293,7 @@ describe('CharTokenizer', () => {
       expect(() => new CharTokenizer(letters as never)).toThrow(DataError); // prettier-ignore
     expect(() => CharTokenizer.fit('')).toThrow(DataError);
     expect(() => CharTokenizer.fromJSON(null)).toThrow(DataError);
-    expect(() => new CharTokenizer(['a'], { unknown: 'b' })).toThrow(/unknown is b/);
+    expect(() => new CharTokenizer(['a'], { unknown: 'b' })).toThrow(/unknown is 'b'/);
   });
 });
 

@@ -1,6 +1,6 @@
 /**
  * Tokenizers: text to the numbers of tokens and back. Files of Hugging Face's format (`tokenizer.json`) are read by its own library
- * `@huggingface/tokenizers`, in JavaScript alone, which is loaded with the first of them; this file checks what a damaged one would break.
+ * `@huggingface/tokenizers`, in JavaScript alone. It is loaded with the first of them, and this file checks what a damaged one would break.
  */
 import { checkFits, checkInteger, checkOptions, DataError, isPlain, reasonOf, shown, isList } from '../errors.ts';
 import { parsedJson, wholeText } from '../tables/chunks.ts';
@@ -188,8 +188,11 @@ export async function loadTokenizer(
   let value: unknown = file;
   if (isContent) {
     const parsed = parsedJson(wholeText(op, file, source));
-    if ('problem' in parsed)
-      throw new DataError('format', source, `[${op}] ${source} is no JSON: ${parsed.problem}; get the file again`);
+    if ('problem' in parsed) {
+      const isPath = typeof file === 'string' && /^[^{]*\.json\s*$/.test(file);
+      const remedy = isPath ? 'give what is in the file, not its path' : 'get the file again';
+      throw new DataError('format', source, `[${op}] ${source} is no JSON: ${parsed.problem}; ${remedy}`);
+    }
     value = parsed.value;
   }
   const json = checkFile(value, source);

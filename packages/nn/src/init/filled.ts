@@ -1,7 +1,6 @@
 /**
- * Tensors of one value that are uploaded. `zeros` of the core package is a constant of the kernels that use it and has no
- * memory until it is assigned to, so a training whose state began with it would make one plan for its first step and
- * another for all others.
+ * Tensors of one value that are uploaded. `zeros` of the core package is a constant of the kernels that use it: it has no memory until it is assigned
+ * to. A training whose state began with it would make one plan for its first step and another for all others.
  */
 import { type DType, type Tensor, tensor } from '@polygrad/core/functions';
 

@@ -172,8 +172,8 @@ export class MultiHeadAttention extends Module<[query: Tensor, key?: Tensor, val
   }
 
   /**
-   * The result with the attention weights, for which all scores are kept: [N, heads, L, S] numbers, where S counts what `addBiasKv` and
-   * `addZeroAttn` put behind the keys. A query that sees no key has weights of zero.
+   * The result with the attention weights, for which all scores are kept: [N, heads, L, S] numbers. S counts what `addBiasKv` and `addZeroAttn` put
+   * behind the keys, too. A query that sees no key has weights of zero.
    *
    * @param query, key, value as in `forward`
    * @param call a mask; averageAttnWeights: the mean over the heads (default true)
@@ -337,9 +337,9 @@ export function activationOf(
 }
 
 /**
- * Self-attention and two linear layers, each added to what went into it, with layer norms and dropout. Source: Vaswani et al. (2017);
- * Xiong et al., "On layer normalization in the transformer architecture" (2020) for `normFirst`; PyTorch `nn.TransformerEncoderLayer` with
- * `batch_first`, whose weights it can load (there 'relu' and `normFirst: false` are the defaults).
+ * Self-attention and two linear layers, each added to what went into it, with layer norms and dropout. Source: Vaswani et al. (2017); Xiong et al.,
+ * "On layer normalization in the transformer architecture" (2020) for `normFirst`; PyTorch `nn.TransformerEncoderLayer` with `batch_first`. It can
+ * load that one's weights; 'relu' and `normFirst: false` are the defaults there.
  *
  * @example
  * const block = new TransformerBlock(16, 4, { causal: true, dropout: 0.1 });

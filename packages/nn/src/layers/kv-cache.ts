@@ -1,8 +1,8 @@
 /**
  * KVCache: keys and values of the positions that attention has seen, so that a sequence is generated without computing them again.
  *
- * Keys and values of a layer are one tensor with room for `capacity` positions. New ones are scattered into it, in place, at positions that are
- * data; attention runs over all of the room, and a mask by position hides what is not filled. So every step has the same plan.
+ * Keys and values of a layer are one tensor with room for `capacity` positions. New ones are scattered into it, in place, at positions that are data.
+ * Attention runs over all of the room, and a mask by position hides what is not filled. So every step has the same plan.
  */
 import {
   arange,
@@ -73,8 +73,8 @@ const op = 'KVCache';
  * network: `MultiHeadAttention` and `TransformerBlock` take it as `{ cache }` and keep their own part in it. Source: PyTorch torchtune `KVCache`,
  * `StaticCache` and `DynamicCache` of Hugging Face transformers.
  *
- * What is kept is constant: no gradient flows into earlier calls. Call the network in a `scope`, which writes in place instead of copying, or in
- * a function of `compile`, which replays the steps of a capacity.
+ * What is kept is constant: no gradient flows into earlier calls. Call the network in a `scope`, which writes in place instead of copying. Or call it
+ * in a function of `compile`, which replays the steps of a capacity.
  *
  * @example
  * const block = new TransformerBlock(16, 4, { causal: true }).eval();

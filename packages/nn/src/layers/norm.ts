@@ -10,7 +10,7 @@ import {
   scope,
   type Tensor,
 } from '@polygrad/core/functions';
-import { checkOptions, checkInteger, checkList, checkNumber } from '../errors.ts';
+import { checkOptions, checkInteger, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { Module } from '../module/module.ts';
 import { buffer, parameter } from '../module/parameter.ts';
@@ -41,9 +41,14 @@ abstract class BatchNorm extends Module {
   readonly eps: number;
   readonly momentum: number | null;
   readonly trackRunningStats: boolean;
+  readonly #op: string;
+  readonly #shapes: string;
 
-  constructor(op: string, channels: number, options: BatchNormLayerOptions) {
+  /** `shapes`: those that inputs have, in words. */
+  constructor(op: string, channels: number, options: BatchNormLayerOptions, shapes: string) {
     super();
+    this.#op = op;
+    this.#shapes = shapes;
     checkOptions(op, options, 'eps# momentum affine? trackRunningStats? dtype');
     checkInteger(op, 'channels', channels, 1);
     const { eps = 1e-5, momentum = 0.1, affine = true, trackRunningStats = true, dtype = 'float32' } = options;
@@ -61,6 +66,9 @@ abstract class BatchNorm extends Module {
 
   /** @param x shape [N, channels, ...] */
   forward(x: Tensor): Tensor {
+    checkTensor(this.#op, 'x', x);
+    if (!this.#shapes.split(' or ').some((shape) => shape.split(',').length === x.ndim))
+      throw new NnError(this.#op, `x has shape [${x.shape.join(', ')}]; it must be ${this.#shapes}`);
     const count = this.num_batches_tracked;
     if (count === null) return this.#normalized(x, this.momentum ?? 0);
     return scope(() => {
@@ -92,12 +100,12 @@ abstract class BatchNorm extends Module {
  */
 export class BatchNorm1d extends BatchNorm {
   constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    super('BatchNorm1d', channels, options);
+    super('BatchNorm1d', channels, options, '[N, C] or [N, C, L]');
   }
 }
 
 /**
- * Normalises every channel over the batch: by the batch's own mean and variance in training, by running ones in
+ * Normalises every channel over the batch, [N, C, H, W]: by the batch's own mean and variance in training, by running ones in
  * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm2d`.
  *
  * @example
@@ -106,12 +114,12 @@ export class BatchNorm1d extends BatchNorm {
  */
 export class BatchNorm2d extends BatchNorm {
   constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    super('BatchNorm2d', channels, options);
+    super('BatchNorm2d', channels, options, '[N, C, H, W]');
   }
 }
 
 /**
- * Normalises every channel over the batch of volumes: by the batch's own mean and variance in training, by running ones in
+ * Normalises every channel over the batch of volumes, [N, C, D, H, W]: by the batch's own mean and variance in training, by running ones in
  * evaluation. Source: Ioffe and Szegedy (2015); PyTorch `nn.BatchNorm3d`.
  *
  * @example
@@ -120,7 +128,7 @@ export class BatchNorm2d extends BatchNorm {
  */
 export class BatchNorm3d extends BatchNorm {
   constructor(channels: number, options: BatchNormLayerOptions = {}) {
-    super('BatchNorm3d', channels, options);
+    super('BatchNorm3d', channels, options, '[N, C, D, H, W]');
   }
 }
 

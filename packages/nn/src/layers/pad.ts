@@ -4,7 +4,7 @@ import { checkFits, checkInteger, checkNumber, NnError } from '../errors.ts';
 import { Module } from '../module/module.ts';
 
 /**
- * Widths for the spatial axes as in PyTorch: one number for all ends, or before and after each axis, the last axis first: left, right, top, bottom,
+ * Widths for the spatial axes as in PyTorch: one number for all ends, or two for each axis, the last axis first. That is left, right, top, bottom,
  * front, back. Negative widths cut.
  */
 export type PaddingWidths = number | readonly number[];

@@ -1,7 +1,7 @@
 /**
  * Weights that are made of other tensors at each use: of a direction and a length, or of a matrix and its largest singular value.
  *
- * The layer's `weight` becomes a property without a value of its own, so what it is made of is what the module finds and saves, under PyTorch's names.
+ * The layer's `weight` becomes a property without a value of its own. The module finds and saves what it is made of, under PyTorch's names.
  */
 import {
   div,

@@ -1,10 +1,9 @@
 /**
  * Module: what has parameters and a forward function. Layers are modules, and modules made of modules are networks.
  *
- * Nothing is registered: a module's properties are looked through when its parameters are asked for. Properties that
- * hold a parameter, a buffer, another module, or an array, Map or plain object of these count, in the order they were
- * made, and a name is the path of property names joined by dots, as in PyTorch ('features.0.weight'). Private `#fields`
- * are not looked at.
+ * Nothing is registered: a module's properties are looked through when its parameters are asked for. Properties count that hold a parameter, a
+ * buffer, another module, or an array, Map or plain object of these, in the order they were made. A name is the path of property names joined by
+ * dots, as in PyTorch ('features.0.weight'). Private `#fields` are not looked at.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { hostValue, isTensor, type Tensor } from '@polygrad/core/functions';
@@ -252,8 +251,8 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
   }
 
   /**
-   * Takes over the values of a state, from another module's `stateDict()` or from a file. Either everything fits and
-   * is taken over, or the module stays as it was; the error names all that is missing, unknown, or of another shape or dtype.
+   * Takes over the values of a state, from another module's `stateDict()` or from a file. Either everything fits and is taken over, or the module
+   * stays as it was. The error names all that is missing, unknown, or of another shape or dtype.
    *
    * Layers have PyTorch's names and layouts, so a checkpoint of PyTorch loads as it is. `num_batches_tracked` of its batch norms is passed
    * over where there is a momentum, for nothing depends on it then.

@@ -1,6 +1,6 @@
 /**
- * Changes of parameters by their layers' forward functions. While `lossAndGrad` runs a loss they wait until its gradients are there: the whole
- * loss is then of the same parameters, and so is what is checkpointed, which runs again for the gradients.
+ * Changes of parameters by their layers' forward functions. While `lossAndGrad` runs a loss they wait until its gradients are there. The whole loss
+ * is then of the same parameters, and so is what `checkpoint` runs again for the gradients.
  */
 
 /** Changes that wait, of each loss that is being run; the innermost is the last. */

@@ -1,5 +1,5 @@
 /**
- * Names in checkpoints of PyTorch. Layers have PyTorch's names here, so most are the same; what differs is what wrappers put before them, and what
+ * Names in checkpoints of PyTorch. Layers have PyTorch's names here, so most are the same. What differs is what wrappers put before them, and what
  * older checkpoints call the parameters of a norm. A name is only changed where the module does not have it and has the other.
  */
 
@@ -20,8 +20,8 @@ function unwrapped(name: string): string {
 }
 
 /**
- * The module's name for a name in a checkpoint of PyTorch, for `loadStateDict(state, { rename: torchNames })`: without what wrappers put before
- * it (`module.` of DataParallel, `_orig_mod.` of torch.compile), and `weight` and `bias` for the older `gamma` and `beta` of norms.
+ * The module's name for a name in a checkpoint of PyTorch, for `loadStateDict(state, { rename: torchNames })`. What wrappers put before it is off
+ * (`module.` of DataParallel, `_orig_mod.` of torch.compile); `gamma` and `beta` of older norms are `weight` and `bias`.
  *
  * @param name the checkpoint's name
  * @param has true for names of the module

@@ -21,7 +21,13 @@ import type { Gradients } from './optimizer.ts';
  * values are nothing to clip.
  */
 function presentIn(op: string, gradients: Gradients): Tensor[] {
-  checkList(op, 'gradients', gradients);
+  checkFits(
+    op,
+    'gradients',
+    gradients,
+    Array.isArray(gradients),
+    'a list, such as model.parameters() after backward()',
+  );
   const present: Tensor[] = [];
   for (const given of gradients) {
     if (given === null) continue;

@@ -4,7 +4,7 @@
  * gradient (sgd.ts, adam.ts, adaptive.ts).
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { holdFlushes, showAs, shown } from '@polygrad/core/engine';
+import { holdFlushes, refuseNames, showAs, shown } from '@polygrad/core/engine';
 import {
   cast,
   type DType,
@@ -36,7 +36,7 @@ export type Gradients = readonly (Tensor | null)[];
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
 export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
 
-/** What `fit` knows of a batch: it on the device, loss and gradients of it, and what sums losses and metrics of those it is given with. */
+/** What `fit` hands an optimizer of a batch: the batch on the device, its loss and gradients, and what sums losses and metrics. */
 export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
   ready: () => Batch,
   evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
@@ -98,10 +98,10 @@ const master = 'master';
 /**
  * Base class. `Names` are the scalars of a step, `Slots` the tensors of state that each parameter has.
  *
- * A float16 or bfloat16 parameter has a float32 copy as its first tensor of state, and the others in float32: the formula sees these, and the parameter is the
- * copy rounded. Where it was changed from outside, the copy follows.
+ * A float16 or bfloat16 parameter has a float32 copy as its first tensor of state, and the others in float32. The formula sees these, and the
+ * parameter is the copy rounded. Where it was changed from outside, the copy follows.
  *
- * A step in which a parameter has no gradient, for instance because it is frozen, does not count for it: corrections of running means begin with its
+ * A step in which a parameter has no gradient, for instance because it is frozen, does not count for it. Corrections of running means begin with its
  * first gradient, as in PyTorch.
  *
  * @example
@@ -161,7 +161,10 @@ export abstract class Optimizer<Names extends string = string> {
     if (Array.isArray(parameters)) checkList(name, 'parameters', parameters);
     this.parameters = [...parameters];
     if (this.parameters.length === 0)
-      throw new NnError(name, 'there are no parameters to optimise; pass model.parameters()');
+      throw new NnError(
+        name,
+        'there are no parameters to optimise; pass model.parameters(), of a model whose public fields hold layers, or tensors made by parameter()',
+      );
     this.parameters.forEach((parameter, index) => void checkTensor(name, `parameters[${index}]`, parameter));
     if (new Set(this.parameters).size !== this.parameters.length) {
       throw new NnError(name, 'a parameter is listed twice; pass each one once');
@@ -214,16 +217,16 @@ export abstract class Optimizer<Names extends string = string> {
   }
 
   /**
-   * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has
-   * changed nothing; where the device has no room for it, parameters, state and count of steps go back to what they were.
+   * Takes one step: every parameter that has a gradient gets a new value. The work is submitted, not waited for. A step that throws has changed
+   * nothing. Where the device has no room for it, parameters, state and count of steps go back to what they were.
    *
    * Without an argument the gradients are those that `backward()` left in `parameter.grad`, which are cleared.
    *
    * @param gradients those of `lossAndGrad`, of which each goes to its parameter, and those of other parameters stay; others one per parameter, or null. They are
    *   consumed: disposed, and not to be used afterwards
    * @param guard of `GradScaler`: whether the step is skipped
-   * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype; and
-   *   where the schedule gives no learning rate: NaN, infinity, a negative number
+   * @throws NnError if there are more or fewer gradients than parameters, none at all, or one of another shape or no floating-point dtype. Also where
+   *   the schedule gives NaN, infinity or a negative number
    * @example
    * const model = new Linear(4, 2);
    * const optimizer = new SGD(model.parameters(), { lr: 0.1 });
@@ -232,7 +235,14 @@ export abstract class Optimizer<Names extends string = string> {
    * optimizer.steps; // 1
    */
   step(gradients?: Gradients, guard?: StepGuard): void {
-    if (gradients !== undefined) checkList('step', 'gradients', gradients);
+    if (gradients !== undefined)
+      checkFits(
+        'step',
+        'gradients',
+        gradients,
+        Array.isArray(gradients),
+        'a list: those of lossAndGrad, or left out after backward()',
+      );
     const given =
       gradients === undefined
         ? this.parameters.map((parameter) => parameter.grad)
@@ -247,7 +257,7 @@ export abstract class Optimizer<Names extends string = string> {
       throw new NnError('step', 'no parameter has a gradient; pass gradients or call backward() on a loss first');
     }
     scope(() => {
-      // In one piece: a flush in the middle would find old values and gradients still in use, and could write new ones over none of them.
+      // In one piece: a flush in the middle would find old values and gradients in use, and could not write new ones over them.
       holdFlushes(() => {
         // Only when all of it is known to be right: nothing is changed by a step that throws.
         noGrad(() => this.prepare(given, guard)());
@@ -496,6 +506,18 @@ function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, d
   return found as Scalars<Names>;
 }
 
+// What optimizers of PyTorch and Keras have. Setting the rate under another name would change nothing.
+refuseNames(
+  Optimizer,
+  {
+    'lr= learning_rate= param_groups=': 'learningRate, a number or a schedule',
+    'zero_grad clearGradients': 'zeroGrad(), though step() clears what it has used',
+    'state_dict stateDict': 'await state()',
+    'load_state_dict loadStateDict': 'loadState(state)',
+    'minimize applyGradients apply_gradients': 'lossAndGrad(model, loss), and step(grads) of the optimizer',
+  },
+  (name, instead, self) => new NnError('Optimizer', `no '${name}' of ${self.constructor.name}: ${instead}`, [name]),
+);
 showAs(Optimizer.prototype, ({ steps, currentRate, parameters }) => ({
   steps,
   learningRate: currentRate,

@@ -1,6 +1,7 @@
 /**
- * Which parameter a gradient is of. What `lossAndGrad` makes is in the order of a model; an optimizer has an order of its own where its parameters are in groups,
- * and some of them only where the others stay as they are. So gradients that know their parameter go to it, as `parameter.grad` would, and others by place.
+ * Which parameter a gradient is of. What `lossAndGrad` makes is in the order of a model. An optimizer has another order where its parameters are in
+ * groups, and fewer of them where the others stay as they are. So gradients that know their parameter go to it, as `parameter.grad` would, and others
+ * by place.
  */
 import type { Tensor } from '@polygrad/core/functions';
 import type { Gradients } from './optimizer.ts';
@@ -19,8 +20,8 @@ export function owned(gradient: Tensor, owner: Tensor | undefined): Tensor {
 }
 
 /**
- * Gradients in the order of the parameters, null where there is none. By place, as they are given, where one does not say whose it is, or all are of other
- * parameters: those of a copy of a model, for instance.
+ * Gradients in the order of the parameters, null where there is none. Where one does not say whose it is, or all are of other parameters, they go by
+ * place: those of a copy of a model, for instance.
  */
 export function inOrder(parameters: readonly Tensor[], gradients: Gradients): Gradients {
   const byOwner = new Map<Tensor, Tensor>();

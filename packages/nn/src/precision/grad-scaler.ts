@@ -60,8 +60,8 @@ const wide = (t: Tensor): Tensor => (t.dtype === 'float64' ? t : cast(t, 'float3
  * Scales losses, takes the scale out of gradients again, and leaves steps out whose gradients have overflowed. Source: Micikevicius et al., "Mixed
  * precision training" (2018); PyTorch `GradScaler`, with its defaults and its rule of growth.
  *
- * A step that is left out changes no parameter and no state and does not count for corrections such as Adam's; schedules count it. bfloat16 has the range of
- * float32 and needs no scaler.
+ * A step that is left out changes no parameter and no state. It does not count for corrections such as Adam's; schedules count it. bfloat16 has the
+ * range of float32 and needs no scaler.
  *
  * @example
  * const model = new Linear(2, 1);

@@ -118,9 +118,9 @@ function converted(layer: Linear): void {
 }
 
 /**
- * Makes every `Linear` of a model a `QuantizedLinear`, in place: each row of weights is divided by its largest magnitude / 127 and rounded, half to
- * even. An element is off by at most half of its row's scale. Layers of classes derived from `Linear` stay as they are. The float weights are disposed, but for
- * those that the model uses elsewhere.
+ * Makes every `Linear` of a model a `QuantizedLinear`, in place. Each row of weights is divided by its largest magnitude / 127 and rounded, half to
+ * even. An element is off by at most half of its row's scale. Layers of classes derived from `Linear` stay as they are. The float weights are
+ * disposed, but for those that the model uses elsewhere.
  *
  * @param model changed; a `Linear` itself becomes the quantized layer
  * @param options filter

@@ -60,9 +60,8 @@ export interface Callback {
 /**
  * Stops when a number of the report has not improved for some epochs.
  *
- * @param options what to watch (default the validation loss, or the loss without validation), how many epochs to wait
- *   (default 3), by how much counts as better (default 0), and whether the least or
- *   the greatest number is best (default 'min')
+ * @param options watch: the number (default the validation loss, or the loss without validation); patience: epochs to wait (default 3); minDelta: how
+ *   much better counts (default 0); best: 'min' or 'max' (default 'min')
  * @example
  * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
  * const model = new Linear(1, 2);
@@ -94,7 +93,9 @@ export function earlyStopping(
       waited = 0;
     },
     onEpochEnd(report, control) {
-      const value = sign * watch(report);
+      const watched = watch(report);
+      checkFits('earlyStopping', 'result of watch', watched, typeof watched === 'number', 'a number of the report');
+      const value = sign * watched;
       if (value < best - minDelta) {
         best = value;
         waited = 0;

@@ -5,7 +5,7 @@ import { NnError } from '../errors.ts';
 import { ReLU } from '../layers/activation.ts';
 import { Dropout } from '../layers/dropout.ts';
 import { Linear } from '../layers/linear.ts';
-import { BatchNorm2d } from '../layers/norm.ts';
+import { BatchNorm1d } from '../layers/norm.ts';
 import { Module } from '../module/module.ts';
 import { parameter } from '../module/parameter.ts';
 import { Sequential } from '../module/sequential.ts';
@@ -409,7 +409,7 @@ describe('evaluate', () => {
   });
 
   it('leaves running statistics alone', async () => {
-    using model = new Sequential(new BatchNorm2d(2), (x) => x);
+    using model = new Sequential(new BatchNorm1d(2), (x) => x);
     const before = await hostState(model.stateDict());
     await evaluate(model, [{ x: XOR[0]!.x, y: XOR[0]!.x }], { loss: mseLoss });
     expect(await hostState(model.stateDict())).toEqual(before);

@@ -1,6 +1,6 @@
 /**
- * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one
- * submission; the sums are read every few steps, so the loop seldom waits for the device.
+ * fit: the training loop. Every step is one scope - upload, loss, gradients, optimizer, sums of the loss - and so one submission. The sums are read
+ * every few steps, so the loop seldom waits for the device.
  */
 import {
   getEngine,
@@ -50,7 +50,7 @@ export interface FitOptions {
   readonly readEvery?: number;
   /** Number of the first epoch: for going on with a training (default 0). */
   readonly firstEpoch?: number;
-  /** Steps of the first epoch that an earlier call has taken: its batches are passed over, and the epoch's report is of the others (default 0). */
+  /** Steps of the first epoch that an earlier call has taken (default 0). Their batches are passed over, and the epoch's report is of the others. */
   readonly firstStep?: number;
   /**
    * Mixed precision: forward pass and loss run in `autocast` (default: they do not). In float16 the loss is scaled, and steps whose gradients overflow are left
@@ -178,6 +178,15 @@ function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): Ret
   return made;
 }
 
+/** Throws NnError unless a callback is an object; what is named as its functions are, and none of them, would never be called. */
+function checkCallback(callback: Callback): void {
+  const isObject = typeof callback === 'object' && callback !== null;
+  checkFits('fit', 'callback', callback, isObject, 'an object, such as earlyStopping() makes');
+  for (const name in callback)
+    if (/^on[A-Z]/.test(name) && !/^on(Train|Epoch)(Begin|End)$|^onStep$|^onCompile$/.test(name))
+      throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback for what is called`);
+}
+
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
 function checkFit(model: Module, data: BatchSource, options: FitOptions): ClosureFit | undefined {
   checkModule('fit', model);
@@ -211,8 +220,7 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
   checkList('fit', 'transforms', transforms);
   for (const transform of transforms) checkFunction('fit', 'transform', transform);
   checkList('fit', 'callbacks', callbacks);
-  for (const callback of callbacks)
-    checkFits('fit', 'callback', callback, typeof callback === 'object' && callback !== null, 'an object');
+  for (const callback of callbacks) checkCallback(callback);
   if (signal !== undefined)
     checkFits('fit', 'signal', signal, typeof signal?.throwIfAborted === 'function', 'an AbortSignal');
   if (scaler !== undefined)
@@ -225,8 +233,8 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
 /**
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
  *
- * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core, which calls model and loss
- * once more, so that its kernels are ready when it runs; callbacks hear of it by `onCompile`.
+ * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core, so that its kernels are ready when
+ * it runs. That calls model and loss once more, and callbacks hear of it by `onCompile`.
  *
  * @param model a module from inputs `x` to predictions; put into training mode for the steps
  * @param data batches with `x` and `y`, as `batches(...)` of `@polygrad/data` gives them; pass `n` is `data.epoch(n)`
@@ -267,9 +275,12 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     const means = await meter.read();
     if (Number.isFinite(means.loss)) return means;
     const where = `epoch ${epoch + 1}, within the first ${meter.batches} steps`;
-    throw new NnError('fit', `the loss became ${means.loss} (${where}); lower the learning rate or set clipNorm`, [
-      'loss',
-    ]);
+    // Before the second step no learning rate can be the reason.
+    const isFirst = epoch === firstEpoch && meter.batches === 1;
+    const remedy = isFirst
+      ? 'look for NaN and for class numbers out of range in the batch'
+      : 'lower the learning rate or set clipNorm';
+    throw new NnError('fit', `the loss became ${means.loss} (${where}); ${remedy}`, ['loss']);
   };
 
   const run = mixedRunner(precision);
@@ -338,7 +349,8 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
         ['firstStep'],
       );
     if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
-    if (meter.batches === 0) throw new NnError('fit', 'there are no batches; give at least one');
+    if (meter.batches === 0)
+      throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list or a Dataset, iterators end`);
     const { loss, ...values } = await readMeter(epoch);
     return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   };

@@ -23,7 +23,7 @@ export interface ModelGradients<Aux = undefined> {
  * @param model parameters that are not frozen are differentiated by
  * @param loss computes a scalar with the model, or the pair of a scalar and anything else to return (`aux`)
  * @returns value, gradients in the order of `model.parameters()`, aux
- * @throws NnError if every parameter is frozen, or the loss is several numbers
+ * @throws NnError if every parameter is frozen, or the loss is several numbers; ArgumentError if the loss depends on no parameter
  * @example
  * const model = new Linear(2, 1, { bias: false });
  * const { value, grads } = lossAndGrad(model, () => model.forward(tensor([[3, 4]])).sum());
@@ -45,14 +45,18 @@ export function lossAndGrad(
   }
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
   const { value, aux, gradients } = deferChanges(() =>
-    valueAndGradBy(trained, (): readonly [Tensor, unknown] => {
-      const result = loss();
-      const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
-      // What is no tensor is refused where the gradient is asked for.
-      if (isTensor(value) && value.size !== 1)
-        throw new NnError('lossAndGrad', `the loss is ${String(value)}, not one number; use mean() or sum()`);
-      return [value, aux];
-    }),
+    valueAndGradBy(
+      trained,
+      (): readonly [Tensor, unknown] => {
+        const result = loss();
+        const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
+        // What is no tensor is refused where the gradient is asked for.
+        if (isTensor(value) && value.size !== 1)
+          throw new NnError('lossAndGrad', `the loss is ${String(value)}, not one number; use mean() or sum()`);
+        return [value, aux];
+      },
+      'lossAndGrad',
+    ),
   );
   let at = 0;
   const gradientOf = (parameter: Tensor): Tensor | null =>

@@ -2,8 +2,19 @@
  * Meters: sums over batches that stay on the device until they are read, so that following a loss costs no wait.
  * And metrics: what can be measured besides the loss.
  */
-import { argMax, cast, detach, equal, hostEffect, keep, noGrad, sum, type Tensor } from '@polygrad/core/functions';
-import { checkFits } from '../errors.ts';
+import {
+  argMax,
+  cast,
+  detach,
+  equal,
+  hostEffect,
+  isTensor,
+  keep,
+  noGrad,
+  sum,
+  type Tensor,
+} from '@polygrad/core/functions';
+import { checkFits, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { isSummed, mergeInto, noneOf, type SummedMetric } from './metrics/summed.ts';
 
@@ -14,13 +25,20 @@ export type Metric = (prediction: Tensor, target: Tensor) => Tensor;
 export type Metrics = Readonly<Record<string, Metric | SummedMetric>>;
 
 /**
- * 1 where the largest of the predictions [rows, classes] is the target class [rows], else 0.
+ * 1 where the largest of the predictions [rows, classes] is the target class [rows], else 0: float32 [rows].
  *
+ * @throws NnError for targets that are no integers
  * @example
  * accuracy(tensor([[1, 0], [0, 1]]), tensor([0, 0], { dtype: 'int32' })); // [1, 0]
  */
-export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor =>
-  cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
+export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor => {
+  if (isTensor(target) && target.dtype.includes('float'))
+    throw new NnError(
+      'accuracy',
+      `the targets are ${String(target)}, not class numbers; use argMax() of one-hot rows, cast() of whole numbers`,
+    );
+  return cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
+};
 
 /** What a metric gives for one batch. */
 export function scoresOf(metric: Metric | SummedMetric, prediction: Tensor, target: Tensor): Tensor {
@@ -29,7 +47,8 @@ export function scoresOf(metric: Metric | SummedMetric, prediction: Tensor, targ
 
 /** Throws unless metrics are functions, or counted ones, by name. */
 export function checkMetrics(op: string, metrics: Metrics): void {
-  checkFits(op, 'metrics', metrics, typeof metrics === 'object' && metrics !== null, 'an object of functions by name');
+  const byName = typeof metrics === 'object' && metrics !== null && !Array.isArray(metrics);
+  checkFits(op, 'metrics', metrics, byName, 'an object of functions by name, such as { accuracy }');
   for (const [name, metric] of Object.entries(metrics))
     checkFits(
       op,

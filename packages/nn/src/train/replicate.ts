@@ -27,8 +27,8 @@ export class Replicated<M extends AnyModule = AnyModule> {
    * The value of a loss over a batch and its gradients by the model's parameters, averaged over the engines by the rows that each had. They
    * lie where the parameters do; hand them to an optimizer's `step` as those of `lossAndGrad`.
    *
-   * Each engine gets a part of the rows, as many as the others and perhaps one more, and reads the parameters by copies that are made once
-   * for values that do not change. Layers that use statistics of a batch use those of their part.
+   * Each engine gets a part of the rows, as many as the others and perhaps one more. It reads copies of the parameters, which are made once for
+   * values that do not change. Layers that use statistics of a batch use those of their part.
    *
    * @param batch tensors with the same number of rows, the first axis
    * @param loss the mean of a loss over the rows it is given: called once for each engine, with its part of every tensor

@@ -99,8 +99,8 @@ function checkPath(op: string, path: unknown): void {
 }
 
 /**
- * Saves a model, and what its training needs to go on, in one safetensors file, whole or not at all: a full disk or a crash leaves what was there. Other
- * programs read the model from it. For Node, with `@polygrad/data` installed.
+ * Saves a model, and what its training needs to go on, in one safetensors file. It is written whole or not at all: a full disk or a crash leaves what
+ * was there. Other programs read the model from it. For Node, with `@polygrad/data` installed.
  *
  * @param path where to; the folder is made if need be
  * @param parts the model, or it with the optimizer, the random generator (`random: true`), the scaler, and others

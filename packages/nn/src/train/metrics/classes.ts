@@ -32,8 +32,8 @@ export interface ClassesOptions {
 
 export interface ScoreOptions extends ClassesOptions {
   /**
-   * 'binary', the default with two classes, is the score of class 1; 'macro', the default with more, the mean over the classes;
-   * 'weighted' the mean by how often each class is a target; 'micro' that of all rows counted together, which is the accuracy.
+   * 'binary', the default with two classes, is the score of class 1. 'macro', the default with more, is the mean over the classes. 'weighted' is the
+   * mean by how often each class is a target. 'micro' is that of all rows counted together: the accuracy.
    */
   readonly average?: 'binary' | 'macro' | 'micro' | 'weighted';
   /** The score instead of a division by zero, as for a class that was never predicted. Default 0. */

@@ -30,8 +30,8 @@ export interface AucOptions {
 }
 
 /**
- * Area under the receiver operating characteristic: the probability that a row of class 1 has a greater score than one of class 0,
- * equal ones counted half. Counted over all batches in bins of scores, so it is off by at most half the share of pairs within a bin.
+ * Area under the receiver operating characteristic. It is the probability that a row of class 1 has a greater score than one of class 0, equal ones
+ * counted half. Counted over all batches in bins of scores, so it is off by at most half the share of pairs within a bin.
  *
  * Source: Hanley and McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC) curve", 1982.
  *
