@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "checked.h"
+#include "commands.h"
 #include "context.h"
 #include "cublaslt.h"
 #include "cudnn.h"
@@ -60,15 +61,6 @@ struct Kernel {
   std::vector<Argument> arguments;
   /** Cells of a dispatch. */
   size_t cells = 6;
-};
-
-/** Commands of a batch, as cells of eight bytes: numbers are doubles, scalar arguments raw bytes. */
-enum CommandKind : int {
-  kDispatch = 1,  // kernel, groups along each axis (0: all), then for each argument: a buffer's number, offset and bytes, or the scalar's bytes
-  kCopy = 2,      // from, offset, to, offset, bytes
-  kFill = 3,      // buffer, offset, bytes, pattern
-  kProduct = 4,   // see product.h
-  kConvolution = 5,  // see convolution.h
 };
 
 /** A read that is on its way to pinned memory. */
@@ -140,13 +132,14 @@ class Driver {
   std::shared_ptr<Compiling>& Find(double module);
   CUdeviceptr AllocBytes(size_t bytes);
   void Enqueue(const double* cells, size_t length);
+  /** Cells behind the groups: for each argument of a dispatch a buffer's number, offset and bytes, or the scalar's bytes. */
   void Dispatch(const double* cells, size_t length);
   /** A dispatch with everything checked, its buffers in use. */
   void Prepare(const double* cells, size_t length, Launch* launch);
   /** Launches a batch as a graph; false where its commands must be enqueued one by one, and none was. */
   bool Replay(const double* cells, size_t count);
-  void Copy(const double* cells);
-  void Fill(const double* cells);
+  void Copy(const CopyCommand& copy);
+  void Fill(const FillCommand& fill);
   void Multiply(const double* cells);
   void Convolve(const double* cells);
   CUdeviceptr ConvolutionWorkspace(size_t bytes);

@@ -9,20 +9,6 @@ namespace {
 /** A mark is made behind a batch of so many commands, or so many batches: making one takes a microsecond. */
 constexpr size_t kMarkedCommands = 8;
 
-/** How many cells the command has that begins here: [kind, cells in all, ...]. */
-size_t LengthOf(const double* cells, size_t left) {
-  if (left < 2) Refuse("submit", "the last command is cut short");
-  const size_t length = Whole(cells[1], "submit", "the length of a command");
-  if (length < 2 || length > left)
-    Refuse("submit", "a command of " + std::to_string(length) + " cells where " + std::to_string(left) + " are left");
-  return length;
-}
-
-void Expect(size_t length, size_t wanted, const char* call) {
-  if (length != wanted)
-    Refuse(call, "a command of " + std::to_string(length) + " cells, not " + std::to_string(wanted));
-}
-
 }  // namespace
 
 void Driver::Submit(const double* cells, size_t count) {
@@ -98,12 +84,10 @@ void Driver::Enqueue(const double* cells, size_t length) {
       Dispatch(cells, length);
       return;
     case kCopy:
-      Expect(length, 7, "copy");
-      Copy(cells);
+      Copy(CopyOf(cells, length));
       return;
     case kFill:
-      Expect(length, 6, "fill");
-      Fill(cells);
+      Fill(FillOf(cells, length));
       return;
     case kProduct:
       Expect(length, kProductCells, kProductCall);
@@ -118,14 +102,12 @@ void Driver::Enqueue(const double* cells, size_t length) {
   }
 }
 
-void Driver::Fill(const double* cells) {
-  const size_t offset = Whole(cells[3], "fill", "the offset");
-  const size_t bytes = Whole(cells[4], "fill", "the number of bytes");
-  const auto pattern = static_cast<unsigned>(Whole(cells[5], "fill", "the pattern", 4294967295.0));
-  Memory& memory = Within(cells[2], offset, bytes, "fill");
+void Driver::Fill(const FillCommand& fill) {
+  const size_t offset = fill.offset, bytes = fill.bytes;
+  Memory& memory = Within(fill.buffer, offset, bytes, "fill");
   if (bytes == 0) return;
   if (offset % 4 != 0 || bytes % 4 != 0) Refuse("fill", "offset and bytes are no multiples of four");
-  context_->Check(cu.MemsetD32Async(Use(memory) + offset, pattern, bytes / 4, compute_), "cuMemsetD32Async");
+  context_->Check(cu.MemsetD32Async(Use(memory) + offset, fill.pattern, bytes / 4, compute_), "cuMemsetD32Async");
 }
 
 void Driver::Prepare(const double* cells, size_t length, Launch* launch) {
@@ -190,12 +172,10 @@ bool Driver::Replay(const double* cells, size_t count) {
 }
 
 /** Ranges of one buffer may overlap: those are copied through separate memory. */
-void Driver::Copy(const double* cells) {
-  const size_t source = Whole(cells[3], "copy", "an offset");
-  const size_t target = Whole(cells[5], "copy", "an offset");
-  const size_t bytes = Whole(cells[6], "copy", "the number of bytes");
-  Memory& fromMemory = Within(cells[2], source, bytes, "copy");
-  Memory& toMemory = Within(cells[4], target, bytes, "copy");
+void Driver::Copy(const CopyCommand& copy) {
+  const size_t source = copy.source, target = copy.target, bytes = copy.bytes;
+  Memory& fromMemory = Within(copy.from, source, bytes, "copy");
+  Memory& toMemory = Within(copy.to, target, bytes, "copy");
   if (bytes == 0) return;
   const CUdeviceptr from = Use(fromMemory) + source;
   const CUdeviceptr to = Use(toMemory) + target;

@@ -16,6 +16,7 @@
 
 #include "builder.h"
 #include "checked.h"
+#include "commands.h"
 #include "slots.h"
 
 /** An event, released with its last holder. */
@@ -45,15 +46,6 @@ struct Program {
   cl_program program = nullptr;
   std::shared_ptr<BuildJob> job = nullptr;
 };
-
-/** Commands of a batch, as cells of eight bytes: numbers are doubles, scalar arguments raw bytes. */
-enum CommandKind : int {
-  kDispatch = 1,  // kernel, groups along each axis (0: all), then one cell for each argument: a buffer's number, or the scalar's bytes
-  kCopy = 2,      // from, offset, to, offset, bytes
-  kFill = 3,      // buffer, offset, bytes, pattern
-  kProduct = 4,   // 1 for double, m, n, k, batch, then of a, b, c: buffer, offset, stride, distance, 1 if transposed
-};
-
 
 class Driver {
  public:
@@ -129,9 +121,10 @@ class Driver {
   Program& Find(double program);
   /** Enqueues a command of so many cells. */
   void Enqueue(const double* cells, size_t length, cl_event* event);
+  /** Cells behind the groups: one for each argument of a dispatch: a buffer's number, or the scalar's bytes. */
   void Dispatch(const double* cells, size_t length, cl_event* event);
-  void Copy(const double* cells, cl_event* event);
-  void Fill(const double* cells, cl_event* event);
+  void Copy(const CopyCommand& copy, cl_event* event);
+  void Fill(const FillCommand& fill, cl_event* event);
   void Multiply(const double* cells, cl_event* event);
   /** Whether the kernel takes what the layout says, as far as the driver tells. */
   void CheckArguments(const Kernel& kernel);

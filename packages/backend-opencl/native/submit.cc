@@ -9,20 +9,6 @@ namespace {
 /** The device or the driver had no room: waiting until it is idle may help. */
 bool IsShortage(cl_int code) { return code == -4 || code == -5 || code == -6; }
 
-/** How many cells the command has that begins here: [kind, cells in all, ...]. */
-size_t LengthOf(const double* cells, size_t left) {
-  if (left < 2) Refuse("submit", "the last command is cut short");
-  const size_t length = Whole(cells[1], "submit", "the length of a command");
-  if (length < 2 || length > left)
-    Refuse("submit", "a command of " + std::to_string(length) + " cells where " + std::to_string(left) + " are left");
-  return length;
-}
-
-void Expect(size_t length, size_t wanted, const char* call) {
-  if (length != wanted)
-    Refuse(call, "a command of " + std::to_string(length) + " cells, not " + std::to_string(wanted));
-}
-
 bool Clock(cl_event event, cl_uint what, cl_ulong* time) {
   return cl.GetEventProfilingInfo(event, what, sizeof *time, time, nullptr) == CL_SUCCESS;
 }
@@ -127,12 +113,10 @@ void Driver::Enqueue(const double* cells, size_t length, cl_event* event) {
       Dispatch(cells, length, event);
       return;
     case kCopy:
-      Expect(length, 7, "copy");
-      Copy(cells, event);
+      Copy(CopyOf(cells, length), event);
       return;
     case kFill:
-      Expect(length, 6, "fill");
-      Fill(cells, event);
+      Fill(FillOf(cells, length), event);
       return;
     case kProduct:
       Expect(length, kProductCells, "product");
@@ -143,12 +127,10 @@ void Driver::Enqueue(const double* cells, size_t length, cl_event* event) {
   }
 }
 
-void Driver::Fill(const double* cells, cl_event* event) {
-  const size_t offset = Whole(cells[3], "fill", "the offset");
-  const size_t bytes = Whole(cells[4], "fill", "the number of bytes");
-  const auto pattern = static_cast<uint32_t>(Whole(cells[5], "fill", "the pattern", 4294967295.0));
-  const cl_mem memory = Within(cells[2], offset, bytes, "fill");
-  Check(cl.EnqueueFillBuffer(queue_, memory, &pattern, sizeof pattern, offset, bytes, 0, nullptr, event), "clEnqueueFillBuffer");
+void Driver::Fill(const FillCommand& fill, cl_event* event) {
+  const size_t offset = fill.offset, bytes = fill.bytes;
+  const cl_mem memory = Within(fill.buffer, offset, bytes, "fill");
+  Check(cl.EnqueueFillBuffer(queue_, memory, &fill.pattern, sizeof fill.pattern, offset, bytes, 0, nullptr, event), "clEnqueueFillBuffer");
 }
 
 void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
@@ -177,12 +159,10 @@ void Driver::Dispatch(const double* cells, size_t length, cl_event* event) {
 }
 
 /** Ranges of one buffer may overlap: those are copied through separate memory. */
-void Driver::Copy(const double* cells, cl_event* event) {
-  const size_t source = Whole(cells[3], "copy", "an offset");
-  const size_t target = Whole(cells[5], "copy", "an offset");
-  const size_t bytes = Whole(cells[6], "copy", "the number of bytes");
-  const cl_mem from = Within(cells[2], source, bytes, "copy");
-  const cl_mem to = Within(cells[4], target, bytes, "copy");
+void Driver::Copy(const CopyCommand& copy, cl_event* event) {
+  const size_t source = copy.source, target = copy.target, bytes = copy.bytes;
+  const cl_mem from = Within(copy.from, source, bytes, "copy");
+  const cl_mem to = Within(copy.to, target, bytes, "copy");
   if (from != to || source + bytes <= target || target + bytes <= source) {
     Check(cl.EnqueueCopyBuffer(queue_, from, to, source, target, bytes, 0, nullptr, event), "clEnqueueCopyBuffer");
     return;

@@ -285,18 +285,14 @@ export {
 } from './optim/layerwise.ts';
 export { LBFGS, type LBFGSOptions } from './optim/lbfgs.ts';
 export {
-  type Closure,
-  type ClosureFit,
-  type ClosureOptimizer,
-  type Correction,
   type Gradients,
   type MaximizeOptions,
   Optimizer,
   type OptimizerOptions,
-  type Scalars,
   type StepGuard,
-  type StepScalars,
 } from './optim/optimizer.ts';
+export type { Closure, ClosureFit, ClosureOptimizer } from './optim/closure.ts';
+export type { Correction, Scalars, StepScalars } from './optim/step-numbers.ts';
 export type { LoadedState, OptimizerState } from './optim/saved-state.ts';
 export {
   constantRate,

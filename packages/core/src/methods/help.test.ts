@@ -80,3 +80,25 @@ it('what is no array and no number says what to do', () => {
   expect('0' in [t]).toBe(true);
   expect(JSON.stringify([t])).toBe('["Tensor float32 [2]"]');
 });
+
+it('methods refuse arguments that they would leave out', () => {
+  const t = ones([2, 3]);
+  const loose = t as unknown as Record<string, (...given: unknown[]) => unknown>;
+  expect(() => loose.sum!(1, true)).toThrow(
+    '[sum] 2 arguments where the method takes one argument: true would be left out; give a list as one argument, and settings by name, as t.sum({ axis: [0, 1], keepDims: true })',
+  );
+  expect(() => loose.permute!(1, 0)).toThrow('[permute] 2 arguments where the method takes one argument: 0 would');
+  expect(() => loose.reshape!(3, 2)).toThrow('[reshape] 2 arguments');
+  expect(() => loose.relu!(true)).toThrow('[relu] one argument where the method takes no arguments');
+  expect(() => loose.rot90!(1, [0, 1], 2)).toThrow('[rot90] 3 arguments where the method takes 2 arguments: 2 would');
+  expect(() => loose.add!(t, 2)).toThrow('[add] 2 arguments');
+});
+
+it('methods take all arguments of their operations, those with defaults and lists too', () => {
+  const t = ones([1, 1, 2, 2]);
+  expect(t.rot90(1, [2, 3]).shape).toEqual([1, 1, 2, 2]);
+  expect(t.avgPool2d(2, { stride: 1 }).shape).toEqual([1, 1, 1, 1]);
+  expect(t.at(0, 0, 1).shape).toEqual([2]);
+  expect(t.sum(undefined).shape).toEqual([]);
+  expect(t.transpose(2, 3).shape).toEqual([1, 1, 2, 2]);
+});

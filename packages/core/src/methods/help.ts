@@ -160,3 +160,43 @@ export function putMissing(prototype: object): void {
     Object.defineProperty(prototype, name, { value, configurable: true, writable: true });
   }
 }
+
+/** Most arguments of functions, as their texts say. */
+const counted = new WeakMap<(...args: never[]) => unknown, number>();
+
+/** Most arguments that a function takes. Its `length` leaves out those from the first default on; its text has them all. */
+function mostArguments(f: (...args: never[]) => unknown): number {
+  const known = counted.get(f);
+  if (known !== undefined) return known;
+  // Strings of defaults are no part of the list.
+  const text = Function.prototype.toString.call(f).replace(/'[^']*'|"[^"]*"|`[^`]*`/g, '0');
+  const start = /^\s*(async\s+)?[\w$]+\s*=>/.test(text) ? -1 : text.indexOf('(');
+  let [depth, most, isEmpty] = [0, 0, true];
+  for (let at = start; start >= 0 && at < text.length; at++) {
+    const letter = text[at]!;
+    if ('([{'.includes(letter)) depth++;
+    if (')]}'.includes(letter) && --depth === 0) break;
+    if (depth === 1 && letter === ',') [most, isEmpty] = [most + 1, true];
+    else if (at > start && letter.trim() !== '') isEmpty = false;
+    if (depth === 1 && text.startsWith('...', at)) most = Number.POSITIVE_INFINITY;
+  }
+  if (!isEmpty) most++;
+  if (start < 0 || depth !== 0 || most < f.length) most = Number.POSITIVE_INFINITY;
+  counted.set(f, most);
+  return most;
+}
+
+/** Throws where a method is given more than its operation takes, as `t.sum(1, true)` of PyTorch: JavaScript would leave it out. */
+export function checkCount(
+  name: string,
+  operation: (x: never, ...rest: never[]) => unknown,
+  rest: readonly unknown[],
+): void {
+  const most = mostArguments(operation) - 1;
+  if (rest.findLastIndex((given) => given !== undefined) < most) return;
+  const takes = most === 0 ? 'no arguments' : most === 1 ? 'one argument' : `${most} arguments`;
+  throw new ArgumentError(
+    name,
+    say`${rest.length === 1 ? 'one argument' : `${rest.length} arguments`} where the method takes ${takes}: ${rest[most]} would be left out; give a list as one argument, and settings by name, as t.sum({ axis: [0, 1], keepDims: true })`,
+  );
+}

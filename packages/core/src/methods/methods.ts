@@ -8,7 +8,8 @@ import { detach } from '../autodiff/custom-gradient.ts';
 import * as operations from '../ops/operations.ts';
 import { to } from '../placement/to.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { putOnTensors } from './own-methods.ts';
+import { checkCount } from '#help';
+import { type Operation, putMethod } from './own-methods.ts';
 
 declare module './own-methods.ts' {
   interface LoadedMethods {
@@ -16,9 +17,21 @@ declare module './own-methods.ts' {
   }
 }
 
-putOnTensors({
+const all: Readonly<Record<string, Operation>> = {
   ...operations,
   detach,
   to,
   polygamma: (x: Tensor, order: number) => operations.polygamma(order, x),
-});
+};
+
+for (const [name, operation] of Object.entries(all)) {
+  const certain = operation.length;
+  // Named, for stack traces.
+  const { [name]: value } = {
+    [name](this: Tensor, ...rest: never[]): unknown {
+      if (rest.length >= certain) checkCount(name, operation, rest);
+      return operation(this, ...rest);
+    },
+  };
+  putMethod(name, value);
+}

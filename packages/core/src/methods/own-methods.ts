@@ -103,10 +103,15 @@ declare module '../tensor/types.ts' {
 }
 
 /** A function whose first parameter is the tensor that it is a method of. */
-type Operation = (x: Tensor, ...rest: never[]) => unknown;
+export type Operation = (x: Tensor, ...rest: never[]) => unknown;
+
+/** Makes a function a method of all Tensors. */
+export function putMethod(name: string, value: unknown): void {
+  Object.defineProperty(TensorHandle.prototype, name, { value, configurable: true, writable: true });
+}
 
 /** Makes functions methods of all Tensors: what a method is called with follows its tensor. */
-export function putOnTensors(operations: Readonly<Record<string, Operation>>): void {
+function putOnTensors(operations: Readonly<Record<string, Operation>>): void {
   for (const [name, operation] of Object.entries(operations)) {
     // Named, for stack traces.
     const { [name]: value } = {
@@ -114,7 +119,7 @@ export function putOnTensors(operations: Readonly<Record<string, Operation>>): v
         return operation(this, ...rest);
       },
     };
-    Object.defineProperty(TensorHandle.prototype, name, { value, configurable: true, writable: true });
+    putMethod(name, value);
   }
 }
 

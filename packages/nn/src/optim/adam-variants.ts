@@ -19,14 +19,8 @@ import {
 import { checkNumber, checkOptions } from '../errors.ts';
 import { AdamBase } from './adam.ts';
 import { checkBetas } from './betas.ts';
-import {
-  type Correction,
-  type MaximizeOptions,
-  Optimizer,
-  type OptimizerOptions,
-  type Scalars,
-  type StepScalars,
-} from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimizer.ts';
+import type { Correction, Scalars, StepScalars } from './step-numbers.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 

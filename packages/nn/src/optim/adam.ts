@@ -2,14 +2,8 @@
 import { div, maximum, sqrt, square, type Tensor } from '@polygrad/core/functions';
 import { checkOptions, checkNumber } from '../errors.ts';
 import { checkBetas, momentumAt } from './betas.ts';
-import {
-  type Correction,
-  type MaximizeOptions,
-  Optimizer,
-  type OptimizerOptions,
-  type Scalars,
-  type StepScalars,
-} from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimizer.ts';
+import type { Correction, Scalars, StepScalars } from './step-numbers.ts';
 import type { Schedule } from './schedule.ts';
 
 export interface AdamOptions extends OptimizerOptions, MaximizeOptions {

@@ -2,7 +2,8 @@
 import { clip, sign, sqrt, square, type Tensor, where, equal, greater, less } from '@polygrad/core/functions';
 import { checkFits, checkOptions, checkFraction, checkNumber } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimizer.ts';
+import type { Scalars, StepScalars } from './step-numbers.ts';
 import { checkMomentum, momentumAt } from './betas.ts';
 import type { Schedule } from './schedule.ts';
 

@@ -21,7 +21,8 @@ import {
 import { checkFits, checkFraction, checkInteger, checkNumber, checkOptions, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { checkBetas } from './betas.ts';
-import { type Correction, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { Optimizer, type OptimizerOptions } from './optimizer.ts';
+import type { Correction, Scalars, StepScalars } from './step-numbers.ts';
 
 type Next = { parameter: Tensor; state: Tensor[] };
 

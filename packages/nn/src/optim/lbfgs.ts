@@ -36,7 +36,7 @@ import {
   NnError,
 } from '../errors.ts';
 import { hostState, type StateArray } from '../module/state.ts';
-import type { Closure, ClosureFit, ClosureOptimizer } from './optimizer.ts';
+import type { Closure, ClosureFit, ClosureOptimizer } from './closure.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import { inOrder } from './owners.ts';
 import { strongWolfe } from './wolfe.ts';

@@ -25,7 +25,8 @@ import { clipGradNorm, clipGradNorms, clipGradValue } from './clip.ts';
 import { close, GRADIENTS, numbers, START } from './fixtures/steps.ts';
 import { ParameterGroups } from './groups.ts';
 import { Adafactor, LAMB } from './layerwise.ts';
-import { Optimizer, type Scalars } from './optimizer.ts';
+import { Optimizer } from './optimizer.ts';
+import type { Scalars } from './step-numbers.ts';
 import { SGD } from './sgd.ts';
 
 beforeAll(async () => {

@@ -1,10 +1,9 @@
 /**
- * Optimizer: what all optimizers share - state per parameter, the step as one scope of graph operations, numbers that
- * change from step to step as scalars. Each optimizer is a formula: new parameter and new state from old ones and the
- * gradient (sgd.ts, adam.ts, adaptive.ts).
+ * Optimizer: what all optimizers share: state per parameter, and the step as one scope of graph operations. Each optimizer is a formula: new
+ * parameter and new state from old ones, the gradient and the numbers of the step (step-numbers.ts); see sgd.ts, adam.ts and adaptive.ts.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { holdFlushes, refuseNames, showAs, shown } from '@polygrad/core/engine';
+import { holdFlushes, refuseNames, showAs } from '@polygrad/core/engine';
 import {
   cast,
   type DType,
@@ -29,37 +28,17 @@ import { fitState, hostState, type StateDict, type StateOwner } from '../module/
 import { inOrder } from './owners.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import type { Schedule } from './schedule.ts';
+import {
+  checkedNumbers,
+  checkedRate,
+  type Correction,
+  type Scalars,
+  scalarsOf,
+  type StepScalars,
+} from './step-numbers.ts';
 
 /** Gradients in the order of the parameters; null where there is none. */
 export type Gradients = readonly (Tensor | null)[];
-
-/** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
-export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };
-
-/** What `fit` hands an optimizer of a batch: the batch on the device, its loss and gradients, and what sums losses and metrics. */
-export type ClosureFit = <Batch extends readonly Tensor[], Sums>(
-  ready: () => Batch,
-  evaluate: (...batch: [...Batch, sums: Sums | null]) => ReturnType<Closure>,
-  sums: Sums,
-  given: object,
-) => Promise<void>;
-
-/** An optimizer that asks for loss and gradients several times in a step, as `LBFGS` does. It is no `Optimizer`; `fit` takes both. */
-export interface ClosureOptimizer {
-  readonly parameters: readonly Tensor[];
-  step(closure: Closure): Promise<number>;
-  /** How `fit` takes its steps. @throws NnError for options of `fit` that do not go with it */
-  fitted(options: object): ClosureFit;
-}
-
-/** Numbers of one step as scalars on the device, by name. */
-export type Scalars<Names extends string> = { readonly [Name in Names]: Tensor };
-
-/** Scalars that depend on the number of the step. */
-export type StepScalars<Names extends string> = { readonly [Name in Names]?: Tensor };
-
-/** 1 - beta ** step, of a step whose number only the device knows. A function gives the beta of each step. */
-export type Correction = (beta: number | (() => number)) => Tensor;
 
 /** Options that all optimizers share. */
 export interface OptimizerOptions {
@@ -279,11 +258,12 @@ export abstract class Optimizer<Names extends string = string> {
     let rate = 0;
     // At every call of a compiled step, too.
     hostEffect(() => {
-      rate = this.#rate();
+      const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
+      rate = checkedRate(this.currentRate, source, this.#steps + 1);
       for (let leader = 0; leader < leaders.length; leader++) {
         if (leaders[leader] !== leader) continue;
         steps[leader] = this.#steps + 1 - this.#missed[leader]!;
-        numbers[leader] = this.#numbers(steps[leader]!, rate);
+        numbers[leader] = checkedNumbers(this.scalars(steps[leader]!, rate), steps[leader]!);
       }
     });
     const scalarsIn = (dtype: DType, leader: number): Scalars<Names> => {
@@ -387,28 +367,6 @@ export abstract class Optimizer<Names extends string = string> {
     this.#leaders = missed.map((count) => missed.indexOf(count));
   }
 
-  /** The learning rate of a step, before anything is recorded: one NaN would be in every parameter after it. */
-  #rate(): number {
-    const rate: unknown = this.currentRate;
-    if (typeof rate === 'number' && Number.isFinite(rate) && rate >= 0) return rate;
-    const source = typeof this.learningRate === 'function' ? `learningRate(${this.#steps})` : 'learningRate';
-    throw new NnError(
-      'step',
-      `bad ${source} for step ${this.#steps + 1}: ${shown(rate)}; must be a finite number of at least 0`,
-      ['learningRate'],
-    );
-  }
-
-  /** What formulas give for the step of parameters that have taken this many. */
-  #numbers(step: number, rate: number): Record<Names, number> {
-    const numbers = this.scalars(step, rate);
-    for (const [name, value] of Object.entries<unknown>(numbers)) {
-      if (typeof value === 'number' && !Number.isNaN(value)) continue;
-      throw new NnError('step', `bad ${name} for step ${step}: ${shown(value)}; must be a number`, [name]);
-    }
-    return numbers;
-  }
-
   /** Throws if the gradient is none of the parameter. */
   #check(index: number, gradient: Tensor): void {
     checkFits('step', `gradient ${index}`, gradient, isTensor(gradient), 'a tensor, or null where there is none');
@@ -497,13 +455,6 @@ export abstract class Optimizer<Names extends string = string> {
 /** The float32 copy of a parameter, or the parameter itself if it has none. */
 function following(copy: Tensor, parameter: Tensor): Tensor {
   return where(equal(cast(copy, parameter.dtype), parameter), copy, cast(parameter, 'float32'));
-}
-
-/** Numbers as scalars of a dtype: bound when a plan runs, so that a new value makes no new plan. */
-function scalarsOf<Names extends string>(numbers: () => Record<Names, number>, dtype: DType): Scalars<Names> {
-  const found: Partial<Record<Names, Tensor>> = {};
-  for (const name of Object.keys(numbers()) as Names[]) found[name] = hostNumber(() => numbers()[name], { dtype });
-  return found as Scalars<Names>;
 }
 
 // What optimizers of PyTorch and Keras have. Setting the rate under another name would change nothing.

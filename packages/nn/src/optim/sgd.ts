@@ -2,7 +2,8 @@
 import { cast, less, sign, type Tensor } from '@polygrad/core/functions';
 import { checkNumber, checkOptions, NnError } from '../errors.ts';
 import { checkBetas, checkMomentum, momentumAt } from './betas.ts';
-import { type MaximizeOptions, Optimizer, type OptimizerOptions, type Scalars, type StepScalars } from './optimizer.ts';
+import { type MaximizeOptions, Optimizer, type OptimizerOptions } from './optimizer.ts';
+import type { Scalars, StepScalars } from './step-numbers.ts';
 import type { Schedule } from './schedule.ts';
 
 export interface SGDOptions extends OptimizerOptions, MaximizeOptions {

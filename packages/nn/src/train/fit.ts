@@ -17,13 +17,14 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { type ClosureFit, type ClosureOptimizer, type Gradients, Optimizer } from '../optim/optimizer.ts';
+import { type Gradients, Optimizer } from '../optim/optimizer.ts';
+import type { ClosureFit, ClosureOptimizer } from '../optim/closure.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
 import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
-import { type Evaluation, evaluate, type LossFunction } from './evaluate.ts';
+import { evaluate, type LossFunction } from './evaluate.ts';
 import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
 import { type ProgressStyle, progress } from './progress.ts';
 import { lossAndGrad } from './loss-and-grad.ts';
@@ -254,90 +255,119 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
  * epochs.at(-1)?.metrics; // { accuracy: 1 }
  */
 export async function fit(model: Module, data: BatchSource, options: FitOptions): Promise<History> {
-  const asking = checkFit(model, data, options);
-  const { epochs, validation, metrics = {}, readEvery = 50, firstEpoch = 0, firstStep = 0 } = options;
-  const { optimizer, transforms = [], compile, precision, signal } = options;
-  const names = Object.keys(metrics);
-  const callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
-  const steps = lengthOf(data);
-  const reports: EpochReport[] = [];
-  const meter = new Meter(['loss', ...names], metrics);
-  let stopped = false;
-  const control: LoopControl = {
-    model,
-    epochs: firstEpoch + epochs,
-    stop: () => {
-      stopped = true;
-    },
-  };
+  return new Training(model, data, options).run();
+}
 
-  const readMeter = async (epoch: number): Promise<Record<string, number>> => {
-    const means = await meter.read();
-    if (Number.isFinite(means.loss)) return means;
-    const where = `epoch ${epoch + 1}, within the first ${meter.batches} steps`;
-    // Before the second step no learning rate can be the reason.
-    const isFirst = epoch === firstEpoch && meter.batches === 1;
-    const remedy = isFirst
-      ? 'look for NaN and for class numbers out of range in the batch'
-      : 'lower the learning rate or set clipNorm';
-    throw new NnError('fit', `the loss became ${means.loss} (${where}); ${remedy}`, ['loss']);
-  };
+/** One call of `fit`. */
+class Training {
+  readonly #model: Module;
+  readonly #data: BatchSource;
+  readonly #options: FitOptions;
+  readonly #asking: ReturnType<typeof checkFit>;
+  readonly #callbacks: readonly Callback[];
+  readonly #steps: ReturnType<typeof lengthOf>;
+  readonly #control: LoopControl;
+  readonly #meter: Meter;
+  readonly #evaluation: ReturnType<typeof evaluationOf>;
+  /** The scaler of `precision` alone, which nobody else gives back. */
+  readonly #ownScaler: ReturnType<typeof ownScaler>;
+  readonly #onBatch: ReturnType<typeof stepOf>;
+  #replayed: ReturnType<typeof compiled> | undefined;
+  #isPrepared = false;
+  #isStopped = false;
 
-  const run = mixedRunner(precision);
-  const own = options.scaler !== undefined ? null : ownScaler(precision);
-  const scaler = options.scaler ?? own;
-  const evaluation = evaluationOf(model, options, names, run, scaler);
-  const plain = stepOf(optimizer as Optimizer, evaluation, meter, scaler, options.clipNorm);
-  let replayed: ReturnType<typeof compiled> | undefined;
-  try {
-    replayed = compile === undefined ? undefined : compiled(compile, plain);
-  } catch (error) {
-    meter.dispose();
-    own?.dispose();
-    throw error;
-  }
-  const onBatch = replayed ?? plain;
-  let prepared = false;
-  /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
-  const prepare = async (step: () => void): Promise<void> => {
-    prepared = true;
-    if (getEngine().ready === undefined) return;
-    const onCompile = (made: ReadyProgress): void => {
-      for (const callback of callbacks) callback.onCompile?.(made, control);
+  constructor(model: Module, data: BatchSource, options: FitOptions) {
+    this.#asking = checkFit(model, data, options);
+    this.#model = model;
+    this.#data = data;
+    this.#options = options;
+    const { optimizer, epochs, firstEpoch = 0, metrics = {}, precision, compile } = options;
+    this.#callbacks = [...(options.callbacks ?? []), progress(options.progress ?? 'none')];
+    this.#control = {
+      model,
+      epochs: firstEpoch + epochs,
+      stop: () => {
+        this.#isStopped = true;
+      },
     };
-    // What is wrong with a step is told when it runs.
-    await warmup(step, { onCompile }).catch(() => {});
-    signal?.throwIfAborted();
-  };
+    this.#steps = lengthOf(data);
+    const names = Object.keys(metrics);
+    this.#meter = new Meter(['loss', ...names], metrics);
+    this.#ownScaler = options.scaler !== undefined ? null : ownScaler(precision);
+    const scaler = options.scaler ?? this.#ownScaler;
+    this.#evaluation = evaluationOf(model, options, names, mixedRunner(precision), scaler);
+    const plain = stepOf(optimizer as Optimizer, this.#evaluation, this.#meter, scaler, options.clipNorm);
+    try {
+      this.#replayed = compile === undefined ? undefined : compiled(compile, plain);
+    } catch (error) {
+      this.#release();
+      throw error;
+    }
+    this.#onBatch = this.#replayed ?? plain;
+  }
 
-  const trainEpoch = async (epoch: number): Promise<Required<Omit<EpochReport, 'epoch' | 'validation'>>> => {
+  #release(): void {
+    this.#replayed?.dispose();
+    this.#meter.dispose();
+    this.#ownScaler?.dispose();
+  }
+
+  /** All epochs. */
+  async run(): Promise<History> {
+    const { epochs, firstEpoch = 0 } = this.#options;
+    const [callbacks, control] = [this.#callbacks, this.#control];
+    const reports: EpochReport[] = [];
+    try {
+      await tell(callbacks, 'onTrainBegin', control);
+      for (let epoch = firstEpoch; epoch < firstEpoch + epochs && !this.#isStopped; epoch++) {
+        await tell(callbacks, 'onEpochBegin', epoch, control);
+        const trained = await this.#train(epoch);
+        const report: EpochReport = { epoch, ...trained, validation: await this.#validate() };
+        reports.push(report);
+        await tell(callbacks, 'onEpochEnd', report, control);
+      }
+    } finally {
+      this.#release();
+      await tell(callbacks, 'onTrainEnd', control);
+    }
+    return { epochs: reports, stopped: this.#isStopped };
+  }
+
+  async #validate(): Promise<EpochReport['validation']> {
+    const { validation, precision, loss, metrics = {} } = this.#options;
+    if (validation === undefined) return null;
+    const checked = await evaluate(this.#model, validation, { ...(precision && { precision }), loss, metrics });
+    return { loss: checked.loss, metrics: checked.metrics };
+  }
+
+  /** The steps of an epoch, but for those that `firstStep` leaves out. */
+  async #train(epoch: number): Promise<Required<Omit<EpochReport, 'epoch' | 'validation'>>> {
+    const { readEvery = 50, firstEpoch = 0, firstStep = 0, transforms = [], signal } = this.#options;
+    const meter = this.#meter;
     meter.reset();
-    model.train();
+    this.#model.train();
     const start = performance.now();
     let planned = 0;
     const before = epoch === firstEpoch ? firstStep : 0;
     let passed = 0;
     let current: Pick<StepReport, 'loss' | 'metrics'> = { loss: null, metrics: {} };
-    for await (const batch of passOf(data, epoch)) {
+    for await (const batch of passOf(this.#data, epoch)) {
       signal?.throwIfAborted();
       if (passed < before) {
         passed++;
         continue;
       }
-      const step = (): void => trainStep(batch, transforms, onBatch);
-      if (!prepared && asking === undefined) await prepare(step);
+      const step = (): void => trainStep(batch, transforms, this.#onBatch);
+      if (!this.#isPrepared && this.#asking === undefined) await this.#prepare(step);
       const { plansMade } = stats();
-      if (asking === undefined) step();
-      else await asking(() => readyBatch(batch, transforms), evaluation, meter, batch);
+      if (this.#asking === undefined) step();
+      else await this.#asking(() => readyBatch(batch, transforms), this.#evaluation, meter, batch);
       const newPlans = Math.max(0, stats().plansMade - plansMade);
       if (newPlans > 0) planned++;
-      if (meter.batches % readEvery === 0) {
-        const { loss, ...values } = await readMeter(epoch);
-        current = { loss: loss!, metrics: values };
-      }
-      const report: StepReport = { epoch, step: before + meter.batches, steps, ...current, newPlans };
-      for (const callback of callbacks) {
-        const waiting = callback.onStep?.(report, control);
+      if (meter.batches % readEvery === 0) current = await this.#readMeter(epoch);
+      const report: StepReport = { epoch, step: before + meter.batches, steps: this.#steps, ...current, newPlans };
+      for (const callback of this.#callbacks) {
+        const waiting = callback.onStep?.(report, this.#control);
         if (waiting !== undefined) await waiting;
       }
       await throttle();
@@ -351,31 +381,32 @@ export async function fit(model: Module, data: BatchSource, options: FitOptions)
     if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
     if (meter.batches === 0)
       throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list or a Dataset, iterators end`);
-    const { loss, ...values } = await readMeter(epoch);
-    return { loss: loss!, metrics: values, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
-  };
-
-  try {
-    await tell(callbacks, 'onTrainBegin', control);
-    for (let epoch = firstEpoch; epoch < firstEpoch + epochs && !stopped; epoch++) {
-      await tell(callbacks, 'onEpochBegin', epoch, control);
-      const trained = await trainEpoch(epoch);
-      let checked: Evaluation | null = null;
-      if (validation !== undefined)
-        checked = await evaluate(model, validation, { ...(precision && { precision }), loss: options.loss, metrics });
-      const report: EpochReport = {
-        epoch,
-        ...trained,
-        validation: checked === null ? null : { loss: checked.loss, metrics: checked.metrics },
-      };
-      reports.push(report);
-      await tell(callbacks, 'onEpochEnd', report, control);
-    }
-  } finally {
-    replayed?.dispose();
-    meter.dispose();
-    own?.dispose();
-    await tell(callbacks, 'onTrainEnd', control);
+    const read = await this.#readMeter(epoch);
+    return { ...read, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   }
-  return { epochs: reports, stopped };
+
+  /** Means of the epoch so far. */
+  async #readMeter(epoch: number): Promise<{ readonly loss: number; readonly metrics: Record<string, number> }> {
+    const { loss, ...metrics } = await this.#meter.read();
+    if (Number.isFinite(loss)) return { loss: loss!, metrics };
+    const where = `epoch ${epoch + 1}, within the first ${this.#meter.batches} steps`;
+    // Before the second step no learning rate can be the reason.
+    const isFirst = epoch === (this.#options.firstEpoch ?? 0) && this.#meter.batches === 1;
+    const remedy = isFirst
+      ? 'look for NaN and for class numbers out of range in the batch'
+      : 'lower the learning rate or set clipNorm';
+    throw new NnError('fit', `the loss became ${loss} (${where}); ${remedy}`, ['loss']);
+  }
+
+  /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
+  async #prepare(step: () => void): Promise<void> {
+    this.#isPrepared = true;
+    if (getEngine().ready === undefined) return;
+    const onCompile = (made: ReadyProgress): void => {
+      for (const callback of this.#callbacks) callback.onCompile?.(made, this.#control);
+    };
+    // What is wrong with a step is told when it runs.
+    await warmup(step, { onCompile }).catch(() => {});
+    this.#options.signal?.throwIfAborted();
+  }
 }

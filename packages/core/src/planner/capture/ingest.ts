@@ -4,7 +4,7 @@
  * An output that only moves elements already in memory becomes a view of them and costs nothing.
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
-import type { Node, NodeStorage } from '../../graph/node.ts';
+import type { Node } from '../../graph/node.ts';
 import { dtypeInfo, isSmallFloat } from '@polygrad/compiler/shape/dtype';
 import {
   expandView,
@@ -49,18 +49,64 @@ export interface IngestOptions {
 /** @param sized the cone at the capacity of a class of sizes, for a plan that is bound to each of them */
 export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | null = null): Ingested {
   const graph = new PlanGraph(rewriteNode, sized?.size);
-  const made: PlanNode[] = [];
-  const donatable = new Set(cone.donatable.values());
-  const uses = usesOf(cone);
-  for (let local = 0; local < cone.count; local++) {
-    made.push(ingestNode(graph, cone, local, made, donatable.has(local), uses, options, sized));
-  }
+  const made = importNodes(graph, cone, options, sized);
   const outputs = cone.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
   for (const [i, at] of places.entries()) checkPlace(graph, outputs[i]!.shape, at);
   graph.finish();
   return { graph, places };
+}
+
+/** The nodes of a cone in the planner's graph, by local number. */
+function importNodes(
+  graph: PlanGraph,
+  cone: Cone,
+  { elementBytes, bindAlign }: IngestOptions,
+  sized: SizedCone | null,
+): readonly PlanNode[] {
+  const donatable = new Set(cone.donatable.values());
+  const uses = usesOf(cone);
+  const leaf = (node: Node, shape: Shape, local: number): PlanNode => {
+    const { dtype } = node;
+    const { buffer, view } = cone.storageOf(node);
+    const strides = sized === null ? view.strides : sized.stridesOf(local, view.strides);
+    if (shape.includes(0)) return graph.constant(0, shape, dtype);
+    const base = viewBase(shape, strides, view.offset);
+    const bytes = elementBytes[dtypeInfo[dtype].id]!;
+    const aligned = ((base * bytes) % bindAlign) / bytes;
+    const span = shape.reduce((sum, n, axis) => sum + Math.abs(strides[axis]!) * (n - 1), 1);
+    return graph.leaf(shape, dtype, {
+      local,
+      strides,
+      shift: aligned + view.offset - base,
+      span: aligned + span,
+      buffer: (buffer as PoolBuffer).index,
+      donatable: donatable.has(local),
+    });
+  };
+  const made: PlanNode[] = [];
+  const one = (local: number): PlanNode => {
+    const node = cone.nodes[local]!;
+    const { op, dtype } = node;
+    const shape = sized === null ? node.shape : sized.shapeOf(local);
+    const attr = sized === null ? node.attr : (sized.attrOf(local) as Node['attr']);
+    if (node.storage !== null) return leaf(node, shape, local);
+    if (op === 'scalar') return graph.scalar(dtype, local);
+    if (sized?.isBound(local)) {
+      const ones = shape.map(() => 1);
+      return graph.make('expand', { shape }, [graph.reshape(graph.scalar(dtype, local), ones)], shape, dtype);
+    }
+    const src = node.src.map((source) => made[source.index]!);
+    if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
+      const sum = sumOfProducts(graph, src[0]!, src[1]!);
+      if (sum !== null) return sum;
+    }
+    graph.given = shape;
+    return graph.make(op, attr, sized === null ? src : sized.size.forPrograms(graph, op, attr, src), shape, dtype);
+  };
+  for (let local = 0; local < cone.count; local++) made.push(one(local));
+  return made;
 }
 
 /** Refuses outputs that begin at an element which depends on the size. */
@@ -85,71 +131,6 @@ function neededOnce(node: Node, uses: Uint32Array): boolean {
   let at = node;
   while (uses[at.index] === 1 && at.op === 'permute' && at.storage === null) at = at.src[0]!;
   return uses[at.index] === 1;
-}
-
-function ingestNode(
-  graph: PlanGraph,
-  cone: Cone,
-  local: number,
-  made: readonly PlanNode[],
-  donatable: boolean,
-  uses: Uint32Array,
-  options: IngestOptions,
-  sized: SizedCone | null,
-): PlanNode {
-  const node = cone.nodes[local]!;
-  const { op, dtype } = node;
-  const shape = sized === null ? node.shape : sized.shapeOf(local);
-  const attr = sized === null ? node.attr : (sized.attrOf(local) as Node['attr']);
-  if (node.storage !== null) {
-    const { buffer, view } = cone.storageOf(node);
-    const strides = sized === null ? view.strides : sized.stridesOf(local, view.strides);
-    const storage = { buffer, view: { strides, offset: view.offset } };
-    return leaf(graph, node, shape, local, storage, donatable, options);
-  }
-  if (op === 'scalar') return graph.scalar(dtype, local);
-  if (sized?.isBound(local)) {
-    const one = graph.reshape(
-      graph.scalar(dtype, local),
-      shape.map(() => 1),
-    );
-    return graph.make('expand', { shape }, [one], shape, dtype);
-  }
-  if (op === 'add' && node.src.every((source) => neededOnce(source, uses))) {
-    const [x, y] = node.src.map((source) => made[source.index]!) as [PlanNode, PlanNode];
-    const sum = sumOfProducts(graph, x, y);
-    if (sum !== null) return sum;
-  }
-  const src = node.src.map((source) => made[source.index]!);
-  graph.given = shape;
-  return graph.make(op, attr, sized === null ? src : sized.size.forPrograms(graph, op, attr, src), shape, dtype);
-}
-
-function leaf(
-  graph: PlanGraph,
-  node: Node,
-  shape: Shape,
-  local: number,
-  storage: NodeStorage,
-  donatable: boolean,
-  options: IngestOptions,
-): PlanNode {
-  const { dtype } = node;
-  if (shape.includes(0)) return graph.constant(0, shape, dtype);
-  const { strides, offset } = storage.view;
-  const base = viewBase(shape, strides, offset);
-  const bytes = options.elementBytes[dtypeInfo[dtype].id]!;
-  const aligned = ((base * bytes) % options.bindAlign) / bytes;
-  const span = shape.reduce((sum, n, axis) => sum + Math.abs(strides[axis]!) * (n - 1), 1);
-  const buffer = storage.buffer as PoolBuffer;
-  return graph.leaf(shape, dtype, {
-    local,
-    strides,
-    shift: aligned + offset - base,
-    span: aligned + span,
-    buffer: buffer.index,
-    donatable,
-  });
 }
 
 /** True for nodes that get their own memory when forced, rather than a view of other memory. */

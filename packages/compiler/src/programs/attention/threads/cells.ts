@@ -4,56 +4,49 @@ import { type DType, dtypeInfo } from '../../../shape/dtype.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
-import type { Tile } from './team.ts';
+import type { Tile, TileRows } from './team.ts';
 
 /** `Team.fill`, by vectors of so many elements; or by copies, where memory lies as the tile does. */
-export function fillTile(
-  w: ProgramWriter,
-  o: Operands,
-  to: Tile,
-  from: Matrix,
-  rows: number,
-  first: KNode,
-  count: number,
-  width: number,
-  padded: number,
-  lanes: number,
-): void {
+export function fillTile(w: ProgramWriter, o: Operands, to: Tile, source: TileRows, lanes: number): void {
   const { b, e } = w;
+  const { from, width, padded } = source;
   const dtype = to.cells.dtype as DType;
   const unit = unitOfCopies(o, dtype, from, width);
   if (unit !== null && padded % unit === 0) {
-    copyTile(w, o, to, from, rows, first, count, width, padded, unit);
+    copyTile(w, o, to, source, unit);
     return;
   }
-  eachPart(w, rows, padded, lanes, (row, start) => {
-    const source = e.add(first, row);
-    const inside = e.lt(source, o.now(count));
+  eachPart(w, o, source, lanes, (row, start, at, isRow) => {
     const whole = isDistance(from.column, 1) && width % lanes === 0;
     const read = (column: KNode, n: number): KNode => {
-      const gate = b.place(e.and(inside, e.lt(column, width)));
-      return e.cast(b.load(from.memory, placeOf(e, from, source, column), n, gate), dtype);
+      const gate = b.place(e.and(isRow, e.lt(column, width)));
+      return e.cast(b.load(from.memory, placeOf(e, from, at, column), n, gate), dtype);
     };
     const value = whole ? read(start, lanes) : e.vec(Array.from({ length: lanes }, (_, i) => read(e.add(start, i), 1)));
     b.store(to.cells, e.add(e.mul(row, to.line), start), value);
   });
 }
 
-/** Goes through rows of a tile in parts of so many elements, which the threads share: the row of each, and its first column. */
+/**
+ * Goes through rows of a tile in parts of so many elements, which the threads share. `write` gets the row of each in the tile, its first column, its row
+ * in the matrix, and whether it is one that counts.
+ */
 function eachPart(
   { b, e, thread, threads }: ProgramWriter,
-  rows: number,
-  padded: number,
+  o: Operands,
+  { rows, first, count, padded }: TileRows,
   length: number,
-  write: (row: KNode, column: KNode) => void,
+  write: (row: KNode, column: KNode, at: KNode, isRow: KNode) => void,
 ): void {
   const parts = padded / length;
   const all = rows * parts;
   b.loop(Math.ceil(all / threads), (turn) => {
-    const at = e.add(e.mul(turn, threads), thread);
-    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(at, all), () =>
-      write(e.idiv(at, parts), e.mul(e.irem(at, parts), length)),
-    );
+    const part = e.add(e.mul(turn, threads), thread);
+    b.ifThen(all % threads === 0 ? e.bool(true) : e.lt(part, all), () => {
+      const row = e.idiv(part, parts);
+      const at = e.add(first, row);
+      write(row, e.mul(e.irem(part, parts), length), at, e.lt(at, o.now(count)));
+    });
   });
 }
 
@@ -66,23 +59,12 @@ function unitOfCopies(o: Operands, dtype: DType, { memory, start, row, column }:
 }
 
 /** Starts copying rows of a matrix; they are readable after a WAIT and a barrier. */
-function copyTile(
-  w: ProgramWriter,
-  o: Operands,
-  to: Tile,
-  from: Matrix,
-  rows: number,
-  first: KNode,
-  count: number,
-  width: number,
-  padded: number,
-  unit: number,
-): void {
+function copyTile(w: ProgramWriter, o: Operands, to: Tile, source: TileRows, unit: number): void {
   const { b, e } = w;
-  eachPart(w, rows, padded, unit, (row, column) => {
-    const source = e.add(first, row);
-    const inside = e.and(e.lt(source, o.now(count)), e.lt(column, width));
-    const src = [to.cells, e.add(e.mul(row, to.line), column), from.memory, placeOf(e, from, source, column)];
+  const { from, width } = source;
+  eachPart(w, o, source, unit, (row, column, at, isRow) => {
+    const inside = e.and(isRow, e.lt(column, width));
+    const src = [to.cells, e.add(e.mul(row, to.line), column), from.memory, placeOf(e, from, at, column)];
     if (inside.op !== 'CONST') src.push(inside);
     b.here('COPY', 'void', 1, src, { lanes: unit });
   });

@@ -28,9 +28,11 @@ export const forwardProgram: BlockProgram<AttentionSpec> = {
     // Where threads copy beside other work, keys of the next block come while values are multiplied, and values while scores are computed.
     const keys = g.tile('keys', g.breadth, o.copies ? inDepth : Math.max(inDepth, inWidth));
     const values = o.copies ? g.tile('values', g.breadth, inWidth) : keys;
-    const bringKeys = (from: KNode): void => g.fill(keys, k, g.breadth, from, columns, depth, inDepth);
-    const bringValues = (from: KNode): void => g.fill(values, v, g.breadth, from, columns, width, inWidth);
-    g.fill(queries, q, g.height, first, rows, depth, inDepth);
+    const bringKeys = (from: KNode): void =>
+      g.fill(keys, { from: k, rows: g.breadth, first: from, count: columns, width: depth, padded: inDepth });
+    const bringValues = (from: KNode): void =>
+      g.fill(values, { from: v, rows: g.breadth, first: from, count: columns, width, padded: inWidth });
+    g.fill(queries, { from: q, rows: g.height, first, count: rows, width: depth, padded: inDepth });
     const results = g.results('results', width);
     const [top, total] = [b.reg('top', o.wide, 1, g.rows.length), b.reg('total', o.wide, 1, g.rows.length)];
     for (const i of g.rows.keys()) {

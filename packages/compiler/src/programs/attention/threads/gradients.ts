@@ -24,8 +24,8 @@ export const queriesProgram: BlockProgram<GradientSpec> = {
     const queries = g.tile('queries', g.height, inDepth);
     const flows = g.tile('flows', g.height, inWidth);
     const [keys, values] = [g.tile('keys', g.breadth, outDepth), g.tile('values', g.breadth, inWidth)];
-    g.fill(queries, q, g.height, first, rows, depth, inDepth);
-    g.fill(flows, flow, g.height, first, rows, width, inWidth);
+    g.fill(queries, { from: q, rows: g.height, first, count: rows, width: depth, padded: inDepth });
+    g.fill(flows, { from: flow, rows: g.height, first, count: rows, width, padded: inWidth });
     const facts = factsOf(
       o,
       head,
@@ -35,11 +35,12 @@ export const queriesProgram: BlockProgram<GradientSpec> = {
     const results = g.results('results', depth);
     const seen = o.columnsSeen(e.min(o.now(rows), e.add(first, g.height)));
     const turns = b.place(stretchesOf(e, seen, g.breadth));
-    const bringValues = (from: KNode): void => g.fill(values, v, g.breadth, from, columns, width, inWidth);
+    const bringValues = (from: KNode): void =>
+      g.fill(values, { from: v, rows: g.breadth, first: from, count: columns, width, padded: inWidth });
     if (o.copies) b.ifThen(e.lt(0, turns), () => bringValues(e.i32(0)));
     b.loop(turns, (turn) => {
       const from = e.mul(turn, g.breadth);
-      g.fill(keys, k, g.breadth, from, columns, depth, outDepth);
+      g.fill(keys, { from: k, rows: g.breadth, first: from, count: columns, width: depth, padded: outDepth });
       if (!o.copies) bringValues(from);
       g.filled();
       const scores = g.products('scores', queries, keys, inDepth);
@@ -77,8 +78,8 @@ export const keysProgram: BlockProgram<GradientSpec> = {
     const keys = g.tile('keys', g.height, inDepth);
     const values = g.tile('values', g.height, inWidth);
     const [queries, flows] = [g.tile('queries', g.breadth, outDepth), g.tile('flows', g.breadth, outWidth)];
-    g.fill(keys, k, g.height, first, columns, depth, inDepth);
-    g.fill(values, v, g.height, first, columns, width, inWidth);
+    g.fill(keys, { from: k, rows: g.height, first, count: columns, width: depth, padded: inDepth });
+    g.fill(values, { from: v, rows: g.height, first, count: columns, width, padded: inWidth });
     const [byKeys, byValues] = [g.results('by_keys', depth), g.results('by_values', width)];
     const start = e.idiv(o.firstRow(first), g.breadth);
     const turns = e.max(0, e.sub(stretchesOf(e, o.now(rows), g.breadth), start));
@@ -87,8 +88,8 @@ export const keysProgram: BlockProgram<GradientSpec> = {
       const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
       b.loop(turns, (turn) => {
         const from = e.mul(e.add(start, turn), g.breadth);
-        g.fill(queries, q, g.breadth, from, rows, depth, outDepth);
-        g.fill(flows, flow, g.breadth, from, rows, width, outWidth);
+        g.fill(queries, { from: q, rows: g.breadth, first: from, count: rows, width: depth, padded: outDepth });
+        g.fill(flows, { from: flow, rows: g.breadth, first: from, count: rows, width, padded: outWidth });
         g.filled();
         const scores = g.products('scores', keys, queries, inDepth);
         const byWeights = g.products('by_weights', values, flows, inWidth);

@@ -5,7 +5,7 @@ import type { KNode } from '../../../ir/ir.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
 import { acrossRow, awaitTiles, fillTile } from './cells.ts';
-import type { Held, Team, Tile } from './team.ts';
+import type { Held, Team, Tile, TileRows } from './team.ts';
 import { breadthOf, heightOf, lanes, lineOf, spread, up } from './tiles.ts';
 
 /** The work of threads whose rows are `down` apart and columns `across` apart, so that neighbours read neighbouring lines of a tile. */
@@ -63,8 +63,8 @@ export class Group implements Team {
     return { cells: this.w.b.shared(name, this.o.wide, rows * line), line };
   }
 
-  fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void {
-    fillTile(this.w, this.o, to, from, rows, first, count, width, padded, lanes);
+  fill(to: Tile, source: TileRows): void {
+    fillTile(this.w, this.o, to, source, lanes);
   }
 
   filled(): void {

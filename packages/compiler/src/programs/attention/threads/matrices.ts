@@ -13,7 +13,7 @@ import type { MatrixTileShape } from '../../../codegen/costs/attention.ts';
 import type { ProgramWriter } from '../../program-set.ts';
 import { isDistance, type Matrix, type Operands, placeOf } from '../operands.ts';
 import { acrossRow, awaitTiles, fillTile } from './cells.ts';
-import type { Held, Team, Tile } from './team.ts';
+import type { Held, Team, Tile, TileRows } from './team.ts';
 import { heightOfSets, lineOfFactor, paddedFactor, resultTiles } from './tiles.ts';
 
 /** Threads that have parts of a row. */
@@ -78,9 +78,9 @@ export class MatrixGroup implements Team {
     return { cells: this.#w.b.shared(name, this.#form.dtype, rows * line), line };
   }
 
-  fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void {
-    const isNarrow = from.memory.dtype === this.#form.dtype && dtypeInfo[this.#form.dtype].bytes === 2;
-    fillTile(this.#w, this.#o, to, from, rows, first, count, width, padded, isNarrow && width % 8 === 0 ? 8 : 4);
+  fill(to: Tile, source: TileRows): void {
+    const isNarrow = source.from.memory.dtype === this.#form.dtype && dtypeInfo[this.#form.dtype].bytes === 2;
+    fillTile(this.#w, this.#o, to, source, isNarrow && source.width % 8 === 0 ? 8 : 4);
   }
 
   filled(): void {

@@ -29,6 +29,19 @@ export interface TeamShape {
   readonly breadth: number;
 }
 
+/** Rows of a matrix that fill a tile. */
+export interface TileRows {
+  readonly from: Matrix;
+  /** Rows of the tile, and the row of the matrix that the first of them is. */
+  readonly rows: number;
+  readonly first: KNode;
+  /** Rows of the matrix: the tile has zeros behind. */
+  readonly count: number;
+  /** Elements of a row of the matrix, and of the tile: zeros behind. */
+  readonly width: number;
+  readonly padded: number;
+}
+
 export interface Team extends TeamShape {
   /** Places in the block of the thread's rows and columns. */
   readonly rows: readonly KNode[];
@@ -39,8 +52,8 @@ export interface Team extends TeamShape {
   inner(n: number): number;
   outer(n: number): number;
   tile(name: string, rows: number, width: number): Tile;
-  /** Copies rows of a matrix from `first` on to a tile of so many, beside other work where the target can, until `filled`: zeros for those from `count` on, and behind the matrix's `width` up to `padded`. */
-  fill(to: Tile, from: Matrix, rows: number, first: KNode, count: number, width: number, padded: number): void;
+  /** Copies rows of a matrix to a tile, beside other work where the target can, until `filled`. */
+  fill(to: Tile, source: TileRows): void;
   /** All threads get there; tiles that were filled are there from then on. */
   filled(): void;
   /** Products of the thread's rows of one tile with its columns, which are rows of another, along `length` elements. */
