@@ -28,7 +28,8 @@ export function writeCode(builder: Builder, listing = false, told = false): Writ
   writer.enter();
   const faults: { readonly label: number; readonly code: number }[] = [];
   const exit = writer.label();
-  for (const item of assigned.items) {
+  for (let at = 0; at < assigned.items.length; at++) {
+    const item = assigned.items[at]!;
     switch (item.kind) {
       case 'ins':
         writer.instruction(item.row, item.size, item.places, item.mask, item.zero);

@@ -218,7 +218,8 @@ export class InternTable {
     const old = this.#slots;
     this.#mask = old.length * 2 - 1;
     this.#slots = new Array(old.length * 2);
-    for (const n of old) {
+    for (let at = 0; at < old.length; at++) {
+      const n = old[at];
       if (n === undefined) continue;
       let i = n.hash & this.#mask;
       while (this.#slots[i] !== undefined) i = (i + 1) & this.#mask;

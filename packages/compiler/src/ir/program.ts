@@ -37,7 +37,8 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
   let bytes = 0;
   let weight = 1;
   const outer: number[] = [];
-  for (const n of body) {
+  for (let at = 0; at < body.length; at++) {
+    const n = body[at]!;
     switch (n.op) {
       case 'LOOP':
         outer.push(weight);
@@ -54,9 +55,9 @@ export function costOf(body: readonly KNode[], typical: ReadonlyMap<KNode, numbe
       case 'LOAD':
       case 'STORE':
       case 'ATOMIC': {
-        const [mem, , value] = n.src;
+        const mem = n.src[0];
         if (mem.op === 'PARAM')
-          bytes += weight * dtypeInfo[mem.dtype].bytes * (n.op === 'LOAD' ? n.lanes : (value?.lanes ?? 1));
+          bytes += weight * dtypeInfo[mem.dtype].bytes * (n.op === 'LOAD' ? n.lanes : (n.src[2]?.lanes ?? 1));
         break;
       }
       default:

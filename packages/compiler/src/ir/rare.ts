@@ -56,7 +56,8 @@ export function findRareSides(
   if (body.length < leastBody) return { sides, inside };
   /** Of each node the block it stands in. */
   let blocks: ReadonlyMap<KNode, number> | null = null;
-  for (const n of body) {
+  for (let at = 0; at < body.length; at++) {
+    const n = body[at]!;
     if (n.op !== 'WHERE' || n.dtype === 'bool' || !uses.has(n)) continue;
     for (const side of [1, 2] as const) {
       // Most sides are short, whichever blocks their nodes stand in.

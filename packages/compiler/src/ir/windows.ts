@@ -100,11 +100,15 @@ export function findRuns(program: Program): ReadonlyMap<KNode, RunPlace> {
   const { body } = program;
   const places = new Map<KNode, RunPlace>();
   const wanted = new Set<KNode>();
-  for (const n of body) if (isGather(n)) for (const s of n.src) wanted.add(s);
+  for (let at = 0; at < body.length; at++) {
+    const n = body[at]!;
+    if (isGather(n)) for (const s of n.src) wanted.add(s);
+  }
   if (wanted.size === 0) return places;
   const groups = new Map<string, KNodeOf<'LOAD'>[]>();
   const around = blocksOf(program);
-  for (const [at, n] of body.entries()) {
+  for (let at = 0; at < body.length; at++) {
+    const n = body[at]!;
     if (!wanted.has(n) || !isPlain(n)) continue;
     const { terms, coefs } = linearOf(n.src[1]);
     const sum = terms.map((t, k) => `${idOf(t)}*${coefs[k]}`).sort();

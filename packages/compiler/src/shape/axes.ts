@@ -60,7 +60,8 @@ export function normalizeAxes(op: string, axis: number | readonly number[] | und
   if (axis === undefined) return Array.from({ length: rank }, (_, i) => i);
   if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
   checkList(op, 'axes', axis, '[0, 1]', mostAxes);
-  const axes = axis.map((a) => normalizeAxis(op, a, rank)).sort((a, b) => a - b);
+  const axes = axis.map((a) => normalizeAxis(op, a, rank));
+  if (axes.length > 1) axes.sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
       throw new ShapeError(op, say`axis named twice: ${axes[i]} in ${showShape(axis)}; name each axis once`);
@@ -83,7 +84,7 @@ export function dropAxes(shape: Shape, axes: readonly number[]): number[] {
 /** The shape with `axes` (sorted) set to 1. */
 export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
   const kept = [...shape];
-  for (const axis of axes) kept[axis] = 1;
+  for (let i = 0; i < axes.length; i++) kept[axes[i]!] = 1;
   return kept;
 }
 

@@ -19,7 +19,7 @@ export interface View {
 /** Number of elements of a shape; 1 for []. */
 export function sizeOf(shape: Shape): number {
   let size = 1;
-  for (const n of shape) size *= n;
+  for (let axis = 0; axis < shape.length; axis++) size *= shape[axis]!;
   return size;
 }
 

@@ -312,7 +312,8 @@ function dropSources(node: Node): void {
   const { edges, src } = node;
   node.src = noNodes;
   if (edges !== 'uses' && edges !== 'handles') return;
-  for (const source of src) {
+  for (let i = 0; i < src.length; i++) {
+    const source = src[i]!;
     if (edges === 'handles') source.handles--;
     else source.uses--;
     if (source.handles === 0 && source.uses === 0) bury(source);
@@ -331,8 +332,9 @@ export function forgetHistory(node: Node): void {
   }
   if (node.edges !== 'handles') return;
   node.edges = 'uses';
-  for (const source of node.src) {
-    source.handles--;
-    source.uses++;
+  const { src } = node;
+  for (let i = 0; i < src.length; i++) {
+    src[i]!.handles--;
+    src[i]!.uses++;
   }
 }

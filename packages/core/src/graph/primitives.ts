@@ -77,7 +77,8 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
   // A result that is fused away may be larger than any tensor, but its axes may not, and its size must be a safe integer.
   let size = 1;
   let longest = 0;
-  for (const n of shape) {
+  for (let axis = 0; axis < shape.length; axis++) {
+    const n = shape[axis]!;
     size *= n;
     if (n > longest) longest = n;
   }

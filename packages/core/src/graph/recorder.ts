@@ -135,7 +135,10 @@ export function finishFlush(): void {
   const g = graph;
   const { pending, young } = g;
   if (young.length > 0) watchYoung(g);
-  for (const handle of pending) if (!handle.disposed && !handle.watched) young.push(handle);
+  for (let i = 0; i < pending.length; i++) {
+    const handle = pending[i]!;
+    if (!handle.disposed && !handle.watched) young.push(handle);
+  }
   watchSoon();
   empty(pending);
   g.pendingNodes = 0;

@@ -38,12 +38,12 @@ export class Transaction {
   /** Drops the holds as work begins: values that it reads itself need none. */
   letGo(): void {
     if (this.entries.size === 0) return;
-    for (const entry of this.entries.values()) {
+    this.entries.forEach((entry) => {
       const { before } = entry;
-      if (!entry.held || before.handles + before.uses === 1) continue;
+      if (!entry.held || before.handles + before.uses === 1) return;
       entry.held = false;
       dropUse(before);
-    }
+    });
   }
 
   /** Takes the holds again, because other work comes first or the work failed: nothing may overwrite the old values. */
@@ -116,10 +116,10 @@ export class TransactionLog {
     const { entries, undoers } = transaction;
     if (transaction !== this.current) this.#open = this.#open.filter((other) => other !== transaction);
     if (entries.size > 0) {
-      for (const [handle, { before, held }] of entries) {
+      entries.forEach(({ before, held }, handle) => {
         handle.assigned = this.#open.some((other) => other !== transaction && other.entries.has(handle));
         if (held) dropUse(before);
-      }
+      });
       entries.clear();
     }
     if (undoers.length === 0) return;

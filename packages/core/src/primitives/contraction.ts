@@ -209,9 +209,18 @@ export const contractions: Family<Contraction> = {
   },
 };
 
-const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i);
-const freeAxes = (node: Node, ...used: (readonly number[])[]): number[] =>
-  node.shape.map((_, i) => i).filter((i) => !used.some((list) => list.includes(i)));
+function range(from: number, count: number): number[] {
+  const list = new Array<number>(count);
+  for (let i = 0; i < count; i++) list[i] = from + i;
+  return list;
+}
+
+/** The axes of a node that are in neither list. */
+function freeAxes(node: Node, batch: readonly number[], contract: readonly number[]): number[] {
+  const free: number[] = [];
+  for (let i = 0; i < node.shape.length; i++) if (!batch.includes(i) && !contract.includes(i)) free.push(i);
+  return free;
+}
 
 /** Splits `groups` off axis `from` and merges them into axis `into`, in front. Axes are 0 and 1. */
 function moveGroups(x: Node, groups: number, from: 0 | 1, into: 0 | 1): Node {
@@ -244,8 +253,8 @@ export const contractionGradients: Gradients<Contraction> = {
     const lhsOfGrad = range(batch.length, lhsFree.length);
     const rhsOfGrad = range(batch.length + lhsFree.length, rhsFree.length);
     // What the products below leave over of the other operand: its contracted axes, in its own order.
-    const pairedWith = (from: readonly number[], to: readonly number[]): number[] =>
-      [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)]!);
+    const pairedWith = (from: readonly number[], to: readonly number[]): readonly number[] =>
+      from.length < 2 ? to : [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)]!);
     const arrange = (node: Node, axes: readonly number[]): Node =>
       p.permute(
         node,

@@ -56,13 +56,20 @@ export const movements: Family<Movement> = {
     infer: {
       shape: (src, attr) => {
         const { shape } = first(src);
-        checkRank('permute', 'axes', attr.axes, shape);
-        sortedDistinct(
-          'permute',
-          [...attr.axes].sort((a, b) => a - b),
-          shape,
-        );
-        return attr.axes.map((axis) => shape[axis]!);
+        const { axes } = attr;
+        checkRank('permute', 'axes', axes, shape);
+        const permuted = new Array<number>(axes.length);
+        for (let i = 0; i < axes.length; i++) {
+          const axis = axes[i]!;
+          if (!(axis >= 0 && axis < axes.length) || axes.indexOf(axis) !== i)
+            sortedDistinct(
+              'permute',
+              [...axes].sort((a, b) => a - b),
+              shape,
+            );
+          permuted[i] = shape[axis]!;
+        }
+        return permuted;
       },
       dtype: dtypeOfFirst,
     },

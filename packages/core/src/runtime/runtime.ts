@@ -165,7 +165,9 @@ const none: readonly Node[] = [];
 function pendingNodes(): readonly Node[] {
   const mark = nextMark();
   let wanted: Node[] | null = null;
-  for (const { node, disposed } of graph.pending) {
+  const { pending } = graph;
+  for (let i = 0; i < pending.length; i++) {
+    const { node, disposed } = pending[i]!;
     if (disposed || node.storage !== null || node.mark === mark) continue;
     node.mark = mark;
     // The list often has one node, so it is not allocated larger.

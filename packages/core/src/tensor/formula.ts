@@ -137,8 +137,8 @@ export class Formula {
    */
   of(set: FormulaSet, shared: readonly Tensor[] = []): readonly Tensor[] {
     const operands: Node[] = [];
-    for (const t of shared) operands.push(nodeOf(t, 'Formula'));
-    for (const t of set) operands.push(nodeOf(t, 'Formula'));
+    for (let i = 0; i < shared.length; i++) operands.push(nodeOf(shared[i]!, 'Formula'));
+    for (let i = 0; i < set.length; i++) operands.push(nodeOf(set[i]!, 'Formula'));
     if (this.#fails || graph.casting !== null || !isSet(operands, shared.length)) return this.#f(set, shared);
     const { shape } = operands[shared.length]!;
     const known = this.#known.find((lines) => areTheirs(lines, operands));

@@ -72,7 +72,8 @@ class Assigner {
   }
 
   run(items: readonly Item[]): Assigned {
-    for (const item of items) {
+    for (let at = 0; at < items.length; at++) {
+      const item = items[at]!;
       if (item.kind === 'ins') {
         if (this.#told || !this.#plain(item)) this.#instruction(item);
       } else if (item.kind === 'divide') this.#divide(item);

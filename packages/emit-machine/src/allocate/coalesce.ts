@@ -63,7 +63,8 @@ export function coalesce(flat: Flat): void {
 function candidate(registers: Registers, item: Item, at: number): Candidate | null {
   // Most items write no such register.
   if (item.kind !== 'ins') return null;
-  const [to, from] = item.args;
+  const to = item.args[0];
+  const from = item.args[1];
   if (!(to instanceof Reg) || !to.mutable || !(from instanceof Reg) || from.mutable || from.home !== null) return null;
   return copyOf(registers, item) === null ? null : { at, to, from };
 }

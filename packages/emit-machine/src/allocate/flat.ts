@@ -42,7 +42,8 @@ function addBlock(flat: Flat, block: Block): void {
   for (const item of block.head) add(flat, item, block.parent!);
   const start = items.length;
   if (block.kind === 'loop') add(flat, { kind: 'label', label: block.label, loop: true }, block);
-  for (const item of block.items) {
+  for (let i = 0; i < block.items.length; i++) {
+    const item = block.items[i]!;
     if (item instanceof Block) addBlock(flat, item);
     else add(flat, item, block);
   }
@@ -88,7 +89,7 @@ export function dropUnread(flat: Flat): void {
   for (let i = 0; i < items.length; i++) {
     const item = items[i]!;
     if (item.kind !== 'ins' || !registers.mayGo(item.row)) continue;
-    const [made] = item.args;
+    const made = item.args[0];
     if (!(made instanceof Reg) || read[made.id] === 1) continue;
     gone[i] = 1;
     some = true;
@@ -106,7 +107,8 @@ export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Ar
     if (gone[i] === 1) continue;
     items[kept] = items[i]!;
     blocks[kept] = blocks[i]!;
-    const [from, to] = [starts[i]!, starts[i + 1]!];
+    const from = starts[i]!;
+    const to = starts[i + 1]!;
     starts[kept++] = end;
     for (let u = from; u < to; u++) uses[end++] = uses[u]!;
   }
@@ -124,6 +126,7 @@ export function drop({ items, blocks, loops, starts, uses }: Flat, gone: Uint8Ar
 /** The target and source if an item is a copy, or null. */
 export function copyOf(registers: Registers, item: Item): { readonly to: Reg; readonly from: Reg } | null {
   if (item.kind !== 'ins' || item.mask !== null) return null;
-  const [to, from] = item.args;
+  const to = item.args[0];
+  const from = item.args[1];
   return to instanceof Reg && from instanceof Reg && registers.isCopy(item) ? { to, from } : null;
 }

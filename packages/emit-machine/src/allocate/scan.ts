@@ -88,8 +88,10 @@ function throughLoops(
   from: number,
   to: number,
 ): void {
-  const [first, last] = [used[from]!, used[to - 1]!];
-  for (const { start, end, block } of loops) {
+  const first = used[from]!;
+  const last = used[to - 1]!;
+  for (let at = 0; at < loops.length; at++) {
+    const { start, end, block } = loops[at]!;
     if (last < start || first > end) continue;
     const k = firstFrom(used, start, from, to);
     if (used[k]! > end) continue;
@@ -163,7 +165,8 @@ export function scan(
   let whole = true;
   /** The earliest end of an active interval. */
   let ends = Number.POSITIVE_INFINITY;
-  for (const i of intervals) {
+  for (let at = 0; at < intervals.length; at++) {
+    const i = intervals[at]!;
     if (i.reg.cls !== cls) continue;
     places[i.reg.id] = -1;
     if (ends < i.start) {
@@ -180,8 +183,8 @@ export function scan(
     }
     if (available.length > 0) {
       const { hint } = i.reg;
-      const at = hint === null || hint.cls !== cls ? -1 : available.indexOf(places[hint.id]!);
-      places[i.reg.id] = at < 0 ? available.pop()! : removeAt(available, at);
+      const wanted = hint === null || hint.cls !== cls ? -1 : available.indexOf(places[hint.id]!);
+      places[i.reg.id] = wanted < 0 ? available.pop()! : removeAt(available, wanted);
       active.push(i);
       if (i.end < ends) ends = i.end;
       continue;

@@ -78,7 +78,8 @@ export class Builder {
   op(key: string, size: number, ...args: Arg[]): Reg {
     const row = this.machine.rowOf(key);
     const d = this.reg(row.operands[0]!.cls!);
-    this.current.items.push({ kind: 'ins', row, size, args: [d, ...args], mask: null, zero: false });
+    args.unshift(d);
+    this.current.items.push({ kind: 'ins', row, size, args, mask: null, zero: false });
     return d;
   }
 

@@ -35,8 +35,11 @@ export class Aliases {
     for (let at = 0; at < body.length; at++) {
       const n = body[at]!;
       const place = later.size === 0 ? at : (later.get(n) ?? at);
-      for (const s of operandsOf(n))
+      const operands = operandsOf(n);
+      for (let i = 0; i < operands.length; i++) {
+        const s = operands[i]!;
         if (s.op === 'LOAD' && s.src[0].op === 'REG') this.#last.set(s, Math.max(place, this.#last.get(s) ?? 0));
+      }
       if (n.op !== 'STORE' || n.src[0].op !== 'REG') continue;
       let all = this.#stores.get(n.src[0]);
       if (all === undefined) this.#stores.set(n.src[0], (all = new Map()));

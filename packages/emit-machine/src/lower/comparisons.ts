@@ -31,7 +31,8 @@ export class Comparisons {
     /** Where a block began or ended last, and where registers were written last. */
     let border = -1;
     const written = new Map<KNode, number>();
-    for (const [i, n] of body.entries()) {
+    for (let i = 0; i < body.length; i++) {
+      const n = body[i]!;
       if (n.op === 'STORE' && n.src[0].op === 'REG') written.set(n.src[0], i);
       const condition = conditionOf(n);
       if (condition !== undefined) this.#ask(n, condition, border, written, rare);

@@ -134,7 +134,9 @@ export class Accesses {
     let high = 0;
     form.terms.forEach((t, i) => {
       const c = form.coefs[i]!;
-      const [least, most] = this.#boundsOf(t);
+      const bounds = this.#boundsOf(t);
+      const least = bounds[0];
+      const most = bounds[1];
       low += c * (c > 0 ? least : most);
       high += c * (c > 0 ? most : least);
     });

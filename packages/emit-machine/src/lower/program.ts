@@ -446,7 +446,9 @@ class Lowering implements Context {
   }
 
   #storeRegister(n: KNodeOf<'STORE'>, mem: KNodeOf<'REG'>): void {
-    const [, index, value, gate] = n.src;
+    const index = n.src[1];
+    const value = n.src[2];
+    const gate = n.src[3];
     const { b } = this;
     const given = this.get(value);
     const cells = this.#cells(mem, index);
@@ -458,7 +460,8 @@ class Lowering implements Context {
         : given.parts;
     if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
     if (gate !== undefined) this.#open(gate);
-    for (const [i, part] of parts.entries()) b.move(cells[i]!, part, partBytes(this, value.lanes, widthOf(kind)));
+    const bytes = partBytes(this, value.lanes, widthOf(kind));
+    for (let i = 0; i < parts.length; i++) b.move(cells[i]!, parts[i]!, bytes);
     if (gate !== undefined) b.closeIf();
   }
 }

@@ -248,7 +248,10 @@ export abstract class Optimizer<Names extends string = string> {
 
   /** Computes a step and gives what carries it out. What makes one step of several optimizers (groups.ts) prepares all of them first. */
   protected prepare(given: Gradients, guard?: StepGuard): () => void {
-    for (const [index, gradient] of given.entries()) if (gradient !== null) this.#check(index, gradient);
+    for (let index = 0; index < given.length; index++) {
+      const gradient = given[index]!;
+      if (gradient !== null) this.#check(index, gradient);
+    }
     if (guard !== undefined) this.#skipped ??= registerState(keep(filled([], 0, 'int32')));
     // Parameters that have taken equally many steps share the numbers of a step. A compiled step is recorded anew where they no longer do.
     hostValue(() => this.#leaders.join());
@@ -286,7 +289,7 @@ export abstract class Optimizer<Names extends string = string> {
     // The gradients may be gone when this is counted.
     const absent = given.flatMap((gradient, index) => (gradient === null ? [index] : []));
     return () => {
-      for (const [target, value] of changes) target.assign(value);
+      for (let i = 0; i < changes.length; i++) changes[i]![0].assign(changes[i]![1]);
       const count = (by: 1 | -1): void => {
         this.#steps += by;
         if (absent.length > 0)
@@ -341,7 +344,9 @@ export abstract class Optimizer<Names extends string = string> {
       else changes.push([copy, next[0]!], [parameter, cast(next[0]!, parameter.dtype)]);
       for (let i = 1; i < next.length; i++) changes.push([own[i - 1]!, next[i]!]);
     }
-    for (const [target, value] of changes) {
+    for (let i = 0; i < changes.length; i++) {
+      const target = changes[i]![0];
+      const value = changes[i]![1];
       if (target.dtype === value.dtype) continue;
       throw new NnError(
         'step',

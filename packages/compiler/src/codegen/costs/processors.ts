@@ -44,25 +44,28 @@ const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(byt
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
   const steps = (rows: number, vectors: number): number =>
     Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors;
-  const time = (rows: number, vectors: number, [height, width]: readonly [number, number]): number => {
+  const time = (rows: number, vectors: number, height: number, width: number): number => {
     const rest = vectors % width;
     const row = Math.floor(vectors / width) * steps(height, width) + (rest === 0 ? 0 : edge * steps(height, rest));
     return Math.ceil(rows / height) * row;
   };
   return {
     tile(rows, vectors, widest = vectors, most = rows) {
-      let best: readonly [number, number] = [1, 1];
+      let [bestHeight, bestWidth] = [1, 1];
       let least = Number.POSITIVE_INFINITY;
       for (let height = 1; height <= rows; height++) {
         for (let width = 1; width <= widest && height * width + width + 2 <= registers; width++) {
-          let cost = time(rows, vectors, [height, width]);
-          if (most !== rows) cost *= time(most, vectors, [height, width]);
-          if (cost < least) [best, least] = [[height, width], cost];
+          let cost = time(rows, vectors, height, width);
+          if (most !== rows) cost *= time(most, vectors, height, width);
+          if (cost >= least) continue;
+          least = cost;
+          bestHeight = height;
+          bestWidth = width;
         }
       }
-      return best;
+      return [bestHeight, bestWidth];
     },
-    slower: (rows, vectors, tile) => time(rows, vectors, tile) / (rows * vectors),
+    slower: (rows, vectors, tile) => time(rows, vectors, tile[0], tile[1]) / (rows * vectors),
     lines(rows, vectors, lines) {
       let best: readonly [number, number] | null = null;
       let least = Number.POSITIVE_INFINITY;
@@ -70,7 +73,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
         const width = count * vectors;
         if (lines % count !== 0) continue;
         for (let height = 1; height <= rows && height * width + width + 2 <= registers; height++) {
-          const cost = time(rows, vectors * lines, [height, width]);
+          const cost = time(rows, vectors * lines, height, width);
           if (cost < least) [best, least] = [[height, count], cost];
         }
       }

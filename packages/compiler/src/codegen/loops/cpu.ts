@@ -135,7 +135,13 @@ function weigh(work: NestWork, along: ReadonlySet<Range>, width: Width): VectorC
 }
 
 function activeRange(free: RangeList, along: ReadonlySet<Range>, own: ReadonlySet<Range>): Range | null {
-  return free.find((r) => along.has(r)) ?? free.find((r) => own.has(r)) ?? null;
+  let other: Range | null = null;
+  for (let i = 0; i < free.length; i++) {
+    const r = free[i]!;
+    if (along.has(r)) return r;
+    if (other === null && own.has(r)) other = r;
+  }
+  return other;
 }
 
 /** For each list of ranges of reductions that depend on no range of `along`: the best one to vectorise, if any. */

@@ -179,11 +179,15 @@ export class NestWork {
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
-    for (const [i, x] of this.#items.entries()) {
+    // All choices of loops are weighed by it, in the first plan too: no iterators.
+    const items = this.#items;
+    for (let i = 0; i < items.length; i++) {
+      const x = items[i]!;
       const v = choose(x.free);
       sum += this.#typical[i]! * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
     }
-    for (const { node, own, free } of this.binders) {
+    for (let i = 0; i < this.binders.length; i++) {
+      const { node, own, free } = this.binders[i]!;
       if (node.op !== 'REDUCE') continue;
       const v = choose(this.free.of(node.src[0]));
       if (v !== null && own.includes(v)) sum += stepsOf(node).together * productOf(free, typicalOf);

@@ -73,7 +73,8 @@ export class Cone {
     this.#needed = 0;
     let named = 0;
     this.outputs.reserve(wanted.length);
-    for (const node of wanted) {
+    for (let i = 0; i < wanted.length; i++) {
+      const node = wanted[i]!;
       if (node.mark !== this.#mark) this.#visit(node, options);
       if (this.#elsewhere) {
         this.#dtype = null;

@@ -242,15 +242,16 @@ function formOf(cone: Cone): number {
     mix(node.storage === null ? node.kind : -1);
     mix(node.shape.length);
     // Axes of one element and of none are fixed.
-    for (const extent of node.shape) mix(Math.min(extent, 2));
+    for (let axis = 0; axis < node.shape.length; axis++) mix(Math.min(node.shape[axis]!, 2));
     if (node.storage !== null) continue;
-    for (const source of node.src) mix(source.index);
-    const attr = (node.attr ?? {}) as Readonly<Record<string, string | readonly number[] | number>>;
-    for (const name of ownAttributes) {
-      const x = attr[name];
+    for (let s = 0; s < node.src.length; s++) mix(node.src[s]!.index);
+    if (node.attr === null) continue;
+    const attr = node.attr as Readonly<Record<string, string | readonly number[] | number>>;
+    for (let a = 0; a < ownAttributes.length; a++) {
+      const x = attr[ownAttributes[a]!];
       if (typeof x === 'number') mix(x);
       else if (typeof x === 'string') for (let at = 0; at < x.length; at++) mix(x.charCodeAt(at));
-      else for (const axis of x ?? []) mix(axis);
+      else if (x !== undefined) for (let at = 0; at < x.length; at++) mix(x[at]!);
     }
   }
   for (const list of [cone.outputs, cone.donatable]) {
