@@ -31,7 +31,7 @@ import { bitcastHalf, isPacked } from './halves.ts';
 import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
-import { lowerValue } from './vectors.ts';
+import { asksNothing, lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this package does not support. */
@@ -227,7 +227,21 @@ class Lowering implements Context {
 
   /** True for a value that nobody reads, or who asks for it makes. */
   #isLeftOut(n: KNode): boolean {
-    return !this.#uses.has(n) || this.#found.unread.has(n) || this.#folds.inside.has(n) || this.#isComparedLater(n);
+    return (
+      !this.#uses.has(n) ||
+      this.#found.unread.has(n) ||
+      this.#folds.inside.has(n) ||
+      this.#isComparedLater(n) ||
+      this.#isUnasked(n)
+    );
+  }
+
+  /** True for a comparison that only a choice uses which needs none. */
+  #isUnasked(n: KNode): boolean {
+    if (n.op !== 'LT' || n.lanes === 1) return false;
+    const use = this.#uses.get(n);
+    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
+    return user !== undefined && !this.#rare.sides.has(user) && asksNothing(this, user);
   }
 
   #isComparedLater(n: KNode): boolean {
