@@ -28,17 +28,17 @@ const orders: ReadonlySet<string> = new Set(['STORE', 'LOOP', 'ENDLOOP', 'IF', '
 export function findFolds({ body }: Program, uses: Uses, vectorBytes: number): Folds {
   const roots = new Map<KNode, Fold>();
   const inside = new Set<KNode>();
-  // Nodes that no store and no end of a block stands behind.
+  // Lanes and loads that no store and no border of a block stands behind.
   const recent = new Set<KNode>();
   for (const n of body) {
-    if (orders.has(n.op)) recent.clear();
-    else if (n.lanes === 1 && (n.dtype === 'float32' || n.dtype === 'float64')) recent.add(n);
-    else continue;
-    const count = isLast(n, uses, body) ? leavesOf(n) : 0;
+    if (n.op === 'LANE' || n.op === 'LOAD') recent.add(n);
+    else if (orders.has(n.op)) recent.clear();
+    if (!isLast(n, uses, body)) continue;
+    const count = leavesOf(n);
     if (count * (n.dtype === 'float64' ? 8 : 4) < 16) continue;
     const nodes: KNode[] = [];
     const leaves = new Array<KNode>(count);
-    if (!collect(n, n.op, 0, 1, leaves, nodes, uses) || !nodes.every((node) => recent.has(node))) continue;
+    if (!collect(n, n.op, 0, 1, leaves, nodes, uses) || !leaves.every((leaf) => recent.has(leaf))) continue;
     const source = sourceOf(leaves, n.dtype === 'float32' ? vectorBytes : 0);
     if (source === null) continue;
     roots.set(n, { source, lanes: count });
