@@ -132,6 +132,17 @@ describe('comparisons of floats', () => {
     expect(count(made, /^vcmp/)).toBe(0);
   });
 
+  it('are made where they are stored', () => {
+    const made = listed(({ e }, x, y, store) => store(e.cast(e.lt(x, y), 'float32')));
+    expect(count(made, /^vcmp/)).toBe(1);
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [from, to] = [e.param(0, 'float32', 'read', 32), e.param(1, 'bool', 'write', 16)];
+    b.store(to, e.i32(0), e.lt(b.load(from, e.i32(0), 16), b.load(from, e.i32(16), 16)));
+    const { text } = emitMachineCode(b.build({ name: 'less', params: [from, to] }), target, true);
+    expect(text).toMatch(/vcmp/);
+  });
+
   it('are made where somebody else asks too', () => {
     const made = listed(({ e }, x, y, store) => {
       const less = e.lt(x, y);

@@ -134,8 +134,9 @@ function boolOperation({ masks }: Context, n: KNode, operands: readonly Lowered[
 
 /** `x < y ? y : x` and `x < y ? x : y`, where the machine has something for them, which asks for no comparison. */
 function extremumOf(ctx: Context, n: KNode): Make | null {
+  if (n.op !== 'WHERE' || n.lanes === 1) return null;
   const kind = kindOf(n.dtype);
-  if (n.op !== 'WHERE' || n.lanes === 1 || !isFloat(kind)) return null;
+  if (!isFloat(kind)) return null;
   const [cond, yes, no] = n.src as readonly [KNode, KNode, KNode];
   const [x, y] = cond.src;
   if (cond.op !== 'LT' || !((x === no && y === yes) || (x === yes && y === no))) return null;
