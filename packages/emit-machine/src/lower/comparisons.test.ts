@@ -114,3 +114,41 @@ describe('flags', () => {
     expect(flags.pass(cmp, 4, [1, memory])).toBe(false);
   });
 });
+
+describe('comparisons of floats', () => {
+  const listed = (write: (b: ProgramBuilder, x: KNode, y: KNode, store: (value: KNode) => void) => void): string[] => {
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [from, to] = [e.param(0, 'float32', 'read', 32), e.param(1, 'float32', 'write', 64)];
+    let at = 0;
+    write(b, b.load(from, e.i32(0), 16), b.load(from, e.i32(16), 16), (value) => b.store(to, e.i32(16 * at++), value));
+    const { text } = emitMachineCode(b.build({ name: 'extrema', params: [from, to] }), target, true);
+    return text.split('\n').map((line) => line.trim().split(' ')[0]!);
+  };
+
+  it('are not made for a choice that is one instruction', () => {
+    const made = listed(({ e }, x, y, store) => store(e.where(e.lt(x, y), y, x)));
+    expect(count(made, /^vmaxps$/)).toBe(1);
+    expect(count(made, /^vcmp/)).toBe(0);
+  });
+
+  it('are made where they are stored', () => {
+    const made = listed(({ e }, x, y, store) => store(e.cast(e.lt(x, y), 'float32')));
+    expect(count(made, /^vcmp/)).toBe(1);
+    const b = new ProgramBuilder();
+    const { e } = b;
+    const [from, to] = [e.param(0, 'float32', 'read', 32), e.param(1, 'bool', 'write', 16)];
+    b.store(to, e.i32(0), e.lt(b.load(from, e.i32(0), 16), b.load(from, e.i32(16), 16)));
+    const { text } = emitMachineCode(b.build({ name: 'less', params: [from, to] }), target, true);
+    expect(text).toMatch(/vcmp/);
+  });
+
+  it('are made where somebody else asks too', () => {
+    const made = listed(({ e }, x, y, store) => {
+      const less = e.lt(x, y);
+      store(e.where(less, y, x));
+      store(e.where(less, x, e.constant('float32', 3, 16)));
+    });
+    expect(count(made, /^vcmp/)).toBe(1);
+  });
+});

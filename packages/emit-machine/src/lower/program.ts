@@ -26,11 +26,12 @@ import type { Masks } from '../form/masks.ts';
 import { Aliases } from './aliases.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
 import { Copies, type Copy, type Linear } from './copies.ts';
+import { findFolds, type Folds, lowerFold } from './folds.ts';
 import { bitcastHalf, isPacked } from './halves.ts';
 import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
 import { Squares } from './squares.ts';
-import { lowerValue } from './vectors.ts';
+import { asksNothing, lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
 
 /** Lowers one program; throws MachineCodeError for what this package does not support. */
@@ -62,6 +63,7 @@ class Lowering implements Context {
   readonly #aliases: Aliases;
   readonly #comparisons: Comparisons;
   readonly #found: Neighbours;
+  readonly #folds: Folds;
   readonly #squares: Squares;
   readonly #windows: Windows;
   readonly #counter: Reg;
@@ -88,6 +90,7 @@ class Lowering implements Context {
     this.group = b.openLoop(true);
     this.#accesses = new Accesses(this, this);
     this.#found = findNeighbours(program, this.#uses, target.vectorBytes);
+    this.#folds = findFolds(program, this.#uses, target.vectorBytes);
     const row = (load: KNodeOf<'LOAD'>, at: number, lanes: number): Reg => this.#accesses.row(load, at, lanes);
     this.#squares = new Squares(this, row);
     this.#windows = new Windows(this, row);
@@ -224,7 +227,21 @@ class Lowering implements Context {
 
   /** True for a value that nobody reads, or who asks for it makes. */
   #isLeftOut(n: KNode): boolean {
-    return !this.#uses.has(n) || this.#found.unread.has(n) || this.#isComparedLater(n);
+    return (
+      !this.#uses.has(n) ||
+      this.#found.unread.has(n) ||
+      this.#folds.inside.has(n) ||
+      this.#isComparedLater(n) ||
+      this.#isUnasked(n)
+    );
+  }
+
+  /** True for a comparison that only a choice uses which needs none. */
+  #isUnasked(n: KNode): boolean {
+    if (n.op !== 'LT' || n.lanes === 1) return false;
+    const use = this.#uses.get(n);
+    const user = use?.count === 1 ? this.#program.body[use.at] : undefined;
+    return user !== undefined && !this.#rare.sides.has(user) && asksNothing(this, user);
   }
 
   #isComparedLater(n: KNode): boolean {
@@ -266,7 +283,7 @@ class Lowering implements Context {
         : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
-    const made = this.#neighbours(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
+    const made = this.#neighbours(n) ?? this.#folded(n) ?? this.#splatted(n) ?? this.#chosen(n) ?? lowerValue(this, n);
     // The value must not change with the register that it is in.
     if (!made.parts.some((r) => r.mutable)) return made;
     return { parts: made.parts.map((r) => (r.mutable ? this.b.copy(r) : r)), width: made.width };
@@ -279,6 +296,16 @@ class Lowering implements Context {
     if (columns !== undefined) return this.#squares.vector(n, columns);
     const parts = this.#found.windows.get(n);
     return parts === undefined ? null : this.#windows.vector(n, parts);
+  }
+
+  /** The sum or product of all lanes of a vector, or of neighbours in memory. */
+  #folded(n: KNode): Lowered | null {
+    const fold = this.#folds.roots.get(n);
+    if (fold === undefined) return null;
+    const { source, lanes } = fold;
+    const parts =
+      source.op === 'LOAD' && source.lanes === 1 ? [this.#accesses.row(source, 0, lanes)] : this.get(source).parts;
+    return lowerFold(this, n, parts, lanes);
   }
 
   /** True for bits of float16 that stay packed from memory, or to memory. */

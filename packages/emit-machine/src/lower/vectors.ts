@@ -1,8 +1,9 @@
 /** Operations on vectors, part by part; lane by lane where the machine has no instruction. */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Reg } from '../form/code.ts';
-import { type DType, isFloat, type Kind, kindOf, refuse, widthOf } from '../target.ts';
+import { type DType, isFloat, kindOf, refuse, widthOf } from '../target.ts';
 import { lowerBitcast, lowerCast } from './casts.ts';
+import type { Make } from '../form/machine.ts';
 import { type Context, type Lowered, makeParts, partBytes } from '../form/context.ts';
 
 /** Lowers a pure node that is no load and no declaration. */
@@ -63,6 +64,8 @@ function vectorOf(ctx: Context, n: KNode): Lowered {
 }
 
 function operation(ctx: Context, n: KNode): Lowered {
+  const picked = pickedExtremum(ctx, n);
+  if (picked !== null) return picked;
   const kind = kindOf(n.src[n.op === 'WHERE' ? 1 : 0]!.dtype);
   const width = widthOf(kind);
   const operands = n.src.map((s) => ctx.get(s));
@@ -81,11 +84,8 @@ function operation(ctx: Context, n: KNode): Lowered {
     case 'ISNAN':
       if (!isFloat(kind)) return ctx.masks.constant(false, n.lanes);
       return ctx.masks.compare(kind, 'UNORD', x.parts, x.parts, n.lanes);
-    case 'WHERE': {
-      const picked = pickedExtremum(ctx, n, kind);
-      if (picked !== null) return picked;
+    case 'WHERE':
       return { parts: ctx.masks.select(x, y.parts, z.parts, n.lanes, width), width };
-    }
   }
   const bytes = partBytes(ctx, n.lanes, width);
   const make = operations.vector(ctx, n, kind, bytes);
@@ -132,15 +132,25 @@ function boolOperation({ masks }: Context, n: KNode, operands: readonly Lowered[
   }
 }
 
-/** `x < y ? y : x` and `x < y ? x : y`, where the machine has something for them. */
-function pickedExtremum(ctx: Context, n: KNode, kind: Kind): Lowered | null {
+/** `x < y ? y : x` and `x < y ? x : y`, where the machine has something for them, which asks for no comparison. */
+function extremumOf(ctx: Context, n: KNode): Make | null {
+  if (n.op !== 'WHERE' || n.lanes === 1) return null;
+  const kind = kindOf(n.dtype);
   if (!isFloat(kind)) return null;
   const [cond, yes, no] = n.src as readonly [KNode, KNode, KNode];
   const [x, y] = cond.src;
   if (cond.op !== 'LT' || !((x === no && y === yes) || (x === yes && y === no))) return null;
-  const width = widthOf(kind);
-  const make = ctx.machine.operations.extremum(ctx, kind, y === yes, partBytes(ctx, n.lanes, width));
+  return ctx.machine.operations.extremum(ctx, kind, y === yes, partBytes(ctx, n.lanes, widthOf(kind)));
+}
+
+/** True for a choice whose condition need not be computed. */
+export function asksNothing(ctx: Context, n: KNode): boolean {
+  return extremumOf(ctx, n) !== null;
+}
+
+function pickedExtremum(ctx: Context, n: KNode): Lowered | null {
+  const make = extremumOf(ctx, n);
   if (make === null) return null;
-  const [a, c] = [ctx.get(yes), ctx.get(no)];
-  return { parts: a.parts.map((v, i) => make([v, c.parts[i]!])), width };
+  const [a, c] = [ctx.get(n.src[1]!), ctx.get(n.src[2]!)];
+  return { parts: a.parts.map((v, i) => make([v, c.parts[i]!])), width: widthOf(kindOf(n.dtype)) };
 }
