@@ -19,9 +19,15 @@ export interface Walk {
   readonly elementBytes: number;
 }
 
-/** The fraction by which a tile's time grows. */
-export function scatterPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
-  const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
+/** The fraction by which a tile's time grows; the sum has `extent` steps along each of its loops. */
+export function scatterPart(
+  k: readonly Range[],
+  extent: (r: Range) => number,
+  rows: Walk,
+  columns: Walk,
+  costs: ProductCosts,
+): number {
+  const depths = planDepth(k.map((r) => ({ ...depthOf(r, rows.strides, columns.strides), extent: extent(r) })));
   const walked = (which: 'row' | 'column', walk: Walk): number => missPart(depths.loops, which, walk, costs);
   return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
 }

@@ -32,7 +32,7 @@ import {
   sharedSlowdown,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
@@ -98,7 +98,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
   let best: Choice | null = null as Choice | null;
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   const order = c.kernel.stores[0]?.ranges ?? [];
-  const sized = ![...order, ...c.k].every(isFixed);
+  const sizedSum = !c.k.every(isFixed);
+  const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
   for (const side of [0, 1] as const) {
     const [columns, rows] = [operands[side], operands[1 - side]!];
@@ -120,9 +121,13 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
           return { strides, apart, streams, elementBytes: x.elementBytes };
         };
         const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
-          const streams = collisionPart(rows, rowWay, shape.rows, depth, costs);
-          const misses = scatterPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
-          const tiles = slower * (1 + streams + misses);
+          const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
+            const streams = collisionPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
+            const walks = [walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1)] as const;
+            return slower * (1 + streams + scatterPart(c.k, walked, ...walks, costs));
+          };
+          // What a sum walks over is told for a size in between: a short one stays in caches.
+          const tiles = tilesAt(extentOf, typicalOf);
           const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
           const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
           const most =
@@ -130,7 +135,8 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
           let cost = most;
           if (sized) {
             // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
-            const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * tiles;
+            const nearer = sizedSum ? tilesAt(leastOf, leastOf) : tiles;
+            const few = computeCost(c, shape, row, column, narrower, costs, leastOf) * nearer;
             cost *= few + copies[0] * rowScale + copies[1] * columnScale + rest * resultScale + (before - rest);
           }
           if (best === null || cost < best.cost) best = { ...roles, shape, lanes, along, columnWay, rowWay, cost };

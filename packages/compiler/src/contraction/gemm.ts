@@ -117,7 +117,8 @@ export function lowerTiled(
   const via = (): Workspace =>
     transposed === null ? workspaceFor(c, e, assembly, order, part) : transposed(c, e, assembly, column, part);
   const memory = separate ? via() : null;
-  const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
+  // Groups are cut for a sum of typical length.
+  const share = deep * (split === null ? depth : (depth / split.range.arg.extent) * split.chunk);
   const around = split === null ? extents : [split.part.arg.extent, ...extents];
   const own = whole.length + beside.length;
   const sized = !outer.every(isFixed);
