@@ -19,9 +19,15 @@ export interface Walk {
   readonly elementBytes: number;
 }
 
-/** The fraction by which the time of a tile grows because its sum strides over memory. */
-export function missPart(k: readonly Range[], rows: Walk, columns: Walk, costs: ProductCosts): number {
-  const depths = planDepth(k.map((r) => depthOf(r, rows.strides, columns.strides)));
+/** The fraction by which the time of a tile grows because its sum strides over memory; the sum has `extent` steps along each of its loops. */
+export function missPart(
+  k: readonly Range[],
+  extent: (r: Range) => number,
+  rows: Walk,
+  columns: Walk,
+  costs: ProductCosts,
+): number {
+  const depths = planDepth(k.map((r) => ({ ...depthOf(r, rows.strides, columns.strides), extent: extent(r) })));
   const walked = (which: 'row' | 'column', walk: Walk): number => missesOf(depths.loops, which, walk, costs);
   return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
 }

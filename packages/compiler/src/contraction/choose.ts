@@ -32,7 +32,7 @@ import {
   sharedSlowdown,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { productOf, type Range, sizeOf } from '../ir/free-ranges.ts';
+import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
@@ -164,24 +164,29 @@ function costOf(
   narrower: number,
   costs: ProductCosts,
 ): (choice: Choice, slower: number, rest: number) => number {
-  const depth = sizeOf(c.k);
   const order = orderOf(c);
-  const sized = ![...order, ...c.k].every(isFixed);
+  const sizedSum = !c.k.every(isFixed);
+  const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
   const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
     return { strides, apart, streams, elementBytes: x.elementBytes };
   };
   return (choice, slower, rest) => {
     const { columns, rows, shape, rowWay, columnWay } = choice;
-    const conflicts = conflictPart(rows, rowWay, shape.rows, depth, costs);
-    const misses = missPart(c.k, walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1), costs);
-    const tiles = slower * (1 + conflicts + misses);
+    const walks = [walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1)] as const;
+    const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
+      const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
+      return slower * (1 + conflicts + missPart(c.k, walked, ...walks, costs));
+    };
+    // What a sum walks over is told for a size in between: a short one stays in caches.
+    const tiles = tilesAt(extentOf, typicalOf);
     const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
     const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
     const most = computeCost(c, choice, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
     if (!sized) return most;
     // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
-    const few = computeCost(c, choice, narrower, costs, leastOf) * tiles;
+    const nearer = sizedSum ? tilesAt(leastOf, leastOf) : tiles;
+    const few = computeCost(c, choice, narrower, costs, leastOf) * nearer;
     const [rowCopy, columnCopy] = [
       copies[0] * (leastSize(rows) / rows.size),
       copies[1] * (leastSize(columns) / columns.size),

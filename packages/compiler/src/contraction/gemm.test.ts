@@ -293,6 +293,21 @@ describe('tiled products', () => {
     expect(Number(texts[0]?.split(' ').at(-1)?.split('x')[0])).toBeGreaterThanOrEqual(16);
   });
 
+  it.each([
+    ['long sums in memory order', { m: 16, n: 8, k: 16 }, ['']],
+    ['long sums of a factor that is copied', { m: 16, n: 8, k: 16, transposeB: true }, ['_pack', '']],
+    ['too few of them', { m: 8, n: 8, k: 16, transposeB: true }, null],
+    ['short sums of few products', { m: 16, n: 8, k: 8 }, null],
+    ['short sums in memory order', { m: 64, n: 8, k: 8 }, ['']],
+    ['short sums of a factor that registers hold', { m: 64, n: 8, k: 8, transposeB: true }, null],
+    ['many of these', { m: 256, n: 8, k: 8, transposeB: true }, ['_pack', '']],
+    ['short sums of a larger factor', { m: 64, n: 64, k: 8, transposeB: true }, ['_pack', '']],
+  ])('takes or leaves %s', (_, shape, dispatches) => {
+    const { lowered } = checkCase('float32', product(shape));
+    const endings = lowered?.dispatches.map(({ program }) => /_pack$/.exec(program.name)?.[0] ?? '');
+    expect(endings ?? null).toEqual(dispatches);
+  });
+
   it('leaves integers and sums of little work to the plain loop nest', () => {
     const small = makeCase('float32', product({ m: 4, n: 4, k: 4 }));
     expect(lowerContraction(small.kernel, small.e, vectorCaps)).toBeNull();

@@ -156,7 +156,8 @@ function groupsOf(
   { cacheBytes, edgeTiles }: ProductCosts,
 ): { readonly groups: readonly GroupPlan[]; readonly together: number } {
   const copied = columnWay.kind === 'local';
-  const depth = sizeOf(c.k);
+  // Groups are cut for a sum of typical length.
+  const depth = productOf(c.k, typicalOf);
   const share = split === null ? depth : (depth / split.range.arg.extent) * split.chunk;
   const bytes = share * dtypeInfo[c.reduce.dtype].bytes;
   const around = split === null ? extents : [split.part.arg.extent, ...extents];

@@ -155,6 +155,15 @@ describe.each(kinds)('%s', (_, options) => {
       expect(state.kernelCache.size).toBe(0);
     });
 
+    it('finds sizes behind many forms that share nothing', async () => {
+      clearPlans();
+      const f = (value: number) => (n: number) => pg.pad(rows(n, 3), [[0, 0], [0, 1]], { value });
+      for (let value = 0; value < 10; value++) await valuesOf(() => f(value)(9 + value));
+      expect(stats()).toMatchObject({ families: 0, binds: 0 });
+      for (const n of [30, 29, 28]) await valuesOf(() => f(50)(n));
+      expect(stats()).toMatchObject({ families: 1, binds: 2 });
+    });
+
     it('gives up where the greatest size of a class has no room and a smaller one has', async () => {
       const engine = createReferenceEngine(options);
       Object.defineProperty(engine, 'caps', { value: { ...engine.caps, maxBufferBytes: 4000 } });

@@ -28,6 +28,8 @@ import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform
 const mostForms = 64;
 /** Kept forms that differ only in fixed numbers. */
 const mostAlike = 8;
+/** How many of them, the newest, are compared with another one where all are kept and no two share a plan, as where data grow step by step by `concat`. */
+const newestAlike = 2;
 
 /** One known form. */
 export interface Form {
@@ -129,7 +131,8 @@ export class PlanFamilies {
     }
     if (last !== null) return this.#bound(last, of, cone, options);
     const now = sampleOf(cone);
-    for (const form of forms) {
+    const hopeless = forms.length === mostAlike && forms.every(({ sizes }) => sizes === null);
+    for (const form of hopeless ? forms.slice(-newestAlike) : forms) {
       const { sizes, met } = form;
       const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
       if (found === null) continue;
