@@ -35,6 +35,12 @@ export const fullRow = 2;
 /** Most iterations over vectors, or over single elements, that are unrolled. */
 export const heldTurns = { vectors: 4, elements: 8 };
 
+// --- reductions side by side (loops/beside.ts)
+
+/** Bytes that memory gives at least, on NVIDIA's cards and most others; and columns of a group where there are many groups. */
+export const sectorBytes = 32;
+export const wideColumns = 32;
+
 // --- transposes (loops/gpu.ts)
 
 /** Side of a tile, and the least extents for which tiles are used. */

@@ -6,7 +6,7 @@ import { check, loops } from '../fixtures/lowered.ts';
 import { Exprs } from '../../ir/expr.ts';
 import type { KNode, LoopKernel, Program } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
-import { elementwise, flat, layerNorm, reduction, simdCaps } from '../fixtures/nests.ts';
+import { elementwise, flat, layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
 
 /** Sums of columns, divided by the sum of their squares. */
 function rowOfSums(rows: number, length: number): LoopKernel {
@@ -120,6 +120,28 @@ describe('groups of threads', () => {
     expect([grid(p), p.group[0]]).toEqual([40_000, 32]);
     const columns = linearize(optimize(reduction('sum', [64, 40_000], [0]), caps), caps);
     expect(grid(columns)).toBe(Math.ceil(40_000 / columns.group[0]));
+  });
+
+  test('columns are reduced side by side: whole sectors of memory, whatever the edges are', () => {
+    for (const op of ['sum', 'max', 'prod'] as const)
+      for (const [shape, axes] of [
+        [[128, 512], [0]],
+        [[130, 77], [0]],
+        [[128, 10], [0]],
+        [
+          [4, 40, 33],
+          [0, 1],
+        ],
+        [[3, 200, 50], [1]],
+      ] as const) {
+        const p = check(reduction(op, shape, axes), caps, 1e-4);
+        const columns = shape[shape.length - 1]!;
+        const others = shape.slice(0, -1).reduce((n, x, i) => ((axes as readonly number[]).includes(i) ? n : n * x), 1);
+        expect(grid(p), `${op} ${shape.join('x')}`).toBe(others * Math.ceil(columns / 8));
+        expect(p.body.filter((n) => n.op === 'SHARED').length).toBe(1);
+      }
+    // Of columns, what is made of two reductions, one of which needs the other, and is stored for every row.
+    expect(check(softmax(130, 20, 0, false), caps, 1e-5).body.some((n) => n.op === 'SHARED')).toBe(true);
   });
 
   test('of a row of sums that is reduced and stored, threads share the sum that is stored', () => {

@@ -46,6 +46,7 @@ import {
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
+import { type Beside, besideOf, shapeBeside } from './beside.ts';
 import { bindApart, renamed, shapeTogether } from './cooperative.ts';
 import { as, flatten, inChunks, LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
@@ -62,6 +63,8 @@ interface Plan {
   /** Ranges of reductions and of inner loops that are whole vectors. */
   readonly byVectors: ReadonlySet<Range>;
   readonly transpose: Transpose | null;
+  /** Neighbours among the reductions that a group computes together, if any. */
+  readonly beside?: Beside | null;
 }
 
 const none: ReadonlySet<Range> = new Set();
@@ -109,7 +112,7 @@ function isSameSet(x: readonly Range[], y: readonly Range[]): boolean {
 function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] {
   const plans = nests.map((nest) => planNest(nest, caps));
   const elements = plans.reduce((n, p) => Math.max(n, p.together), 0);
-  const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) : n), 0);
+  const groups = plans.reduce((n, p) => (p.together > 0 ? n + sizeOf(p.spread) / (p.beside?.width ?? 1) : n), 0);
   const each = elementsEach[groups >= manyGroups ? 'many' : 'few'];
   const single = oneSubgroup(caps);
   const shared = caps.sharedIsMemory
@@ -121,6 +124,8 @@ function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] 
   const held = caps.sharedIsMemory !== true || threads === single;
   return plans.map((p) => {
     if (p.transpose !== null) return shapeTranspose(p.nest, p.transpose, threads);
+    if (p.beside != null && threads >= 2 * p.beside.width)
+      return shapeBeside(p.nest, p.binders, p.spread, p.beside, threads);
     const lanes = vectorLanes(p.nest.stores, caps);
     return p.together > 0 ? shapeTogether({ ...p, held }, threads, lanes) : shapeAlone(p, threads, lanes);
   });
@@ -143,8 +148,10 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   if (isLong) {
     const apart = bindApart(nest, outer);
     if (apart !== nest) return planNest(apart, caps);
+    const beside = besideOf(nest, work, outer, needed, caps);
     const byVectors = vectorLoops(work, needed, lanes);
-    return { nest, binders: outer, spread: needed, together: elements, along: null, byVectors, transpose };
+    const together = elements * (beside?.width ?? 1);
+    return { nest, binders: outer, spread: needed, together, along: null, byVectors, transpose, beside };
   }
   // Threads of a range that no reduction depends on would each repeat the reductions.
   const spread = outer.length > 0 && needed.length > 0 && needed.length < shared.length ? needed : shared;

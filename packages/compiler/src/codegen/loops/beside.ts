@@ -1,0 +1,182 @@
+/**
+ * Reductions whose results lie side by side in memory, as sums of columns do: a group computes some neighbours together.
+ *
+ * A group for each result would read one element of every sector of memory and leave the rest. Here a group has a whole sector of results or more. Its
+ * threads read neighbours, each some rows of one column; what they found is put in group memory, and each result is made of the parts in their order.
+ */
+import type { Exprs } from '../../ir/expr.ts';
+import {
+  endOf,
+  isMultiple,
+  isSized,
+  lengthOf,
+  mostOf,
+  type Range,
+  sameRanges,
+  sizeLimit,
+  sizeOf,
+  stretchesOf,
+} from '../../ir/free-ranges.ts';
+import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
+import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
+import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
+import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import { heldTurns, manyGroups, sectorBytes, wideColumns } from '../costs/gpu.ts';
+import { identityOf } from '../linearize/reduce.ts';
+import type { CodegenCaps } from '../lowering.ts';
+import { type LoopNest, storesWhere } from './transforms.ts';
+import type { Binder, NestWork } from './work.ts';
+
+/** The loop of results side by side, and how many of them a group has. */
+export interface Beside {
+  readonly column: Range;
+  readonly width: number;
+}
+
+/** The results side by side, if there are; `spread` are the loops of the reductions' results. */
+export function besideOf(
+  { stores }: LoopNest,
+  work: NestWork,
+  binders: readonly Binder[],
+  spread: readonly Range[],
+  caps: CodegenCaps,
+): Beside | null {
+  const column = spread[spread.length - 1];
+  if (
+    column === undefined ||
+    caps.sharedIsMemory === true ||
+    !spread.every((r) => sizeLimit(r) !== null || r.src.length === 0)
+  )
+    return null;
+  let bytes = 0;
+  for (const { node, own, free } of binders) {
+    if (node.op !== 'REDUCE' || isPosition(node) || node.dtype === 'bool') return null;
+    if (!free.every((r) => spread.includes(r)) || !own.every((r) => sizeLimit(r) !== null || r.src.length === 0))
+      return null;
+    // Others bind the same loops, or none of them.
+    if (binders.some((b) => !sameRanges(b.own, own) && b.own.some((r) => own.includes(r)))) return null;
+    for (const n of nodesOf([node.src[0]!])) {
+      if (n.op === 'REDUCE' && !binders.some((b) => b.node === n)) return null;
+      if (n.op !== 'LOAD' || !own.some((r) => work.free.has(n.src[1], r))) continue;
+      const stride = work.strideOf(n.src[1], column);
+      if (stride === 0) continue;
+      if (stride !== 1 || own.some((r) => r.arg.extent > 1 && work.strideOf(n.src[1], r) === 1)) return null;
+      bytes = Math.max(bytes, dtypeInfo[n.dtype].bytes);
+    }
+  }
+  if (bytes === 0 || binders.length === 0) return null;
+  if (stores.some(({ store }) => work.strideOf(store.src[1], column) === null)) return null;
+  const least = sectorBytes / bytes;
+  if (column.arg.extent < least) return null;
+  const width = sizeOf(spread) >= manyGroups * wideColumns && column.arg.extent >= wideColumns ? wideColumns : least;
+  return { column, width };
+}
+
+/** The nest for groups of `threads` threads, a power of two. */
+export function shapeBeside(
+  nest: LoopNest,
+  binders: readonly Binder[],
+  spread: readonly Range[],
+  { column, width }: Beside,
+  threads: number,
+): LoopNest {
+  const { e, stores } = nest;
+  const rows = threads / width;
+  const grid: Range[] = [];
+  const open = (r: Range, by: number): Range => {
+    const end = sizeLimit(r);
+    const opened = e.range(Math.ceil(r.arg.extent / by), 'grid', end === null ? undefined : stretchesOf(e, end, by));
+    grid.push(opened);
+    return opened;
+  };
+  const outside = new Map<Range, Replacement>();
+  for (const r of spread) if (r !== column) outside.set(r, { value: open(r, 1), ranges: [] });
+  const first = e.mul(open(column, width), width);
+  /** Which column of the group a thread has, and which of those that share it the thread is. */
+  const placeOf = (local: Range): { own: KNode; row: KNode } => ({
+    own: e.irem(local, width),
+    row: e.idiv(local, width),
+  });
+  const changesFor = (own: KNode): Map<Range, Replacement> => {
+    const at = e.add(first, own);
+    const inside = isMultiple(column, width) ? at : e.min(at, e.sub(lengthOf(e, column), 1));
+    assumeBounds(inside, 0, column.arg.extent - 1);
+    return new Map([...outside, [column, { value: inside, ranges: [] }]]);
+  };
+  /** Elements of some loops for a thread, `rows` apart. */
+  const sharedOf = (loops: readonly Range[], row: KNode): { turn: Range; at: KNode } => {
+    const count = mostOf(loops);
+    const length = endOf(e, loops) ?? e.i32(sizeOf(loops));
+    const exact = count % rows === 0 && !loops.some(isSized);
+    const limit = exact ? undefined : e.idiv(e.sub(e.add(length, rows - 1), row), rows);
+    const turn = e.range(Math.ceil(count / rows), 'serial', limit);
+    const at = e.add(e.mul(turn, rows), row);
+    assumeBounds(at, 0, Math.max(0, count - 1));
+    return { turn, at };
+  };
+  /** What a thread has of a reduction. A few elements at a time are asked for at once; those past the end are others, and are left out. */
+  const partOf = (node: KNodeOf<'REDUCE'>, own: readonly Range[], place: { own: KNode; row: KNode }): KNode => {
+    const { op } = node.arg;
+    const count = mostOf(own);
+    const length = endOf(e, own) ?? e.i32(sizeOf(own));
+    const some = Math.min(heldTurns.vectors, Math.ceil(count / rows));
+    const isSome = own.some(isSized);
+    const limit = isSome ? stretchesOf(e, length, some * rows) : undefined;
+    const turn = e.range(Math.ceil(count / (some * rows)), 'reduce', limit);
+    const step = e.range(some, 'unroll');
+    const nominal = e.add(e.mul(e.add(e.mul(turn, some), step), rows), place.row);
+    const exact = count % (some * rows) === 0 && !isSome;
+    const at = exact ? nominal : e.min(nominal, e.sub(length, 1));
+    assumeBounds(at, 0, Math.max(0, count - 1));
+    const value = rewriterFor(place.own, (changes) => decodeRanges(e, own, at, changes)).node(node.src[0]);
+    const there = exact ? value : e.where(e.lt(nominal, length), value, identityOf(e, op, value.dtype as DType));
+    return e.reduce(op, there, [turn, step]);
+  };
+  /** Results of a column, by reduction. */
+  const results: { readonly node: KNode; of(own: KNode): KNode }[] = [];
+  const rewriterFor = (own: KNode, more: (changes: Map<Range, Replacement>) => void = () => {}): Rewriter => {
+    const changes = changesFor(own);
+    more(changes);
+    const rewriter = new Rewriter(e, changes);
+    for (const { node, of } of results) rewriter.set(node, of(own));
+    return rewriter;
+  };
+  // Inner ones first: sources have smaller ids.
+  for (const { node, own } of [...binders].sort((x, y) => idOf(x.node) - idOf(y.node))) {
+    const { op } = (node as KNodeOf<'REDUCE'>).arg;
+    const local = e.range(threads, 'local');
+    const parts = e.stage('shared', partOf(node as KNodeOf<'REDUCE'>, own, placeOf(local)), [local]);
+    results.push({
+      node,
+      of: (column) => {
+        const part = e.range(rows, 'reduce');
+        return e.reduce(op, e.load(parts, e.add(e.mul(part, width), column)), [part]);
+      },
+    });
+  }
+  // Stores of the same loops stay in the same loops: one may read what another writes to the same place, and they share values.
+  const innerOf = ({ ranges }: LoopStore): Range[] => ranges.filter((r) => !spread.includes(r));
+  const written = new Map<LoopStore, LoopStore>();
+  for (const one of stores) {
+    if (written.has(one)) continue;
+    const inner = innerOf(one);
+    const group = stores.filter((s) => sameRanges(innerOf(s), inner));
+    const local = e.range(threads, 'local');
+    const place = placeOf(local);
+    const gates = isMultiple(column, width) ? [] : [e.lt(e.add(first, place.own), lengthOf(e, column))];
+    // Without loops of its own one of the threads of a column writes it.
+    if (inner.length === 0) gates.push(e.lt(local, width));
+    const { turn, at } = sharedOf(inner, place.row);
+    const rewriter = rewriterFor(place.own, (changes) => {
+      if (inner.length > 0) decodeRanges(e, inner, at, changes);
+    });
+    const ranges = [...grid, local, ...(inner.length === 0 ? [] : [turn])];
+    for (const [n, s] of storesWhere(e, group, rewriter, all(e, gates), ranges).entries()) written.set(group[n]!, s);
+  }
+  const inOrder = stores.map((s) => written.get(s)!);
+  return nest.wrote(inOrder, 'beside', [column], [width, threads]);
+}
+
+function all(e: Exprs, gates: readonly KNode[]): KNode | null {
+  return gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
+}
