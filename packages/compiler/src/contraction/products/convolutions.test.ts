@@ -228,6 +228,21 @@ describe('convolutions for a library', () => {
     await w.data();
     const { product, convolution } = await found(() => conv2d(x, w, { padding: 1 }));
     expect([product?.dtype, product?.result, convolution?.direct]).toEqual([dtype, dtype, true]);
+    // What is made of the rounded sums is made of them in memory.
+    const more = await found(() => relu(conv2d(x, w, { padding: 1 })));
+    expect([more.product?.result, more.convolution?.direct]).toEqual([dtype, false]);
+    const { temps } = libraryPrograms.lower(more.c, more.e, vectorCaps, more.convolution!);
+    expect(temps).toEqual([2 * 2 * 6 * 9 * 10]);
+    // With a bias the sums are needed in float32.
+    const [bias] = (await tensors([6])) as [Tensor];
+    expect((await found(() => conv2d(x, w, { padding: 1, bias }))).product?.result).not.toBe(dtype);
+  });
+
+  it('by the kernel are told from others, whatever order the result has', async () => {
+    const [x, w] = (await tensors([2, 3, 9, 9], [4, 3, 3, 3])) as [Tensor, Tensor];
+    const it = await found(() => grad((q: Tensor) => conv2d(x, q, { padding: 1 }).square().sum())(w).square());
+    expect([it.product?.pass, it.convolution?.direct]).toEqual(['kernel', false]);
+    expect(difference(it)).toBeLessThan(1e-3);
   });
 
   it('are not those with other padding at one end, of computed factors, or with masks', async () => {

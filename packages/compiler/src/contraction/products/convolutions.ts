@@ -6,6 +6,7 @@
  */
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { ConvolutionPass, ConvolutionProduct, ImageOperand, KNodeOf, Pair } from '../../ir/ir.ts';
+import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
 import type { Factors, LibraryProduct } from './forms.ts';
@@ -52,13 +53,10 @@ export function convolutionOf(c: Contraction, factors: Factors): LibraryProduct 
     const [feature = null, ...more] = other.own;
     const plain = linearAccess(factors.stored[1 - at]!);
     if (more.length > 0 || plain === null) continue;
-    const images = windowed(factors.stored[at], image.own, c.k).filter(({ windows }) => windows.length > 0);
-    const kept = [...(factors.own === null ? [] : [placeOf(factors.own.access)]), null];
-    for (const result of kept)
-      for (const x of images) {
-        const found = asPass(c, factors, x, placeOf(plain), feature, result);
-        if (found !== null) return found;
-      }
+    for (const x of windowed(factors.stored[at], image.own, c.k)) {
+      const found = x.windows.length === 0 ? null : asPass(c, factors, x, placeOf(plain), feature);
+      if (found !== null) return found;
+    }
   }
   return null;
 }
@@ -67,17 +65,26 @@ function placeOf({ memory, offset, strides }: LinearAccess): Place {
   return { memory: memory as KNodeOf<'PARAM'>, offset, strideOf: (r) => (r === null ? 0 : (strides.get(r) ?? 0)) };
 }
 
-/** The first pass that fits: the kernel has fewer elements than there are positions, mostly. `result`: where the kernel stores; null: row-major. */
+/**
+ * The passes in the order in which they are tried. A nest may be of several: of one image, channel or feature, what is summed may be a kernel or positions, and the
+ * longer of the two are positions. Only by the input do elements lie apart, or kernels turned.
+ */
+function passesOf(x: Windowed, other: Place, feature: Range | null): readonly ConvolutionPass[] {
+  const isInput = x.windows.some(({ hole, sum }) => hole > 1 || other.strideOf(sum) < 0);
+  if (isInput) return ['forward', 'input', 'kernel'];
+  const isUnclear = x.sum === null || feature === null;
+  const isKernel = isUnclear && areaOf(x.windows, 'sum') > areaOf(x.windows, 'loop');
+  return isKernel ? ['kernel', 'forward', 'input'] : ['forward', 'kernel', 'input'];
+}
+
+/** The first pass that fits. */
 function asPass(
   c: Contraction,
   factors: Factors,
   x: Windowed,
   other: Place,
   feature: Range | null,
-  result: Place | null,
 ): LibraryProduct | null {
-  const isKernelLonger = areaOf(x.windows, 'sum') > areaOf(x.windows, 'loop');
-  const passes: ConvolutionPass[] = isKernelLonger ? ['kernel', 'forward', 'input'] : ['forward', 'kernel', 'input'];
   const [first, second] = x.windows as readonly [Window, Window?];
   // A single axis is that of columns.
   const orders: readonly (readonly [Window, Window])[] =
@@ -90,17 +97,20 @@ function asPass(
           [first, second],
           [second, first],
         ];
-  for (const pass of passes)
-    for (const windows of orders) {
-      const found = makePass(c, factors, pass, x, other, feature, windows, result);
-      if (found !== null) return found;
-    }
+  // Where the kernel stores, else row-major.
+  const results = [...(factors.own === null ? [] : [placeOf(factors.own.access)]), null];
+  for (const pass of passesOf(x, other, feature))
+    for (const result of results)
+      for (const windows of orders) {
+        const found = makePass(c, factors, pass, x, other, feature, windows, result);
+        if (found !== null) return found;
+      }
   return null;
 }
 
 function makePass(
   c: Contraction,
-  { dtype, result: keptAs }: Factors,
+  { dtype, own, apart }: Factors,
   pass: ConvolutionPass,
   x: Windowed,
   other: Place,
@@ -129,7 +139,7 @@ function makePass(
   const order = orderOf(pass, loops);
   const places = placesOf(pass, sizes, loops, image, other, result ?? rowMajor(order));
   if (places === null) return null;
-  const made = { dtype, result: result === null ? c.reduce.dtype : keptAs };
+  const made = { dtype, result: (result === null ? apart.dtype : own!.dtype) as DType };
   return { product: { kind: 'convolution', pass, ...made, ...sizes, ...places }, direct: result !== null, order };
 }
 

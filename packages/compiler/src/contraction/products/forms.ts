@@ -24,6 +24,6 @@ export interface Factors {
   readonly stored: readonly [KNode, KNode];
   readonly dtype: DType;
   readonly own: OwnStore | null;
-  /** Of the sums as a library stores them. */
-  readonly result: DType;
+  /** What goes through memory where there is no such store: the sums, or the sums rounded to the factors' 16 bits where nothing else is made of them. */
+  readonly apart: KNode;
 }

@@ -7,6 +7,7 @@
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, KNodeOf, Product } from '../../ir/ir.ts';
+import { nodesOf } from '../../ir/node.ts';
 import { type DType, isSmallFloat } from '../../shape/dtype.ts';
 import { linearPosition } from '../access.ts';
 import { Assembly } from '../assembly.ts';
@@ -29,8 +30,7 @@ function productsOf(c: Contraction): LibraryProduct[] {
   const factors = c.factors.map(({ value }) => stored(value)) as [KNode, KNode];
   const { dtype } = factors[0];
   if (dtype === 'void' || dtype !== factors[1].dtype) return [];
-  const own = ownStore(c, dtype);
-  const known: Factors = { stored: factors, dtype, own, result: own?.dtype ?? c.reduce.dtype };
+  const known: Factors = { stored: factors, dtype, own: ownStore(c, dtype), apart: roundedSums(c, dtype) ?? c.reduce };
   return [matricesOf(c, known), convolutionOf(c, known)].filter((found) => found !== null);
 }
 
@@ -54,6 +54,22 @@ function ownStore(c: Contraction, factors: DType): OwnStore | null {
   return access === null ? null : { access, dtype: memory.dtype };
 }
 
+/** The sums rounded to the factors' 16 bits, if nothing but that is made of them. */
+function roundedSums(c: Contraction, factors: DType): KNode | null {
+  if (!isSmallFloat(factors)) return null;
+  let rounded: KNode | null = null;
+  const outside = nodesOf(
+    c.kernel.stores.map(({ store }) => store),
+    (n) => (n === c.reduce ? [] : n.src),
+  );
+  for (const n of outside) {
+    if (n === c.reduce || !n.src.includes(c.reduce)) continue;
+    if (n.op !== 'CAST' || n.dtype !== factors || (rounded !== null && rounded !== n)) return null;
+    rounded = n;
+  }
+  return rounded;
+}
+
 /** The dispatches: a plain program that says which product it is, and the kernel's epilogue. */
 function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
@@ -61,7 +77,9 @@ function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: Lib
     assembly.add('', c.kernel.stores, null, found.product);
     return assembly.result();
   }
-  const memory = workspaceFor(c, e, assembly, found.order, null);
+  const { dtype, result } = found.product;
+  const sums = result === dtype ? roundedSums(c, dtype) : null;
+  const memory = workspaceFor(c, e, assembly, found.order, null, sums ?? c.reduce);
   const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
   assembly.add('', [memory.store], null, storedTo(found.product, slot));
   memory.finish();
