@@ -135,7 +135,7 @@ export function groups(tiny) {
     ['GPT 4 x 256, batch 16 of 128', gpt, size(16, 1), size(128, 8)],
   ];
   const small = size(1 << 22, 1 << 10);
-  const own = { cublasLt: false };
+  const own = { cublasLt: false, cudnn: false };
   return {
     transfers: {
       cases: [
@@ -195,7 +195,16 @@ export function groups(tiny) {
       ]),
     },
     convolutions: {
+      options: own,
       cases: resnet.flatMap((shape) => ['conv', 'convBackward'].map((kind) => convolution(kind, shape))),
+    },
+    convolutionsLibrary: {
+      cases: resnet.flatMap((shape) =>
+        ['conv', 'convBackward'].map((kind) => ({
+          ...convolution(kind, shape, batch, 'with cuDNN: '),
+          goal: overTorch(0.97),
+        })),
+      ),
     },
     gemmTf32: {
       options: { ...own, float32MatmulPrecision: 'high' },

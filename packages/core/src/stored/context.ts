@@ -3,7 +3,7 @@ import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import { choicesOf } from '../tuning/choices.ts';
 
 /** Version of the format of entries; increase it with every change. */
-export const format = 2;
+export const format = 3;
 
 /** A value as text: equal values give equal text, whatever the order of their fields or elements. Functions are left out; the library's version covers them. */
 function textOf(value: unknown): string {
