@@ -9,7 +9,7 @@ import type { ConvolutionPass, ConvolutionProduct, ImageOperand, KNodeOf, Pair }
 import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
-import type { Factors, LibraryProduct } from './forms.ts';
+import type { Factors, ProductForm } from './forms.ts';
 import { areaOf, type Window, type Windowed, windowed } from './windows.ts';
 
 type Sizes = Omit<ConvolutionProduct, 'kind' | 'pass' | 'dtype' | 'result' | 'a' | 'b' | 'c'>;
@@ -21,7 +21,7 @@ interface Place {
   strideOf(r: Range | null): number;
 }
 
-/** The loops of a convolution's axes, null for axes of one element; `image` and `inner` are those of rows and columns. */
+/** The loops of a convolution's axes, null for axes of one element. */
 interface Loops {
   readonly image: Range | null;
   readonly group: Range | null;
@@ -32,21 +32,16 @@ interface Loops {
   readonly positions: readonly [Range | null, Range | null];
 }
 
-const none: Window = {
-  loop: null,
-  sum: null,
-  perLoop: 1,
-  perSum: 1,
-  low: 0,
-  hole: 1,
-  size: 1,
-  stride: 0,
-};
+/** An axis of one element. */
+const none: Window = { loop: null, sum: null, perLoop: 1, perSum: 1, low: 0, hole: 1, size: 1, stride: 0 };
+
+/** Libraries count in int32. */
+const mostStride = 2 ** 31 - 1;
 
 const extentOf = (r: Range | null): number => (r === null ? 1 : r.arg.extent);
 const pair = <T>(make: (axis: 0 | 1) => T): readonly [T, T] => [make(0), make(1)];
 
-export function convolutionOf(c: Contraction, factors: Factors): LibraryProduct | null {
+export function convolutionOf(c: Contraction, factors: Factors): ProductForm | null {
   if (c.batch.length > 1 || ![...c.k, ...c.batch, ...c.factors.flatMap(({ own }) => own)].every(isFixed)) return null;
   for (const at of [0, 1] as const) {
     const [image, other] = [c.factors[at], c.factors[1 - at]!];
@@ -84,7 +79,7 @@ function asPass(
   x: Windowed,
   other: Place,
   feature: Range | null,
-): LibraryProduct | null {
+): ProductForm | null {
   const [first, second] = x.windows as readonly [Window, Window?];
   // A single axis is that of columns.
   const orders: readonly (readonly [Window, Window])[] =
@@ -117,7 +112,7 @@ function makePass(
   ownLoop: Range | null,
   windows: readonly [Window, Window],
   result: Place | null,
-): LibraryProduct | null {
+): ProductForm | null {
   const geometry = geometryOf(pass, windows);
   if (geometry === null) return null;
   const group = c.batch[0] ?? null;
@@ -258,7 +253,8 @@ function imageAt(
   for (const i of [3, 2, 1, 0] as const)
     strides[i] = extents[i] > 1 ? known[i]! : i === 3 ? 1 : strides[i + 1]! * extents[i + 1]!;
   const last = extents.reduce((sum, n, i) => sum + (n - 1) * strides[i]!, offset);
-  if (offset < 0 || strides.some((s) => s < 1) || (memory !== null && last >= memory.arg.length)) return null;
+  if (offset < 0 || strides.some((s) => s < 1 || s > mostStride) || (memory !== null && last >= memory.arg.length))
+    return null;
   return { slot: memory?.arg.slot ?? -1, offset, strides };
 }
 

@@ -5,11 +5,16 @@ import type { DType } from '../../shape/dtype.ts';
 import type { LinearAccess } from '../access.ts';
 
 /** A contraction as a product. */
-export interface LibraryProduct {
+export interface ProductForm {
   readonly product: Product;
   /** True if the library writes where the kernel stores; otherwise results go through memory, in this order. */
   readonly direct: boolean;
   readonly order: readonly Range[];
+}
+
+/** The same with what else its speed hangs on: part of the key under which its measurement is kept. */
+export interface LibraryProduct extends ProductForm {
+  readonly details: string;
 }
 
 /** A store that keeps sums as they are, or rounded: where, and in which dtype. */

@@ -7,9 +7,9 @@ import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
 import { flatProblem } from '../simt/problem.ts';
-import type { Factors, LibraryProduct, OwnStore } from './forms.ts';
+import type { Factors, ProductForm, OwnStore } from './forms.ts';
 
-export function matricesOf(c: Contraction, { stored, dtype, own, apart: sums }: Factors): LibraryProduct | null {
+export function matricesOf(c: Contraction, { stored, dtype, own, apart: sums }: Factors): ProductForm | null {
   const { rows, columns } = flatProblem(c);
   const [row, column, k, batch] = [rows.ranges[0], columns.ranges[0], c.k[0], c.batch[0]];
   if (row === undefined || column === undefined || k === undefined) return null;
