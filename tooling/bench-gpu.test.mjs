@@ -49,7 +49,11 @@ it('writes a report, whatever is there', () =>
 it.skipIf(!required && !existsSync(simulator))('does all of it on the simulated driver', () =>
   inFolder((out) => {
     const words = '--tiny --alone --sample 30001 --minutes 30 --first overhead,sizes --out'.split(' ');
-    const said = run([...words, out], { POLYGRAD_CUDA_DRIVER: simulator, POLYGRAD_CUBLASLT_LIBRARY: '' });
+    const said = run([...words, out], {
+      POLYGRAD_CUDA_DRIVER: simulator,
+      POLYGRAD_CUBLASLT_LIBRARY: '',
+      POLYGRAD_CUDNN_LIBRARY: '',
+    });
     const report = reportIn(out);
     const all = Object.values(groups(true)).flatMap(({ cases }) => cases);
     expect(report.rows.length + report.profiles.length).toBe(all.length);

@@ -137,7 +137,7 @@ export function groups(tiny) {
   // Groups that look at the networks of `steps` in another way: of small work at one of them.
   const measuredAgain = size(steps, steps.slice(0, 1));
   const small = size(1 << 22, 1 << 10);
-  const own = { cublasLt: false };
+  const own = { cublasLt: false, cudnn: false };
   return {
     transfers: {
       cases: [
@@ -197,7 +197,16 @@ export function groups(tiny) {
       ]),
     },
     convolutions: {
+      options: own,
       cases: resnet.flatMap((shape) => ['conv', 'convBackward'].map((kind) => convolution(kind, shape))),
+    },
+    convolutionsLibrary: {
+      cases: resnet.flatMap((shape) =>
+        ['conv', 'convBackward'].map((kind) => ({
+          ...convolution(kind, shape, batch, 'with cuDNN: '),
+          goal: overTorch(0.97),
+        })),
+      ),
     },
     gemmTf32: {
       options: { ...own, float32MatmulPrecision: 'high' },

@@ -99,7 +99,7 @@ async function work({ cases, options = {}, store: folder, brief }) {
   const engine = await makeEngine(options, store);
   await core.setEngine(engine);
   if (name !== 'cpu') core.setPendingLimits(pendingLimits);
-  say({ device: engine.device, library: engine.cublasLtMissing });
+  say({ device: engine.device, missing: engine.library?.missing?.() });
   for (const one of cases) {
     let made;
     try {

@@ -170,7 +170,7 @@ async function participant(who, names, seconds, store) {
       report.devices[who] = [
         said.device,
         said.version && `PyTorch ${said.version}`,
-        said.library && `no cuBLASLt: ${said.library}`,
+        ...Object.entries(said.missing ?? {}).map(([library, why]) => why && `no ${library}: ${why}`),
       ]
         .filter(Boolean)
         .join(', ');

@@ -26,6 +26,7 @@ export interface LibraryParts {
 
 /** What an engine with an addon computes products by: one library, or several. */
 export interface ProductLibraries extends ProductLibrary {
+  missing(): Readonly<Record<string, string | null>>;
   /** True for an error of a library's routines; from then on kernels do its work. */
   failedBy(error: unknown): boolean;
 }
@@ -36,7 +37,7 @@ export interface ProductLibraries extends ProductLibrary {
  * @example
  * const parts = { name: 'mine', prefix: 'mine', open: () => 'there is none', has: () => true, prepare: async () => {} };
  * const library = new AddonLibrary(parts);
- * library.missing; // 'there is none'
+ * library.reason; // 'there is none'
  */
 export class AddonLibrary implements ProductLibraries {
   readonly #name: string;
@@ -52,9 +53,13 @@ export class AddonLibrary implements ProductLibraries {
   }
 
   /** Why it is not used, or null. */
-  get missing(): string | null {
+  get reason(): string | null {
     this.#missing ??= this.#parts.open();
     return this.#missing || null;
+  }
+
+  missing(): Readonly<Record<string, string | null>> {
+    return { [this.#name]: this.reason };
   }
 
   nameOf(): string {
@@ -62,7 +67,7 @@ export class AddonLibrary implements ProductLibraries {
   }
 
   takes(product: Product): boolean {
-    return this.#parts.has(product) && this.missing === null;
+    return this.#parts.has(product) && this.reason === null;
   }
 
   async prepare(product: Product): Promise<boolean> {
@@ -127,6 +132,10 @@ export class SeveralLibraries implements ProductLibraries {
 
   takes(product: Product): boolean {
     return this.#of(product) !== undefined;
+  }
+
+  missing(): Readonly<Record<string, string | null>> {
+    return Object.assign({}, ...this.#all.map((library) => library.missing()));
   }
 
   async prepare(product: Product): Promise<boolean> {

@@ -99,6 +99,7 @@ struct Cudnn::Way {
   cudnnTensorDescriptor y = nullptr;
   cudnnFilterDescriptor w = nullptr;
   cudnnConvolutionDescriptor convolution = nullptr;
+  int math = CUDNN_FMA_MATH;
   int algo = -1;
   size_t workspaceBytes = 0;
 
@@ -127,7 +128,8 @@ struct Cudnn::Way {
                                   p.element == Element::float64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT),
                "cudnnSetConvolution2dDescriptor");
     CheckCudnn(dnn.ConvolutionGroups(convolution, Int(p.groups)), "cudnnSetConvolutionGroupCount");
-    CheckCudnn(dnn.ConvolutionMath(convolution, MathOf(p.element, tf32)), "cudnnSetConvolutionMathType");
+    math = MathOf(p.element, tf32);
+    CheckCudnn(dnn.ConvolutionMath(convolution, math), "cudnnSetConvolutionMathType");
   }
 
   /** The fastest algorithm, as the library expects, of those that are in order and need no more memory than there is. */
@@ -150,6 +152,8 @@ struct Cudnn::Way {
       const cudnnAlgoPerf& one = found[i];
       if (one.status != CUDNN_STATUS_SUCCESS || one.determinism != CUDNN_DETERMINISTIC || !IsInOrder(pass, one.algo)) continue;
       if (one.memory > kConvolutionWorkspace) continue;
+      // Where float32 is wanted, an algorithm by tiles of matrices would round it.
+      if (math == CUDNN_FMA_MATH && one.mathType != CUDNN_FMA_MATH && one.mathType != CUDNN_DEFAULT_MATH) continue;
       algo = one.algo;
       workspaceBytes = one.memory;
       return;

@@ -5,7 +5,8 @@
  *   node hostile.mjs [count] [seed]       random calls, default 5000 and 1
  */
 import * as bad from '../../addon/soak/bad-calls.mjs';
-import { addition, addon, open, productLibrary } from './ptx.mjs';
+import { wrongConvolutions } from './convolutions.mjs';
+import { addition, addon, convolutionLibrary, open, productLibrary } from './ptx.mjs';
 
 const { cells, check, layout, refused } = bad;
 const [count = 5000, seed = 1] = process.argv.slice(2).map(Number);
@@ -86,6 +87,8 @@ await bad.wrongProducts(driver, buffer, {
   open: (path) => addon.openCublasLt(path || productLibrary()),
   name: 'cublasLt',
 });
+
+await wrongConvolutions(driver, buffer, (path) => addon.openCudnn(path || convolutionLibrary()));
 
 // A batch that came often enough to be a graph, and such as look like it.
 const add = (...rest) => [1, 10, kernel, ...rest];

@@ -35,8 +35,14 @@ export function open() {
   if (reason !== '') throw new Error(reason);
 }
 
-/** The cuBLASLt of tests beside a simulated driver, or one that is not there. */
-export function productLibrary() {
+/** A library of tests beside a simulated driver, or one that is not there. */
+const libraryOfTests = (name) => {
   const driver = process.env.POLYGRAD_CUDA_DRIVER ?? '';
-  return driver === '' ? '/nope' : join(dirname(driver), 'libcublaslt-sim.so');
-}
+  return driver === '' ? '/nope' : join(dirname(driver), `lib${name}-sim.so`);
+};
+
+/** The cuBLASLt of tests. */
+export const productLibrary = () => libraryOfTests('cublaslt');
+
+/** The cuDNN of tests. */
+export const convolutionLibrary = () => libraryOfTests('cudnn');

@@ -82,12 +82,12 @@ export class CudaEngine extends AddonEngine<CudaKernel> {
 
   /** Why cuBLASLt is not used, or null if it may be. */
   get cublasLtMissing(): string | null {
-    return this.#cublasLt === null ? 'the option cublasLt is false' : this.#cublasLt.missing;
+    return this.#cublasLt === null ? 'the option cublasLt is false' : this.#cublasLt.reason;
   }
 
   /** Why cuDNN is not used, or null if it may be. */
   get cudnnMissing(): string | null {
-    return this.#cudnn === null ? 'the option cudnn is false' : this.#cudnn.missing;
+    return this.#cudnn === null ? 'the option cudnn is false' : this.#cudnn.reason;
   }
 
   protected override reserved(): number {

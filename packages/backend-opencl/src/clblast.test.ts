@@ -39,7 +39,7 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
   it('says why, and takes nothing', async () => {
     const { driver } = setUp({ cache: false });
     const library = clblast(driver, () => 'there is none', true);
-    expect(library.missing).toBe('there is none');
+    expect(library.reason).toBe('there is none');
     expect(library.takes(product!)).toBe(false);
     expect(await library.prepare(product!)).toBe(false);
     driver.dispose();
@@ -58,7 +58,7 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
     expect(library.takes({ ...(product as MatrixProduct), dtype: 'float64' })).toBe(false);
     expect(library.takes(product!)).toBe(true);
     expect(await library.prepare(product!)).toBe(false);
-    expect([library.takes(product!), library.missing, told]).toEqual([false, 'it failed: native', 1]);
+    expect([library.takes(product!), library.reason, told]).toEqual([false, 'it failed: native', 1]);
     driver.dispose();
   });
 

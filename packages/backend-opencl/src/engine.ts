@@ -38,7 +38,7 @@ export class OpenClEngine extends AddonEngine<OpenClKernel> {
 
   /** Why CLBlast is not used, or null if it may be. */
   get clblastMissing(): string | null {
-    return this.#clblast === null ? 'the option clblast is false' : this.#clblast.missing;
+    return this.#clblast === null ? 'the option clblast is false' : this.#clblast.reason;
   }
 }
 

@@ -28,6 +28,7 @@ function report(versions: Readonly<Record<string, string>>, works = true, node =
       driver: null,
       memoryBytes: null,
       libraries: runs ? ['/lib/cpu.node'] : [],
+      products: {},
       software: false,
       score: 1,
       reason: runs ? '2 threads' : reason,

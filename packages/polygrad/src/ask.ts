@@ -8,7 +8,18 @@ import { pathToFileURL } from 'node:url';
 import { type Answer, mark } from './backends.ts';
 
 interface Engine {
+  /** Older versions have none, or one that does not tell. */
+  readonly library?: { missing?(): Answered['products'] };
   dispose(): void;
+}
+
+type Answered = Extract<Answer, { readonly kind: 'backend' }>;
+
+/** What is said of an engine that was tried. */
+interface Checked {
+  /** What is wrong with it, or null. */
+  readonly wrong: string | null;
+  readonly products: Answered['products'];
 }
 
 interface Provider {
@@ -52,18 +63,14 @@ const load = async <T>(file: string): Promise<T> => (await import(pathToFileURL(
 function libraries(): string[] {
   const report = process.report?.getReport() as { readonly sharedObjects?: readonly string[] } | undefined;
   const named =
-    /\.node$|[\\/](lib)?(cuda|nvidia|nvcuda|opencl|pocl|vulkan|clblast|cublas|amdocl|amdvlk|ze_|igd|metal|d3d12|dxil)[^\\/]*$/i;
+    /\.node$|[\\/](lib)?(cuda|nvidia|nvcuda|opencl|pocl|vulkan|clblast|cublas|cudnn|amdocl|amdvlk|ze_|igd|metal|d3d12|dxil)[^\\/]*$/i;
   return (report?.sharedObjects ?? []).filter((path) => named.test(path));
 }
 
-/** Has a new engine of the backend answer what is known: what is wrong with it, or null. */
-async function check(
-  provider: Provider,
-  registry: Registry,
-  near: NodeJS.Require,
-  core: string,
-): Promise<string | null> {
+/** Has a new engine of the backend answer what is known. */
+async function check(provider: Provider, registry: Registry, near: NodeJS.Require, core: string): Promise<Checked> {
   const engine = await provider.create();
+  const products = engine.library?.missing?.() ?? {};
   // Older versions of core have none.
   const file = ((): string | null => {
     try {
@@ -74,12 +81,12 @@ async function check(
   })();
   if (file !== null) {
     const { wrong } = await (await load<SelfTests>(file)).selfTest(engine);
-    if (wrong !== null) return `its self-test failed: ${wrong}`;
+    if (wrong !== null) return { wrong: `its self-test failed: ${wrong}`, products };
   }
   const functions = await load<Functions>(near.resolve(`${core}/functions`));
   await registry.setEngine(engine);
   const sum = await functions.add(functions.tensor([1, 2]), 3).data();
-  return sum[0] === 4 && sum[1] === 5 ? null : 'it computed 1 + 3 and 2 + 3 wrongly';
+  return { wrong: sum[0] === 4 && sum[1] === 5 ? null : 'it computed 1 + 3 and 2 + 3 wrongly', products };
 }
 
 async function askBackend(name: string, file: string): Promise<Answer> {
@@ -92,9 +99,9 @@ async function askBackend(name: string, file: string): Promise<Answer> {
   if (provider === undefined) return { kind: 'failed', reason: `the package registers no backend '${name}'` };
   const { device, software = false, score, reason, driver = null, memoryBytes = null } = await provider.probe();
   const said = { kind: 'backend', device, driver, memoryBytes, software, score, reason } as const;
-  if (score <= 0) return { ...said, works: false, libraries: libraries() };
-  const wrong = await check(provider, registry, near, core);
-  return { ...said, works: wrong === null, reason: wrong ?? reason, libraries: libraries() };
+  if (score <= 0) return { ...said, works: false, libraries: libraries(), products: {} };
+  const { wrong, products } = await check(provider, registry, near, core);
+  return { ...said, works: wrong === null, reason: wrong ?? reason, libraries: libraries(), products };
 }
 
 async function askChooser(file: string, measure: string): Promise<Answer> {

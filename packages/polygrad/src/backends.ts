@@ -16,6 +16,8 @@ export interface BackendInfo {
   readonly memoryBytes: number | null;
   /** Files of drivers and addons that it loaded. */
   readonly libraries: readonly string[];
+  /** Libraries that may compute products and convolutions in place of kernels: why each is not used, or null where it may be. */
+  readonly products: Readonly<Record<string, string | null>>;
   /** True for a GPU that the processor plays. */
   readonly software: boolean;
   readonly score: number;
@@ -31,6 +33,7 @@ export type Answer =
       readonly driver: string | null;
       readonly memoryBytes: number | null;
       readonly libraries: readonly string[];
+      readonly products: Readonly<Record<string, string | null>>;
       readonly software: boolean;
       readonly score: number;
       readonly reason: string;

@@ -26,7 +26,7 @@ export interface Report {
 
 async function inspect(folder: string, specifier: string, name: string, there: boolean): Promise<BackendInfo> {
   const nothing = { name, package: specifier, device: null, software: false, score: 0, works: false };
-  const unknown = { ...nothing, driver: null, memoryBytes: null, libraries: [] };
+  const unknown = { ...nothing, driver: null, memoryBytes: null, libraries: [], products: {} };
   if (!there) return { ...unknown, installed: false, reason: `npm install ${specifier}` };
   const file = found(folder, specifier);
   if (file === null) return { ...unknown, installed: true, reason: 'its entry is not there: install it anew' };

@@ -15,8 +15,14 @@ function backendText({ installed, works, device, driver, software, reason }: Bac
 
 /** What a backend has to say, and the files behind it. */
 function backendLines(backend: BackendInfo): string[] {
-  const { name, libraries } = backend;
-  return [line(name, backendText(backend)), ...libraries.map((path) => line('  library', path))];
+  const { name, libraries, products } = backend;
+  return [
+    line(name, backendText(backend)),
+    ...libraries.map((path) => line('  library', path)),
+    ...Object.entries(products).map(([library, why]) =>
+      line(`  ${library}`, why ?? 'is used where it is measured faster'),
+    ),
+  ];
 }
 
 /** All lines; the advice last. */

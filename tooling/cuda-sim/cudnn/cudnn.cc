@@ -191,14 +191,15 @@ cudnnStatus Propose(cudnnHandle handle, const cudnnTensorStruct* x, const cudnnF
   *count = 0;
   if (const cudnnStatus status = Fit(*x, *w, *c, *y)) return status;
   const size_t workspace = Setting("workspace", 1024);
-  // Winograd; atomic additions; what is not supported; too much memory; in order.
+  // Winograd; tiles of matrices; atomic additions; what is not supported; too much memory; in order.
   const int inOrder = 1, winograd = pass == Pass::forward ? 6 : 4;
   const cudnnAlgoPerf all[] = {{winograd, 0, 1, 0, CUDNN_DETERMINISTIC, c->math, {}},
+                               {inOrder, 0, 1, workspace + 1, CUDNN_DETERMINISTIC, CUDNN_TENSOR_OP_MATH, {}},
                                {0, 0, 2, 0, 0, c->math, {}},
                                {2, CUDNN_STATUS_NOT_SUPPORTED, -1, 0, CUDNN_DETERMINISTIC, c->math, {}},
                                {inOrder, 0, 3, size_t{8} << 30, CUDNN_DETERMINISTIC, c->math, {}},
                                {inOrder, 0, 4, workspace, CUDNN_DETERMINISTIC, c->math, {}}};
-  const int known = Setting("algorithms", 1) == 0 ? 4 : 5;
+  const int known = Setting("algorithms", 1) == 0 ? 5 : 6;
   for (int i = 0; i < known && i < wanted; i++) found[(*count)++] = all[i];
   return CUDNN_STATUS_SUCCESS;
 }
@@ -211,7 +212,7 @@ cudnnStatus Enqueue(cudnnHandle handle, Pass pass, const void* alpha, const cudn
     if (!IsMade(thing)) return CUDNN_STATUS_BAD_PARAM;
   if (const cudnnStatus status = Fit(*x, *w, *c, *y)) return status;
   const size_t needed = Setting("workspace", 1024);
-  if (algo != 1 || bytes < needed || (needed > 0 && workspace == nullptr)) return CUDNN_STATUS_BAD_PARAM;
+  if (algo != 1 || bytes < needed || (x->type == CUDNN_DATA_FLOAT && c->math == CUDNN_FMA_MATH && bytes != needed) || (needed > 0 && workspace == nullptr)) return CUDNN_STATUS_BAD_PARAM;
   for (const void* at : {xAt, wAt, yAt})
     if (at == nullptr || reinterpret_cast<uint64_t>(at) % ElementBytes(x->type) != 0) return CUDNN_STATUS_BAD_PARAM;
   const bool isDouble = x->type == CUDNN_DATA_DOUBLE;

@@ -41,13 +41,13 @@ export class Assembly {
 
   /**
    * Adds a dispatch. `shaped`: the transforms that chose the kinds of all ranges; null: the default choices are made. `product`: what it computes,
-   * with the slots of the PARAMs in `stores`. `inside`: written in place of the loops, with the same PARAMs as the stores.
+   * by the slots that PARAMs of `stores` have in the program. `inside`: written in place of the loops, with the same PARAMs as the stores.
    */
   add(
     suffix: string,
     stores: readonly LoopStore[],
     shaped: readonly Transform[] | null,
-    product?: Product,
+    product?: (slotOf: (slot: number) => number) => Product,
     inside?: Inside,
   ): void {
     const used = paramsOf(stores);
@@ -68,7 +68,8 @@ export class Assembly {
       this.#caps,
       inside && { ...inside, values: inside.values.map((v) => rewriter.node(v)) },
     );
-    const program = product === undefined ? linear : { ...linear, product: renumbered(product, used) };
+    const slotOf = (slot: number): number => used.findIndex(({ arg }) => arg.slot === slot);
+    const program = product === undefined ? linear : { ...linear, product: product(slotOf) };
     const first = this.#kernel.params.length;
     const bindings = used.map(({ arg }) => (arg.slot < first ? { param: arg.slot } : { temp: arg.slot - first }));
     this.#dispatches.push({ program, bindings });
@@ -77,20 +78,6 @@ export class Assembly {
   result(): Lowered {
     return { dispatches: this.#dispatches, temps: this.#temps };
   }
-}
-
-/** The product, its PARAMs renumbered to their slots in a dispatch. */
-function renumbered(product: Product, used: readonly KNodeOf<'PARAM'>[]): Product {
-  const at = <T extends { readonly slot: number }>(operand: T): T => ({
-    ...operand,
-    slot: used.findIndex(({ arg }) => arg.slot === operand.slot),
-  });
-  const placed = <T>({ a, b, c }: Readonly<Record<'a' | 'b' | 'c', T & { readonly slot: number }>>) => ({
-    a: at(a),
-    b: at(b),
-    c: at(c),
-  });
-  return product.kind === 'matrices' ? { ...product, ...placed(product) } : { ...product, ...placed(product) };
 }
 
 /** The PARAMs that stores use, by slot. */

@@ -3,7 +3,6 @@
  * threads, or a library. And the key under which the choice is kept.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import type { Product } from '../ir/ir.ts';
 import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
 import type { LibraryProduct } from './products/library.ts';
 import { classOf, isStagedName, tileOf } from './simt/problem.ts';
@@ -33,17 +32,5 @@ export function questionOf(
 ): Question | null {
   const found = libraryProduct(c, library);
   if (found === null) return caps.simt ? { key: classOf(c, caps), product: null } : null;
-  const { product, direct } = found;
-  return {
-    key: `${classOf(c, caps)} ${library?.nameOf(product)}${direct ? '' : '+'}${geometryOf(product)}`,
-    product: found,
-  };
-}
-
-/** What else the speed of a convolution hangs on, which classes of products do not tell. */
-function geometryOf(product: Product): string {
-  if (product.kind === 'matrices') return '';
-  const { pass, kernel, stride, padding, dilation, groups, flipped } = product;
-  const pairs = [kernel, stride, padding, dilation].map((pair) => pair.join('x')).join('-');
-  return ` ${pass}${flipped ? '~' : ''}:${pairs}/${groups}`;
+  return { key: `${classOf(c, caps)} ${library!.nameOf(found.product)}${found.details}`, product: found };
 }

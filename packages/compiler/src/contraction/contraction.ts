@@ -181,6 +181,8 @@ export interface ProductLibrary {
   takes(product: Product): boolean;
   /** Resolves when the first such product can run without further preparation: true if the library can compute it. */
   prepare(product: Product): Promise<boolean>;
+  /** Its name, or those of several libraries behind it, each with why it is not used, or null. Opens what was not opened yet. */
+  missing?(): Readonly<Record<string, string | null>>;
   /** Calls `told` when the library fails: what was lowered for it should be lowered again. */
   onFailure(told: () => void): void;
 }

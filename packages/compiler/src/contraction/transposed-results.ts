@@ -65,9 +65,9 @@ export function transposedWorkspace(
   part: Range | null,
 ): Workspace {
   const order = inMemory(c);
-  const sums = new StoredSums(c, assembly, [...order.filter((r) => r !== column), column], part);
+  const sums = new StoredSums(assembly, [...order.filter((r) => r !== column), column], part, c.reduce);
   return {
-    store: sums.store(c, e, part),
+    store: sums.store(e, part),
     finish: () => {
       const changes = new Map<Range, Replacement>();
       const sum = transposed(e, sums.read(e, part), order, column, changes);

@@ -7,6 +7,7 @@ import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import type { Assembly, Temporary } from './assembly.ts';
+import type { DType } from '../shape/dtype.ts';
 import type { Contraction } from './contraction.ts';
 
 /** Where tiles write their sums, and what follows when all are there. */
@@ -23,21 +24,24 @@ export class StoredSums {
   readonly #size: number;
   readonly #parts: number;
   readonly #order: readonly Range[];
+  readonly #value: KNode;
 
-  constructor(c: Contraction, assembly: Assembly, order: readonly Range[], part: Range | null) {
+  /** `value`: the sum, or what the kernel makes of it first. */
+  constructor(assembly: Assembly, order: readonly Range[], part: Range | null, value: KNode) {
     this.#order = order;
+    this.#value = value;
     this.#size = sizeOf(order);
     this.#parts = part?.arg.extent ?? 1;
-    this.#temp = assembly.temporary(c.reduce.dtype, this.#parts * this.#size);
+    this.#temp = assembly.temporary(value.dtype as DType, this.#parts * this.#size);
   }
 
   #index(e: Exprs): KNode {
     return this.#order.reduce<KNode>((index, r) => e.add(e.mul(index, r.arg.extent), r), e.i32(0));
   }
 
-  store(c: Contraction, e: Exprs, part: Range | null): LoopStore {
+  store(e: Exprs, part: Range | null): LoopStore {
     const at = part === null ? this.#index(e) : e.add(e.mul(part, this.#size), this.#index(e));
-    return { store: e.store(this.#temp.write, at, c.reduce), ranges: this.#order };
+    return { store: e.store(this.#temp.write, at, this.#value), ranges: this.#order };
   }
 
   /** The sum at the position of the ranges. */
@@ -53,20 +57,21 @@ export function suffixOf(part: Range | null): string {
   return part === null ? '_epilogue' : '_combine';
 }
 
-/** A workspace with sums row-major over `order`; `part`: one such block for each part of the sum. */
+/** A workspace with sums row-major over `order`; `part`: one such block for each part of the sum; `value`: what is kept, the sum unless given. */
 export function workspaceFor(
   c: Contraction,
   e: Exprs,
   assembly: Assembly,
   order: readonly Range[],
   part: Range | null,
+  value: KNode = c.reduce,
 ): Workspace {
-  const sums = new StoredSums(c, assembly, order, part);
+  const sums = new StoredSums(assembly, order, part, value);
   return {
-    store: sums.store(c, e, part),
+    store: sums.store(e, part),
     finish: () => {
       const rewriter = new Rewriter(e, new Map());
-      rewriter.set(c.reduce, sums.read(e, part));
+      rewriter.set(value, sums.read(e, part));
       const stores = c.kernel.stores.map((s) => rewriter.store(s));
       assembly.add(suffixOf(part), stores, null);
     },

@@ -4,20 +4,7 @@
  * Operations are written by name: a read program has only known operations, dtypes and fields, and is verified like any program.
  */
 import { withSources, uniqueNode } from '@polygrad/compiler/ir/expr';
-import type {
-  KArgs,
-  KNode,
-  KNodeOf,
-  KOp,
-  ConvolutionPass,
-  ImageOperand,
-  MatrixOperand,
-  Pair,
-  Product,
-  NestOp,
-  Program,
-  ProgramNode,
-} from '@polygrad/compiler/ir/ir';
+import type { KArgs, KNode, KNodeOf, KOp, NestOp, Product, Program, ProgramNode } from '@polygrad/compiler/ir/ir';
 import type { MatrixTile } from '@polygrad/compiler/ir/matrix';
 import {
   binaryOps,
@@ -419,67 +406,25 @@ function dtypeOf(from: ByteReader): DType {
 function readTransform(from: ByteReader): NonNullable<Program['transforms']>[number] {
   const name = from.text();
   const [loops, made] = [from.ints(), from.ints()];
-  let args: unknown;
-  try {
-    args = JSON.parse(from.text());
-  } catch {
-    throw new Damaged('a transform');
-  }
+  const args = parsed(from.text(), 'a transform');
   check(Array.isArray(args) && args.every((x) => typeof x === 'string' || typeof x === 'number'), 'a transform');
   return { name, loops, made, args };
 }
 
-const operands = ['a', 'b', 'c'] as const;
-const passes: readonly ConvolutionPass[] = ['forward', 'input', 'kernel'];
-const counts = ['images', 'groups', 'channels', 'features'] as const;
-const pairs = ['size', 'kernel', 'positions', 'stride', 'padding', 'dilation'] as const;
-
-/** 0 for none, 1 for matrices, from 2 on the passes of a convolution; then what the form has. */
+/** As text: few programs have one, and nothing but an engine's library looks into it, whose addon checks every number. */
 function writeProduct(out: ByteWriter, product: Product | undefined): void {
-  out.byte(product === undefined ? 0 : product.kind === 'matrices' ? 1 : 2 + passes.indexOf(product.pass));
-  if (product === undefined) return;
-  for (const dtype of [product.dtype, product.result]) out.uint(dtypes.indexOf(dtype));
-  if (product.kind === 'matrices') {
-    for (const size of [product.m, product.n, product.k, product.batch]) out.uint(size);
-    for (const name of operands) {
-      const { slot, offset, stride, distance, transposed } = product[name];
-      for (const x of [slot, offset, stride, distance]) out.int(x);
-      out.byte(Number(transposed));
-    }
-    return;
-  }
-  for (const name of counts) out.uint(product[name]);
-  for (const name of pairs) for (const x of product[name]) out.uint(x);
-  out.byte(Number(product.flipped));
-  for (const name of operands) {
-    const { slot, offset, strides } = product[name];
-    for (const x of [slot, offset, ...strides]) out.int(x);
-  }
+  out.text(product === undefined ? '' : JSON.stringify(product));
 }
 
 function readProduct(from: ByteReader): Product | null {
-  const form = from.byte();
-  if (form === 0) return null;
-  const [dtype, result] = [dtypeOf(from), dtypeOf(from)];
-  if (form === 1) {
-    const [m, n, k, batch] = [from.uint(), from.uint(), from.uint(), from.uint()];
-    const [a, b, c] = operands.map((): MatrixOperand => {
-      const [slot, offset, stride, distance] = [from.int(), from.int(), from.int(), from.int()];
-      return { slot, offset, stride, distance, transposed: from.byte() === 1 };
-    }) as [MatrixOperand, MatrixOperand, MatrixOperand];
-    return { kind: 'matrices', dtype, result, m, n, k, batch, a, b, c };
+  const text = from.text();
+  return text === '' ? null : (parsed(text, 'a product') as Product);
+}
+
+function parsed(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Damaged(what);
   }
-  const pass = passes[form - 2];
-  if (pass === undefined) throw new Damaged('a product');
-  const [images, groups, channels, features] = [from.uint(), from.uint(), from.uint(), from.uint()];
-  const pair = (): Pair => [from.uint(), from.uint()];
-  const [size, kernel, positions] = [pair(), pair(), pair()];
-  const [stride, padding, dilation] = [pair(), pair(), pair()];
-  const flipped = from.byte() === 1;
-  const [a, b, c] = operands.map((): ImageOperand => {
-    const [slot, offset] = [from.int(), from.int()];
-    return { slot, offset, strides: [from.int(), from.int(), from.int(), from.int()] };
-  }) as [ImageOperand, ImageOperand, ImageOperand];
-  const sizes = { images, groups, channels, features, size, kernel, positions, stride, padding, dilation, flipped };
-  return { kind: 'convolution', pass, dtype, result, ...sizes, a, b, c };
 }

@@ -1,6 +1,5 @@
 /** Convolutions for a library, among the nests that the planner makes: what is found, that the description says what the program computes, and what is declined. */
 import {
-  clearPlans,
   conv1d,
   conv2d,
   convTranspose2d,
@@ -8,117 +7,15 @@ import {
   type DType,
   grad,
   permute,
-  rand,
   relu,
-  setDynamicSizes,
-  setEngine,
   type Tensor,
 } from '@polygrad/core';
-import { anyLowering } from '@polygrad/core/internals';
-import { createReferenceEngine } from '@polygrad/testing';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { interpret } from '../../interpreter/interpret.ts';
-import type { Exprs } from '../../ir/expr.ts';
-import type { ConvolutionProduct, ImageOperand, LoopKernel } from '../../ir/ir.ts';
-import type { TypedArray } from '../../shape/dtype.ts';
-import { numbers, vectorCaps } from '../fixtures/cases.ts';
-import { type Contraction, findContraction } from '../contraction.ts';
+import { vectorCaps } from '../fixtures/cases.ts';
+import { difference, found, seeContractions, tensors } from '../fixtures/described.ts';
 import { libraryPrograms } from './library.ts';
 
-/** Contractions that were lowered since the list was emptied. */
-const seen: { readonly c: Contraction; readonly e: Exprs }[] = [];
-
-beforeAll(async () => {
-  const engine = createReferenceEngine({ simt: true });
-  const contraction = (kernel: LoopKernel, e: Exprs): null => {
-    const c = findContraction(kernel, e);
-    if (c !== null) seen.push({ c, e });
-    return null;
-  };
-  const caps = { ...engine.caps, lowering: { ...anyLowering, contraction } };
-  Object.defineProperty(engine, 'caps', { value: caps });
-  await setEngine(engine);
-  // A plan for several sizes has loops of no fixed length, which libraries do not take.
-  setDynamicSizes('never');
-});
-
-const tensors = async (...shapes: readonly (readonly number[])[]): Promise<Tensor[]> => {
-  const made = shapes.map((shape, key) => rand(shape, { key }));
-  for (const t of made) await t.data();
-  return made;
-};
-
-/** The convolution of the last contraction that was made by what is computed. */
-async function found(compute: () => Tensor): Promise<ReturnType<typeof describedOf>> {
-  seen.length = 0;
-  // What was planned before is lowered no more.
-  clearPlans();
-  await compute().data();
-  return describedOf();
-}
-
-function describedOf() {
-  const { c, e } = seen.at(-1)!;
-  const products = libraryPrograms.find(c);
-  const convolution = products.find(({ product }) => product.kind === 'convolution') ?? null;
-  return { c, e, convolution, product: (convolution?.product ?? null) as ConvolutionProduct | null };
-}
-
-/** A convolution or a gradient of it by its description, in float64 and in order. */
-function convolve(p: ConvolutionProduct, memory: readonly TypedArray[]): void {
-  const { images, groups, channels, features, size, kernel, positions, stride, padding, dilation } = p;
-  const [x, w, y] = p.pass === 'forward' ? [p.a, p.b, p.c] : p.pass === 'input' ? [p.c, p.b, p.a] : [p.a, p.c, p.b];
-  const at = ({ offset, strides }: ImageOperand, ...index: readonly number[]): number =>
-    index.reduce((sum, i, axis) => sum + i * strides[axis]!, offset);
-  const target = memory[p.c.slot] as Float64Array;
-  const sums = new Map<number, number>();
-  for (let n = 0; n < images; n++)
-    for (let g = 0; g < groups; g++)
-      for (let o = 0; o < features; o++)
-        for (let i = 0; i < positions[0]; i++)
-          for (let j = 0; j < positions[1]; j++)
-            for (let c = 0; c < channels; c++)
-              for (let r = 0; r < kernel[0]; r++)
-                for (let s = 0; s < kernel[1]; s++) {
-                  const row = i * stride[0] - padding[0] + r * dilation[0];
-                  const column = j * stride[1] - padding[1] + s * dilation[1];
-                  const turned = p.flipped ? [kernel[0] - 1 - r, kernel[1] - 1 - s] : [r, s];
-                  const wAt = at(w, g * features + o, c, ...turned);
-                  const yAt = at(y, n, g * features + o, i, j);
-                  const isInside = row >= 0 && row < size[0] && column >= 0 && column < size[1];
-                  const xAt = isInside ? at(x, n, g * channels + c, row, column) : -1;
-                  const cAt = p.pass === 'forward' ? yAt : p.pass === 'input' ? xAt : wAt;
-                  if (cAt < 0) continue;
-                  const of = (slot: number, place: number): number => Number(memory[slot]![place]);
-                  const [aAt, bAt] = p.pass === 'forward' ? [xAt, wAt] : p.pass === 'input' ? [yAt, wAt] : [xAt, yAt];
-                  const product = aAt < 0 ? 0 : of(p.a.slot, aAt) * of(p.b.slot, bAt);
-                  sums.set(cAt, (sums.get(cAt) ?? 0) + product);
-                }
-  if (p.pass === 'input') {
-    // Elements of x that nothing went into.
-    for (let n = 0; n < images; n++)
-      for (let c = 0; c < groups * channels; c++)
-        for (let i = 0; i < size[0]; i++) for (let j = 0; j < size[1]; j++) target[at(p.c, n, c, i, j)] = 0;
-  }
-  for (const [place, sum] of sums) target[place] = sum;
-}
-
-/** The largest difference of what dispatches leave in memory, by their programs and by descriptions. */
-function difference({ c, e, convolution }: Awaited<ReturnType<typeof found>>): number {
-  const { dispatches, temps } = libraryPrograms.lower(c, e, vectorCaps, convolution!);
-  expect(dispatches.length).toBe(convolution!.direct ? 1 : 2);
-  const [wanted, got] = [false, true].map((byDescription) => {
-    const buffers = c.kernel.params.map(({ arg }) => Float32Array.from(numbers(arg.length, arg.slot + 1)));
-    const temporary = temps.map((bytes) => new Float32Array(bytes / 4).fill(7));
-    for (const { program, bindings } of dispatches) {
-      const bound = bindings.map((b) => ('param' in b ? buffers[b.param]! : temporary[b.temp]!));
-      if (byDescription && program.product?.kind === 'convolution') convolve(program.product, bound);
-      else interpret(program, bound);
-    }
-    return buffers;
-  }) as [Float32Array[], Float32Array[]];
-  return Math.max(...wanted.map((list, i) => Math.max(...list.map((x, at) => Math.abs(x - got[i]![at]!)))));
-}
+beforeAll(seeContractions);
 
 interface Case {
   readonly x?: readonly number[];
@@ -228,6 +125,21 @@ describe('convolutions for a library', () => {
     await w.data();
     const { product, convolution } = await found(() => conv2d(x, w, { padding: 1 }));
     expect([product?.dtype, product?.result, convolution?.direct]).toEqual([dtype, dtype, true]);
+    // What is made of the rounded sums is made of them in memory.
+    const more = await found(() => relu(conv2d(x, w, { padding: 1 })));
+    expect([more.product?.result, more.convolution?.direct]).toEqual([dtype, false]);
+    const { temps } = libraryPrograms.lower(more.c, more.e, vectorCaps, more.convolution!);
+    expect(temps).toEqual([2 * 2 * 6 * 9 * 10]);
+    // With a bias the sums are needed in float32.
+    const [bias] = (await tensors([6])) as [Tensor];
+    expect((await found(() => conv2d(x, w, { padding: 1, bias }))).product?.result).not.toBe(dtype);
+  });
+
+  it('by the kernel are told from others, whatever order the result has', async () => {
+    const [x, w] = (await tensors([2, 3, 9, 9], [4, 3, 3, 3])) as [Tensor, Tensor];
+    const it = await found(() => grad((q: Tensor) => conv2d(x, q, { padding: 1 }).square().sum())(w).square());
+    expect([it.product?.pass, it.convolution?.direct]).toEqual(['kernel', false]);
+    expect(difference(it)).toBeLessThan(1e-3);
   });
 
   it('are not those with other padding at one end, of computed factors, or with masks', async () => {

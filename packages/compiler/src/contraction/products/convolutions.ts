@@ -6,9 +6,10 @@
  */
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { ConvolutionPass, ConvolutionProduct, ImageOperand, KNodeOf, Pair } from '../../ir/ir.ts';
+import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
-import type { Factors, LibraryProduct } from './forms.ts';
+import type { Factors, ProductForm } from './forms.ts';
 import { areaOf, type Window, type Windowed, windowed } from './windows.ts';
 
 type Sizes = Omit<ConvolutionProduct, 'kind' | 'pass' | 'dtype' | 'result' | 'a' | 'b' | 'c'>;
@@ -20,7 +21,7 @@ interface Place {
   strideOf(r: Range | null): number;
 }
 
-/** The loops of a convolution's axes, null for axes of one element; `image` and `inner` are those of rows and columns. */
+/** The loops of a convolution's axes, null for axes of one element. */
 interface Loops {
   readonly image: Range | null;
   readonly group: Range | null;
@@ -31,34 +32,26 @@ interface Loops {
   readonly positions: readonly [Range | null, Range | null];
 }
 
-const none: Window = {
-  loop: null,
-  sum: null,
-  perLoop: 1,
-  perSum: 1,
-  low: 0,
-  hole: 1,
-  size: 1,
-  stride: 0,
-};
+/** An axis of one element. */
+const none: Window = { loop: null, sum: null, perLoop: 1, perSum: 1, low: 0, hole: 1, size: 1, stride: 0 };
+
+/** Libraries count in int32. */
+const mostStride = 2 ** 31 - 1;
 
 const extentOf = (r: Range | null): number => (r === null ? 1 : r.arg.extent);
 const pair = <T>(make: (axis: 0 | 1) => T): readonly [T, T] => [make(0), make(1)];
 
-export function convolutionOf(c: Contraction, factors: Factors): LibraryProduct | null {
+export function convolutionOf(c: Contraction, factors: Factors): ProductForm | null {
   if (c.batch.length > 1 || ![...c.k, ...c.batch, ...c.factors.flatMap(({ own }) => own)].every(isFixed)) return null;
   for (const at of [0, 1] as const) {
     const [image, other] = [c.factors[at], c.factors[1 - at]!];
     const [feature = null, ...more] = other.own;
     const plain = linearAccess(factors.stored[1 - at]!);
     if (more.length > 0 || plain === null) continue;
-    const images = windowed(factors.stored[at], image.own, c.k).filter(({ windows }) => windows.length > 0);
-    const kept = [...(factors.own === null ? [] : [placeOf(factors.own.access)]), null];
-    for (const result of kept)
-      for (const x of images) {
-        const found = asPass(c, factors, x, placeOf(plain), feature, result);
-        if (found !== null) return found;
-      }
+    for (const x of windowed(factors.stored[at], image.own, c.k)) {
+      const found = x.windows.length === 0 ? null : asPass(c, factors, x, placeOf(plain), feature);
+      if (found !== null) return found;
+    }
   }
   return null;
 }
@@ -67,17 +60,26 @@ function placeOf({ memory, offset, strides }: LinearAccess): Place {
   return { memory: memory as KNodeOf<'PARAM'>, offset, strideOf: (r) => (r === null ? 0 : (strides.get(r) ?? 0)) };
 }
 
-/** The first pass that fits: the kernel has fewer elements than there are positions, mostly. `result`: where the kernel stores; null: row-major. */
+/**
+ * The passes in the order in which they are tried. A nest may be of several: of one image, channel or feature, what is summed may be a kernel or positions, and the
+ * longer of the two are positions. Only by the input do elements lie apart, or kernels turned.
+ */
+function passesOf(x: Windowed, other: Place, feature: Range | null): readonly ConvolutionPass[] {
+  const isInput = x.windows.some(({ hole, sum }) => hole > 1 || other.strideOf(sum) < 0);
+  if (isInput) return ['forward', 'input', 'kernel'];
+  const isUnclear = x.sum === null || feature === null;
+  const isKernel = isUnclear && areaOf(x.windows, 'sum') > areaOf(x.windows, 'loop');
+  return isKernel ? ['kernel', 'forward', 'input'] : ['forward', 'kernel', 'input'];
+}
+
+/** The first pass that fits. */
 function asPass(
   c: Contraction,
   factors: Factors,
   x: Windowed,
   other: Place,
   feature: Range | null,
-  result: Place | null,
-): LibraryProduct | null {
-  const isKernelLonger = areaOf(x.windows, 'sum') > areaOf(x.windows, 'loop');
-  const passes: ConvolutionPass[] = isKernelLonger ? ['kernel', 'forward', 'input'] : ['forward', 'kernel', 'input'];
+): ProductForm | null {
   const [first, second] = x.windows as readonly [Window, Window?];
   // A single axis is that of columns.
   const orders: readonly (readonly [Window, Window])[] =
@@ -90,24 +92,27 @@ function asPass(
           [first, second],
           [second, first],
         ];
-  for (const pass of passes)
-    for (const windows of orders) {
-      const found = makePass(c, factors, pass, x, other, feature, windows, result);
-      if (found !== null) return found;
-    }
+  // Where the kernel stores, else row-major.
+  const results = [...(factors.own === null ? [] : [placeOf(factors.own.access)]), null];
+  for (const pass of passesOf(x, other, feature))
+    for (const result of results)
+      for (const windows of orders) {
+        const found = makePass(c, factors, pass, x, other, feature, windows, result);
+        if (found !== null) return found;
+      }
   return null;
 }
 
 function makePass(
   c: Contraction,
-  { dtype, result: keptAs }: Factors,
+  { dtype, own, apart }: Factors,
   pass: ConvolutionPass,
   x: Windowed,
   other: Place,
   ownLoop: Range | null,
   windows: readonly [Window, Window],
   result: Place | null,
-): LibraryProduct | null {
+): ProductForm | null {
   const geometry = geometryOf(pass, windows);
   if (geometry === null) return null;
   const group = c.batch[0] ?? null;
@@ -129,7 +134,7 @@ function makePass(
   const order = orderOf(pass, loops);
   const places = placesOf(pass, sizes, loops, image, other, result ?? rowMajor(order));
   if (places === null) return null;
-  const made = { dtype, result: result === null ? c.reduce.dtype : keptAs };
+  const made = { dtype, result: (result === null ? apart.dtype : own!.dtype) as DType };
   return { product: { kind: 'convolution', pass, ...made, ...sizes, ...places }, direct: result !== null, order };
 }
 
@@ -248,7 +253,8 @@ function imageAt(
   for (const i of [3, 2, 1, 0] as const)
     strides[i] = extents[i] > 1 ? known[i]! : i === 3 ? 1 : strides[i + 1]! * extents[i + 1]!;
   const last = extents.reduce((sum, n, i) => sum + (n - 1) * strides[i]!, offset);
-  if (offset < 0 || strides.some((s) => s < 1) || (memory !== null && last >= memory.arg.length)) return null;
+  if (offset < 0 || strides.some((s) => s < 1 || s > mostStride) || (memory !== null && last >= memory.arg.length))
+    return null;
   return { slot: memory?.arg.slot ?? -1, offset, strides };
 }
 

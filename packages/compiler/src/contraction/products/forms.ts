@@ -5,11 +5,16 @@ import type { DType } from '../../shape/dtype.ts';
 import type { LinearAccess } from '../access.ts';
 
 /** A contraction as a product. */
-export interface LibraryProduct {
+export interface ProductForm {
   readonly product: Product;
   /** True if the library writes where the kernel stores; otherwise results go through memory, in this order. */
   readonly direct: boolean;
   readonly order: readonly Range[];
+}
+
+/** The same with what else its speed hangs on: part of the key under which its measurement is kept. */
+export interface LibraryProduct extends ProductForm {
+  readonly details: string;
 }
 
 /** A store that keeps sums as they are, or rounded: where, and in which dtype. */
@@ -24,6 +29,6 @@ export interface Factors {
   readonly stored: readonly [KNode, KNode];
   readonly dtype: DType;
   readonly own: OwnStore | null;
-  /** Of the sums as a library stores them. */
-  readonly result: DType;
+  /** What goes through memory where there is no such store: the sums, or the sums rounded to the factors' 16 bits where nothing else is made of them. */
+  readonly apart: KNode;
 }

@@ -7,6 +7,7 @@
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, KNodeOf, Product } from '../../ir/ir.ts';
+import { nodesOf } from '../../ir/node.ts';
 import { type DType, isSmallFloat } from '../../shape/dtype.ts';
 import { linearPosition } from '../access.ts';
 import { Assembly } from '../assembly.ts';
@@ -14,7 +15,7 @@ import type { Contraction } from '../contraction.ts';
 import { workspaceFor } from '../workspace.ts';
 import { convolutionOf } from './convolutions.ts';
 import { matricesOf } from './matrices.ts';
-import type { Factors, LibraryProduct, OwnStore } from './forms.ts';
+import type { Factors, LibraryProduct, OwnStore, ProductForm } from './forms.ts';
 
 export type { LibraryProduct } from './forms.ts';
 
@@ -29,9 +30,9 @@ function productsOf(c: Contraction): LibraryProduct[] {
   const factors = c.factors.map(({ value }) => stored(value)) as [KNode, KNode];
   const { dtype } = factors[0];
   if (dtype === 'void' || dtype !== factors[1].dtype) return [];
-  const own = ownStore(c, dtype);
-  const known: Factors = { stored: factors, dtype, own, result: own?.dtype ?? c.reduce.dtype };
-  return [matricesOf(c, known), convolutionOf(c, known)].filter((found) => found !== null);
+  const known: Factors = { stored: factors, dtype, own: ownStore(c, dtype), apart: roundedSums(c, dtype) ?? c.reduce };
+  const found = [matricesOf(c, known), convolutionOf(c, known)].filter((one) => one !== null);
+  return found.map((one) => ({ ...one, details: detailsOf(one) }));
 }
 
 /** A factor as memory holds it: sums of 16-bit floats read it through a cast to float32. */
@@ -54,23 +55,56 @@ function ownStore(c: Contraction, factors: DType): OwnStore | null {
   return access === null ? null : { access, dtype: memory.dtype };
 }
 
+/** The sums rounded to the factors' 16 bits, if nothing but that is made of them. */
+function roundedSums(c: Contraction, factors: DType): KNode | null {
+  if (!isSmallFloat(factors)) return null;
+  let rounded: KNode | null = null;
+  const outside = nodesOf(
+    c.kernel.stores.map(({ store }) => store),
+    (n) => (n === c.reduce ? [] : n.src),
+  );
+  for (const n of outside) {
+    if (n === c.reduce || !n.src.includes(c.reduce)) continue;
+    if (n.op !== 'CAST' || n.dtype !== factors || (rounded !== null && rounded !== n)) return null;
+    rounded = n;
+  }
+  return rounded;
+}
+
 /** The dispatches: a plain program that says which product it is, and the kernel's epilogue. */
-function lowerForLibrary(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered {
+function lowerForLibrary(
+  c: Contraction,
+  e: Exprs,
+  caps: CodegenCaps,
+  { product, direct, order }: LibraryProduct,
+): Lowered {
   const assembly = new Assembly(c.kernel, e, caps);
-  if (found.direct) {
-    assembly.add('', c.kernel.stores, null, found.product);
+  if (direct) {
+    assembly.add('', c.kernel.stores, null, (slotOf) => placed(product, slotOf));
     return assembly.result();
   }
-  const memory = workspaceFor(c, e, assembly, found.order, null);
+  const sums = product.result === product.dtype ? roundedSums(c, product.dtype) : null;
+  const memory = workspaceFor(c, e, assembly, order, null, sums ?? c.reduce);
   const { slot } = (memory.store.store.src[0] as KNodeOf<'PARAM'>).arg;
-  assembly.add('', [memory.store], null, storedTo(found.product, slot));
+  assembly.add('', [memory.store], null, (slotOf) => placed(product, (own) => slotOf(own < 0 ? slot : own)));
   memory.finish();
   return assembly.result();
 }
 
-function storedTo(product: Product, slot: number): Product {
-  if (product.kind === 'matrices') return { ...product, c: { ...product.c, slot } };
-  return { ...product, c: { ...product.c, slot } };
+/** The product with its operands at other slots. */
+function placed(product: Product, slotOf: (slot: number) => number): Product {
+  const at = <T extends { readonly slot: number }>(operand: T): T => ({ ...operand, slot: slotOf(operand.slot) });
+  const { a, b, c } = product;
+  return { ...product, a: at(a), b: at(b), c: at(c) } as Product;
+}
+
+/** What else the speed of a product hangs on, which classes of contractions do not tell. */
+function detailsOf({ product, direct }: ProductForm): string {
+  const through = direct ? '' : '+';
+  if (product.kind === 'matrices') return through;
+  const { pass, kernel, stride, padding, dilation, groups, flipped } = product;
+  const pairs = [kernel, stride, padding, dilation].map((pair) => pair.join('x')).join('-');
+  return `${through} ${pass}${flipped ? '~' : ''}:${pairs}/${groups}`;
 }
 
 export const libraryPrograms: LibraryPrograms = { find: productsOf, lower: lowerForLibrary };

@@ -3,12 +3,13 @@
  */
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, MatrixOperand, MatrixProduct } from '../../ir/ir.ts';
+import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
 import { flatProblem } from '../simt/problem.ts';
-import type { Factors, LibraryProduct, OwnStore } from './forms.ts';
+import type { Factors, ProductForm, OwnStore } from './forms.ts';
 
-export function matricesOf(c: Contraction, { stored, dtype, own, result }: Factors): LibraryProduct | null {
+export function matricesOf(c: Contraction, { stored, dtype, own, apart: sums }: Factors): ProductForm | null {
   const { rows, columns } = flatProblem(c);
   const [row, column, k, batch] = [rows.ranges[0], columns.ranges[0], c.k[0], c.batch[0]];
   if (row === undefined || column === undefined || k === undefined) return null;
@@ -23,8 +24,8 @@ export function matricesOf(c: Contraction, { stored, dtype, own, result }: Facto
   const [m, n] = [row.arg.extent, column.arg.extent];
   const apart = { slot: -1, offset: 0, stride: n, distance: m * n, transposed: false };
   const sizes = { m, n, k: k.arg.extent, batch: batch?.arg.extent ?? 1 };
-  const kept = matrix === null ? c.reduce.dtype : result;
-  const product: MatrixProduct = { kind: 'matrices', dtype, result: kept, ...sizes, a, b, c: matrix ?? apart };
+  const result = (matrix === null ? sums.dtype : own!.dtype) as DType;
+  const product: MatrixProduct = { kind: 'matrices', dtype, result, ...sizes, a, b, c: matrix ?? apart };
   return { product, direct: matrix !== null, order };
 }
 

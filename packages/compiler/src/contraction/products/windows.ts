@@ -236,6 +236,8 @@ function windowOf(axis: Axis, { strides }: Access): Window | null {
   const steps = (r: Range | null): number =>
     r === null ? 0 : apart === null ? (strides.get(r) ?? 0) : coefficient(apart.position, r);
   const stride = apart?.stride ?? greatestDivisor(steps(loop), steps(sum));
+  // An axis of one element has gates, and no place in the index.
+  if (stride === 0) return null;
   const unit = apart === null ? stride : 1;
   const [perLoop, perSum] = [steps(loop) / unit, steps(sum) / unit];
   const common = greatestDivisor(perLoop, perSum);
