@@ -57,6 +57,30 @@ describe('programs as bytes', () => {
       for (const [i, value] of wanted.entries()) expect(found[i], `${dtype} ${value}`).toBe(value);
     }
   });
+  it('keep which product they are', () => {
+    const image = (slot: number) => ({ slot, offset: slot, strides: [8, 4, 2, 1] as const });
+    const matrix = (slot: number) => ({ slot, offset: 0, stride: 4, distance: 16, transposed: slot === 1 });
+    const [one, two] = [[1, 1] as const, [2, 2] as const];
+    const products: readonly NonNullable<Program['product']>[] = [
+      {
+        ...{ kind: 'convolution', pass: 'input', dtype: 'float16', result: 'float16', flipped: true },
+        ...{ images: 1, groups: 1, channels: 2, features: 2, size: two, kernel: one, positions: two },
+        ...{ stride: one, padding: [0, 0], dilation: one, a: image(0), b: image(1), c: image(2) },
+      },
+      {
+        ...{ kind: 'matrices', dtype: 'float32', result: 'float32', m: 4, n: 4, k: 4, batch: 1 },
+        ...{ a: matrix(0), b: matrix(1), c: matrix(2) },
+      },
+    ];
+    const { program } = randomProgram(3);
+    for (const product of products) {
+      const again = readProgram(new ByteReader(bytesOf({ ...program, product })));
+      expect(again.product).toEqual(product);
+    }
+    expect(readProgram(new ByteReader(bytesOf(program))).product).toBeUndefined();
+    const noProduct = { ...program, product: 5 as unknown as NonNullable<Program['product']> };
+    expect(() => readProgram(new ByteReader(bytesOf(noProduct)))).toThrow(Damaged);
+  });
 
   it('are refused, or other programs that verify, where a byte is another or the end is missing', () => {
     const { program } = randomProgram(3);

@@ -418,7 +418,10 @@ function writeProduct(out: ByteWriter, product: Product | undefined): void {
 
 function readProduct(from: ByteReader): Product | null {
   const text = from.text();
-  return text === '' ? null : (parsed(text, 'a product') as Product);
+  if (text === '') return null;
+  const product = parsed(text, 'a product') as Product | null;
+  check(Boolean(product?.kind), 'a product');
+  return product;
 }
 
 function parsed(text: string, what: string): unknown {
