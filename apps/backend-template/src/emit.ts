@@ -1,9 +1,9 @@
 /**
  * The emitter: a program of the kernel IR in, the text of a JavaScript function out. What each operation means is in `src/ir/ir.ts` of core.
  *
- * A program is a list of nodes in execution order, and one walk prints a line for each: a value becomes a constant with a name, a statement a
- * statement. Vectors are printed lane by lane, so what a node is called is a list of names. Numbers and bool (0 or 1) are JavaScript numbers,
- * 64-bit integers are bigints. JavaScript computes in float64, so every result is rounded, or wrapped, to its dtype.
+ * A program is a list of nodes in execution order, and one walk prints a line for each. A value becomes a constant with a name, a statement a
+ * statement. Vectors are printed lane by lane, so what a node is called is a list of names. Numbers and bool (0 or 1) are JavaScript numbers, 64-bit
+ * integers are bigints. JavaScript computes in float64, so every result is rounded, or wrapped, to its dtype.
  */
 import type { KNode, KNodeOf, KOp, Program } from '@polygrad/core/kernel/ir';
 

@@ -1,6 +1,6 @@
 /**
- * Rows of the table, each bounded: pages are opened for the rows that are left, and what ends a page - a run over its bound, a crash, a
- * lost device - ends one participant in one row; the others go on in a fresh page. Knows nothing about browsers: `open` does.
+ * Rows of the table, each bounded. Pages are opened for the rows that are left. What ends a page - a run over its bound, a crash, a lost device -
+ * ends one participant in one row. The others go on in a fresh page. Knows nothing about browsers: `open` does.
  */
 
 const timer = (ms, f) => {

@@ -1,7 +1,7 @@
 /**
- * The page's side: all participants in one page and one run, taking turns within each round of each row, every operation waited for
- * by itself. Says what it does before it does it, so that the command (rows.mjs) can end a page that hangs, and tells every figure as soon
- * as there is one, so that none is lost with the page.
+ * The page's side: all participants in one page and one run, taking turns within each round of each row, every operation waited for by itself. Says
+ * what it does before it does it, so that the command (rows.mjs) can end a page that hangs. It tells every figure as soon as there is one, so that
+ * none is lost with the page.
  */
 import { measureRound, warmUp } from '../src/harness/sampling.ts';
 

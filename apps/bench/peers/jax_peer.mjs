@@ -1,7 +1,7 @@
 /**
- * jax-js with its WebAssembly backend as a peer. It starts threads only where browsers' `Worker` is there: for more than
- * one thread this module gives it one made of Node's worker threads, else it runs as it does on Node, on one.
- * Loaded by dist/harness/worker.js; the package comes from the folder that src/peers/install.ts filled.
+ * jax-js with its WebAssembly backend as a peer. It starts threads only where browsers' `Worker` is there. For more than one thread this module gives
+ * it one made of Node's worker threads. Else it runs as it does on Node, on one. Loaded by dist/harness/worker.js; the package comes from the folder
+ * that src/peers/install.ts filled.
  */
 import { readFileSync } from 'node:fs';
 import { resolveObjectURL } from 'node:buffer';

@@ -1,6 +1,6 @@
 /**
- * @upscalerjs/esrgan-slim: networks that enlarge images, trained in TensorFlow. Its package has an image and what its authors' program
- * made of it; the same weights run by Polygrad give the same bytes, but for a few that are one off.
+ * @upscalerjs/esrgan-slim: networks that enlarge images, trained in TensorFlow. Its package has an image and what its authors' program made of it.
+ *   The same weights run by Polygrad give the same bytes, but for a few that are one off.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

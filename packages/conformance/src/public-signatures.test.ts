@@ -1,6 +1,6 @@
 /**
- * Signatures that programs rely on, call by call as the documentation has them: arguments and results are typed here, so that the type checker compares
- * them, and looked at when they run. Names alone are in tooling/public-names.test.mjs.
+ * Signatures that programs rely on, call by call as the documentation has them. Arguments and results are typed here, so that the type checker
+ * compares them. They are looked at when they run. Names alone are in tooling/public-names.test.mjs.
  */
 import * as pg from '@polygrad/core';
 import type { IEngine, Tensor } from '@polygrad/core';

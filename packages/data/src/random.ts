@@ -75,6 +75,7 @@ export class RandomStream {
  * The numbers 0 to `size - 1` in an order that `seed` and `stream` determine (Fisher and Yates, as in Knuth's
  * Algorithm P).
  *
+ * @throws DataError `argument` unless size, seed and stream are integers of at least 0
  * @example
  * const order = shuffledIndices(60_000, 42, 3);
  * // The order of epoch 3 under seed 42.

@@ -57,6 +57,7 @@ export function numberTensor<T>(values: NestedNumbers<Told<T>>, type: NumberType
 /**
  * A NumberTensor with one value everywhere.
  *
+ * @throws ArgumentError for a type or a shape that is none, ShapeError for too many elements
  * @example
  * numberFull([2], 7, bigintType).prod().item(); // 49n
  */
@@ -71,6 +72,7 @@ export function numberFull<T>(shape: Shape, value: NumberLike<T>, type: NumberTy
 /**
  * The identity matrix of a number type.
  *
+ * @throws ArgumentError for a type or a number of rows that is none, ShapeError for too many elements
  * @example
  * numberEye(2, bigintType).shape; // [2, 2]
  */
@@ -111,6 +113,7 @@ function checkNumbers<T>(op: string, x: NumberTensor<T>): void {
 /**
  * NumberTensors one after the other along an axis; all other sizes are equal.
  *
+ * @throws ShapeError where other axes differ, NumberTypeError for parts of several types, ArgumentError for an empty list
  * @example
  * concatNumbers([numberFull([2], 1, bigintType), numberFull([1], 2, bigintType)]).shape; // [3]
  */
@@ -132,6 +135,7 @@ export function concatNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxi
 /**
  * NumberTensors of one shape side by side along a new axis.
  *
+ * @throws ShapeError where shapes differ, NumberTypeError for parts of several types, ArgumentError for an empty list
  * @example
  * stackNumbers([numberFull([2], 1, bigintType), numberFull([2], 2, bigintType)], 1).shape; // [2, 2]
  */
@@ -139,10 +143,11 @@ export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis
   const [first, grids] = gridsOf('stackNumbers', parts);
   for (const { shape } of grids) {
     if (!sameShape(shape, first.shape))
-      throw new ShapeError('stackNumbers', say`shapes differ: ${showShape(first.shape)} and ${showShape(shape)}`, [
-        first.shape,
-        shape,
-      ]);
+      throw new ShapeError(
+        'stackNumbers',
+        say`shapes differ: ${showShape(first.shape)} and ${showShape(shape)}; all must be equal`,
+        [first.shape, shape],
+      );
   }
   const at = readAxis('stackNumbers', axis, 0, first.ndim + 1);
   return concatNumbers(
@@ -154,6 +159,7 @@ export function stackNumbers<T>(parts: readonly NumberTensor<T>[], axis: OneAxis
 /**
  * The elements of an ordinary tensor as a NumberTensor, exactly as far as the type's `from` is exact.
  *
+ * @throws OperationError for what is no tensor, ArgumentError for what is no number type
  * @example
  * (await fromTensor(tensor([1, 2]), bigintType)).sum().item(); // 3n
  */

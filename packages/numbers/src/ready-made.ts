@@ -98,6 +98,7 @@ export type DecimalClass<D> = new (value: number | string) => D;
  * are those of the class (`Decimal.clone({ precision: 50 })`).
  *
  * @param Decimal the class
+ * @throws ArgumentError unless it is a class with the methods of decimal.js
  *
  * @example
  * import { decimalType, numberTensor } from '@polygrad/numbers';

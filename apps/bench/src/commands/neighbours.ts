@@ -2,8 +2,8 @@
  * `node apps/bench/dist/commands/neighbours.js [--filter TEXT] [--threads N] [--turns N]`: sizes around powers of two, primes among them, in
  * alternation in one process. Lists those more than 25 % below their neighbours.
  *
- * Sizes of a group differ by less than one part in five, and each takes its turn in every round, so a processor that changes its speed
- * does so for all of them. A size is compared by time for an element, best of all turns, with the median of its group.
+ * Sizes of a group differ by less than one part in five, and each takes its turn in every round. So a processor that changes its speed does so for
+ * all of them. A size is compared by time for an element, best of all turns, with the median of its group.
  */
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { cast, setEngine, type Tensor, tensor } from '@polygrad/core';

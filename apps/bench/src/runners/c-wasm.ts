@@ -33,9 +33,9 @@ interface Pool {
 }
 
 /**
- * Words of the control block: a ticket that rises with each job, helpers that still work, then for each thread its claim and
- * arguments. A part belongs to whoever first turns its claim from twice the ticket into one more: its helper, or the main thread
- * when the helper sleeps longer than the main thread's own part takes.
+ * Words of the control block: a ticket that rises with each job, helpers that still work, then for each thread its claim and arguments. A part
+ * belongs to whoever first turns its claim from twice the ticket into one more. That is its helper, or the main thread when the helper sleeps longer
+ * than the main thread's own part takes.
  */
 const control = { ticket: 0, left: 1, parts: 2, partWords: 9 } as const;
 

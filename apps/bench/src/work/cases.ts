@@ -37,8 +37,8 @@ export interface LayoutWork {
 }
 
 /**
- * float32 of `n` elements as a line or, with `rows` or `columns` in the name, a square along whose lines is worked: running sums and maxima,
- * sorting, the ten or thousand greatest, and elements put and taken at `n` places out of order.
+ * float32 of `n` elements as a line or, with `rows` or `columns` in the name, a square along whose lines is worked. Works are running sums and
+ * maxima, sorting, the ten or thousand greatest, and elements put and taken at `n` places out of order.
  */
 export interface OrderWork {
   readonly kind:

@@ -1,8 +1,8 @@
 /**
  * The points of a plot: appended one after the other, thinned where they are more than a screen can show. Pure.
  *
- * Thinning keeps the shape of the curve: of each group of neighbours the lowest and the highest stay, in their order, and the
- * first and last point of the whole.
+ * Thinning keeps the shape of the curve. Of each group of neighbours the lowest and the highest stay, in their order. So do the first and last point
+ * of the whole.
  */
 
 /** A column of x and columns of y, as uPlot takes them. Values that were not measured are null. */

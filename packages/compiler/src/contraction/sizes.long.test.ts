@@ -42,6 +42,22 @@ describe('products', () => {
           check({ sizes, m: -1, n: roll(18, 40), k: roll(60, 80), transposeA, transposeB, epilogue }, roll);
   });
 
+  it.each([false, true])('rows and sum, transposed A: %s', (transposeA) => {
+    const roll = dice(6);
+    for (const sizes of [
+      [4, 7],
+      [8, 17],
+      [32, 67],
+    ] as const)
+      for (const transposeB of [false, true]) {
+        const [n, c] = [roll(10, 40), roll(2, 4)];
+        const typical = Math.round(Math.sqrt(sizes[0] * sizes[1]));
+        const k = -Math.ceil(4096 / (typical * typical * n));
+        check({ sizes, m: -1, n, k, transposeA, transposeB, epilogue: 'relu' }, roll);
+        check({ sizes, m: -c, n: 36, k, transposeA, transposeB }, roll);
+      }
+  });
+
   it.each([10, 11, 12])('random ones, seed %i', (seed) => {
     const roll = dice(seed);
     for (let i = 0; i < 40; i++) checkRandom(roll);

@@ -45,8 +45,8 @@ export interface LeavingOptions {
 }
 
 /**
- * Throws unless the run leaves as much behind as there was before. A run that does not is repeated, twice at most: what others had forgotten may
- * have been collected during it, and what functions of the user's hold is copied once.
+ * Throws unless the run leaves as much behind as there was before. A run that does not is repeated, twice at most. What others had forgotten may have
+ * been collected during it, and what functions of the user's hold is copied once.
  */
 export async function leavingNothing<T>(run: () => Promise<T>, options: LeavingOptions = {}): Promise<T> {
   const { count = alive, explain = (what) => new Error(what) } = options;

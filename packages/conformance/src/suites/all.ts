@@ -68,8 +68,8 @@ function dtypeCases(target: Target): ConformanceCase[] {
 }
 
 /**
- * What no row checks of operations whose result depends on the order along an axis, on indices or on data; but not in dtypes that the
- * engine does not hold.
+ * What no row checks of operations whose result depends on the order along an axis, on indices or on data. Left out are dtypes that the engine does
+ * not hold.
  */
 function orderCases(target: Target): ConformanceCase[] {
   const all = [

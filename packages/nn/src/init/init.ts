@@ -97,6 +97,7 @@ export function onesInit(): Initializer {
 /**
  * All the same value.
  *
+ * @throws NnError unless the value is a number
  * @example
  * constantInit(0.5)([2]); // [0.5, 0.5]
  */
@@ -120,6 +121,7 @@ function moved(x: Tensor, scale: number, shift: number): Tensor {
 /**
  * Uniform in [low, high).
  *
+ * @throws NnError unless both bounds are finite numbers
  * @example
  * uniformInit(-0.1, 0.1)([3, 2]).shape; // [3, 2]
  */
@@ -132,6 +134,7 @@ export function uniformInit(low: number, high: number): Initializer {
 /**
  * Normal with the given mean and standard deviation.
  *
+ * @throws NnError unless the mean is a finite number and the deviation one of at least 0
  * @example
  * normalInit(0, 0.02)([3, 2]).shape; // [3, 2]
  */
@@ -167,6 +170,7 @@ function kaimingStd(shape: readonly number[], options: KaimingOptions): number {
 /**
  * Uniform with the deviation of He et al., "Delving deep into rectifiers", 2015.
  *
+ * @throws NnError for options that do not fit; later for shapes of fewer than two axes
  * @example
  * new Linear(3, 2, { weightInit: kaimingUniform({ nonlinearity: 'relu' }) }).weight.shape; // [2, 3]
  */
@@ -181,6 +185,7 @@ export function kaimingUniform(options: KaimingOptions = {}): Initializer {
 /**
  * Normal with the deviation of He et al., 2015.
  *
+ * @throws NnError for options that do not fit; later for shapes of fewer than two axes
  * @example
  * new Linear(3, 2, { weightInit: kaimingNormal({ mode: 'out' }) }).weight.shape; // [2, 3]
  */
@@ -197,6 +202,7 @@ function xavierStd(shape: readonly number[], gain: number): number {
 /**
  * Uniform with the deviation of Glorot and Bengio, "Understanding the difficulty of training deep networks", 2010.
  *
+ * @throws NnError unless the gain is a finite number of at least 0; later for shapes of fewer than two axes
  * @example
  * new Linear(3, 2, { weightInit: xavierUniform() }).weight.shape; // [2, 3]
  */
@@ -211,6 +217,7 @@ export function xavierUniform(gain: number = 1): Initializer {
 /**
  * Normal with the deviation of Glorot and Bengio, 2010.
  *
+ * @throws NnError unless the gain is a finite number of at least 0; later for shapes of fewer than two axes
  * @example
  * new Linear(3, 2, { weightInit: xavierNormal() }).weight.shape; // [2, 3]
  */

@@ -68,6 +68,7 @@ function added<Hook>({ done }: Hooks, set: Set<Hook>, hook: Hook): () => void {
  *
  * @param hook is given the result and the arguments
  * @returns a function that takes the hook away
+ * @throws NnError unless given a module and a function
  * @example
  * const layer = new Linear(2, 3);
  * const shapes: (readonly number[])[] = [];
@@ -93,6 +94,7 @@ export function forwardHook<Inputs extends unknown[], Output>(
  *
  * @param hook is given the arguments
  * @returns a function that takes the hook away
+ * @throws NnError unless given a module and a function; at a call where the hook returns something else than a list of inputs
  * @example
  * const layer = new Linear(1, 1, { bias: false });
  * const remove = forwardPreHook(layer, ([x]) => [x.mul(0)]);

@@ -177,6 +177,7 @@ function assignOne(target: Tensor, value: Tensor | StateArray): void {
  * The values of a state in host memory, ready for `encodeSafetensors` of `@polygrad/data`.
  *
  * @param state tensors by name, for instance `model.stateDict()`
+ * @throws NnError unless the state is an object of tensors by name
  * @example
  * const { weight } = await hostState(new Linear(2, 1).stateDict());
  * weight?.shape; // [1, 2]
@@ -193,6 +194,7 @@ export async function hostState(state: StateDict): Promise<Record<string, StateA
 /**
  * A copy of a state that later changes of the module leave alone, without moving anything to the host.
  *
+ * @throws NnError unless the state is an object of tensors by name
  * @example
  * const model = new Linear(2, 1);
  * const best = snapshot(model.stateDict());

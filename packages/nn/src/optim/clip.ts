@@ -74,6 +74,7 @@ export function clipGradNorm(gradients: Gradients, limit: number): Tensor {
  * Cuts every element of every gradient off at `-limit` and `limit`. Source: PyTorch `clip_grad_value_`.
  *
  * @param gradients changed in place; parameters stand for what `backward()` left in their `grad`
+ * @throws NnError unless the limit is a finite number of at least 0 and the gradients are a list of tensors and nulls
  *
  * @example
  * const gradients = [tensor([-3, 0.25])];

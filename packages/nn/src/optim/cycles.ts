@@ -24,6 +24,7 @@ export interface RampOptions {
 /**
  * `rate` times a factor that changes in a line. Source: PyTorch `LinearLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * linearRate(1, { from: 0.5, steps: 4 })(2); // 0.75
  */
@@ -45,6 +46,7 @@ export interface HoldOptions {
 /**
  * `rate` times a factor for the first steps, then `rate`. Source: PyTorch `ConstantLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * heldRate(1, { factor: 0.5, steps: 4 })(3); // 0.5
  */
@@ -73,6 +75,7 @@ export interface CyclicOptions {
  *
  * @param low the lowest rate
  * @param high the highest
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * cyclicRate(0, 1, { up: 4 })(6); // 0.5
  */
@@ -101,6 +104,7 @@ export function cyclicRate(low: number, high: number, options: CyclicOptions = {
  *
  * @param low the least momentum
  * @param high the greatest
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * const optimizer = new SGD([parameter(tensor([1]))], {
  *   lr: cyclicRate(0.01, 0.1, { up: 4 }),
@@ -128,6 +132,7 @@ export interface RestartOptions {
 /**
  * Half a cosine from `rate` to the floor, again and again. Source: Loshchilov and Hutter, "SGDR", 2017; PyTorch `CosineAnnealingWarmRestarts`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * cosineRestarts(1, { steps: 10 })(15); // 0.5
  */
@@ -155,6 +160,7 @@ export function cosineRestarts(rate: number, options: RestartOptions): Schedule 
  *
  * @param schedules in order
  * @param at the steps at which the second, the third and so on begin
+ * @throws NnError unless the first is a list of schedules and the second one of steps that fit it
  * @example
  * sequentialRates([linearRate(1, { from: 0, steps: 10 }), exponentialDecay(1, 0.5)], [10])(12); // 0.25
  */
@@ -180,6 +186,7 @@ export function sequentialRates(schedules: readonly Schedule[], at: readonly num
 /**
  * `rate` times the factors of several schedules, each of which was made for the same `rate`. Source: PyTorch `ChainedScheduler`.
  *
+ * @throws NnError unless the rate is above 0 and the schedules are a list of functions
  * @example
  * chainedRates(1, [heldRate(1, { factor: 0.5 }), exponentialDecay(1, 0.5)])(1); // 0.25
  */

@@ -164,6 +164,7 @@ export interface LayerRatesOptions {
  * fine-tuning", 2018.
  *
  * @param parts of the network, from its input to its output; a parameter in several counts with the last
+ * @throws NnError for parts that are no modules, and for rates and options out of range
  * @example
  * const [body, head] = [new Linear(2, 8), new Linear(8, 1)];
  * layerRates([body, head], { lr: 0.1, decay: 0.5 }).map(({ lr }) => lr); // [0.05, 0.1]

@@ -142,7 +142,7 @@ export abstract class Optimizer<Names extends string = string> {
     if (this.parameters.length === 0)
       throw new NnError(
         name,
-        'there are no parameters to optimise; pass model.parameters(), of a model whose public fields hold layers, or tensors made by parameter()',
+        'there are no parameters to optimise; pass model.parameters(), with layers and parameter() in public fields',
       );
     this.parameters.forEach((parameter, index) => void checkTensor(name, `parameters[${index}]`, parameter));
     if (new Set(this.parameters).size !== this.parameters.length) {

@@ -18,6 +18,7 @@ export type Schedule = (step: number) => number;
 /**
  * The same rate at every step.
  *
+ * @throws NnError unless the rate is a finite number of at least 0
  * @example
  * constantRate(0.1)(50); // 0.1
  */
@@ -29,6 +30,7 @@ export function constantRate(rate: number): Schedule {
 /**
  * Multiplies the rate by `factor` every `every` steps. Source: PyTorch `StepLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * const schedule = stepDecay(0.1, { every: 100, factor: 0.5 });
  * schedule(250); // 0.025
@@ -44,6 +46,7 @@ export function stepDecay(rate: number, options: { readonly every: number; reado
 /**
  * Multiplies the rate by `factor` at each of the given steps. Source: PyTorch `MultiStepLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * multiStepDecay(1, { at: [10, 20] })(15); // 0.1
  */
@@ -61,6 +64,7 @@ export function multiStepDecay(
 /**
  * `rate factor^step`. Source: PyTorch `ExponentialLR`.
  *
+ * @throws NnError unless rate and factor are finite numbers of at least 0
  * @example
  * exponentialDecay(1, 0.5)(3); // 0.125
  */
@@ -74,6 +78,7 @@ export function exponentialDecay(rate: number, factor: number): Schedule {
  * From `rate` down to `least` along half a cosine over `steps` steps, and `least` after them. Source: Loshchilov and
  * Hutter, "SGDR", 2017; PyTorch `CosineAnnealingLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * const schedule = cosineDecay(1, { steps: 100 });
  * schedule(50); // 0.5
@@ -89,6 +94,7 @@ export function cosineDecay(rate: number, options: { readonly steps: number; rea
 /**
  * From `rate` down to `least` along `(1 - step / steps)^power`. Source: PyTorch `PolynomialLR`.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * polynomialDecay(1, { steps: 100 })(25); // 0.75
  */
@@ -106,6 +112,7 @@ export function polynomialDecay(
 /**
  * Rises linearly to what `then` begins with over `steps` steps, then follows it from its own step 0.
  *
+ * @throws NnError unless steps are an integer of at least 0 and `then` is a schedule
  * @example
  * const schedule = linearWarmup(10, cosineDecay(1e-3, { steps: 990 }));
  * schedule(4); // 5e-4
@@ -156,6 +163,7 @@ function phases(
  * One cycle: up to `rate` along half a cosine over the first part of `steps`, then down to nearly nothing. Source: Smith
  * and Topin, "Super-convergence", 2018; PyTorch `OneCycleLR`, whose defaults these are. `oneCycleMomentum` is the momentum that goes with it.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * oneCycle(1, { steps: 10 })(2); // 1
  */
@@ -178,6 +186,7 @@ export interface OneCycleMomentumOptions extends Omit<OneCycleOptions, 'startFac
  * The momentum that goes with `oneCycle` of the same options: down while the rate goes up, and up again. For `momentum` of SGD and RMSProp, and the first of the
  * `betas` of Adam. Source: PyTorch `OneCycleLR`, whose `cycle_momentum` it is.
  *
+ * @throws NnError for numbers out of range and options that are not known
  * @example
  * const optimizer = new Adam([parameter(tensor([1]))], {
  *   lr: oneCycle(0.1, { steps: 10 }),

@@ -48,7 +48,7 @@ export function toDevice(op: string, batch: TrainBatch): { x: Tensor; y: Tensor;
       `${name} of a batch`,
       value,
       Array.isArray(value?.shape),
-      'a tensor, or an array with dtype, shape and data; batch() of a Dataset makes them',
+      'a tensor, or an array with dtype, shape and data, as Dataset.batch makes',
     );
     return tensor(value);
   };

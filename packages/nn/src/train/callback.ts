@@ -62,6 +62,7 @@ export interface Callback {
  *
  * @param options watch: the number (default the validation loss, or the loss without validation); patience: epochs to wait (default 3); minDelta: how
  *   much better counts (default 0); best: 'min' or 'max' (default 'min')
+ * @throws NnError for options that do not fit; in an epoch where `watch` gives no number
  * @example
  * const data = [{ x: tensor([[-2], [2], [-1], [1]]), y: tensor([0, 1, 0, 1], { dtype: 'int32' }) }];
  * const model = new Linear(1, 2);

@@ -182,10 +182,10 @@ function compiled(compile: NonNullable<FitOptions['compile']>, plain: Step): Ret
 /** Throws NnError unless a callback is an object; what is named as its functions are, and none of them, would never be called. */
 function checkCallback(callback: Callback): void {
   const isObject = typeof callback === 'object' && callback !== null;
-  checkFits('fit', 'callback', callback, isObject, 'an object, such as earlyStopping() makes');
+  checkFits('fit', 'callback', callback, isObject, 'an object');
   for (const name in callback)
     if (/^on[A-Z]/.test(name) && !/^on(Train|Epoch)(Begin|End)$|^onStep$|^onCompile$/.test(name))
-      throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback for what is called`);
+      throw new NnError('fit', `nothing calls '${name}' of a callback; see Callback`);
 }
 
 /** Throws NnError for arguments of `fit` that do not fit. Returns how the optimizer takes a step if it takes a closure. */
@@ -380,7 +380,7 @@ class Training {
       );
     if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
     if (meter.batches === 0)
-      throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list or a Dataset, iterators end`);
+      throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list, for iterators end`);
     const read = await this.#readMeter(epoch);
     return { ...read, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   }
@@ -393,7 +393,7 @@ class Training {
     // Before the second step no learning rate can be the reason.
     const isFirst = epoch === (this.#options.firstEpoch ?? 0) && this.#meter.batches === 1;
     const remedy = isFirst
-      ? 'look for NaN and for class numbers out of range in the batch'
+      ? 'look for NaN and wrong class numbers in the batch'
       : 'lower the learning rate or set clipNorm';
     throw new NnError('fit', `the loss became ${loss} (${where}); ${remedy}`, ['loss']);
   }

@@ -33,10 +33,7 @@ export type Metrics = Readonly<Record<string, Metric | SummedMetric>>;
  */
 export const accuracy: Metric = (prediction: Tensor, target: Tensor): Tensor => {
   if (isTensor(target) && target.dtype.includes('float'))
-    throw new NnError(
-      'accuracy',
-      `the targets are ${String(target)}, not class numbers; use argMax() of one-hot rows, cast() of whole numbers`,
-    );
+    throw new NnError('accuracy', `targets are ${String(target)}; give class numbers, cast() or argMax() makes them`);
   return cast(equal(argMax(prediction, { axis: 1 }), target), 'float32');
 };
 
