@@ -65,9 +65,15 @@ export interface TileCounts {
 /** Cuts loops into groups. */
 export function planGroups(
   { extents, cacheBytes, sized }: LoopsAround,
-  { rows: rowTiles, columns: columnTiles, work: tileWork, columnBytes, ...given }: TileCounts,
+  {
+    rows: rowTiles,
+    columns: columnTiles,
+    work: tileWork,
+    columnBytes,
+    mostGroups: mostWanted = mostGroups,
+    leastRows: leastTiles = rowTiles,
+  }: TileCounts,
 ): GroupPlan {
-  const { mostGroups: mostWanted = mostGroups, leastRows: leastTiles = rowTiles } = given;
   const total = extents.reduce((n, x) => n * x, rowTiles * columnTiles * tileWork);
   const groupsFor = (work: number): number => {
     const few = Math.min(fewGroups, mostWanted, Math.floor(work / leastWork));

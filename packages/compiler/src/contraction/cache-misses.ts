@@ -10,33 +10,30 @@ import { type Depth, depthOf, lookUps, planDepth } from './depth.ts';
 import { collide } from './staging.ts';
 import type { Way } from './packing.ts';
 
-/** How one factor is walked. */
-export interface Walk {
-  readonly strides: ReadonlyMap<Range, number>;
-  /** Concurrent streams and their distance in elements. */
-  readonly streams: number;
-  readonly apart: number;
-  readonly elementBytes: number;
-}
+/** A factor, and how it is read. */
+type Reading = readonly [factor: Operand, way: Way];
 
-/** The fraction by which the time of a tile grows because its sum strides over memory; the sum has `extent` steps along each of its loops. */
+/** The fraction by which the time of a tile of `height` rows grows because its sum strides over memory; the sum has `extent` steps along each of its loops. */
 export function missPart(
   k: readonly Range[],
   extent: (r: Range) => number,
-  rows: Walk,
-  columns: Walk,
+  rows: Reading,
+  columns: Reading,
+  height: number,
   costs: ProductCosts,
 ): number {
-  const depths = planDepth(k.map((r) => ({ ...depthOf(r, rows.strides, columns.strides), extent: extent(r) })));
-  const walked = (which: 'row' | 'column', walk: Walk): number => missesOf(depths.loops, which, walk, costs);
-  return lookUpPart * lookUps(depths) + walked('row', rows) + walked('column', columns);
+  const depths = planDepth(k.map((r) => ({ ...depthOf(r, rows[1].strides, columns[1].strides), extent: extent(r) })));
+  const { loops } = depths;
+  const ofRows = missesOf(loops, 'row', rows, height, costs);
+  return lookUpPart * lookUps(depths) + ofRows + missesOf(loops, 'column', columns, 1, costs);
 }
 
-/** The same for one factor. */
+/** The same for one factor, of which `streams` streams are read side by side. */
 function missesOf(
   loops: readonly Depth[],
   which: 'row' | 'column',
-  { streams, apart, elementBytes }: Walk,
+  [{ elementBytes }, { apart }]: Reading,
+  streams: number,
   { safeLines, stayingLines, worst, line }: ProductCosts,
 ): number {
   const side = Math.abs(apart) * elementBytes * streams <= lineBytes ? 1 : streams;

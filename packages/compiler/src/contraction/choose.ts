@@ -39,7 +39,7 @@ import { isFixed, leastOf, Operand } from './access.ts';
 import type { Contraction } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
-import { conflictPart, missPart, type Walk } from './cache-misses.ts';
+import { conflictPart, missPart } from './cache-misses.ts';
 
 /** True for a copy that a dispatch of its own makes. */
 export const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';
@@ -135,8 +135,7 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
     if (width < lanes) continue;
     const shape = tileShape(least, width, lanes, costs, height);
     const rest = epilogueCost(c, column, costs);
-    const isOnly = c.factors.some(({ own }) => own.length === 1 && own[0] === row);
-    const local = fits && isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
+    const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
     for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
       for (const rowWay of rowWays(rows, row, shape.rows, ordered)) weigh(shape, null, rowWay, columnWay, 1, rest);
     }
@@ -144,15 +143,15 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
   return best;
 }
 
-/** The roles that the ranges can take. Vectors run only along loops of fixed length. */
-function rolesOf(c: Contraction): readonly Roles[] {
+/** The roles that the ranges can take, and whether there is one range for rows. Vectors run only along loops of fixed length. */
+function rolesOf(c: Contraction): readonly (Roles & { readonly isOnly: boolean })[] {
   const operands = c.factors.map((f) => new Operand(f.value, c.k, c.free)) as [Operand, Operand];
   return operands.flatMap((columns, side) => {
     const { own } = c.factors[1 - side]!;
     return [...c.factors[side]!.own, ...c.batch].filter(isFixed).flatMap((column) =>
       (own.length === 0 ? [null] : own).map((row) => {
         const outer = orderOf(c).filter((r) => r !== column && r !== row);
-        return { columns, column, rows: operands[1 - side]!, row, outer };
+        return { columns, column, rows: operands[1 - side]!, row, outer, isOnly: own.length === 1 };
       }),
     );
   });
@@ -168,15 +167,11 @@ function costOf(
   const sizedSum = !c.k.every(isFixed);
   const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
-  const walk = (x: Operand, { strides, apart }: Way, streams: number): Walk => {
-    return { strides, apart, streams, elementBytes: x.elementBytes };
-  };
   return (choice, slower, rest) => {
     const { columns, rows, shape, rowWay, columnWay } = choice;
-    const walks = [walk(rows, rowWay, shape.rows), walk(columns, columnWay, 1)] as const;
     const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
       const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
-      return slower * (1 + conflicts + missPart(c.k, walked, ...walks, costs));
+      return slower * (1 + conflicts + missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs));
     };
     // What a sum walks over is told for a size in between: a short one stays in caches.
     const tiles = tilesAt(extentOf, typicalOf);
@@ -187,11 +182,8 @@ function costOf(
     // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
     const nearer = sizedSum ? tilesAt(leastOf, leastOf) : tiles;
     const few = computeCost(c, choice, narrower, costs, leastOf) * nearer;
-    const [rowCopy, columnCopy] = [
-      copies[0] * (leastSize(rows) / rows.size),
-      copies[1] * (leastSize(columns) / columns.size),
-    ];
-    return most * (few + rowCopy + columnCopy + rest * resultScale + (before - rest));
+    const copied = [rows, columns].reduce((sum, x, i) => sum + copies[i]! * (leastSize(x) / x.size), few);
+    return most * (copied + rest * resultScale + (before - rest));
   };
 }
 

@@ -96,6 +96,7 @@ export function lowerTiled(
   const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map(
     (block, i): NestSpec => ({
+      ...block,
       stores: target,
       again: again && i < plans.together,
       reduce: c.reduce,
@@ -103,8 +104,6 @@ export function lowerTiled(
       rows: { range: row, segment: block.rows, layout: rowLayout },
       columns: { range: column, segment: block.columns, layout: columnLayouts[i]! },
       lines,
-      lanes: block.lanes,
-      sumLanes: block.sumLanes,
       k: c.k,
       cutSum,
       split,
@@ -113,8 +112,8 @@ export function lowerTiled(
   );
   const [first] = blocks as [Block];
   const args = [first.rows.width, first.columns.width, rowWay.kind, columnWay.kind];
-  const { stores, done } = tileNests(e, specs, plans.together);
-  assembly.add('', stores, [step('tile', order, [], args), ...done]);
+  const nests = tileNests(e, specs, plans.together);
+  assembly.add('', nests.stores, [step('tile', order, [], args), ...nests.done]);
   memory?.finish();
   return assembly.result();
 }

@@ -167,7 +167,7 @@ export function layoutsOf(
     }
     case 'panels':
       if (along === null) return inPlaceOf(stageDomain(assembly, e, x.value, [...way.outside, ...way.inside]));
-      return stagePanels(assembly, e, x.value, along, segments, way.outside, way.inside, x.axes);
+      return stagePanels(assembly, e, x, way, along, segments);
     case 'local':
       return segments.map(() => ({ copied: x.value }));
     default:

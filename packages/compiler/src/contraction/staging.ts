@@ -97,19 +97,17 @@ export function stageDomain(
 }
 
 /**
- * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outer` and each tile, the
- * tile's elements for every position of `inner`. Elements past the end repeat the last one. `memory`: the axes in the order of the factor's memory, in
+ * Copies a factor into panels along its range `along`, which has an axis of its own: for each position of `outside` and each tile, the
+ * tile's elements for every position of `inside`. Elements past the end repeat the last one. `axes`: all in the order of the factor's memory, in
  * which it is read, so that the lines of a kernel's window are fetched once and not for every element of it.
  */
 export function stagePanels(
   assembly: Assembly,
   e: Exprs,
-  value: KNode,
+  { value, axes }: { readonly value: KNode; readonly axes: readonly Axis[] },
+  { outside: outer, inside: inner }: { readonly outside: readonly Axis[]; readonly inside: readonly Axis[] },
   along: Range,
   segments: readonly Segment[],
-  outer: readonly Axis[],
-  inner: readonly Axis[],
-  memory: readonly Axis[],
 ): TileLayout[] {
   const extents = (axes: readonly Axis[]): number => axes.reduce((n, a) => n * a.extent, 1);
   const depth = extents(inner);
@@ -146,7 +144,7 @@ export function stagePanels(
     changes.set(along, { value: clamped, ranges: [] });
     const store = e.store(temp.write, index, new Rewriter(e, changes).node(value));
     const loops = (axes: readonly CopyAxis[]): Range[] => axes.map((c) => c.loop);
-    const within = memory.flatMap((axis) => inside.find((c) => c.axis === axis) ?? []);
+    const within = axes.flatMap((axis) => inside.find((c) => c.axis === axis) ?? []);
     stores.push({ store, ranges: [...loops(outside), tile, ...loops(within), element] });
     return { memory: temp.read, offset, perTile, perElement: 1, strides };
   });

@@ -2,7 +2,7 @@
  * A flush in the queue: its state, what an attempt to compute it may come to, and its parts once it has failed as a whole. What is done with
  * entries is in queue.ts.
  *
- * Each entry has a state, and each attempt an outcome; `transitions` gives the next state:
+ * Each entry has a state, and each attempt an outcome; `next` gives the next state. Those that wait:
  *
  * - `memory`: the device has not yet said whether it has the memory. The flush is put off with its assignments, and later flushes wait behind
  *   it, so that an out-of-memory error changes nothing, whether the device reports it at once or late. A program
@@ -22,23 +22,15 @@ export type FlushState = 'recorded' | 'memory' | 'data' | 'split' | 'done' | 'fa
 /** Outcome of an attempt: everything is computed, memory is not certain, data is being loaded, or an error. */
 export type Outcome = 'computed' | 'memory' | 'data' | 'error';
 
-const usual = { memory: 'memory', data: 'data', error: 'failed' } as const;
-const whole = { ...usual, error: 'split' } as const;
-
 /**
- * The next state, unless everything is computed: then the entry is done. Entries that are done or have failed leave the queue. A part that waits for data
- * becomes a separate entry.
+ * The next state. Entries that are done or have failed leave the queue. A part that waits for data becomes a separate entry. README.md of this folder has
+ * all of it as a table.
  */
-const transitions: Readonly<Partial<Record<FlushState, Readonly<Record<Exclude<Outcome, 'computed'>, FlushState>>>>> = {
-  recorded: whole,
-  memory: whole,
-  split: { ...usual, memory: 'split' },
-  data: { ...usual, memory: 'data' },
-};
-
 export function next({ state }: Entry, outcome: Outcome): FlushState {
   if (outcome === 'computed') return 'done';
-  return (transitions[state] ?? usual)[outcome];
+  const isWhole = state === 'recorded' || state === 'memory';
+  if (outcome === 'error') return isWhole ? 'split' : 'failed';
+  return outcome === 'memory' && !isWhole ? state : outcome;
 }
 
 /**

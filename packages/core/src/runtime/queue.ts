@@ -29,7 +29,7 @@ import {
 import { load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
-import { arrivals, isAnswerOnMemory, untilAnswered } from './waiting.ts';
+import { isAnswerOnMemory, untilAnswered } from './waiting.ts';
 
 /** Most flushes that may wait for memory. */
 const most = 8;
@@ -350,7 +350,8 @@ export class FlushQueue {
       await this.#first(true)?.arrival?.catch(() => undefined);
       this.#advance(true, 'memory');
     }
-    await arrivals();
+    // Transfers between engines that are under way arrive or fail.
+    await Promise.allSettled(runs.transfers);
   }
 }
 

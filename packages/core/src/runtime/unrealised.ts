@@ -59,9 +59,10 @@ export function componentsOf(roots: readonly Node[], together: ReadonlySet<Node>
   });
   const parts = new Map<number, Node[]>();
   roots.forEach((root, i) => {
-    const part = parts.get(top(i));
-    if (part === undefined) parts.set(top(i), [root]);
-    else part.push(root);
+    const at = top(i);
+    const part = parts.get(at) ?? [];
+    part.push(root);
+    parts.set(at, part);
   });
   return [...parts.values()];
 }

@@ -1,5 +1,5 @@
 /**
- * What a flush or a reader waits for: the device's answer about memory, which has a time limit, and transfers between engines, which have none.
+ * Waiting for what an attempt lacks: the device's answer about memory, which has a time limit, and values, which have none.
  */
 import { getEngine } from '../engine/registry.ts';
 import { noticed } from '../engine/recovery.ts';
@@ -17,13 +17,8 @@ export async function untilAnswered(arrival: Promise<void> | null | undefined): 
   if (!arrival || !isAnswerOnMemory(arrival)) return arrival ?? undefined;
   const state = stateOf(getEngine());
   try {
-    await inTime(state, arrival, 'the answer about memory');
+    await inTime(state, arrival, 'memory');
   } catch (error) {
     throw noticed(state.engine, error);
   }
-}
-
-/** Resolves when all transfers between engines that are under way have arrived or failed. */
-export async function arrivals(): Promise<void> {
-  await Promise.allSettled(runs.transfers);
 }

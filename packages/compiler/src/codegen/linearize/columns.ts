@@ -42,9 +42,10 @@ export function reduceColumns(
   const { b, scope } = values;
   const { e } = b;
   const own = ownRanges(nodes[0] as KNode);
+  const rows = sizeOf(own);
   const cells = nodes.map((n) => {
     const dtype = accumulatorDtype(n.src[0].dtype as DType);
-    const parts = !simt && goesByParts(n.arg.op, dtype, sizeOf(own), 2);
+    const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
     const position = isArg(n.arg.op) ? positionIn(e, own) : null;
     const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];
     const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : first;
@@ -52,18 +53,17 @@ export function reduceColumns(
     return { n, dtype, start, memory, parts, position };
   });
   const roots = cells.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
+  const inOrder = cells.some(({ position }) => position !== null);
   const lanesOf = (): number => scope.vector?.lanes ?? 1;
-  const put = (m: KNode, at: KNode, value: KNode): unknown => b.store(m, at, e.splat(value, lanesOf()));
-  const get = (m: KNode, at: KNode): KNode => b.load(m, at, lanesOf());
-  /** Runs a statement for the elements of all columns. */
-  const everywhere = (run: (at: KNode) => void): void =>
-    overColumns(column, [], () => scope.forEach(scope.tiles, () => run(scope.valueOf(column))));
-
-  everywhere((at) => {
-    for (const { start, memory } of cells) for (const [i, m] of memory.entries()) put(m, at, start[i]!);
+  overColumns(column, [], () => {
+    scope.forEach(scope.tiles, () => {
+      for (const { start, memory } of cells) {
+        for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), e.splat(start[i]!, lanesOf()));
+      }
+    });
   });
-  /** Extends all columns by the open rows, whose copies go between one load and one store. */
-  const extend = (): void => {
+
+  const update = (): void => {
     const rows = scope.tiles.filter((t) => own.includes(t.range));
     const last = copiesOf(rows) - 1;
     const tiles = [...scope.tiles.filter((t) => !rows.includes(t)), ...rows];
@@ -71,7 +71,7 @@ export function reduceColumns(
     let before: (readonly KNode[])[] = [];
     scope.forEach(tiles, () => {
       const at = scope.valueOf(column);
-      if (row === 0) before = cells.map(({ memory }) => memory.map((m) => get(m, at)));
+      if (row === 0) before = cells.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf())));
       before = cells.map(({ n, dtype, parts, position }, i) => {
         const old = before[i]!;
         const { op } = n.arg;
@@ -81,45 +81,46 @@ export function reduceColumns(
         const take = takesPlace(e, op, old[0]!, x, simt);
         return [e.where(take, x, old[0]!), e.where(take, values.lower(position), old[1]!)];
       });
-      if (row === last)
-        for (const [i, { memory }] of cells.entries())
-          for (const [k, m] of memory.entries()) put(m, at, before[i]![k]!);
+      if (row === last) {
+        for (const [i, { memory }] of cells.entries()) {
+          const now = before[i]!;
+          for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[k]!, lanesOf()));
+        }
+      }
       row = row === last ? 0 : row + 1;
     });
   };
-  const inOrder = cells.some(({ position }) => position !== null);
-  overRows(values, own, inOrder, () => overColumns(column, roots, extend));
+  const open = (ranges: readonly Range[]): void => {
+    const [r, ...inner] = ranges;
+    if (r === undefined) {
+      overColumns(column, roots, update);
+      return;
+    }
+    const limit = r.src[0];
+    const extent = limit === undefined ? e.i32(r.arg.extent) : values.lower(limit);
+    if (inner.length > 0) {
+      b.loop(extent, (i) => scope.withLoop(r, i, () => open(inner)));
+      return;
+    }
+    const part = e.idiv(extent, streams);
+    if (inOrder) b.loop(part, (i) => scope.withTile(r, e.mul(i, streams), streams, 1, () => open(inner)));
+    else b.loop(part, (i) => scope.withTile(r, i, streams, 1, () => open(inner), part));
+    const done = e.mul(part, streams);
+    b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), () => open(inner)));
+  };
+  open(own);
   const split = cells.filter((c) => c.parts);
-  if (split.length > 0)
-    everywhere((at) => {
-      for (const { n, memory } of split) {
-        const parts = memory.map((m) => get(m, at)) as unknown as Extremum;
-        b.store(memory[0]!, at, wholeExtremum(e, n.arg.op, parts));
-      }
+  if (split.length > 0) {
+    overColumns(column, [], () => {
+      scope.forEach(scope.tiles, () => {
+        const at = scope.valueOf(column);
+        for (const { n, memory } of split) {
+          const parts = memory.map((m) => b.load(m, at, lanesOf()));
+          b.store(memory[0] as KNode, at, wholeExtremum(e, n.arg.op, parts as unknown as Extremum));
+        }
+      });
     });
+  }
   for (const { n, memory, position } of cells)
-    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1]! });
-}
-
-/** Loops over rows: the innermost in streams, `inOrder` as neighbouring rows, else each from another part of them. */
-function overRows(values: Values, ranges: readonly Range[], inOrder: boolean, run: () => void): void {
-  const { b, scope } = values;
-  const { e } = b;
-  const [r, ...inner] = ranges;
-  if (r === undefined) {
-    run();
-    return;
-  }
-  const open = (): void => overRows(values, inner, inOrder, run);
-  const limit = r.src[0];
-  const extent = limit === undefined ? e.i32(r.arg.extent) : values.lower(limit);
-  if (inner.length > 0) {
-    b.loop(extent, (i) => scope.withLoop(r, i, open));
-    return;
-  }
-  const part = e.idiv(extent, streams);
-  if (inOrder) b.loop(part, (i) => scope.withTile(r, e.mul(i, streams), streams, 1, open));
-  else b.loop(part, (i) => scope.withTile(r, i, streams, 1, open, part));
-  const done = e.mul(part, streams);
-  b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), open));
+    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1] as KNode });
 }

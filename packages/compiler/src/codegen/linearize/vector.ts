@@ -50,7 +50,7 @@ export function vectorModes(length: Count, lanes: number, unroll: number, rest: 
   const modes = separateModes(length, lanes, unroll, rest);
   const [before, last] = modes.slice(-2);
   if (!rest.alike || !last?.again || before?.count !== last.count || before.lanes !== last.lanes) return modes;
-  return [...modes.slice(0, -2), { count: last.count, lanes: last.lanes, moved: true }];
+  return [...modes.slice(0, -2), { ...before, moved: true }];
 }
 
 function separateModes(

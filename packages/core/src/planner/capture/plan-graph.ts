@@ -157,7 +157,7 @@ export class PlanGraph {
   }
 
   leaf(shape: Shape, dtype: DType, info: LeafInfo): PlanNode {
-    return this.#append('buffer', { shape, dtype }, [], shape, dtype, info, -1);
+    return this.#append('buffer', { shape, dtype }, [], shape, dtype, info);
   }
 
   scalar(dtype: DType, local: number): PlanNode {
@@ -177,7 +177,7 @@ export class PlanGraph {
     shape: Shape,
     dtype: DType,
   ): PlanNode {
-    if (op === 'randomBits') return this.#append(op, attr, src, shape, dtype, null, -1);
+    if (op === 'randomBits') return this.#append(op, attr, src, shape, dtype);
     const out = this.#writer;
     out.length = 0;
     out.reserve(shape.length * 8 + src.length + 64);
@@ -189,7 +189,7 @@ export class PlanGraph {
     const key = textOf(out);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const node = this.#append(op, attr, src, shape, dtype, null, -1);
+    const node = this.#append(op, attr, src, shape, dtype);
     this.#known.set(key, node);
     return node;
   }
@@ -229,8 +229,8 @@ export class PlanGraph {
     src: readonly PlanNode[],
     shape: Shape,
     dtype: DType,
-    leaf: LeafInfo | null,
-    scalar: number,
+    leaf: LeafInfo | null = null,
+    scalar = -1,
   ): PlanNode {
     if (shape !== this.given) this.size?.check(op, attr, src, shape);
     const definition = definitionOf(op);

@@ -217,40 +217,31 @@ export function splitDilated(
   const phases = axes.reduce((n, i) => n * attr.lhsDilation[i]!, 1);
   const taps = sizeOf(rhs.shape.slice(1));
   if (phases === 1 || phases > mostPhases || sizeOf(shape) * taps * (1 - 1 / phases) < worthSplitting) return null;
-  return phasesOf(graph, attr, lhs, rhs, shape, dtype, axes);
-}
-
-/** Outputs by their phase along the first of the axes, each split along the others, put side by side. */
-function phasesOf(
-  graph: PlanGraph,
-  attr: ConvAttr,
-  lhs: PlanNode,
-  rhs: PlanNode,
-  shape: Shape,
-  dtype: DType,
-  [i, ...others]: readonly number[],
-): PlanNode {
-  if (i === undefined) return graph.make('conv', attr, [lhs, rhs], shape, dtype);
-  const hole = attr.lhsDilation[i]!;
-  const axis = i + 2;
-  const at = (list: Shape, value: number): number[] => list.map((n, k) => (k === axis ? value : n));
-  const count = Math.ceil(shape[axis]! / hole);
-  const partShape = at(shape, count);
-  const none = shape.map(() => 0);
-  const ones = shape.map(() => 1);
-  const apart = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
-  const parts = Array.from({ length: hole }, (_, phase) => {
-    const cut = phaseOf(attr, i, phase, lhs.shape[axis]!, rhs.shape[axis]!, count);
-    if (cut === null) return graph.constant(0, apart, dtype);
-    const length = at(rhs.shape, cut.taps);
-    const taken = { start: at(none, cut.first), length, step: at(ones, cut.step) };
-    const kernel = graph.make('slice', taken, [rhs], length, rhs.dtype);
-    return graph.reshape(phasesOf(graph, cut.attr, lhs, kernel, partShape, dtype, others), apart);
-  });
-  const together = apart.map((n, k) => (k === axis + 1 ? hole : n));
-  const side = graph.make('concat', { axis: axis + 1 }, parts, together, dtype);
-  const whole = graph.reshape(side, at(shape, count * hole));
-  return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
+  /** Outputs by their phase along the first of the axes, each split along the others, put side by side. */
+  const phasesOf = (attr: ConvAttr, rhs: PlanNode, shape: Shape, [i, ...others]: readonly number[]): PlanNode => {
+    if (i === undefined) return graph.make('conv', attr, [lhs, rhs], shape, dtype);
+    const hole = attr.lhsDilation[i]!;
+    const axis = i + 2;
+    const at = (list: Shape, value: number): number[] => list.map((n, k) => (k === axis ? value : n));
+    const count = Math.ceil(shape[axis]! / hole);
+    const partShape = at(shape, count);
+    const none = shape.map(() => 0);
+    const ones = shape.map(() => 1);
+    const apart = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
+    const parts = Array.from({ length: hole }, (_, phase) => {
+      const cut = phaseOf(attr, i, phase, lhs.shape[axis]!, rhs.shape[axis]!, count);
+      if (cut === null) return graph.constant(0, apart, dtype);
+      const length = at(rhs.shape, cut.taps);
+      const taken = { start: at(none, cut.first), length, step: at(ones, cut.step) };
+      const kernel = graph.make('slice', taken, [rhs], length, rhs.dtype);
+      return graph.reshape(phasesOf(cut.attr, kernel, partShape, others), apart);
+    });
+    const together = apart.map((n, k) => (k === axis + 1 ? hole : n));
+    const side = graph.make('concat', { axis: axis + 1 }, parts, together, dtype);
+    const whole = graph.reshape(side, at(shape, count * hole));
+    return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
+  };
+  return phasesOf(attr, rhs, shape, axes);
 }
 
 /** The kernel elements that one phase uses along an axis, and their convolution; null where it uses none. */
