@@ -216,10 +216,8 @@ function range(from: number, count: number): number[] {
 }
 
 /** The axes of a node that are in neither list. */
-function freeAxes(node: Node, batch: readonly number[], contract: readonly number[]): number[] {
-  const free: number[] = [];
-  for (let i = 0; i < node.shape.length; i++) if (!batch.includes(i) && !contract.includes(i)) free.push(i);
-  return free;
+function freeAxes({ shape }: Node, batch: readonly number[], contract: readonly number[]): number[] {
+  return range(0, shape.length).filter((i) => !batch.includes(i) && !contract.includes(i));
 }
 
 /** Splits `groups` off axis `from` and merges them into axis `into`, in front. Axes are 0 and 1. */

@@ -58,18 +58,14 @@ export const movements: Family<Movement> = {
         const { shape } = first(src);
         const { axes } = attr;
         checkRank('permute', 'axes', axes, shape);
-        const permuted = new Array<number>(axes.length);
-        for (let i = 0; i < axes.length; i++) {
-          const axis = axes[i]!;
-          if (!(axis >= 0 && axis < axes.length) || axes.indexOf(axis) !== i)
-            sortedDistinct(
-              'permute',
-              [...axes].sort((a, b) => a - b),
-              shape,
-            );
-          permuted[i] = shape[axis]!;
-        }
-        return permuted;
+        // Sorted for the error alone.
+        if (axes.some((axis, i) => shape[axis] === undefined || axes.indexOf(axis) !== i))
+          sortedDistinct(
+            'permute',
+            [...axes].sort((a, b) => a - b),
+            shape,
+          );
+        return axes.map((axis) => shape[axis]!);
       },
       dtype: dtypeOfFirst,
     },
