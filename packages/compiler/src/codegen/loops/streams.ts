@@ -13,7 +13,6 @@ import {
   leastColumnElements,
   leastColumns,
   leastCrowded,
-  leastLoads,
   leastRow,
   leastRows,
   leastRowsBeside,
@@ -22,8 +21,8 @@ import {
   mostWork,
   streamChunk,
   turnRows,
+  widestTurns,
 } from '../costs/cpu.ts';
-import { lineBytes } from '../costs/caches.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { CodegenCaps } from '../lowering.ts';
@@ -64,7 +63,7 @@ export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | n
 
 /** True if the rows `r` of one long reduction are read concurrently. */
 export function rowsTakeTurns(work: NestWork, r: Range, caps: CodegenCaps): boolean {
-  if (lineBytes / caps.vectorBytes < leastLoads) return false;
+  if (caps.vectorBytes > widestTurns) return false;
   const [binder, ...others] = work.binders;
   if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
   const n = sizeOf(binder.own);
