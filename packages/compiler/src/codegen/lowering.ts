@@ -41,8 +41,8 @@ export interface NestLowering {
   readonly columns?: typeof reduceColumns;
   /** Epilogues over many results, in loops over them. Absent: they are unrolled. */
   readonly copies?: typeof writeCopies;
-  /** Lanes of vectors along a loop, in a nest with vectors of so many. Absent: as many. */
-  narrower?(range: Range, lanes: number): number;
+  /** Lanes of vectors along a loop, in a nest with vectors of so many; `filled`: narrower ones only where they fill it. Absent: as many. */
+  narrower?(range: Range, lanes: number, filled?: boolean): number;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

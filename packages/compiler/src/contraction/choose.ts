@@ -62,9 +62,6 @@ export interface Choice {
   readonly cost: number;
 }
 
-/** Lanes of the narrowest vectors along a sum of fewer than six vectors. */
-const shortestSteps = 4;
-
 /** Roles of ranges and factors. */
 export type Roles = Pick<Choice, 'columns' | 'column' | 'rows' | 'row' | 'outer'>;
 
@@ -96,7 +93,9 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
 function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
-  const ordered = costs.formula !== undefined;
+  const { formula } = costs;
+  const ordered = formula !== undefined;
+  const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
   const cost = costOf(c, vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes), costs);
   let best: Choice | null = null as Choice | null;
   // Groups copy columns only for tiles of four rows or more, which are two vectors wide.
@@ -121,13 +120,14 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
       }
       continue;
     }
-    for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fillsVectors(r, lanes, costs))) {
-      const shape = dotShape(least, width, partsAlong(k, lanes, costs), costs, height);
+    for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
+      const tile = dotShape(least, width, costs, height);
+      const [shape, steps] = formula?.along(k.arg.extent, lanes, tile) ?? [tile, 1];
       const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
       for (const rowWay of consecutiveWays(rows, row, k)) {
         for (const columnWay of consecutiveWays(columns, column, k)) {
           const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
-          weigh(shape, k, rowWay, columnWay, slower * narrowerSteps(k, lanes, costs), rest);
+          weigh(shape, k, rowWay, columnWay, slower * steps, rest);
         }
       }
     }
@@ -216,34 +216,6 @@ function ownCopies(
 function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
   return apart.every((s) => s % lanes === 0) ? dotAligned : dotOther;
-}
-
-/** True if vectors may run along this loop of the sum: it is much longer, or they and narrower ones for its remainder fill it. */
-function fillsVectors({ arg: { extent } }: Range, lanes: number, { formula }: ProductCosts): boolean {
-  if (extent >= 6 * lanes) return true;
-  return formula !== undefined && (extent % lanes === 0 || (extent >= 3 * lanes && extent % shortestSteps === 0));
-}
-
-/** How many sums of their own the vectors of each width, and single elements, have along a sum; 1 without narrower vectors. */
-function partsAlong({ arg: { extent } }: Range, lanes: number, { formula }: ProductCosts): number {
-  if (formula === undefined) return 1;
-  let [parts, rest] = [0, extent];
-  for (let width = lanes; width >= shortestSteps; width /= 2) {
-    if (rest >= width) parts++;
-    rest %= width;
-  }
-  return parts + Math.min(rest, 1);
-}
-
-/** Steps along the sum, relative to vectors that it fills: a remainder is taken in narrower ones, which take half as long at least, then element by element. */
-function narrowerSteps({ arg: { extent } }: Range, lanes: number, { formula }: ProductCosts): number {
-  if (formula === undefined) return 1;
-  let [steps, rest] = [Math.floor(extent / lanes), extent % lanes];
-  for (let width = lanes / 2; width >= shortestSteps; width /= 2) {
-    if (rest >= width) steps += 0.5;
-    rest %= width;
-  }
-  return (steps + rest / 2) / (extent / lanes);
 }
 
 /** Tiles of elementwise products load a vector for every product. */

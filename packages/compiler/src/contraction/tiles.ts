@@ -118,19 +118,9 @@ export function sharedShape(
   return { rows: best, vectors: Math.min(sharedVectors(best, registers), Math.floor(columns / lanes)), lanes };
 }
 
-/** The tile where the sum runs over vectors: every result is a vector accumulator of its own, or `parts` of them, fewer rows of which then fit. */
-export function dotShape(
-  rows: number,
-  columns: number,
-  parts: number,
-  facts: TileFacts,
-  height: number = rows,
-): TileShape {
-  const shape = tileShape(rows, columns, 1, facts, height);
-  if (parts === 1) return shape;
-  const { vectors } = shape;
-  const fitting = Math.floor((facts.registers - vectors - 1) / (parts * vectors));
-  return { ...shape, rows: Math.max(1, Math.min(shape.rows, fitting)) };
+/** The tile where the sum runs over vectors: every result is a vector accumulator of its own. */
+export function dotShape(rows: number, columns: number, facts: TileFacts, height: number = rows): TileShape {
+  return tileShape(rows, columns, 1, facts, height);
 }
 
 /** Rows: whole tiles, the last one moved back to end at the end. `end`: where they end, at `rows` or later, if known only at dispatch. */

@@ -27,10 +27,10 @@ export const mostWork = 16;
 /** Least work of a row for reading it beside its neighbours. */
 export const leastRow = 2048;
 /**
- * Loads of a cache line from which on one row alone does not use the memory's bandwidth. With fewer, the next line is asked for soon enough, and rows in
- * turn are slower: 64 MiB in machine code at 20 GB/s in place of 30, with pages of 2 MiB.
+ * Widest vectors for which rows are read side by side. With wider ones the next line is asked for soon enough, and rows in turn are slower: 64 MiB in
+ * machine code at 20 GB/s in place of 30, with pages of 2 MiB.
  */
-export const leastLoads = 4;
+export const widestTurns = 16;
 /** Rows read side by side. */
 export const turnRows = 4;
 /** Most vectors of sums computed side by side, and the least rows for that. */
@@ -123,6 +123,12 @@ export interface ProductCosts {
   readonly formula?: TileFormula;
 }
 
+/** Rows of a tile, and vectors of each. */
+export interface RowsOfVectors {
+  readonly rows: number;
+  readonly vectors: number;
+}
+
 /** Tiles derived from facts of a processor (costs/processors.ts). */
 export interface TileFormula {
   /**
@@ -134,6 +140,13 @@ export interface TileFormula {
   slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
   /** Rows of a tile, and how many of so many lines of `vectors` vectors it takes, each whole. Null: a line does not fit. */
   lines(rows: number, vectors: number, lines: number): readonly [rows: number, lines: number] | null;
+  /** Whether vectors may run along a loop of the sum: it is much longer, or they and narrower ones for its remainder fill it. */
+  fills(extent: number, lanes: number): boolean;
+  /**
+   * The tile then, and its steps, relative to a loop that vectors fill. The vectors of each width, and single elements, have sums of their own, so
+   * that fewer rows fit.
+   */
+  along<T extends RowsOfVectors>(extent: number, lanes: number, tile: T): readonly [tile: T, steps: number];
 }
 
 /** WebAssembly: V8 leaves 15 of the 16 vector registers of x64; three quarters of a second-level cache of 1 MiB count as near, 64 KiB fit well inside. */

@@ -40,6 +40,9 @@ const collisions = 0.05;
 /** The same of rows that are more than the ways of any first-level cache: each step reads all of them from the next one. */
 const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(bytes, 4096, 12) };
 
+/** Fewest lanes of vectors along a loop that is shorter than those of its nest, and along the remainder of a sum. */
+const narrowest = 4;
+
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
   const steps = (rows: number, vectors: number): number =>
@@ -79,6 +82,22 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
       }
       return best;
     },
+    fills: (extent, lanes) =>
+      extent >= 6 * lanes || extent % lanes === 0 || (extent >= 3 * lanes && extent % narrowest === 0),
+    along(extent, lanes, tile) {
+      let [parts, steps, rest] = [0, 0, extent];
+      for (let width = lanes; width >= narrowest; width /= 2) {
+        if (rest < width) continue;
+        parts++;
+        // Narrower vectors take half as long at least.
+        steps += Math.floor(rest / width) * (width === lanes ? 1 : 0.5);
+        rest %= width;
+      }
+      parts += Math.min(rest, 1);
+      const { rows, vectors } = tile;
+      const fitting = parts === 1 ? rows : Math.floor((registers - vectors - 2) / (parts * vectors));
+      return [{ ...tile, rows: Math.max(1, Math.min(rows, fitting)) }, ((steps + rest / 2) / extent) * lanes];
+    },
   };
 }
 
@@ -102,14 +121,14 @@ export function processorCosts(facts: ProcessorFacts): ProductCosts {
   };
 }
 
-/** Fewest lanes of vectors along a loop that is shorter than those of its nest. */
-const narrowest = 4;
-
-/** Lanes along a loop of fixed length: narrower vectors than those of its nest where it is shorter than one. */
-export function narrowerLanes({ arg, src }: Range, lanes: number): number {
+/**
+ * Lanes along a loop of fixed length: narrower vectors than those of its nest where it is shorter than one. `filled`: only if they fill it, as elements
+ * that are reduced count once.
+ */
+export function narrowerLanes({ arg, src }: Range, lanes: number, filled = false): number {
   let fitting = lanes;
   if (src.length === 0) while (fitting > Math.max(narrowest, arg.extent)) fitting /= 2;
-  return fitting;
+  return filled && arg.extent % fitting !== 0 ? lanes : fitting;
 }
 
 /**

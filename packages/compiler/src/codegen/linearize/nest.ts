@@ -298,14 +298,14 @@ export class Nest {
   }
 
   #computeTogether(nodes: readonly KNode[]): void {
-    const { threads, caps } = this.#options;
+    const { lanes: widest, threads, caps } = this.#options;
     const modesOf = (r: Range): readonly Mode[] => this.#modes.get(r)!;
     const own = new Set(nodes.flatMap((n) => ownRanges(n)));
     const twice = nodes.every(mayEnterTwice);
     for (const r of own) {
       if (r.arg.kind !== 'vector') continue;
       const blocked = nodes.some((n) => n.src.includes(r, 1) && lanesOf(this.#keptTiles(n)) > 1);
-      const lanes = this.#lanesAlong(r);
+      const lanes = caps.lowering.narrower?.(r, widest, true) ?? widest;
       const unroll = r.arg.extent >= lanes * 8 ? 4 : r.arg.extent >= lanes * 2 ? 2 : 1;
       // Sums skip elements that were counted already, which pays if the remainder's length is unknown.
       const again = !this.#options.simt && (twice || (r.src.length > 0 && nodes.every(isMadeAgain)));
@@ -333,13 +333,6 @@ export class Nest {
     if (filled) b.barrier();
     for (const finish of finishers) finish();
     for (const r of own) this.#modes.delete(r);
-  }
-
-  /** Lanes along a reduced range: narrower vectors where they fill one that is shorter than those of the nest. */
-  #lanesAlong(range: Range): number {
-    const { caps, lanes } = this.#options;
-    const narrower = caps.lowering.narrower?.(range, lanes) ?? lanes;
-    return range.arg.extent % narrower === 0 ? narrower : lanes;
   }
 
   #keptTiles(n: KNode): Scope['tiles'] {
