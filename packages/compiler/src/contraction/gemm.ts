@@ -29,9 +29,9 @@ import {
   planTogether,
   type Split,
 } from './blocking.ts';
-import { type Choice, choose, isBefore, type MoreTiles, transposePays } from './choose.ts';
+import { type Choice, choose, isBefore, type MoreTiles, paysFor, transposePays } from './choose.ts';
 import { layoutsOf } from './packing.ts';
-import { type Contraction, type ContractionTemplate, paysFor, worthwhile } from './contraction.ts';
+import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import { type GroupCopy, layoutInPlace, type TileLayout } from './staging.ts';
 import { type Lines, overlaps, rowSegment, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
@@ -191,7 +191,7 @@ function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: num
 
 /** Lowers a kernel around a contraction for one thread with vectors; null where the plain loop nest is as good. */
 export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
-  const c = worthwhile(kernel, e, caps);
+  const c = worthwhile(kernel, e, caps, paysFor);
   return c === null ? null : lowerTiled(c, e, caps);
 };
 
