@@ -103,9 +103,11 @@ export class CommandCells {
     this.#length = at;
     for (let i = 0; i < scalars.length; i++) {
       const value = scalars[i]!;
-      // Nearly all are.
-      if (head.scalars[i] === 'float32' && typeof value === 'number') this.#f32[2 * this.#length++] = value;
-      else this.#scalar(head.scalars[i]!, value);
+      const dtype = head.scalars[i]!;
+      // Nearly all are one of these: numbers of users, and the sizes of shared plans.
+      if (typeof value === 'number' && dtype === 'float32') this.#f32[2 * this.#length++] = value;
+      else if (typeof value === 'number' && dtype === 'int32') this.#i32[2 * this.#length++] = value;
+      else this.#scalar(dtype, value);
     }
   }
 

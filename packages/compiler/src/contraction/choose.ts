@@ -19,6 +19,12 @@ import {
   farOrder,
   farRows,
   heightCost,
+  keptElements,
+  leastKept,
+  leastLong,
+  leastLongCopied,
+  leastShort,
+  leastShortCopied,
   leastVector,
   mostCopiedTiles,
   oneVector,
@@ -30,16 +36,28 @@ import {
   type ProductCosts,
   productCosts,
   sharedSlowdown,
+  shortSum,
 } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { linearOf } from '../ir/simplify/integers.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
-import type { Contraction } from './contraction.ts';
+import { type Contraction, productsOf } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
+
+/** Whether tiles of vectors pay where a dispatch before copies so many elements of a factor; 0: no copy. */
+export function paysFor(c: Contraction, copied = 0): boolean {
+  // A sum that the plain loop nest writes out, or one of a few steps up to a size.
+  const short = productOf(c.k, typicalOf) <= shortSum;
+  // Only a nest whose sum has a fixed length, and whose factor is the same all over, keeps it in registers.
+  const kept = copied <= keptElements && c.batch.length === 0 && c.k.every(isFixed);
+  let least = short ? leastShort : leastLong;
+  if (copied > 0) least = short ? (kept ? leastKept : leastShortCopied) : leastLongCopied;
+  return productsOf(c) >= least;
+}
 
 /** True for a copy that a dispatch of its own makes. */
 export const isBefore = ({ kind }: Way): boolean => kind === 'domain' || kind === 'panels';

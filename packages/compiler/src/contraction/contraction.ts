@@ -5,7 +5,6 @@
  * role, whatever the ranks of the tensors were.
  */
 import { mergeRanges } from '../codegen/loops/optimize.ts';
-import { keptElements, leastCopied, leastProducts, shortSum } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { FreeRanges, isSized, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
@@ -102,28 +101,12 @@ function hasReduce(root: KNode): boolean {
 
 /** The contractions that are worth tiles, on engines of either kind. */
 
-/** Sums with less work are left to the plain loop nest on engines with groups of threads. */
+/** Sums with less work are left to the plain loop nest. */
 const smallest = 4096;
 
 /** Products of sizes in between. */
-function productsOf({ kernel, k }: Contraction): number {
+export function productsOf({ kernel, k }: Contraction): number {
   return productOf([...k, ...(kernel.stores[0]?.ranges ?? [])], typicalOf);
-}
-
-/** True for a sum that the plain loop nest writes out, or one of a few steps up to a size. */
-function isShort({ k }: Contraction): boolean {
-  return productOf(k, typicalOf) <= shortSum;
-}
-
-/** Whether tiles of vectors pay where a dispatch before copies so many elements of a factor; 0: no copy. */
-export function paysFor(c: Contraction, copied: number): boolean {
-  const products = productsOf(c);
-  const short = isShort(c);
-  if (copied === 0) return products >= leastProducts[short ? 'short' : 'long'];
-  if (!short) return products >= leastCopied.long;
-  // Only a loop nest whose sum has a fixed length, and whose factor is the same all over, keeps it in registers.
-  const kept = copied <= keptElements && c.batch.length === 0 && c.k.every(isFixed);
-  return products >= leastCopied[kept ? 'kept' : 'short'];
 }
 
 /** CPU tiles are for floats; groups of threads handle 32-bit integers as well. */
@@ -131,11 +114,15 @@ function computes(dtype: DType, { simt }: CodegenCaps): boolean {
   return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
 }
 
-/** The contraction of a kernel, if tiles may be worth it. */
-export function worthwhile(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
+/** The contraction of a kernel, if tiles may be worth it. `pays`: whether it has enough products. */
+export function worthwhile(
+  kernel: LoopKernel,
+  e: Exprs,
+  caps: CodegenCaps,
+  pays: (c: Contraction) => boolean = (c) => productsOf(c) >= smallest,
+): Contraction | null {
   const c = findContraction(kernel, e);
-  if (c === null || !computes(c.reduce.dtype, caps)) return null;
-  return (caps.simt ? productsOf(c) >= smallest : paysFor(c, 0)) ? c : null;
+  return c !== null && computes(c.reduce.dtype, caps) && pays(c) ? c : null;
 }
 
 // What the lowering of contractions is given, and what may be measured of it.

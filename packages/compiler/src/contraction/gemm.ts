@@ -28,8 +28,8 @@ import {
   type Split,
   type SplitFacts,
 } from './blocking.ts';
-import { type Choice, choose, isBefore, type MoreTiles, transposePays } from './choose.ts';
-import { type Contraction, type ContractionTemplate, paysFor, worthwhile } from './contraction.ts';
+import { type Choice, choose, isBefore, type MoreTiles, paysFor, transposePays } from './choose.ts';
+import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { layoutsOf } from './packing.ts';
 import { layoutInPlace, type TileLayout } from './staging.ts';
 import { type CutSum, type NestSpec, tileNests, turnsOf } from './tile-nests.ts';
@@ -210,6 +210,6 @@ function withVectors({ fittingBytes: _, ...caps }: CodegenCaps, vectorBytes: num
 
 /** Lowers a kernel around a contraction for one thread with vectors; null where the plain loop nest is as good. */
 export const vectorContraction: ContractionTemplate = (kernel, e, caps) => {
-  const c = worthwhile(kernel, e, caps);
+  const c = worthwhile(kernel, e, caps, paysFor);
   return c === null ? null : lowerTiled(c, e, caps);
 };

@@ -15,6 +15,7 @@ import { linearOf } from '../ir/simplify/integers.ts';
 import { isFixed } from './access.ts';
 import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
+import { paysFor } from './choose.ts';
 import { lowerTiled } from './gemm.ts';
 import { withoutPadding } from './padding.ts';
 import { wholeLines } from './whole-lines.ts';
@@ -27,7 +28,7 @@ export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): L
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
 export const processorContraction: ContractionTemplate = (kernel, e, caps) => {
-  const c = worthwhile(kernel, e, caps);
+  const c = worthwhile(kernel, e, caps, paysFor);
   return c === null ? null : lowerOnProcessor(c, e, caps);
 };
 

@@ -8,6 +8,7 @@ import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@polygrad/compiler/contraction/contraction';
+import { paysFor } from '@polygrad/compiler/contraction/choose';
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
 import type { Lowering } from '../engine/engine.ts';
@@ -24,7 +25,7 @@ const of = ({ simt }: { readonly simt: boolean }): Lowering => (simt ? threadLow
  * as good.
  */
 export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) => {
-  const c = worthwhile(kernel, e, caps);
+  const c = worthwhile(kernel, e, caps, caps.simt ? undefined : paysFor);
   if (c === null) return null;
   const question = choices === undefined ? null : questionOf(c, caps, choices.library);
   if (question !== null && !hasSizes(c)) choices?.note(question.key, kernel, e);

@@ -78,7 +78,7 @@ export const leastTransposed = { along: 8, across: 4, elements: 256 };
 export const crowdedRows = 2048;
 export const nearRows = 12;
 
-// --- contractions: which are worth tiles (contraction/contraction.ts)
+// --- contractions: which are worth tiles (contraction/choose.ts)
 
 /** Longest sum that the plain loop nest writes out; it then keeps so many elements of a factor in registers, in whatever order they lie. */
 export const shortSum = 9;
@@ -87,8 +87,11 @@ export const keptElements = 128;
  * Least products for tiles: of short sums, and of others, whose plain nests have vectors along the sum or gather elements (8 x 4 sums of 16: 0.47 us, and 0.17
  * by tiles). Then the same where a dispatch before has to copy a factor: short sums with all of it in registers, other short ones, other sums.
  */
-export const leastProducts = { short: 4096, long: 512 } as const;
-export const leastCopied = { kept: 16384, short: 4096, long: 2048 } as const;
+export const leastShort = 4096;
+export const leastLong = 512;
+export const leastKept = 16384;
+export const leastShortCopied = 4096;
+export const leastLongCopied = 2048;
 
 // --- contractions: roles and ways (contraction/choose.ts)
 
