@@ -143,6 +143,33 @@ describe('group memory', () => {
   });
 });
 
+describe('barriers for parts', () => {
+  const text = (threads: number, ...parts: readonly (number | null)[]): readonly string[] => {
+    const { text } = emitted(
+      (b, _x, y) => {
+        for (const part of parts) b.barrier(part);
+        b.store(y, b.e.special('local', 0, threads), b.e.f32(1));
+      },
+      [threads, 1, 1],
+    );
+    return text.split('\n').flatMap((line) => (/^\s*bar\./.test(line) ? [line.trim().replace(/%r\d+/, 'N')] : []));
+  };
+
+  it.each([
+    [256, [8, 32, null], ['bar.warp.sync 0xffffffff;', 'bar.warp.sync 0xffffffff;', 'bar.sync 0;']],
+    [16, [4], ['bar.warp.sync 65535;']],
+    [256, [64, 128], ['bar.sync N, 64;', 'bar.sync N, 128;']],
+    // The last warp is half full.
+    [48, [16], ['bar.sync 0;']],
+    // Sixteen parts, and there are fifteen barriers.
+    [1024, [64], ['bar.sync 0;']],
+    [1024, [64, 128], ['bar.sync 0;', 'bar.sync N, 128;']],
+    [64, [64], ['bar.sync 0;']],
+  ] as const)('of a group of %d threads, for parts of %j: %j', (threads, parts, expected) => {
+    expect(text(threads, ...parts)).toEqual(expected);
+  });
+});
+
 it('parameters lie at multiples of their size', () => {
   const b = new ProgramBuilder();
   const y = b.e.param(0, 'float64', 'write', 4);

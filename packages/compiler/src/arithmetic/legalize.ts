@@ -10,7 +10,6 @@ import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
 import { assumeBounds, highOf, isArithmetic, lowOf } from '../ir/node.ts';
-import { partOf } from '../ir/parts.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
@@ -105,7 +104,7 @@ class Legalizer {
           break;
         }
         case 'BARRIER':
-          this.#b.barrier(partOf(n.arg));
+          this.#b.barrier(n.arg?.part);
           break;
         case 'SUBGROUP':
           this.#known.set(n, this.#b.subgroup(n.arg.op, this.#plain(n.src[0])));

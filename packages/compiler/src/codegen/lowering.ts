@@ -13,6 +13,7 @@ import type { reduceColumns } from './linearize/columns.ts';
 import type { writeCopies } from './linearize/copies.ts';
 import type { Parts, State } from './linearize/group.ts';
 import { linearize } from './linearize/linearize.ts';
+import type { sideBySide } from './loops/beside.ts';
 import type { ProductCosts } from './costs/cpu.ts';
 import { optimize } from './loops/optimize.ts';
 
@@ -37,6 +38,8 @@ export interface NestLowering {
   shape(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): LoopKernel;
   /** Combines the parts of a reduction across the threads of a group. Absent if no threads reduce together. */
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
+  /** Reductions whose results lie side by side, several to a group of threads. Absent, so that pages do not carry it: a group for each. */
+  readonly beside?: typeof sideBySide;
   /** Reductions with a result per column, in group memory. Absent if `shape` makes no columns. */
   readonly columns?: typeof reduceColumns;
   /** Epilogues over many results, in loops over them. Absent: they are unrolled. */

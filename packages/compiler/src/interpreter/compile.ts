@@ -18,7 +18,6 @@ import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../i
 import { elementOf, matrixThreads } from '../ir/matrix.ts';
 import { isArithmetic } from '../ir/node.ts';
 import { blocksOf } from '../ir/uses.ts';
-import { partOf } from '../ir/parts.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { verifyProgram } from '../ir/verify/verify.ts';
 
@@ -113,7 +112,7 @@ class Compiler {
           instructions.push({ kind: 'endif' });
           break;
         case 'BARRIER':
-          instructions.push({ kind: 'barrier', part: partOf(n.arg) });
+          instructions.push({ kind: 'barrier', part: n.arg?.part ?? null });
           break;
         case 'SUBGROUP': {
           const op = ({ sum: 'ADD', prod: 'MUL', max: 'MAX', min: 'MIN' } as const)[n.arg.op];

@@ -5,18 +5,13 @@
  * Parts are neighbours by number, and their sizes powers of two. So of two parts one holds the other or they have no thread in common, and two
  * accesses are in order if and only if one barrier that both threads take part in stands between them.
  */
-import type { KArgs, KNode } from './ir.ts';
-
-/** Threads of the parts that a barrier is for, or null if it is for the group. */
-export function partOf(arg: KArgs['BARRIER']): number | null {
-  return arg === null ? null : arg.part;
-}
+import type { KNode } from './ir.ts';
 
 /** What is wrong with a barrier for parts of so many threads in a group of so many, or null. */
 export function partError(part: number, threads: number): string | null {
-  if (!Number.isInteger(part) || part < 2 || (part & (part - 1)) !== 0)
-    return `is for parts of ${part} threads: parts have a power of two of them, at least 2`;
-  return threads % part === 0 ? null : `is for parts of ${part} threads, which do not divide a group of ${threads}`;
+  return part > 1 && Number.isInteger(Math.log2(part)) && threads % part === 0
+    ? null
+    : `is for parts of ${part} of ${threads} threads: give a power of two that divides them`;
 }
 
 /** True if some threads of a program's groups wait without the others. */

@@ -42,7 +42,7 @@ describe('errors', () => {
   });
 
   it('races for shared memory name the line of the later access, on every engine', () => {
-    const mirror = (meet: (k: { barrier(): void }) => void) =>
+    const mirror = (meet: (k: { barrier(part?: number): void }) => void) =>
       defineKernel({
         name: 'mirror',
         form: 'groups',
@@ -62,6 +62,15 @@ describe('errors', () => {
       });
     const x = ones([20]);
     expect(() => mirror((k) => k.barrier())({ x })).not.toThrow();
+    // Threads 0 and 3 of 8 read what the other one wrote, and so on: parts of four are enough, and two are not.
+    for (const part of [4, 8, 16]) expect(() => mirror((k) => k.barrier(part))({ x })).not.toThrow();
+    expect(thrownBy(() => mirror((k) => k.barrier(2))({ x })).message).toMatch(
+      /^\[mirror\] LOAD of thread \d reads element \d+ of group memory, which thread \d writes, without a barrier between/,
+    );
+    for (const part of [0, 1, 3, -2, 2.5])
+      expect(thrownBy(() => mirror((k) => k.barrier(part))({ x })).message).toContain(
+        `a barrier for parts of ${part} threads: give a power of two, at least 2`,
+      );
     expect(thrownBy(() => mirror(() => {})({ x })).message).toMatch(
       /^\[mirror\] LOAD of thread 0 reads element 19 of group memory, which thread 3 writes, without a barrier between \(.*custom\.test\.ts:\d+:\d+\)$/,
     );

@@ -5,6 +5,7 @@
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
 import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
+import { sideBySide } from '@polygrad/compiler/codegen/loops/beside';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@polygrad/compiler/contraction/contraction';
@@ -39,6 +40,7 @@ export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) 
 export const anyLowering: Lowering = {
   shape: (kernel, e, caps) => of(caps).shape(kernel, e, caps),
   acrossThreads,
+  beside: sideBySide,
   columns: reduceColumns,
   copies: writeCopies,
   sizes: true,

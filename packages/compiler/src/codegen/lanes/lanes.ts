@@ -12,7 +12,6 @@ import { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { KNode, KNodeOf, Program, ProgramNode } from '../../ir/ir.ts';
 import { assumeBounds, highOf, lowOf } from '../../ir/node.ts';
-import { partOf } from '../../ir/parts.ts';
 import { costOf, programOf } from '../../ir/program.ts';
 import { remake } from '../../ir/rewrite.ts';
 import type { CodegenCaps } from '../lowering.ts';
@@ -101,7 +100,7 @@ class LaneWriter {
         b.atomic(n.arg.op, src[0]!, src[1]!, src[2]!, src[3]);
         return;
       case 'BARRIER':
-        b.barrier(partOf(n.arg));
+        b.barrier(n.arg?.part);
         return;
       default:
         this.#env.set(n, this.#value(n, src));

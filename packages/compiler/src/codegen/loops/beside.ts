@@ -31,10 +31,11 @@ import type { Binder, NestWork } from './work.ts';
 export interface Beside {
   readonly column: Range;
   readonly width: number;
+  readonly shape: typeof shapeBeside;
 }
 
 /** The results side by side, if there are; `spread` are the loops of the reductions' results. */
-export function besideOf(
+export function sideBySide(
   { stores }: LoopNest,
   work: NestWork,
   binders: readonly Binder[],
@@ -69,11 +70,11 @@ export function besideOf(
   const least = sectorBytes / bytes;
   if (column.arg.extent < least) return null;
   const width = sizeOf(spread) >= manyGroups * wideColumns && column.arg.extent >= wideColumns ? wideColumns : least;
-  return { column, width };
+  return { column, width, shape: shapeBeside };
 }
 
 /** The nest for groups of `threads` threads, a power of two. */
-export function shapeBeside(
+function shapeBeside(
   nest: LoopNest,
   binders: readonly Binder[],
   spread: readonly Range[],

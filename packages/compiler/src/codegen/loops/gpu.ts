@@ -46,7 +46,7 @@ import {
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { type Beside, besideOf, shapeBeside } from './beside.ts';
+import type { Beside } from './beside.ts';
 import { bindApart, renamed, shapeTogether } from './cooperative.ts';
 import { as, flatten, inChunks, LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
@@ -125,7 +125,7 @@ function spreadNests(nests: readonly LoopNest[], caps: CodegenCaps): LoopNest[] 
   return plans.map((p) => {
     if (p.transpose !== null) return shapeTranspose(p.nest, p.transpose, threads);
     if (p.beside != null && threads >= 2 * p.beside.width)
-      return shapeBeside(p.nest, p.binders, p.spread, p.beside, threads);
+      return p.beside.shape(p.nest, p.binders, p.spread, p.beside, threads);
     const lanes = vectorLanes(p.nest.stores, caps);
     return p.together > 0 ? shapeTogether({ ...p, held }, threads, lanes) : shapeAlone(p, threads, lanes);
   });
@@ -148,7 +148,7 @@ function planNest(nest: LoopNest, caps: CodegenCaps): Plan {
   if (isLong) {
     const apart = bindApart(nest, outer);
     if (apart !== nest) return planNest(apart, caps);
-    const beside = besideOf(nest, work, outer, needed, caps);
+    const beside = caps.lowering.beside?.(nest, work, outer, needed, caps) ?? null;
     const byVectors = vectorLoops(work, needed, lanes);
     const together = elements * (beside?.width ?? 1);
     return { nest, binders: outer, spread: needed, together, along: null, byVectors, transpose, beside };

@@ -174,8 +174,8 @@ export class ProgramBuilder {
   }
 
   /** Threads wait: all of the group, or those of each part of so many neighbours. */
-  barrier(part: number | null = null): void {
-    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], part === null ? null : { part }));
+  barrier(part?: number | null): void {
+    this.#block.items.push(uniqueNode('BARRIER', 'void', 1, [], part ? { part } : null));
   }
 
   /** The values of all threads of a subgroup in one, here and now: SUBGROUP of ir/ir.ts. */

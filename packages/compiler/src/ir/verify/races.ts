@@ -10,7 +10,7 @@ import type { Literal } from '../../shape/host.ts';
 import { endsOf } from '../block-ends.ts';
 import type { BinaryOp, KNode, Program, UnaryOp } from '../ir.ts';
 import { isArithmetic } from '../node.ts';
-import { Accesses, Barriers, hasParts, partOf } from '../parts.ts';
+import { Accesses, Barriers, hasParts } from '../parts.ts';
 import { printNode, printProgram } from '../print.ts';
 import { foldBinary, foldBitcast, foldCast, foldUnary } from '../simplify/fold.ts';
 import type { Violation } from './verify.ts';
@@ -213,7 +213,7 @@ class Walk {
         }
         at = end;
       } else if (n.op === 'BARRIER') {
-        this.#barriers?.pass(partOf(n.arg));
+        this.#barriers?.pass(n.arg?.part ?? null);
         for (const record of this.#touched.values()) for (const way of Object.values(record)) way.forget();
       } else {
         const way = wayOf(n);

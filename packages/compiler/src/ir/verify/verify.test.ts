@@ -67,6 +67,35 @@ describe('verifyProgram names what is wrong', () => {
   });
 });
 
+test('barriers for parts: sizes, and where they stand', () => {
+  const meeting = (part: number, threads: number, some = false): Program => {
+    const b = new ProgramBuilder();
+    const thread = b.e.special('local', 0, threads);
+    const meet = (): void => b.barrier(part);
+    if (some) b.ifThen(b.e.lt(thread, part), meet);
+    else meet();
+    b.store(b.e.param(0, 'int32', 'write', threads), thread, thread);
+    return b.build({ name: 'meeting', group: [threads, 1, 1] });
+  };
+  for (const [part, threads] of [
+    [2, 8],
+    [8, 8],
+    [16, 48],
+  ] as const)
+    verifyProgram(meeting(part, threads));
+  for (const [part, threads] of [
+    [1, 8],
+    [6, 24],
+    [16, 8],
+    [32, 48],
+  ] as const)
+    expect(() => verifyProgram(meeting(part, threads))).toThrow(
+      `is for parts of ${part} of ${threads} threads: give a power of two that divides them`,
+    );
+  expect(() => verifyProgram(meeting(4, 8, true))).toThrow('not all threads may enter');
+  expect(printProgram(meeting(4, 8))).toContain('BARRIER 4');
+});
+
 describe('verifyLoopKernel', () => {
   test('unbound and twice bound ranges', () => {
     const k = reduction('sum', [3, 4], [1]);
