@@ -126,15 +126,15 @@ export class SizesFuzz {
       for (const { program } of some) shared.push(await this.#compared(() => leavingNothing(() => execute(program))));
     });
     // Every operation by itself takes longest: of some programs where the first flush is bound already.
-    const isApart = this.#sharing === 'automatic' || rows.length % 4 === 0;
+    const hasOwnPlans = this.#sharing === 'automatic' || rows.length % 4 === 0;
     const apart: Outcome[][] = [];
-    if (isApart) clearPlans();
+    if (hasOwnPlans) clearPlans();
     this.boundOpByOp += await this.#counted(async () => {
-      if (isApart) for (const { program } of some) apart.push(await this.#compared(() => opByOp(program)));
+      if (hasOwnPlans) for (const { program } of some) apart.push(await this.#compared(() => opByOp(program)));
     });
     for (const [i, { n, program }] of some.entries()) {
       const others: NamedRun[] = [{ name: 'shared, ', outcomes: shared[i]! }];
-      if (isApart) others.push({ name: 'shared op by op, ', outcomes: apart[i]! });
+      if (hasOwnPlans) others.push({ name: 'shared op by op, ', outcomes: apart[i]! });
       // What has the bits of plans of its own needs no formulas; those are right for one size as for another.
       const changed = i === 0 ? others : others.filter(({ outcomes }) => !sameBits(outcomes, alone[i]!));
       if (changed.length === 0) continue;

@@ -17,7 +17,7 @@ export async function untilAnswered(arrival: Promise<void> | null | undefined): 
   if (!arrival || !isAnswerOnMemory(arrival)) return arrival ?? undefined;
   const state = stateOf(getEngine());
   try {
-    await inTime(state, arrival, 'memory');
+    await inTime(state, arrival, 'a request for memory');
   } catch (error) {
     throw noticed(state.engine, error);
   }

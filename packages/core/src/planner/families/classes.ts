@@ -119,8 +119,8 @@ export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone:
   const chosen: number[] = [];
   for (const { high } of classes) {
     let p = high;
-    const isApart = (other: number): boolean => p !== other && (p + 1) % other !== 0 && (other + 1) % p !== 0;
-    while (!isPrime(p) || !chosen.every(isApart) || [...fixed].some((x) => x % p === 0)) p++;
+    const isUnrelated = (other: number): boolean => p !== other && (p + 1) % other !== 0 && (other + 1) % p !== 0;
+    while (!isPrime(p) || !chosen.every(isUnrelated) || [...fixed].some((x) => x % p === 0)) p++;
     chosen.push(p);
   }
   return chosen;
