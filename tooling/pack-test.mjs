@@ -197,7 +197,15 @@ async function problemsOf(pack, everything, work, install) {
     ['without the DOM', 'NodeNext', 'NodeNext', node],
     ['Bundler', 'ESNext', 'Bundler', ['ES2022,DOM', '']],
   ]) {
-    const options = ['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', 'false', '--skipDefaultLibCheck', 'true'];
+    const options = [
+      '--ignoreConfig',
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      'false',
+      '--skipDefaultLibCheck',
+      'true',
+    ];
     options.push('--target', 'ES2022', '--lib', lib, '--types', ...types);
     options.push('--module', module, '--moduleResolution', moduleResolution, 'entries.ts');
     attempt(`types (${words})`, await failureOf(process.execPath, [tsc, ...options], project));

@@ -74,6 +74,19 @@ describe('GradientTape', () => {
     await near(tape.gradient(y, x), [20, 40]);
   });
 
+  it('says of what it does not know that it was to be watched', async () => {
+    const [x, other] = [vector(1, 2), vector(1, 2)];
+    const tape = new GradientTape({ persistent: true });
+    const y = sum(mul(x, x));
+    expect(() => tape.gradient(y, x)).toThrow(
+      '[gradient] the tape does not know a float64 [2]: watch() it before it is',
+    );
+    tape.watch(other);
+    // What is watched and not used has a gradient of zeros.
+    await near(tape.gradient(y, other), [0, 0]);
+    tape.dispose();
+  });
+
   it('ends with its scope', () => {
     const tape = scope(() => {
       const inner = new GradientTape();

@@ -25,7 +25,7 @@ import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
 import { GradientError } from './backward.ts';
-import { type Gradients, gradientsOf, type TensorTree, walk } from './walk.ts';
+import { type Gradients, gradientsOf, leavesOf, type TensorTree, walk } from './walk.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
 export interface TapeOptions {
@@ -117,7 +117,7 @@ export class GradientTape {
    * The gradients of `target` (summed, if it has several elements) by tensors on the tape, in their structure; zeros for tensors the target does not depend on.
    *
    * @param sources a tensor, or nested arrays and plain objects of tensors: watched, requiresGrad leaves, or computed on the tape
-   * @throws GradientError if the tape has ended
+   * @throws GradientError if the tape has ended, or does not know a source: it is none of those
    */
   gradient<S extends TensorTree>(target: Tensor, sources: S, options: TapeGradientOptions = {}): S {
     checkNames('gradient', options, 'createGraph? outputGradient');
@@ -128,6 +128,12 @@ export class GradientTape {
       const state = createGraph ? null : suspendTracking('recordings');
       if (!createGraph) pauseRecording(recording);
       try {
+        for (const { node: source } of leavesOf('gradient', sources))
+          if ((source.pins & recording.bit) === 0 && source.slot === null)
+            throw new GradientError(
+              'gradient',
+              say`the tape does not know a ${source.dtype} ${showShape(source.shape)}: watch() it before it is used`,
+            );
         return holdFlushes(() => {
           const seed =
             outputGradient === undefined
