@@ -144,9 +144,8 @@ describe.skipIf(engine === null)('tiles are measured', () => {
         Float32Array.from({ length: 2 * 24 * 8 }, (_, i) => Math.sin(1.3 * i + seed)),
         { shape: [2, 24, 8] },
       );
-    const run = async (): Promise<number[]> => [
-      ...(await scaledDotProductAttention(part(1), part(2), part(3), { form: 'kernel' }).data()),
-    ].map(Number);
+    const run = async (): Promise<number[]> =>
+      [...(await scaledDotProductAttention(part(1), part(2), part(3), { form: 'kernel' }).data())].map(Number);
     const before = await run();
     expect(Object.entries(JSON.parse(await kept).tiles as object)).toEqual([
       [expect.stringMatching(/^attention forward float32 2x\d+x\d+ 8x8 rows$/), expect.stringMatching(/^rows:/)],

@@ -212,7 +212,11 @@ function toPrograms(
   const programs = definitionOf(node.op).programs;
   if (programs === undefined) throw new Error(`[plan] ${node.op} has no programs`);
   const { slots, scalars, key, lower } = programs(node, donations, size);
-  return { slots, scalars, entry: kernels.findOr(key, () => lower(engine.caps, engine.caps.lowering.choices?.(engine))) };
+  return {
+    slots,
+    scalars,
+    entry: kernels.findOr(key, () => lower(engine.caps, engine.caps.lowering.choices?.(engine))),
+  };
 }
 
 interface Temporaries {
