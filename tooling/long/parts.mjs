@@ -40,6 +40,7 @@ const unit = [
   vitest('kept plans', 4, ['packages/conformance/src/kept-plans.long.test.ts']),
   vitest('sizes', 2, ['packages/backend-cpu/src/sizes.long.test.ts']),
   vitest('contractions with sizes', 4, [`${compiler}/contraction/sizes.long.test.ts`]),
+  vitest('convolutions of libraries', 2, [`${compiler}/contraction/products/convolutions.long.test.ts`]),
   vitest('native bit for bit', 10, [`${native}/bitwise.long.test.ts`]),
   vitest('arm64', 8, [`${native}/arm64.long.test.ts`]),
   ...Array.from({ length: 8 }, (_, i) =>

@@ -196,14 +196,20 @@ export function valueAndGrad<A extends readonly unknown[]>(
   };
 }
 
+/** The value of a function and what it returned beside it, as constants, and one gradient per tensor. */
+interface ValueAndGradients<X> {
+  readonly value: Tensor;
+  readonly aux: X;
+  readonly gradients: readonly Tensor[];
+}
+
 /**
  * The value of a function that reads tensors from outside, and its gradients by them: of a loss by the parameters of a model, for instance.
  *
  * @param tensors floating-point tensors; what was computed from them before the call is a constant
  * @param f returns a tensor with one element and, in a pair, anything else
- * @param op whose name errors have
  * @returns value and rest as constants, one gradient per tensor; zeros where the value does not depend on it
- * @throws ShapeError if f returns more than one element, DTypeError for integer tensors, ArgumentError where the value depends on no tensor
+ * @throws ShapeError if f returns more than one element, DTypeError for integer tensors
  *
  * @example
  * const w = tensor([1, 2]);
@@ -211,11 +217,22 @@ export function valueAndGrad<A extends readonly unknown[]>(
  * value; // 5
  * gradients; // [[2, 4]]
  */
-export function valueAndGradBy<X>(
+export function valueAndGradBy<X>(tensors: readonly Tensor[], f: () => readonly [Tensor, X]): ValueAndGradients<X> {
+  return lossGradients('valueAndGradBy', tensors, f, false);
+}
+
+/**
+ * The same for a function of another package, whose name errors have.
+ *
+ * @param mustDepend whether a value that depends on no tensor is an error: a training would go on and learn nothing
+ * @throws ArgumentError if it is one
+ */
+export function lossGradients<X>(
+  op: string,
   tensors: readonly Tensor[],
   f: () => readonly [Tensor, X],
-  op: string = 'valueAndGradBy',
-): { readonly value: Tensor; readonly aux: X; readonly gradients: readonly Tensor[] } {
+  mustDepend = true,
+): ValueAndGradients<X> {
   checkList(op, 'tensors', tensors, '[weight]');
   checkFunction(op, f);
   return tracing(op, {}, (trace) => {
@@ -226,7 +243,7 @@ export function valueAndGradBy<X>(
     trace.stop();
     return holdFlushes(() => {
       const gradients = trace.walk(new Map([[node, constant(1, node.dtype, node.shape)]]));
-      if (!nodes.some((by) => gradients.has(by)))
+      if (mustDepend && !nodes.some((by) => gradients.has(by)))
         throw new ArgumentError(
           op,
           say`no gradient: the value depends on none of ${nodes.length} tensors; compute it from them, without noGrad, detach or argMax`,

@@ -49,6 +49,7 @@ export {
   type OptionRules,
   shown,
 } from '@polygrad/compiler/shape/options';
+export { lossGradients } from '../autodiff/grad.ts';
 export { holdFlushes } from '../graph/scope.ts';
 export { refuseNames, showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';

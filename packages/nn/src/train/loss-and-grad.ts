@@ -1,5 +1,6 @@
 /** lossAndGrad over a module: a loss, and its gradients by the module's parameters. */
-import { isTensor, type Tensor, valueAndGradBy } from '@polygrad/core/functions';
+import { lossGradients } from '@polygrad/core/engine';
+import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
@@ -45,18 +46,14 @@ export function lossAndGrad(
   }
   // Until the gradients are there: what is checkpointed runs again for them, and must find the same parameters.
   const { value, aux, gradients } = deferChanges(() =>
-    valueAndGradBy(
-      trained,
-      (): readonly [Tensor, unknown] => {
-        const result = loss();
-        const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
-        // What is no tensor is refused where the gradient is asked for.
-        if (isTensor(value) && value.size !== 1)
-          throw new NnError('lossAndGrad', `the loss is ${String(value)}, not one number; use mean() or sum()`);
-        return [value, aux];
-      },
-      'lossAndGrad',
-    ),
+    lossGradients('lossAndGrad', trained, (): readonly [Tensor, unknown] => {
+      const result = loss();
+      const [value, aux] = (Array.isArray(result) ? result : [result]) as [Tensor, unknown];
+      // What is no tensor is refused where the gradient is asked for.
+      if (isTensor(value) && value.size !== 1)
+        throw new NnError('lossAndGrad', `the loss is ${String(value)}, not one number; use mean() or sum()`);
+      return [value, aux];
+    }),
   );
   let at = 0;
   const gradientOf = (parameter: Tensor): Tensor | null =>

@@ -157,7 +157,15 @@ describe.each(kinds)('%s', (_, options) => {
 
     it('finds sizes behind many forms that share nothing', async () => {
       clearPlans();
-      const f = (value: number) => (n: number) => pg.pad(rows(n, 3), [[0, 0], [0, 1]], { value });
+      const f = (value: number) => (n: number) =>
+        pg.pad(
+          rows(n, 3),
+          [
+            [0, 0],
+            [0, 1],
+          ],
+          { value },
+        );
       for (let value = 0; value < 10; value++) await valuesOf(() => f(value)(9 + value));
       expect(stats()).toMatchObject({ families: 0, binds: 0 });
       for (const n of [30, 29, 28]) await valuesOf(() => f(50)(n));
