@@ -9,7 +9,7 @@ import { cast as castNode, makeNode, stopGradient } from '../../graph/primitives
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
-import { checkDType, type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { checkDType, type DType, dtypeInfo, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
@@ -178,11 +178,13 @@ function powOfNumber(x: Tensor, exponent: number): Tensor | null {
   }
 }
 
-/** Squaring and multiplying, one step per bit of the exponent. */
+/** Squaring and multiplying, one step per bit of an exponent that is not negative. */
 function integerPow(x: Tensor, y: Tensor): Tensor {
   let result = onesLike(add(x, y));
   let base = x;
-  for (let bit = 0; bit < 31; bit++) {
+  const { bytes, kind } = dtypeInfo[y.dtype];
+  const bits = 8 * bytes - (kind === 'int' ? 1 : 0);
+  for (let bit = 0; bit < bits; bit++) {
     const set = notEqual(binaryOp('pow', 'and', binaryOp('pow', 'shr', y, bit), 1), 0);
     result = where(set, mul(result, base), result);
     base = mul(base, base);

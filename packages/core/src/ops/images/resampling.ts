@@ -73,7 +73,7 @@ export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
   checkNames('interpolate', options, 'size scaleFactor mode alignCorners? layout');
   const op = 'interpolate';
   return compose(op, () => {
-    checkOptions(op, options, '{ scale: 2 }');
+    checkOptions(op, options, '{ scaleFactor: 2 }');
     const mode = options.mode ?? 'nearest';
     if (typeof mode !== 'string' || !Object.hasOwn(ranks, mode))
       throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be one of ${Object.keys(ranks).join(', ')}`);

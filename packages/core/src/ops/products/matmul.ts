@@ -18,6 +18,7 @@ import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
 import { widened } from '../elementwise/recording.ts';
 import type { OneAxis } from '../normalization/normalization.ts';
+import { readAxis } from '../reduction/axis-argument.ts';
 import { matmulNode, range } from './matrices.ts';
 
 /** Both tensors as nodes of their common dtype. */
@@ -303,7 +304,7 @@ export function cross(a: Tensor, b: Tensor, axis?: OneAxis): Tensor {
   return compose('cross', () => {
     const [x, y] = operands(a, b);
     const shape = broadcastShapes('cross', x.shape, y.shape);
-    const at = normalizeAxis('cross', typeof axis === 'number' ? axis : (axis?.axis ?? -1), shape.length);
+    const at = readAxis('cross', axis, -1, shape.length);
     const back = shape.length - at;
     for (const node of [x, y]) {
       if (node.shape[node.shape.length - back] !== 3)
