@@ -121,7 +121,7 @@ export function backward(t: Tensor, options: BackwardOptions = {}): void {
   });
 }
 
-/** Adds a gradient to what the leaf has. */
+/** Adds a gradient to the leaf's `grad`. */
 function deposit(leaf: Node, gradient: Node | undefined): void {
   const { slot } = leaf;
   if (slot === null || gradient === undefined) return;

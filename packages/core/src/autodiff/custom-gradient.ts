@@ -1,8 +1,8 @@
 /**
  * Functions whose gradient is not that of what they recorded: customGradient, checkpoint, noGrad and detach.
  *
- * The node of a customGradient is a stopGradient whose further sources are the function's inputs; its rule is kept beside the graph,
- * by node, so that the graph itself stays plain data.
+ * customGradient and checkpoint make a stopGradient node whose further sources are the inputs. Its rule is kept by node beside the graph
+ * (`customRules`), so that the graph itself stays plain data.
  */
 import * as p from '../graph/primitives.ts';
 import { makeNode, stopGradient } from '../graph/primitives.ts';
@@ -48,6 +48,8 @@ const op = 'customGradient';
  *
  * @param forward from tensors to one tensor; its own operations are not differentiated
  * @param backward from the gradient of the result to those of the inputs, in the inputs' shapes
+ * @returns the function; it throws ArgumentError and ShapeError where `forward` or `backward` return something else
+ * @throws ArgumentError if either is no function
  *
  * @example
  * // A step whose gradient is passed straight through.
@@ -136,8 +138,8 @@ export function detach(x: Tensor): Tensor {
 
 // checkpoint: less memory for a gradient, by computing a part of the function twice.
 //
-// The second run starts from `after` nodes, which the planner neither merges with the first run nor starts before the gradient
-// of the result is there. So what lies between arguments and result is in memory only while the gradient passes through.
+// The second run starts from `after` nodes. The planner does not merge them with the first run, and computes them only once the gradient of the
+// result is in memory. So what lies between arguments and result is in memory only while the gradient passes through.
 
 /**
  * Runs a function without keeping what it computes on the way; a gradient runs it again. A chain of checkpoints needs memory for their
@@ -166,7 +168,7 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     const generator = generatorState();
     const { casting } = graph;
     const used = new Set<Node>();
-    const result = watching(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args))));
+    const result = collectUsed(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args))));
     if (!isTensor(result))
       throw new ArgumentError('checkpoint', 'the function returned no tensor: it must return exactly one');
     const captured = [...used];
@@ -184,19 +186,19 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
 
 type Run = (...args: Tensor[]) => unknown;
 
-/** Runs a function and collects the tracked nodes from outside that it uses, but for its inputs. */
-function watching<T>(used: Set<Node>, inputs: readonly Node[], body: () => T): T {
+/** Runs a function and adds to `used` the tracked nodes from outside that it reads, except its inputs. */
+function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T): T {
   const { newest } = graph;
-  const tell = (node: Node): void => {
+  const visit = (node: Node): void => {
     for (const source of node.src) {
       const tracked = (source.requiresGrad && source.slot !== releasedSlot) || source.pins !== 0;
       if (source.id <= newest && tracked && isFloat(source.dtype) && !inputs.includes(source)) used.add(source);
     }
   };
-  return collecting(tell, body);
+  return collecting(visit, body);
 }
 
-/** Gradients of inputs and captured nodes, null for integers. */
+/** Runs the function again and gives the gradients of inputs and captured nodes; null for integers. */
 function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], grad: Node): (Tensor | null)[] {
   // Gradients of gradients are wanted if the enclosing gradient says so.
   return tracing('checkpoint', { createGraph: true }, (trace) => {
@@ -206,7 +208,7 @@ function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], g
     });
     for (const node of captured) trace.watch(node);
     const used = new Set<Node>();
-    const output = watching(
+    const output = collectUsed(
       used,
       named.map((t) => t.node),
       () => callUser(() => called('checkpoint', f, ...named)),

@@ -1,6 +1,6 @@
 /**
- * Derivatives of functions between tensors of any shape: products with them (vjp, jvp, hvp), whole matrices of them (jacobian, hessian), and the
- * tangent rules that carry changes forward.
+ * Derivatives of functions between tensors of any shape: products of the Jacobian or Hessian with vectors (vjp, jvp, hvp), and whole Jacobians and
+ * Hessians. Also forward mode: `pushForward` carries tangents from sources to results.
  */
 import * as p from '../graph/primitives.ts';
 import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
@@ -47,7 +47,7 @@ import {
 } from './walk.ts';
 import { batchedAll } from './vmap.ts';
 
-/** Gradients to start from: `given` for `results`, leaf by leaf. */
+/** The gradients, or tangents, to start from: those given, one per tensor. Throws ArgumentError or ShapeError where they do not fit. */
 function seedsFor(op: string, results: readonly Tensor[], given: readonly Tensor[]): Gradients {
   if (results.length !== given.length)
     throw new ArgumentError(
@@ -76,6 +76,7 @@ function followed(trace: Trace, primals: readonly unknown[]): unknown[] {
   return primals.map((primal) => trace.follow(primal));
 }
 
+/** Runs f on followed arguments and walks back; returns its result, and the gradients as lists and in the structure of the arguments. */
 function pullback(
   op: string,
   trace: Trace,
@@ -102,7 +103,7 @@ function pullback(
  * @param primals its arguments; floating-point tensors
  * @param cotangents in the structure and shapes of the result; those of integer and bool results do not matter
  * @returns [result, one gradient per argument]; zeros where the result does not depend on an argument
- * @throws ShapeError if shapes differ, DTypeError for integer arguments
+ * @throws ShapeError if shapes differ, DTypeError for integer arguments, ArgumentError for another number of cotangents
  *
  * @example
  * const [y, [g]] = vjp((x: Tensor) => x.mul(x), [tensor([1, 2])], tensor([1, 10])); // [1, 4], [2, 40]
@@ -128,7 +129,7 @@ export function vjp<A extends readonly unknown[], R extends TensorTree>(
  * @param primals its arguments; floating-point tensors
  * @param tangents one per argument, in its structure and shapes
  * @returns [result, change of the result]; zeros for integer and bool results
- * @throws ShapeError if shapes differ, DTypeError for integer arguments
+ * @throws ShapeError if shapes differ, DTypeError for integer arguments, ArgumentError for another number of tangents
  *
  * @example
  * const [y, dy] = jvp((x: Tensor) => x.mul(x), [tensor([1, 2])], [tensor([1, 10])]); // [1, 4], [2, 40]
@@ -142,7 +143,7 @@ export function jvp<A extends readonly unknown[], R extends TensorTree>(
   return forwardProduct('jvp', f, primals, tangents, options, (output, change) => [output, change]);
 }
 
-/** Runs f on followed arguments; `wanted` says which of the result and its change are returned: the others are disposed. */
+/** Runs f on followed arguments and carries tangents forward. `wanted` chooses what is returned of result and change; the rest is disposed. */
 function forwardProduct<A extends readonly unknown[], R, W>(
   op: string,
   f: (...args: A) => R,
@@ -336,10 +337,9 @@ function identityMatrix(size: number, shape: Shape, dtype: DType): Node {
 
 // Tangent rules: how changes of a node's sources become a change of its result. For `jvp`, and for matrices column by column.
 //
-// Nearly every rule follows from what is there already. An elementwise primitive multiplies by the same slope in both directions, so
-// its gradient rule serves. A linear primitive does with changes what it does with values. The rest are their gradient rule
-// turned around: that rule is linear in the gradient, and the gradient of a linear map is its transpose. Tangents are graph nodes,
-// so they can be differentiated in turn, in either direction.
+// Nearly every rule follows from others. An elementwise primitive multiplies by the same slope in both directions, so its gradient rule serves. A
+// linear primitive does with changes what it does with values. For the rest the gradient rule is transposed: it is linear in the
+// gradient, and the gradient of a linear map is its transpose. Tangents are graph nodes, so they can be differentiated in turn.
 
 /** Slope times tangent, source by source: what the gradient rule does with a gradient. */
 function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P> {
@@ -357,7 +357,7 @@ function diagonal<P extends PrimitiveName>(rule: GradientRule<P>): TangentRule<P
   };
 }
 
-/** Primitives that are neither in it nor elementwise are transposed (transpose.ts), which is always right and costs a few nodes more. */
+/** Tangent rules of common primitives. What has no rule in the end is transposed (`transposed`): always right, at the cost of a few nodes. */
 const common: { readonly [P in PrimitiveName]?: TangentRule<P> } = {
   ...elementwiseTangents,
   ...reductionTangents,
@@ -382,7 +382,7 @@ export function pushForward(nodes: readonly Node[], tangents: Map<Node, Node>): 
   for (const node of nodes) {
     if (tangents.has(node)) continue;
     const own = node.src.map((source) => tangents.get(source) ?? null);
-    // What is behind a stopGradient flows nowhere.
+    // A stopGradient does not pass on changes of its value; further sources are those of a custom gradient.
     if (isOp(node, 'stopGradient')) own[0] = null;
     if (own.every((tangent) => tangent === null)) continue;
     const rule = ruleOf(node.op);
@@ -393,13 +393,11 @@ export function pushForward(nodes: readonly Node[], tangents: Map<Node, Node>): 
   return tangents;
 }
 
-// A node's tangent from its gradient rule: the rule is linear in the gradient, so the gradient of that linear map is its transpose.
-
 /**
- * The change of a node's result for changes of its sources (null for none).
+ * A node's tangent for tangents of its sources (null for none), from its gradient rule. The rule is linear in the gradient, so it is recorded for a
+ * gradient of zeros and differentiated by it: that is its transpose. Nothing of the zeros is left in the result.
  *
- * Right for every primitive whose gradient rule can be differentiated, and the only way for gradients given by the user. The
- * rule sees a gradient of zeros; nothing of it is left in the result.
+ * Right for every primitive whose gradient rule can be differentiated, and the only way for gradients given by the user.
  */
 export function transposed(node: Node, tangents: readonly (Node | null)[]): Node | null {
   const recording = startRecording(opName('jvp'), false);

@@ -1,4 +1,7 @@
-/** Gradients of functions that return one number: grad, grads, valueAndGrad. They nest, to derivatives of any order. */
+/**
+ * Gradients of functions that return one number: grad, grads, valueAndGrad, valueAndGradBy. A function goes in; a function that computes its
+ * gradient comes out, or the gradient itself. They nest, to derivatives of any order.
+ */
 import type { Node } from '../graph/node.ts';
 import { constant } from '../graph/primitives.ts';
 import { holdFlushes } from '../graph/scope.ts';
@@ -105,12 +108,12 @@ export function positionsOf(op: string, argnums: Argnums | undefined): readonly 
 }
 
 /**
- * The function that computes the gradient of `f` by its first argument.
+ * The function that computes the gradient of `f` by its first argument. Source: JAX `grad`.
  *
  * @param f returns a tensor with one element; the argument is a tensor, or arrays and plain objects of tensors
  * @param options argnums: another argument, or several (the result is an array then); createGraph
  * @returns a function of the same arguments; its result has the structure of the argument, with zeros where f does not depend on it
- * @throws ShapeError if f returns more than one element, DTypeError for integer arguments
+ * @throws ShapeError if f returns more than one element, DTypeError for integer arguments, ArgumentError for positions that are no argument
  *
  * @example
  * const slope = grad((x: Tensor) => x.mul(x).sum());
@@ -130,7 +133,7 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
 }
 
 /**
- * The function that computes the gradients of `f` by all its arguments.
+ * The function that computes the gradients of `f` by all its arguments. Source: TensorFlow.js `grads`.
  *
  * @param f returns a tensor with one element; its arguments are floating-point tensors, or arrays and plain objects of them
  * @returns a function of the same arguments that gives an array, one gradient per argument; zeros for arguments f does not use
@@ -158,11 +161,12 @@ export function grads<A extends readonly unknown[]>(
 }
 
 /**
- * The function that computes the value of `f` and its gradient together.
+ * The function that computes the value of `f` and its gradient together. Source: JAX `value_and_grad`.
  *
  * @param f returns a tensor with one element, or with hasAux [number, anything]
  * @param options argnums: by which argument, or by which several (an array of gradients then); hasAux; createGraph
  * @returns a function of the same arguments that gives [value, gradient], or with hasAux [[value, anything], gradient]
+ * @throws ShapeError if f returns more than one element, DTypeError for integer arguments, ArgumentError for positions that are no argument
  *
  * @example
  * const [value, slope] = valueAndGrad((x: Tensor) => x.mul(x).sum())(tensor([1, 2])); // 5, [2, 4]

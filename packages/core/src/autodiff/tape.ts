@@ -1,4 +1,7 @@
-/** GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. */
+/**
+ * GradientTape: records what happens to watched tensors while ordinary code runs, and gives gradients afterwards. For code that is no function of
+ * its tensors; where it is, `grad` needs no tape to end.
+ */
 /// <reference lib="esnext.disposable" preserve="true" />
 import { constant, cast } from '../graph/primitives.ts';
 import {
@@ -65,7 +68,7 @@ export class GradientTape {
   kept: boolean = false;
   stamp: number = 0;
   #recording: Recording | null;
-  /** Formatted only on request. Kept here, because it keeps the caller's frames alive. */
+  /** Where the tape was made, formatted only on request. The tape has it, not the recording: it keeps the caller's frames alive. */
   readonly #made: Error = new Error();
 
   /** @throws ArgumentError where 31 tapes and gradient functions are open; it says where they were made */
@@ -86,7 +89,7 @@ export class GradientTape {
   /**
    * Follows tensors from now on.
    *
-   * @throws DTypeError for tensors that are no floats
+   * @throws DTypeError for tensors that are no floats; GradientError if the tape has ended
    */
   watch(...tensors: Tensor[]): void {
     const recording = this.#active('watch');
@@ -102,7 +105,11 @@ export class GradientTape {
     }
   }
 
-  /** Runs a function without recording it. */
+  /**
+   * Runs a function without recording it; returns its result.
+   *
+   * @throws GradientError if the tape has ended
+   */
   stopRecording<T>(body: () => T): T {
     const recording = this.#active('stopRecording');
     pauseRecording(recording);
@@ -114,10 +121,11 @@ export class GradientTape {
   }
 
   /**
-   * The gradients of `target` (summed, if it has several elements) by tensors on the tape, in their structure; zeros for tensors the target does not depend on.
+   * The gradients of `target` by tensors on the tape, in their structure; zeros for tensors it does not depend on. A target of several elements is
+   * summed.
    *
    * @param sources a tensor, or nested arrays and plain objects of tensors: watched, requiresGrad leaves, or computed on the tape
-   * @throws GradientError if the tape has ended, or does not know a source: it is none of those
+   * @throws GradientError if the tape has ended or a source is none of those; ShapeError if outputGradient has not the shape of the target
    */
   gradient<S extends TensorTree>(target: Tensor, sources: S, options: TapeGradientOptions = {}): S {
     checkNames('gradient', options, 'createGraph? outputGradient');

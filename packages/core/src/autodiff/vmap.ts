@@ -1,4 +1,7 @@
-/** vmap: a function of one example as a function of a batch of them. */
+/**
+ * vmap: a function of one example as a function of a batch of them. The function runs once on placeholders (graph/placeholder.ts). What it recorded
+ * is recorded again with the batch as axis 0, by the batching rules of primitives/. So kernels work on the whole batch at once.
+ */
 import * as p from '../graph/primitives.ts';
 import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
 import {
@@ -63,16 +66,16 @@ function mapWithAxes(
 }
 
 /**
- * The function that applies `f` to every example of a batch at once: `f` is written for one example and run once, and everything it records
- * is done for the whole batch by the same kernels. Nests with itself and with all gradient functions: `vmap(grad(f))` gives one gradient per
- * example. The result equals a stack of the results of single calls. Source: JAX `vmap`.
+ * The function that applies `f` to every example of a batch at once. `f` is written for one example and run once; what it records is computed for
+ * the whole batch by the same kernels. The result equals a stack of the results of single calls. Nests with itself and with all gradient
+ * functions: `vmap(grad(f))` gives one gradient per example. Source: JAX `vmap`.
  *
  * Random functions without a key give every example different numbers, as single calls would; with a key all examples have the same.
  * Inside `f` a tensor has the shape of one example and no value: it cannot be read, kept or assigned to a tensor from outside, and control
  * flow cannot depend on it.
  *
  * @param f a synchronous function of tensors, and arrays and plain objects of tensors; other arguments are passed on
- * @param options inAxes, outAxes: which axis is the batch, 0
+ * @param options inAxes (0) and outAxes (0): which axis of arguments and results is the batch; null for none
  * @returns a function of the same arguments with one more axis
  * @throws ShapeError if the sizes of the batch differ or an axis does not exist; ArgumentError if nothing is batched
  *

@@ -1,8 +1,8 @@
 /**
- * Functions traced for differentiation, and the walk from results back to sources that applies gradient rules.
+ * Reverse mode: functions traced for differentiation (`tracing`), and the walk from results back to sources that applies gradient rules (`walk`).
  *
- * What every rule would have to do is done here once: summing gradients of a value used several times, un-broadcasting to the
- * source's shape, casting back to its dtype, and keeping branches that `where` did not take free of NaN.
+ * The walk does once what every rule would need. It sums the gradients of a value used several times, sums over broadcast axes, and casts back to the
+ * source's dtype. It keeps NaN out of branches that `where` did not take.
  */
 import * as p from '../graph/primitives.ts';
 import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
@@ -52,8 +52,10 @@ export function accumulate(gradients: Gradients, node: Node, gradient: Node): vo
 }
 
 /**
- * Applies the rules of `nodes` (in creation order, so sources come before users), last one first.
+ * Applies the rules of `nodes`, last one first. To be called with flushes held.
  *
+ * @param nodes in creation order, so sources come before users
+ * @param count how many of them, from the first
  * @param gradients gradients of results to start with; those of all nodes reached are added
  * @param follow whether gradients flow into a node
  */
@@ -77,7 +79,7 @@ export function walk(
   }
 }
 
-/** In the shape and dtype of the source: summed over the axes along which it was stretched. */
+/** A gradient in the shape and dtype of its source: summed over the axes along which that was broadcast. */
 export function fitted(gradient: Node, source: Node): Node {
   const { shape, dtype } = source;
   if (gradient.dtype === dtype && sameShape(gradient.shape, shape)) return gradient;
@@ -105,7 +107,7 @@ function isZero(node: Node): boolean {
   return isOp(node, 'constant') && node.attr.value === 0;
 }
 
-/** Most masks of enclosing `where`s that are carried along. */
+/** Most nested masks of `where` that are moved around a rule. */
 const mostMasks = 2;
 
 /** The gradients of a node's sources; null for none. */
@@ -115,9 +117,10 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
     return custom?.(grad, node) ?? [];
   const rule: GradientRule<PrimitiveName> =
     custom === undefined ? gradientRuleOf(node.op) : (c) => custom(c.grad, node);
+  // `add` passes its gradient on as it is, mask and all.
   if (custom === undefined && (definitions[node.kind]!.role !== 'elementwise' || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
-  // where(c, g, 0) times an infinite slope would be NaN where c is false. So the mask goes around the rule's result instead: the rule sees g.
+  // where(c, g, 0) times an infinite slope would be NaN where c is false. So the rule sees g, and the mask goes around its result.
   const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];
   let inner = grad;
   while (masks.length < mostMasks && isOp(inner, 'where') && inner.src.length === 3) {
@@ -142,8 +145,8 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
   });
 }
 
-// Tracing a function for differentiation: fresh names for its inputs, a recording of what it does with them, and any number of walks
-// back. Shared by grad, vjp, jvp, jacobian and the rest.
+// Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of walks back. Shared
+// by grad, vjp, jvp, jacobian and the rest.
 
 /** Options of all gradient functions. */
 export interface GradientOptions {
@@ -165,7 +168,7 @@ export class Trace {
     this.#recording = recording;
   }
 
-  /** The tensors of a tree under fresh names that are followed. */
+  /** The tree with a new tensor for each, whose node the trace follows. Throws DTypeError for tensors that are no floats. */
   follow(tree: unknown): unknown {
     return mapTree(this.op, tree, (t) => {
       const named = wrap(identity(this.floatNode(t)));
@@ -174,7 +177,7 @@ export class Trace {
     });
   }
 
-  /** Follows a node under the name it has. */
+  /** Follows a node itself. */
   watch(node: Node): void {
     watchNode(this.#recording, node);
   }

@@ -1,5 +1,6 @@
 /**
- * The form of a primitive and of its rules: one definition holds everything that is known of it, and one registry finds it by its name.
+ * The form of a primitive and of its rules. One definition holds all that is known of a primitive; one registry finds it by name or number.
+ * Checks that shape and dtype rules share stand here too.
  *
  * Common primitives are recorded by name, and every program carries their definitions (primitives/common.ts). For all others the caller passes
  * the definition to `makeNode`, so that bundlers leave out unused ones.
@@ -20,10 +21,10 @@ export interface InferRule<P extends PrimitiveName> {
   dtype(src: readonly Node[], attr: Attrs[P], op: P): DType;
 }
 
-/** Groups of dtypes. */
+/** Groups of dtypes that a primitive may accept. */
 export type Accepts = 'float' | 'number' | 'integer' | 'bits' | 'any';
 
-/** The kinds of dtypes in each family. */
+/** The kinds of dtypes in each group. */
 const kinds: Readonly<Record<Accepts, readonly DTypeKind[]>> = {
   float: ['float'],
   number: ['float', 'int', 'uint'],
@@ -51,7 +52,7 @@ export function checkDType(kind: Accepts, primitive: PrimitiveName, dtype: DType
   }
 }
 
-/** Dtype shared by both operands. */
+/** The dtype of both operands. Throws DTypeError if they differ, or if the primitive does not accept it. */
 export function common(primitive: PrimitiveName, kind: Accepts, a: Node, b: Node): DType {
   if (a.dtype !== b.dtype) {
     throw new DTypeError(opName(primitive), say`dtypes differ: ${a.dtype} and ${b.dtype}; convert one with cast()`, [
@@ -68,14 +69,14 @@ export function fail(op: PrimitiveName, message: string, ...shapes: Shape[]): ne
   throw new ShapeError(opName(op), message, shapes);
 }
 
-/** Throws unless there are `rank` integer entries. */
+/** Throws ShapeError unless there is one entry per axis of the shape. `what` names the entries. */
 export function checkRank(op: PrimitiveName, what: string, entries: readonly number[], shape: Shape): void {
   if (entries.length !== shape.length) {
     fail(op, say`wrong number of ${what}: ${entries.length} for shape ${showShape(shape)}; give one per axis`, shape);
   }
 }
 
-/** Throws unless the axes exist, each once, in ascending order. */
+/** Throws ShapeError unless the axes exist, each once, in ascending order. */
 export function sortedDistinct(op: PrimitiveName, axes: readonly number[], shape: Shape): void {
   for (let i = 0; i < axes.length; i++) {
     const axis = axes[i]!;
@@ -98,7 +99,7 @@ export function checkIndex(op: PrimitiveName, index: Node): void {
     ]);
 }
 
-/** Throws unless the axis exists. */
+/** Throws ShapeError unless the axis exists. */
 export function checkAxis(op: PrimitiveName, axis: number, shape: Shape): void {
   if (axis < 0 || axis >= shape.length) fail(op, say`no axis ${axis} in shape ${showShape(shape)}`, shape);
 }
@@ -119,12 +120,12 @@ export interface GradientContext<P extends PrimitiveName> {
 }
 
 /**
- * Returns one gradient per source; null means zero. The gradient of an elementwise rule may have the broadcast shape and any float dtype: the walk
- * sums and casts it to the source's. Rules record nodes, so gradients can be differentiated again.
+ * Returns one gradient per source; null, or none, means zero. The gradient of an elementwise primitive may have the result's shape and any float
+ * dtype: the walk sums and casts it to the source's (autodiff/walk.ts).
  */
 export type GradientRule<P extends PrimitiveName> = (context: GradientContext<P>) => readonly (Node | null)[];
 
-/** The input of a tangent rule: the node and, per source, its tangent (its shape and dtype) or null for no change; at least one is not null. */
+/** The input of a tangent rule. Each source has a tangent of its shape and dtype, or null for no change; at least one is not null. */
 export interface TangentContext<P extends PrimitiveName> {
   readonly node: Node<P>;
   readonly src: readonly Node[];
@@ -133,8 +134,8 @@ export interface TangentContext<P extends PrimitiveName> {
 }
 
 /**
- * Returns the tangent of the result, or null for no change. It may have a shape that broadcasts to the result's. Undefined: the gradient rule is
- * transposed instead.
+ * Returns the tangent of the result, or null for no change. Its shape may broadcast to the result's. Undefined: the gradient rule is transposed
+ * instead (`transposed` in autodiff/derivatives.ts).
  */
 export type TangentRule<P extends PrimitiveName> = (context: TangentContext<P>) => Node | null | undefined;
 
@@ -146,8 +147,9 @@ export interface BatchContext<P extends PrimitiveName> {
   readonly attr: Attrs[P];
   /** The sources with a leading batch axis; null if all examples share the source. At least one is not null, except for random bits. */
   readonly sources: readonly (Node | null)[];
+  /** Number of examples in the batch. */
   readonly size: number;
-  /** Records a graph of other placeholders again for the whole batch (batch.ts). */
+  /** Records nodes that depend on other placeholders again, for the whole batch (`batchedAll` in autodiff/vmap.ts). */
   readonly remake: (roots: readonly Node[], inputs: ReadonlyMap<Node, Node>) => Node[];
 }
 
@@ -160,7 +162,7 @@ export type BatchRule<P extends PrimitiveName> = (context: BatchContext<P>) => N
 /** Rules by node: from the gradient of the result, the gradients of `src`. */
 export const customRules: WeakMap<Node, (grad: Node, node: Node) => readonly (Node | null)[]> = new WeakMap();
 
-/** Those whose gradient is elementwise too: masks of `where` pass through them as through elementwise primitives. */
+/** Nodes with such a rule whose gradient is elementwise: the walk treats them as elementwise primitives, masks of `where` included. */
 export const elementwiseCustom: WeakSet<Node> = new WeakSet();
 
 /** Primitives whose definitions every program carries. */
@@ -169,7 +171,7 @@ export type CommonPrimitive = keyof CommonAttrs;
 /** Primitives whose definition is passed to `makeNode`. */
 export type DefinedPrimitive = Exclude<PrimitiveName, CommonPrimitive>;
 
-/** Functions of one and of two values, as they are recorded: by name, or by their definition. */
+/** Elementwise functions of one and of two values, as `makeNode` takes them: by name if common, else by definition. */
 export type UnaryOperation = OperationIn<keyof UnaryAttrs>;
 export type BinaryOperation = OperationIn<keyof BinaryAttrs>;
 export type AnyDefinition = DefinitionIn<PrimitiveName>;
@@ -236,7 +238,10 @@ let count = 0;
 /** The facts in a definition that is passed to `makeNode`: they include its gradient. */
 export type Whole<P extends PrimitiveName> = Facts<P> & Required<Pick<Facts<P>, 'gradient'>>;
 
-/** Makes a definition. Fields that recording and planning read for every node come first, always in the same order, which is faster. */
+/**
+ * Makes a definition with a new number. Fields that recording and planning read for every node come first and in one order: objects of one
+ * form are faster to read.
+ */
 export function define<P extends PrimitiveName>(op: P, facts: Whole<P>): Definition<P> {
   const front = { op, id: ++count, infer: null, role: null, work: 0, encode: null, kernelOp: null };
   return Object.assign(front, facts);

@@ -1,8 +1,9 @@
 /**
  * Loops in the graph: one node for the loop, whose sources are its inputs, and one node for each value that it produces.
  *
- * The body is a separate graph. Its nodes count in no source and are never pending: runtime/loops.ts computes them step by step, with its
- * bound nodes as slices. A bound node may be any node, so the body of a derivative shares nodes with the body it is a derivative of.
+ * The body of a loop, what one step does, is a graph of its own. Its nodes add nothing to the counts of their sources and are never pending:
+ * runtime/loops.ts computes them step by step. A bound node stands for a carry or a slice of that step. Any node may be bound, so the body of
+ * a derivative shares nodes with the body it comes from.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { BatchContext, GradientContext, TangentContext } from './definition.ts';
@@ -76,7 +77,7 @@ export class LoopBody {
   }
 }
 
-/** Marks a node of a body: such nodes are not leaves. */
+/** The `slot` of nodes of a body: only a mark. Such nodes are no leaves, and it never holds a gradient. */
 const inLoop: GradientSlot = { grad: null };
 
 /**
@@ -87,7 +88,7 @@ export function putInLoop(nodes: Iterable<Node>): void {
   for (const node of nodes) {
     if (node.slot !== inLoop) {
       node.slot = inLoop;
-      // Never released: disposing a handle of it does not free it.
+      // Never taken back, so disposing a handle does not free the node.
       node.uses++;
     }
     node.pins = 0;

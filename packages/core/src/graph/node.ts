@@ -1,9 +1,8 @@
 /**
- * Graph nodes: lazy recording makes them, and a flush computes them into buffers.
+ * Graph nodes: recorded operations, which a flush computes into buffers; and the counts that say which nodes are needed.
  *
- * A Node is an ordinary object made by `makeNode` in primitives.ts (after the primitive's shape rule has accepted its
- * inputs). It is not a Tensor: users hold Tensors, which are handles on nodes. Nodes never own memory by themselves;
- * `storage` points at a counted buffer once the node is realised.
+ * `makeNode` in primitives.ts makes nodes, after the primitive's rules have accepted the sources. A node is not a Tensor: users hold
+ * Tensors, which are handles on nodes. Once a node is realised, its `storage` names a counted buffer.
  *
  * Two counts say whether a node is needed. `handles` counts those who may read its value later: Tensors, and nodes that keep
  * their history for a gradient. `uses` counts recorded nodes that compute from it and are not realised yet. When both are
@@ -37,7 +36,7 @@ type CommonBinaryAttrs = Record<
   | 'add' | 'sub' | 'mul' | 'div' | 'idiv' | 'irem' | 'maximum' | 'minimum'
   | 'and' | 'or' | 'xor' | 'shl' | 'shr' | 'lt' | 'le' | 'eq', null>;
 
-/** A window of `conv`-like operations along the spatial axes; arrays have one entry per spatial axis. */
+/** Attributes of `conv`. Arrays have one entry per spatial axis. */
 export interface ConvAttr {
   readonly stride: readonly number[];
   /** Zeros added before and after, may be negative (cropping). */
@@ -49,8 +48,8 @@ export interface ConvAttr {
   /** Groups of features; lhs [N, C, ...], rhs [O, C / groups, ...], result [N, O, ...]. Correlation: the kernel is not flipped. */
   readonly groups: number;
   /**
-   * Groups of the batch (needed to differentiate grouped convolution by its kernel): lhs batch is split in this many
-   * groups, group j convolved with slice j of rhs's O; result [N / batchGroups, O, ...]. 1 for ordinary use and where groups > 1.
+   * Groups of the batch, which the gradient of a grouped convolution by its kernel needs. The batch of lhs is split into this many groups;
+   * group j is convolved with slice j of rhs's O. Result [N / batchGroups, O, ...]. 1 in ordinary use, and where groups > 1.
    */
   readonly batchGroups: number;
 }
@@ -67,23 +66,23 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   /** 0, 1, 2 ... of shape [length], int32. */
   iota: { readonly length: number };
   /**
-   * Random bits (uint32): element i (row-major) is the first word of Threefry-2x32-20 of counter (i, 0) under key = two
-   * uint32 scalars in src. Nodes of this kind are never merged. `drawn`: the key came from the generator, so every call has other
-   * bits; a key given by the user means the same bits wherever it is used.
+   * Random bits (uint32). Element i (row-major) is the first word of Threefry-2x32-20 for counter (i, 0); src has the key, two uint32 scalars.
+   * Such nodes are never merged. `drawn`: the key came from the generator, so every call has other bits. A key given by the user means
+   * the same bits wherever it is used.
    */
   randomBits: { readonly shape: readonly number[]; readonly drawn?: boolean };
   // elementwise besides unary and binary
   where: null;
   cast: { readonly dtype: DType };
   bitcast: { readonly dtype: DType };
-  // reductions: axes sorted ascending, result keeps no reduced axis (ops reshape for keepDims)
-  /** `ties` matters for gradients of max and min: 'share' divides the gradient equally among equal elements, 'first' gives all to the first. */
+  // reductions: axes ascending; the result has none of them (for keepDims, operations reshape it)
+  /** `ties` is for gradients of max and min: 'share' divides the gradient equally among equal elements, 'first' gives all to the first. */
   reduce: {
     readonly op: 'sum' | 'prod' | 'max' | 'min';
     readonly axes: readonly number[];
     readonly ties: 'share' | 'first';
   };
-  /** int32 row-major position over `axes` of the first extreme; NaN wins. */
+  /** The int32 row-major position over `axes` of the first extreme; of the first NaN if there is one. */
   argReduce: { readonly op: 'max' | 'min'; readonly axes: readonly number[] };
   // movement: index arithmetic only
   reshape: { readonly shape: readonly number[] };
@@ -112,8 +111,8 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   };
   // contractions
   /**
-   * Sums products over the contracted axes; paired axes have equal sizes. Result [batch..., lhs free..., rhs free...]: batch
-   * axes in the order of lhsBatch, free axes in the operands' own order.
+   * Sums products over the contracted axes; paired axes have equal sizes. Result [batch..., lhs free..., rhs free...]. Batch axes are in
+   * the order of lhsBatch, free axes (all others) in the operands' own order.
    */
   dotGeneral: {
     readonly lhsBatch: readonly number[];
@@ -139,7 +138,7 @@ export interface Attrs extends CommonAttrs, UnaryAttrs, BinaryAttrs {}
 
 export type PrimitiveName = keyof Attrs;
 
-/** Device memory as the graph sees it: nodes may share it, and release it. */
+/** Where the value of a realised node lies in device memory. */
 export interface NodeStorage {
   /** The counted buffer (engine/pool.ts). Views of one buffer share it. */
   readonly buffer: StorageBuffer;
@@ -202,7 +201,7 @@ export interface Node<P extends PrimitiveName = PrimitiveName> {
 
 let marks = 0;
 
-/** A number that marks no node yet. */
+/** A number that is the mark of no node yet, for one walk. */
 export function nextMark(): number {
   return ++marks;
 }
@@ -219,23 +218,23 @@ export function keepsHistory(node: Node): boolean {
   return node.pins !== 0 || (node.requiresGrad && node.slot === null);
 }
 
-/** Adds a handle. */
+/** Adds a handle. Throws Error for a node that is dead. */
 export function retain(node: Node): void {
   node.handles++;
-  if (node.edges === 'floating') own(node);
+  if (node.edges === 'floating') countInSources(node);
   else if (node.edges === 'dead')
     throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
 }
 
 /** Makes a floating node needed: it counts in its sources from now on, and floating sources become needed too. */
-function own(start: Node): void {
+function countInSources(start: Node): void {
   let node: Node | undefined = start;
   let stack: Node[] | null = null;
   while (node !== undefined) {
     const { src } = node;
     const history = keepsHistory(node);
     node.edges = history ? 'handles' : 'uses';
-    // A leaf was made with a reference of its buffer; a realised view of another node's buffer adds one.
+    // A leaf took over a reference of its buffer when it was made; a view of another node's buffer adds one.
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
     for (let i = 0; i < src.length; i++) {
       const source = src[i]!;
@@ -254,23 +253,23 @@ function own(start: Node): void {
   }
 }
 
-/** Keeps a needed node alive without a handle: readers see no difference, and no flush overwrites it. */
+/** Keeps a needed node alive without a handle, and its memory from being overwritten. */
 export function holdUse(node: Node): void {
   node.uses++;
 }
 
 /** Undoes `holdUse`. */
 export function dropUse(node: Node): void {
-  if (--node.uses === 0 && node.handles === 0) bury(node);
+  if (--node.uses === 0 && node.handles === 0) free(node);
 }
 
 /** Removes a handle. */
 export function release(node: Node): void {
-  if (--node.handles === 0 && node.uses === 0) bury(node);
+  if (--node.handles === 0 && node.uses === 0) free(node);
 }
 
-/** Frees a node that is no longer needed: releases its storage and its sources. */
-function bury(start: Node): void {
+/** Frees a node that is no longer needed: releases its storage and its sources, and frees sources that nothing else needs. */
+function free(start: Node): void {
   let node: Node | undefined = start;
   let stack: Node[] | null = null;
   while (node !== undefined) {
@@ -294,11 +293,11 @@ function bury(start: Node): void {
 }
 
 /**
- * The runtime calls this for every node whose value is in memory now. Takes over one reference of the buffer. The node releases
+ * Gives a node its storage: the runtime calls this once the value is in memory. Takes over one reference of the buffer. The node releases
  * its sources unless it keeps its history.
  */
 export function realise(node: Node, storage: NodeStorage): void {
-  // The node realised just before may have been the last that needed this one.
+  // Realising another node just before may have released the last need for this one.
   if (node.edges === 'dead') {
     storage.buffer.release();
     return;
@@ -316,7 +315,7 @@ function dropSources(node: Node): void {
     const source = src[i]!;
     if (edges === 'handles') source.handles--;
     else source.uses--;
-    if (source.handles === 0 && source.uses === 0) bury(source);
+    if (source.handles === 0 && source.uses === 0) free(source);
   }
 }
 

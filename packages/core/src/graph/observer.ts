@@ -1,6 +1,6 @@
 /**
- * Events of a compiled function's call while it is recorded (replay/), and how functions declare what a recording cannot see:
- * numbers, values and effects of JavaScript.
+ * Who is told what a compiled function does while it is recorded (replay/). And `hostValue` and `hostEffect`, by which functions declare what a
+ * recording cannot see: values and effects of JavaScript.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { checkFunction } from '@polygrad/compiler/shape/options';
@@ -13,11 +13,12 @@ import { isRehearsing, onRollback } from './transactions.ts';
 export interface Observer {
   /** A tensor is an operand. */
   used(handle: TrackedHandle): void;
+  /** A tensor was made. */
   made(handle: TrackedHandle): void;
   /** A tensor is about to be assigned, or becomes a leaf of gradients. */
   assign(handle: TrackedHandle): void;
   disposed(handle: TrackedHandle): void;
-  /** Values are read. Throws. */
+  /** Values are read. Throws OperationError, because a replay would not read them. */
   read(): void;
   /** Host data has become a leaf. */
   upload(leaf: Node, data: TypedArray): void;
@@ -27,11 +28,13 @@ export interface Observer {
   words(nodes: readonly Node[], key: readonly number[]): void;
   /** A node is a number that is read at every call. */
   number(node: Node, read: () => number): void;
+  /** `hostValue` was called, and its value now. */
   value(read: () => unknown, value: unknown): void;
+  /** `hostEffect` was called. */
   effect(run: () => void, undo: (() => void) | undefined): void;
   /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
-  /** A plan is about to run for a cone (planner/). */
+  /** A plan is about to run for a captured subgraph: the `Cone` of planner/capture/cone.ts. */
   plan(plan: unknown, cone: unknown): void;
 }
 
@@ -41,6 +44,7 @@ export interface Observer {
  *
  * @param read called for the value, now and before every replay
  * @returns its present value
+ * @throws ArgumentError if `read` is no function
  *
  * @example
  * let training = true;
@@ -59,6 +63,7 @@ export function hostValue<T>(read: () => T): T {
  *
  * @param run the effect
  * @param undo undoes it if the work recorded with it cannot be computed. If given, `warmup` does not run the effect
+ * @throws ArgumentError if either is no function
  *
  * @example
  * let steps = 0;

@@ -1,6 +1,6 @@
 /**
- * Placeholders: nodes for values that are not known yet. A function runs once on placeholders, and what it recorded is recorded again
- * for the values (autodiff/vmap.ts). A placeholder cannot be computed, so nothing that depends on one can be read.
+ * Placeholders: nodes for values that are not known yet. A function runs once on placeholders; what it recorded is then recorded again for
+ * the values (autodiff/vmap.ts). A placeholder cannot be computed, so what depends on one can be neither read nor kept.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { OperationError, showShape } from '@polygrad/compiler/shape/errors';
@@ -13,13 +13,13 @@ import type { TrackedHandle } from './recorder.ts';
 import { composingDepth, isLocal, opName, scopeSize } from './scope.ts';
 import { graph } from './state.ts';
 
-interface Meaning {
+interface Description {
   readonly what: string;
   /** How many functions were running on placeholders when it was made. */
   readonly depth: number;
 }
 
-const placeholders = new WeakMap<Node, Meaning>();
+const placeholders = new WeakMap<Node, Description>();
 
 /** A new placeholder; `what` describes it in errors. */
 export function placeholder(shape: Shape, dtype: DType, what: string): Node {
@@ -29,7 +29,7 @@ export function placeholder(shape: Shape, dtype: DType, what: string): Node {
   return node;
 }
 
-/** `GraphState.refusePlaceholder`. */
+/** Set as `GraphState.refusePlaceholder`: throws OperationError for a placeholder. */
 function refuse(node: Node): void {
   const what = placeholders.get(node)?.what;
   if (what === undefined) return;
@@ -39,7 +39,7 @@ function refuse(node: Node): void {
   );
 }
 
-/** Functions that are running on placeholders. Only pages that use such functions carry this. */
+/** The functions that are running on placeholders, and what they may not do with them. Pages without such functions leave it out. */
 class Running {
   /** For each function: the size of the scope stack when it began. */
   readonly open: number[] = [];
@@ -78,7 +78,7 @@ class Running {
 
 export type RunningOnPlaceholders = Running;
 
-/** Runs a user's function on placeholders. */
+/** Runs a function on placeholders: meanwhile `keep` and `assign` refuse values that depend on them. */
 export function onPlaceholders<T>(body: () => T): T {
   const g = graph;
   g.placeholders ??= new Running();

@@ -1,8 +1,9 @@
 /**
- * The primitives as functions on nodes, for gradient rules and for ops: `add(a, b)` instead of `makeNode('add', ...)`.
+ * How nodes are made: `makeNode`, which checks a primitive's sources by its rules; `record`, where shape and dtype are known; and the
+ * primitives as functions on nodes, for rules and operations: `add(a, b)` instead of `makeNode('add', [a, b], null)`.
  *
- * They skip nodes that change nothing, and give movements of realised sources a view of the same buffer where strides
- * can express it. Operands broadcast as node.ts says; dtypes must already agree.
+ * These functions leave out nodes that change nothing. A movement of a realised source becomes a view of the same buffer where strides can
+ * express it. Operands broadcast as node.ts says; dtypes must already agree.
  */
 import { showAs } from '#shown-as';
 import { mostElements } from '@polygrad/compiler/shape/axes';
@@ -44,10 +45,10 @@ import { releasedSlot } from './recorder.ts';
 import { opName, track } from './scope.ts';
 import { graph } from './state.ts';
 
-// makeNode: the only place where nodes are made. Checks a primitive's inputs by its rules and records the node.
+// Making nodes.
 //
-// A new node is floating: it counts nowhere until a handle or another needed node takes it (node.ts). Code that
-// makes nodes must give them an owner before it releases handles they depend on.
+// A new node is floating: it is counted in its sources only once a handle, or another needed node, holds it (node.ts). So give a new node a
+// handle before you release handles that it depends on.
 
 /**
  * Records one node. Throws ShapeError or DTypeError in the name of the current operation.
@@ -74,7 +75,8 @@ function checked<P extends PrimitiveName>(definition: Definition<P>, src: readon
   const { op, infer } = definition;
   const dtype = infer.dtype(src, attr, op);
   const shape = infer.shape(src, attr, op);
-  // A result that is fused away may be larger than any tensor, but its axes may not, and its size must be a safe integer.
+  // A result that only lives inside a kernel may have more elements than memory holds. But its axes may not be longer, and its size must be
+  // a safe integer.
   let size = 1;
   let longest = 0;
   for (let axis = 0; axis < shape.length; axis++) {
@@ -117,12 +119,12 @@ class Recorded<P extends PrimitiveName> implements Node<P> {
   }
 }
 
-// printGraph shows the sources.
+// In consoles. printGraph shows the sources too.
 showAs(Recorded.prototype, ({ id, op, dtype, shape }) => `${op} ${dtype} ${showShape(shape)} #${id}`);
 
 /**
- * The node with other sources, attributes and shape, recorded nowhere. It has the class of recorded ones: rules that meet objects of another form stay
- * slower for the rest of the program.
+ * A copy of the node with other sources, attributes and shape, for rules to look at; it is not recorded. It has the class of recorded nodes: an
+ * engine of JavaScript runs rules slower for good once they have met objects of another form.
  */
 export function unrecorded(
   { kind, op, dtype, storage }: Node,
@@ -163,7 +165,7 @@ export function recordKind<P extends PrimitiveName>(
   // stopGradient hides the gradient of its value, but a custom gradient's inputs follow it.
   for (let i = op === 'stopGradient' ? 1 : 0; i < src.length; i++) {
     const source = src[i]!;
-    // History released by an earlier backward() counts as constant, unless something live depends on it too (then backward() says so).
+    // A source whose history an earlier backward() released counts as a constant here; backward() through it throws.
     if (source.requiresGrad && source.slot !== releasedSlot) fromLeaf = true;
     pins |= source.pins;
   }
@@ -182,8 +184,8 @@ export function bufferNode(storage: NodeStorage, shape: Shape, dtype: DType): No
 // Leaves
 
 /**
- * A number as kernels take it: bigint for 64-bit integers only if a number would be inexact, so that equal values stay equal;
- * 16-bit floats rounded in one step, not to float32 first.
+ * A number as kernels take it. 64-bit integers are bigints only if a number would be inexact, so that equal values compare equal. 16-bit
+ * floats are rounded in one step, not to float32 first.
  */
 export function numberOf(value: number | bigint, dtype: DType): number | bigint {
   if (dtype === 'int64' || dtype === 'uint64') {
@@ -265,7 +267,7 @@ export function argReduce(x: Node, op: 'max' | 'min', axes: readonly number[]): 
 
 // Movement
 
-/** Gives a movement of a realised node the same buffer under another view. */
+/** Gives a movement of a realised node its source's buffer under another view; null: strides cannot express it. */
 function aliased<P extends PrimitiveName>(node: Node<P>, x: Node, view: View | null): Node<P> {
   if (x.storage !== null && view !== null) {
     node.storage = { buffer: x.storage.buffer, view };

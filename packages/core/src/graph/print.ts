@@ -1,4 +1,7 @@
-/** Graphs as lists of nodes and as text, one line per node, and checks of what the planner relies on: for debugging and tests. */
+/**
+ * Graphs as lists of nodes (`nodesBelow`), as text with one line per node (`printGraph`), and checks of what the planner relies on
+ * (`verifyGraph`). For debugging, tests and code that follows nodes; nothing here changes a graph.
+ */
 import { checkList } from '@polygrad/compiler/shape/axes';
 import { ArgumentError, OperationError, showShape } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
@@ -29,7 +32,7 @@ export function rootNodes(op: string, roots: readonly (Node | Handle)[]): Node[]
  */
 export function nodesBelow(roots: readonly Node[], through: boolean = false): Node[] {
   const seen = new Set<Node>(roots);
-  // A Set also visits what is added during the walk.
+  // The loop also visits what is added to the Set meanwhile.
   for (const node of seen) {
     if (node.storage !== null && !through) continue;
     for (const source of node.src) seen.add(source);
@@ -60,6 +63,7 @@ function marks(node: Node): string {
  *
  * @returns one line per node in the order of recording: `%2 = add %0 %1 : float32 [2, 3]`, with attributes in braces and, behind #, what
  *   holds the node
+ * @throws ArgumentError unless roots is a list of tensors or nodes
  *
  * @example
  * console.log(printGraph([ones([2]).add(ones([2]))]));
@@ -75,7 +79,7 @@ export function printGraph(roots: readonly (Node | Handle)[]): string {
     .join('\n');
 }
 
-// Checks of the graph's invariants that the planner relies on: rules, order, consistent counts.
+// Checks of what the planner relies on: shapes and dtypes that follow from the rules, sources before users, counts that agree.
 //
 // makeNode checks each node when it is recorded; this is for tests, and for code that changes nodes in other ways.
 
@@ -116,9 +120,10 @@ function verifyNode(node: Node): void {
 }
 
 /**
- * Throws GraphInvariantError unless every node below the roots is well formed and counted correctly.
+ * Throws GraphInvariantError unless every node below the roots follows its primitive's rules and is counted correctly.
  *
  * @param roots tensors or nodes
+ * @throws ArgumentError unless roots is a list of tensors or nodes
  * @example
  * verifyGraph([ones([2]).add(1)]);
  */

@@ -1,7 +1,8 @@
 /**
- * Handles waiting for a flush, the limits that start one, and the backstop for Tensors that are never disposed.
+ * Handles that wait for a flush, the limits that start one, and the backstop for Tensors that are never disposed.
  *
- * Nothing here runs kernels; runtime/runtime.ts does. node.ts does the counting.
+ * Nothing here counts nodes (node.ts) or computes (runtime/runtime.ts). Strong references keep young handles from the garbage collector, as
+ * registering each with the backstop would cost more than recording it.
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
@@ -27,9 +28,10 @@ export interface TrackedHandle extends Handle {
 }
 
 /**
- * Sets how many nodes and how many bytes of results may be pending before a flush starts by itself. Default: an eighth of the engine's memory, at
- * least 64 MiB; 512 MiB if the engine does not know its memory. `bytes: null` restores the default.
+ * Sets how many nodes, and how many bytes of results, may be pending before a flush starts by itself.
  *
+ * @param limits nodes (4096); bytes: an eighth of the engine's memory, but at least 64 MiB, by default; 512 MiB if the engine does not know its
+ *   memory. `bytes: null` restores the default; what is left out stays
  * @throws ArgumentError unless they are numbers of at least 1
  *
  * @example
@@ -45,7 +47,9 @@ export function setPendingLimits(limits: { readonly nodes?: number; readonly byt
 }
 
 /**
- * With `true`, every operation is flushed as soon as it is recorded, by the same code: for debugging and differential tests.
+ * With `true`, every operation is flushed as soon as it is recorded, by the same code: for debugging and for tests that compare the two.
+ *
+ * @throws ArgumentError unless `on` is a boolean
  *
  * @example
  * setEager(true);
@@ -89,14 +93,14 @@ function recountBytes(): void {
   for (const handle of graph.pending) if (!handle.disposed) graph.pendingBytes += bytesOf(handle.node);
 }
 
-/** Starts a flush if too much is pending. Only called where no operation is half recorded. */
+/** Starts a flush if too much is pending. Only called between operations, never inside one. */
 export function checkLimits(): void {
   const g = graph;
   if (g.pendingNodes >= g.limits.nodes) g.flush(true);
   else if (g.pendingBytes >= g.mostBytes) checkBytes(g);
 }
 
-/** Looks up the limit, once between two flushes, and starts a flush if it is reached. */
+/** Asks for the limit of bytes, once between two flushes, and starts a flush if it is reached. */
 function checkBytes(g: GraphState): void {
   g.mostBytes = g.limits.bytes ?? g.engineLimit();
   if (g.pendingBytes < g.mostBytes) return;
@@ -105,11 +109,12 @@ function checkBytes(g: GraphState): void {
   if (g.pendingBytes >= g.mostBytes / 2) g.flush(true);
 }
 
-/** The end of the outermost user scope. */
+/** Called at the end of a user's outermost scope: flushes what is pending. */
 export function scopeEnded(): void {
   if (graph.pending.length > 0) graph.flush(false);
 }
 
+/** Registers the survivors of the last flush with the backstop. */
 function watchYoung(g: GraphState): void {
   const { young } = g;
   for (let i = 0; i < young.length; i++) {
@@ -128,8 +133,8 @@ function empty(list: unknown[]): void {
 }
 
 /**
- * The runtime calls this at the end of a global flush: nothing is pending any more. Surviving handles are held strongly
- * until the next flush, or until the running JavaScript returns to its event loop, and watched from then on.
+ * The runtime calls this at the end of a global flush: nothing is pending any more. Handles that survive are held strongly until the next flush
+ * or the next microtask. From then on the backstop watches them.
  */
 export function finishFlush(): void {
   const g = graph;

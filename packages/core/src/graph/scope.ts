@@ -1,9 +1,8 @@
 /**
- * Scopes: which handles outlive an operation or a user's `scope`, the name in errors, and what is being
- * differentiated.
+ * Scopes: which handles end with an operation or a user's `scope`, the name in errors, and what is being differentiated.
  *
- * Handles made inside a scope are on one stack. `compose` is the scope of one library operation, `scope` (tensor/scope.ts)
- * the user's, `holding` that of a gradient function. A recorded operation allocates nothing but its stack entry.
+ * All scopes share one stack of handles, so an operation costs one entry. `compose` is the scope of a library operation; `userScope` is
+ * the user's (`scope` in tensor/scope.ts); `traceScope` is that of a gradient function. A scope ends the handles that its result does not contain.
  */
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
@@ -14,7 +13,7 @@ import { forgetHistory, nextMark, type Node } from './node.ts';
 import { checkLimits, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
 import { type Casting, graph, type GraphState } from './state.ts';
 
-/** What a scope can end: handles, and tapes. */
+/** What a scope can end: handles and tapes. `kept` ones and those with the exit's `stamp` survive. */
 export interface ScopedResource {
   readonly disposed: boolean;
   readonly kept: boolean;
@@ -22,12 +21,12 @@ export interface ScopedResource {
   dispose(): void;
 }
 
-/** Name of the operation the user called, or the given primitive's if none is in progress. */
+/** The name for errors: of the operation that the user called, or of the given primitive if none is in progress. */
 export function opName(primitive: string): string {
   return graph.label === '' ? primitive : graph.label;
 }
 
-/** Every public operation calls this first; inside a composite the outermost name stays. */
+/** Names the operation in progress. Every public operation calls this first; inside a composite the outermost name stays. */
 export function beginOp(name: string): void {
   if (graph.composing !== 0) return;
   graph.label = name;
@@ -39,7 +38,7 @@ export function composingDepth(): number {
   return graph.composing;
 }
 
-/** Adds a new handle to its scope, so that it is released and flushed in time. */
+/** Adds a new handle to the current scope and to those that wait for a flush; starts the flush if a limit is reached. */
 export function adopt(handle: TrackedHandle): void {
   const g = graph;
   if (g.depth !== 0) g.stack.push(handle);
@@ -156,7 +155,7 @@ export function compose<T>(name: string, body: () => T): T {
   return result;
 }
 
-/** Flushes before results are returned. If that fails, they are released. */
+/** Flushes before the results of an outermost scope are returned. If that fails, the caller does not get them, so they are released. */
 function handOn(flush: (() => void) | null): void {
   const { outlived } = graph;
   try {
@@ -198,7 +197,7 @@ export function callUser<T>(body: () => T): T {
   }
 }
 
-/** Runs `body` with other casts of operands, or with none. */
+/** Runs `body` with these casts of operands (mixed precision), or with none. */
 export function withCasting<T>(casting: Casting | null, body: () => T): T {
   const outer = graph.casting;
   graph.casting = casting;
@@ -225,8 +224,8 @@ export function userScope<T>(body: () => T): T {
 
 // What is being differentiated: whether requiresGrad propagates, and which tapes record.
 //
-// An active tape or gradient function owns one bit. A node gets the bits of its sources (if those tapes are
-// still recording) and goes on the list of every tape whose bit it has; creation order makes each list topological.
+// Each tape or gradient function has one bit of `Node.pins` while it exists. A new node gets those bits of its sources whose tapes record
+// now, and goes to the list of each such tape. Lists are in order of creation, so sources come before users.
 
 /** One recording. `nodes` are the recorded nodes in creation order; `watched` those the user named. */
 export interface Recording {
@@ -327,7 +326,7 @@ export function endRecording(ended: Recording): void {
   watched.length = 0;
 }
 
-/** Called by makeNode for a node with a tracked source. */
+/** Called by `recordKind` for a node with a tracked source: gives it requiresGrad and pins, if it is a float. */
 export function track(node: Node, fromLeaf: boolean, pins: number): void {
   if (dtypeInfo[node.dtype].kind !== 'float') return;
   const g = graph;
@@ -343,10 +342,10 @@ export function track(node: Node, fromLeaf: boolean, pins: number): void {
   }
 }
 
-/** Runs a function and calls `tell` for every node it records that has a tracked source, whether or not the node is tracked itself. */
-export function collecting<T>(tell: (node: Node) => void, body: () => T): T {
+/** Runs a function and calls `visit` for every float node it records that has a tracked source, whether or not the node is tracked itself. */
+export function collecting<T>(visit: (node: Node) => void, body: () => T): T {
   const outer = graph.collector;
-  graph.collector = tell;
+  graph.collector = visit;
   try {
     return body();
   } finally {

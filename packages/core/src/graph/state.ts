@@ -1,9 +1,9 @@
 /**
- * State that changes while a program records: the graph's part of a runtime (runtime/runtime.ts). It has scopes, tapes and pending handles;
- * assignments are in the log of transactions.ts.
+ * State that changes while a program records, as one object: the graph's part of a runtime (runtime/runtime.ts). It has scopes, tapes and pending
+ * handles; assignments are in the log of transactions.ts.
  *
- * The functions of this room work on `graph`, the part in use. It does not contain counters that only need to be unique (`nextMark`, ids of buffers),
- * nor facts about one object by its identity.
+ * The functions of this room work on `graph`, the part in use. Left out are counters that only need to be unique (`nextMark`, ids of buffers) and
+ * WeakMaps of facts about single objects: those are right for all runtimes.
  */
 import { release, type Node } from './node.ts';
 import type { Observer } from './observer.ts';
@@ -11,19 +11,20 @@ import type { RunningOnPlaceholders } from './placeholder.ts';
 import type { TrackedHandle } from './recorder.ts';
 import type { Recording, ScopedResource } from './scope.ts';
 
-/** The limits of pending work, by default. */
+/** Limits of pending work: a flush starts where one is reached. */
 export interface PendingLimits {
   readonly nodes: number;
   /** Null: a fraction of the engine's memory. */
   readonly bytes: number | null;
 }
 
+/** The limits by default. */
 export const usualLimits: PendingLimits = { nodes: 4096, bytes: null };
 
 /** Bytes of results that may be pending on every engine; below that the engine is not asked. */
 export const leastBytes: number = 64 * 2 ** 20;
 
-/** Replaces operands of the user's operations (precision/). */
+/** Replaces the operands of a user's operation: a cast, in mixed precision (precision/). */
 export type Casting = (node: Node) => Node;
 
 export class GraphState {
@@ -78,9 +79,9 @@ export class GraphState {
   label: string = '';
   /** Id of the newest node when the current operation began: operands up to it belong to the caller. */
   begun: number = 0;
-  /** Casts of mixed precision, if active. */
+  /** What `autocast` does to operands now; null outside of it. */
   casting: Casting | null = null;
-  /** Set while a function runs on placeholders (placeholder.ts): host computations now are the same for all examples. */
+  /** Set while functions run on placeholders (placeholder.ts): what they compute on the host is the same for all examples. */
   placeholders: RunningOnPlaceholders | null = null;
   /** Throws OperationError if a node is a placeholder. Null until the first placeholder is made. */
   refusePlaceholder: ((node: Node) => void) | null = null;
@@ -99,7 +100,7 @@ export class GraphState {
   taken: number = 0;
   /** Tapes by the position of their bit. */
   readonly recordings: (Recording | null)[] = [];
-  /** Called for every node that has a tracked source. */
+  /** Called for every float node that has a tracked source; set by `collecting`. */
   collector: ((node: Node) => void) | null = null;
 
   // Random keys: the position of the generator (tensor/random-key.ts).

@@ -1,20 +1,23 @@
 /**
- * The transaction log of assignments: what tensors named before, so that they can be rolled back.
+ * The log of assignments: what tensors named before, so that assignments whose values cannot be computed are rolled back.
  *
- * A transaction is what a flush does as a whole or not at all. Assignments go to the newest one. A flush that is put off keeps its transaction, and
- * the next one begins: later assignments depend on the earlier values, and are rolled back with them. `warmup` records into a transaction
- * that is always rolled back.
+ * A transaction has the assignments that one flush commits together or not at all. New assignments go to the newest one. A flush that must
+ * wait keeps its transaction, and the next one begins. Later assignments depend on earlier values, so they are rolled back with them. `warmup`
+ * records into a transaction that is always rolled back.
  *
- * Each old value is held by one use. A flush drops the hold while it looks at the graph, if the work
- * itself reads the value, so that its memory may be reused for the new one. A flush that fails before it submits has changed nothing; code
- * that then continues in parts takes the hold again first.
+ * Each old value is held by one use, so no flush overwrites it. If the work itself reads the old value, the flush drops that use while it plans:
+ * then the new value may take its memory. A flush that fails before it submits has changed nothing. Code that goes on with parts of it
+ * takes the use again first.
  */
 import { type Node, dropUse, holdUse, release, retain } from './node.ts';
 import { stopGradient } from './primitives.ts';
 import { type TrackedHandle, unwatch } from './recorder.ts';
 
+/** One assigned tensor. */
 interface Entry {
+  /** What it named when the transaction began. */
   readonly before: Node;
+  /** Whether the transaction has a use of `before`. */
   held: boolean;
   /** What the tensor named when its flush was put off; null if it was not. */
   after: Node | null;
@@ -24,7 +27,7 @@ interface Entry {
 export class Transaction {
   /** For each tensor its value when the transaction began. */
   readonly entries: Map<TrackedHandle, Entry> = new Map();
-  /** Functions that undo related effects in JavaScript. */
+  /** Functions that undo related effects in JavaScript (`onRollback`). */
   readonly undoers: (() => void)[] = [];
 
   /** Notes the handle's value before it names another node. */
@@ -35,7 +38,7 @@ export class Transaction {
     this.entries.set(handle, { before: handle.node, held: true, after: null });
   }
 
-  /** Drops the holds as work begins: values that it reads itself need none. */
+  /** Drops the uses as work begins, of values that something else needs too. */
   letGo(): void {
     if (this.entries.size === 0) return;
     this.entries.forEach((entry) => {
@@ -46,7 +49,7 @@ export class Transaction {
     });
   }
 
-  /** Takes the holds again, because other work comes first or the work failed: nothing may overwrite the old values. */
+  /** Takes the uses again, because other work comes first or the work failed: nothing may overwrite the old values. */
   hold(): void {
     for (const entry of this.entries.values()) {
       if (entry.held) continue;
@@ -61,7 +64,7 @@ export class Transaction {
   }
 }
 
-/** A transaction that is always rolled back, and what flushes do meanwhile. */
+/** A transaction that is always rolled back; flushes call `plan` instead of computing. */
 export interface Rehearsal extends Transaction {
   plan?: (wanted: readonly Node[]) => void;
 }
@@ -95,7 +98,7 @@ export class TransactionLog {
     this.current = this.begin();
   }
 
-  /** Notes that the handle is about to be assigned `next`. A value in memory is final. */
+  /** Notes that the handle is about to be assigned `next`. A value in memory needs no computing, so it is not rolled back. */
   assign(handle: TrackedHandle, next: Node): void {
     if (this.rehearsal !== null) return;
     if (next.storage === null) this.current.add(handle);
@@ -134,7 +137,7 @@ export class TransactionLog {
     for (const f of undo.reverse()) f();
   }
 
-  /** Makes the handles name their old nodes again, and those of later transactions too; all values must be held. True if there were any. */
+  /** Makes the handles of this and of later transactions name their old nodes again; all must be held. True if the transaction had handles. */
   rollBack(transaction: Transaction): boolean {
     const found = transaction.entries.size > 0;
     const at = this.#open.indexOf(transaction);
@@ -145,7 +148,7 @@ export class TransactionLog {
   #undo(transaction: Transaction): void {
     for (const [handle, { before }] of transaction.entries) {
       const dropped = handle.node;
-      // It may have become a leaf with a gradient since. A rehearsal undoes that too.
+      // The tensor may have become a leaf of gradients since. That stays, unless all was only rehearsed.
       const { slot } = dropped;
       let node = before;
       if (slot !== before.slot && transaction !== this.rehearsal) {

@@ -10,7 +10,7 @@ import * as placed from './placed.ts';
 
 const all = { ...attention, ...custom, ...elementary, ...indexing, ...loop, ...placed };
 
-/** None of a file that is named above is missing; this is an error of types where a whole file is. */
+/** All definitions of the files above. If a file of definitions is not imported here, this line is a type error. */
 export const definitions: readonly AnyDefinition[] = Object.values(all) satisfies readonly Complete[];
 
 type Listed = (typeof all)[keyof typeof all]['op'];

@@ -1,10 +1,10 @@
 /**
- * Attention in one kernel, and its gradients in two: softmax(Q K^T + mask) V without the scores in memory (programs/attention/).
+ * Attention in one kernel, and its gradients in one or two: softmax(Q K^T + mask) V without the scores in memory (programs/attention/).
  *
- * Operands are as in ops/attention/attention-blocks.ts, but that those of 16 bits come as they are. A row of the result is the values of a query, and behind them the
- * logarithm of its sum, from which gradients get the weights at once. A row of gradients is those of a key, and of the queries at its place where there
- * are as many; else queries have a node of their own. So results have the axes of their operands, and sizes that change share plans. Gradients of
- * gradients, and of a mask of numbers, are made of products of whole scores.
+ * Operands are as in ops/attention/attention-blocks.ts, but 16-bit floats are not cast. A row of the result has the values of a query, then the
+ * logarithm of its sum of exponentials: gradients get the softmax weights from it at once. A row of gradients has those of a key and its
+ * value. Where there are as many queries as keys it has that query's too; else a node of its own has those. So results have the axes of their
+ * operands, and changing sizes can share plans. Gradients of gradients, and of a mask of numbers, take the whole score matrix.
  */
 import { define, type Definition, fail, type GradientRule } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
@@ -26,11 +26,12 @@ import { everySource } from './elementwise.ts';
 
 declare module '../graph/node.ts' {
   interface Attrs {
-    /** src [q, k, v, mask?]: [...lead, G, L, E], [...lead, S, E], [...lead, S, V], the axes of the scores. [...lead, G, L, values and logarithm]. */
+    /** src [q, k, v, mask?]: [...lead, G, L, E], [...lead, S, E], [...lead, S, V], the axes of the scores. Result [...lead, G, L, values and logarithm]. */
     attention: AttentionAttr;
     /**
-     * src [q, k, v, made, flow, back, mask?]: what attention made, the gradient of the values, and what is taken back of each row's. Parts 'queries':
-     * [...lead, G, L, E]; 'keys': [...lead, S, E + V]; 'all', where L is S: [...lead, S, G E + E + V].
+     * src [q, k, v, made, flow, back, mask?]: `made` is the result of attention, `flow` the gradient of its values, `back` what the division of softmax
+     * subtracts from each row's gradients. Result by part: 'queries' [...lead, G, L, E]; 'keys' [...lead, S, E + V]; 'all', where L is S,
+     * [...lead, S, G E + E + V].
      */
     attentionGradient: AttentionAttr & { readonly part: GradientPart };
   }
@@ -45,16 +46,16 @@ function encode({ causal, bound, scale }: AttentionAttr, out: IntWriter): void {
 
 type Operands = readonly [q: Node, k: Node, v: Node];
 
-/** What is computed in. */
+/** The dtype that attention is computed in. */
 const wideOf = ({ dtype }: Node): Wide => (dtype === 'float64' ? dtype : 'float32');
 
-/** Operands as products of whole scores take them: the queries with the scale. */
+/** Operands for products of whole scores: in the dtype that is computed in, queries times the scale. */
 function wideOperands(src: readonly Node[], { scale }: AttentionAttr): Operands {
   const [q, k, v] = src.slice(0, 3).map((x) => p.cast(x, wideOf(x))) as [Node, Node, Node];
   return [scaled(q, scale), k, v];
 }
 
-/** Gradients of those as gradients of the operands. */
+/** Gradients of `wideOperands` as gradients of the operands themselves. */
 function narrowed(gradients: readonly (Node | null)[], src: readonly Node[], { scale }: AttentionAttr): Node[] {
   return gradients.map((g, i) => p.cast(i === 0 ? scaled(g!, scale) : g!, src[i]!.dtype));
 }
@@ -74,12 +75,12 @@ function columnsOf(x: Node, start: number, length: number): Node {
   );
 }
 
-/** The values of what attention made, [...lead, G, L, V]. */
+/** The values in a result of attention, or their gradient, [...lead, G, L, V]. */
 function attentionValues(made: Node, v: Node): Node {
   return columnsOf(made, 0, v.shape.at(-1)!);
 }
 
-/** The logarithms, [...lead, G, L, 1]. */
+/** The logarithms of the rows' sums, or their gradient, [...lead, G, L, 1]. */
 function logarithmsOf(made: Node, v: Node): Node {
   return columnsOf(made, v.shape.at(-1)!, 1);
 }
@@ -115,7 +116,7 @@ function rowSums(x: Node): Node {
   return p.insertAxes(p.reduce(x, 'sum', [last]), [last]);
 }
 
-/** All weights, by the logarithms of the rows. */
+/** The softmax weights of all scores, from the logarithms of the rows' sums. */
 function weightsOf([q, k]: Operands, mask: Node | null, logarithms: Node, { causal, bound }: AttentionAttr): Node {
   let scores = against(q, k);
   const [rows, columns] = [q.shape.at(-2)!, k.shape.at(-2)!];
@@ -130,18 +131,19 @@ function weightsOf([q, k]: Operands, mask: Node | null, logarithms: Node, { caus
     allowed = allowed === null ? own : p.binary('and', allowed, own);
     if (!isBool) scores = p.add(scores, mask);
   }
-  // What is hidden is 0 before the exponential too: an infinite mask has no slope.
+  // Hidden scores are 0 before the exponential too: those under an infinite mask would give NaN in derivatives.
   const differences = p.sub(scores, logarithms);
   if (allowed === null) return p.unary('exp', differences);
   const weights = p.unary('exp', p.where(allowed, differences, p.like(differences, 0)));
   return p.where(allowed, weights, p.like(weights, 0));
 }
 
-/** What a weight's gradient becomes, as a gradient of its score. */
+/** Gradients of scores, and what they are made of. */
 interface Slopes {
   readonly weights: Node;
-  /** Gradients of the weights, less what the division takes back. */
+  /** Gradients of the weights, less what the division subtracts. */
   readonly inner: Node;
+  /** Gradients of the scores: weights times inner. */
   readonly scores: Node;
 }
 
@@ -172,7 +174,7 @@ const attentionRule: GradientRule<'attention'> = ({ node, src, attr, grad, needs
   return [...result, p.sumTo(scores, mask.shape)];
 };
 
-/** Gradients of queries, keys and values, out of the nodes of parts. */
+/** Gradients of queries, keys and values, cut out of the nodes that have them side by side. */
 function gradientsOf(made: (part: GradientPart) => Node, q: Node, k: Node, v: Node): [Node, Node, Node] {
   const [depth, width] = [q.shape.at(-1)!, v.shape.at(-1)!];
   const [shared, rows, columns] = [q.shape.at(-3)!, q.shape.at(-2)!, k.shape.at(-2)!];
@@ -192,8 +194,8 @@ function inFront(x: Node): Node {
 }
 
 /**
- * With the gradients [a, b, c] of those of queries, keys and values, <a, dq> + <b, dk> + <c, dv> is
- * <slopes, a k^T + q b^T> + <weights, flow c^T>, which is differentiated here. A part has some of a, b and c.
+ * The gradient of gradients. Let dq, dk and dv be the gradients of queries, keys and values, and a, b and c what flows back into them. Then
+ * <a, dq> + <b, dk> + <c, dv> is <slopes, a k^T + q b^T> + <weights, flow c^T>; this rule differentiates that. A part has some of a, b, c.
  */
 const gradientRule: GradientRule<'attentionGradient'> = ({ src, attr, grad, needs }) => {
   const [, , , made, flow, back] = src as [Node, Node, Node, Node, Node, Node];
@@ -227,7 +229,7 @@ const gradientRule: GradientRule<'attentionGradient'> = ({ src, attr, grad, need
   return [...result, needs[6] === true && mask.dtype !== 'bool' ? p.sumTo(byScores, mask.shape) : null];
 };
 
-/** The sum of two that may be left out. */
+/** The sum of two nodes, either of which may be missing. */
 function sum(x: Node | null, y: Node | null): Node | null {
   return x === null || y === null ? (x ?? y) : p.add(x, y);
 }
@@ -254,7 +256,7 @@ export const attentionPrimitive: Definition<'attention'> = /* @__PURE__ */ defin
   work: 256,
   encode,
   gradient: attentionRule,
-  // Gradients are linear in what flows back, so tangents are made of those.
+  // Undefined: the tangent is the gradient rule, transposed.
   tangent: () => undefined,
   batch: (c) => makeAgain(c.node, everySource(c), c.attr),
   sizedPrograms: true,

@@ -1,4 +1,7 @@
-/** Sums of products of two sources: products of matrices, and convolutions. */
+/**
+ * Contractions, sums of products of two sources: `dotGeneral` (matrix products over any axes) and `conv` (convolutions, with strides, padding,
+ * dilation and groups). Their gradients and batches are contractions again, so all of them get the same fast kernels.
+ */
 import type { ConvAttr, Node } from '../graph/node.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
@@ -105,7 +108,7 @@ function convShape(lhs: Shape, rhs: Shape, attr: ConvAttr): Shape {
   return shape;
 }
 
-/** The sum of products over the loops of the demand. */
+/** The element of either: the sum of products over its own loops, with zeros where the input is padded or dilated. */
 function value({ e }: ValueContext, demand: Demand, node: PlanNode): KNode {
   const wide = widened(node.dtype);
   const lhs = e.cast(gated(e, demand.notes[0], demand.gate, part(demand, 0), 0), wide);
@@ -238,8 +241,8 @@ const swapFirst = (x: Node): Node => p.permute(x, [1, 0, ...range(2, x.shape.len
 /**
  * Products and convolutions again, so derivatives of every order stay fast.
  *
- * The rules for convolution follow from writing it as a sum over (output, kernel) positions and solving for the other operand; the same
- * arithmetic is in JAX (jax/_src/lax/convolution.py), from which the names "vjp padding" come.
+ * The rules for convolution follow from writing it as a sum over output and kernel positions, and solving for the other operand. JAX has the
+ * same arithmetic (jax/_src/lax/convolution.py) and calls these widths "vjp padding".
  */
 export const contractionGradients: Gradients<Contraction> = {
   dotGeneral: ({ grad, src, attr, needs }) => {
@@ -250,7 +253,7 @@ export const contractionGradients: Gradients<Contraction> = {
     const batch = range(0, lhsBatch.length);
     const lhsOfGrad = range(batch.length, lhsFree.length);
     const rhsOfGrad = range(batch.length + lhsFree.length, rhsFree.length);
-    // What the products below leave over of the other operand: its contracted axes, in its own order.
+    // The last axes of the products below are the other operand's contracted axes, in its own order: their partners in the same order.
     const pairedWith = (from: readonly number[], to: readonly number[]): readonly number[] =>
       from.length < 2 ? to : [...from].sort((a, b) => a - b).map((axis) => to[from.indexOf(axis)]!);
     const arrange = (node: Node, axes: readonly number[]): Node =>
@@ -291,7 +294,7 @@ export const contractionGradients: Gradients<Contraction> = {
     const empty = grad.shape.includes(0);
     let byLhs: Node | null = null;
     if (needs[0]) {
-      // Every input element meets the flipped kernel: features become channels, steps become holes.
+      // The gradient convolved with the flipped kernel: features take the place of channels, strides become dilation of the input.
       const features = groups > 1 ? groups : batchGroups;
       const kernel = p.flip(swapFirst(moveGroups(rhs, features, 0, 1)), spatial);
       const low = rhsExtent.map((n, i) => n - padLow[i]! - 1);
@@ -311,7 +314,7 @@ export const contractionGradients: Gradients<Contraction> = {
     }
     let byRhs: Node | null = null;
     if (needs[1]) {
-      // The input correlated with the gradient: the batch becomes the axis that is summed.
+      // The input correlated with the gradient: the batch takes the place of channels and is summed.
       const high = lhsExtent.map((n, i) => outExtent[i]! - n + rhsExtent[i]! - padLow[i]! - 1);
       const g = empty
         ? p.zerosLike(rhs)
@@ -354,7 +357,7 @@ function mergeInto(x: Node, axis: number, groups: number): Node {
   return p.reshape(next, [...shape.slice(0, axis), size * n, ...shape.slice(axis + 1)]);
 }
 
-/** The reverse. */
+/** The reverse of mergeInto: the batch of `size` out of an axis, as axis 0. */
 function splitFrom(x: Node, axis: number, size: number, groups: number): Node {
   const n = x.shape[axis]! / size;
   const split = p.reshape(x, [...x.shape.slice(0, axis), groups, size, n / groups, ...x.shape.slice(axis + 1)]);

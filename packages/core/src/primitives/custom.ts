@@ -1,7 +1,7 @@
 /**
- * Kernels of users (`custom/`): what they compute, and their gradients and batches, comes with the attributes.
+ * Kernels of users (`custom/`), as two primitives. What they compute, their gradients and their batches come with the attributes.
  *
- * `key` represents all of that in plan keys. It is made of what the kernel computes, not of its identity, so that it means the same in every process.
+ * In plan keys `key` stands for all of that. It is a hash of what the kernel computes, not of its identity, so it means the same in every process.
  */
 import { type BatchRule, define, type Definition, type GradientRule } from '../graph/definition.ts';
 import { opName } from '../graph/scope.ts';
@@ -14,7 +14,7 @@ import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { broadcastShapes, type Shape } from '@polygrad/compiler/shape/view';
 
-/** A kernel that makes an element of those of its sources at the same place, which broadcast. */
+/** An elementwise kernel. Its sources broadcast. */
 export interface CustomMap {
   /** Words of a hash of what it computes. */
   readonly key: readonly number[];
@@ -23,8 +23,9 @@ export interface CustomMap {
   readonly gradient: GradientRule<'customMap'>;
 }
 
-/** A kernel with its own program. */
+/** A kernel with a program of its own. */
 export interface CustomProgram {
+  /** Words of a hash of what it computes. */
   readonly key: readonly number[];
   readonly dtype: DType;
   readonly shape: Shape;
@@ -58,7 +59,7 @@ export const customMapPrimitive: Definition<'customMap'> = /* @__PURE__ */ defin
   work: 8,
   encode,
   gradient: (c) => c.attr.gradient(c),
-  // The gradient is a function of the user: nothing is known of it but that it is linear.
+  // Undefined: the user's gradient function is transposed. All that is known of it is that it is linear.
   tangent: () => undefined,
   value: ({ e }, demand, node) =>
     node.attr.value(

@@ -1,6 +1,8 @@
 /**
- * Functions element by element that only programs which record them carry: exponentials and logarithms beyond `exp` and `log`, powers,
- * hyperbolic functions, the error function; functions of angles; rounding.
+ * Elementwise functions that only pages which record them carry: exponentials and logarithms beyond `exp` and `log`, powers, hyperbolic functions,
+ * the error function; functions of angles; rounding, remainders and `fma`.
+ *
+ * Each is a constant: its kernel operation, its cost in additions, its arithmetic for engines without that operation, and its gradient.
  */
 import { ceil, fma, frem, mulHigh, round, trunc } from '@polygrad/compiler/arithmetic/decompose/basic';
 import {
@@ -118,7 +120,7 @@ export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
     const zero = like(grad, 0);
     let byBase: Node | null = null;
     if (needs[0]) {
-      // y x^(y-1). Where y = 0 that is 0, but its derivative by y is 1/x: a constant stands only where 1/x is not finite.
+      // y x^(y-1). At y = 0 it is 0, but its derivative by y is 1/x there. So only where 1/x is not finite it becomes a constant 0.
       const inverse = unary('abs', unary('reciprocal', x));
       const flat = binary('and', eq(y, zero), not(lt(inverse, like(inverse, Number.POSITIVE_INFINITY))));
       const power = binary(powPrimitive, x, where(flat, like(y, 1), sub(y, like(y, 1))));
@@ -174,15 +176,15 @@ export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
   (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
 );
 
-// Of the product, which keeps its digits where x is next to 1.
-const circle = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
+// 1 / sqrt(1 - x^2), with the square as (1 - x) (1 + x): that keeps its digits where x is near 1.
+const arcSineSlope = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
 
 export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction(
   'asin',
   'ASIN',
   16,
   { ASIN: asin },
-  (g, x) => mul(g, circle(x)),
+  (g, x) => mul(g, arcSineSlope(x)),
 );
 
 export const acosPrimitive: Definition<'acos'> = /* @__PURE__ */ unaryFunction(
@@ -190,7 +192,7 @@ export const acosPrimitive: Definition<'acos'> = /* @__PURE__ */ unaryFunction(
   'ACOS',
   16,
   { ACOS: acos },
-  (g, x) => neg(mul(g, circle(x))),
+  (g, x) => neg(mul(g, arcSineSlope(x))),
 );
 
 export const atanPrimitive: Definition<'atan'> = /* @__PURE__ */ unaryFunction(
@@ -208,7 +210,7 @@ export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunctio
   { ATAN2: atan2 },
   ({ grad, src, needs }) => {
     const [y, x] = src as [Node, Node];
-    // x / (x^2 + y^2) of numbers whose squares are out of range, too. The scale cancels, so it carries no gradient.
+    // x / (x^2 + y^2), scaled so that no square overflows. The scale cancels, so it carries no gradient.
     const larger = binary('maximum', unary('abs', x), unary('abs', y));
     const scale = stopGradient(where(lt(larger, like(x, Number.POSITIVE_INFINITY)), larger, like(x, 1)));
     const [a, b] = [div(x, scale), div(y, scale)];
@@ -235,17 +237,23 @@ declare module '../graph/node.ts' {
   }
 }
 
-// Steps: their slope is zero wherever they have one.
-const flat = (): null => null;
+// Step functions: the gradient is zero.
+const noSlope = (): null => null;
 
-export const ceilPrimitive: Definition<'ceil'> = /* @__PURE__ */ unaryFunction('ceil', 'CEIL', 1, { CEIL: ceil }, flat);
+export const ceilPrimitive: Definition<'ceil'> = /* @__PURE__ */ unaryFunction(
+  'ceil',
+  'CEIL',
+  1,
+  { CEIL: ceil },
+  noSlope,
+);
 
 export const truncPrimitive: Definition<'trunc'> = /* @__PURE__ */ unaryFunction(
   'trunc',
   'TRUNC',
   1,
   { TRUNC: trunc },
-  flat,
+  noSlope,
 );
 
 export const roundPrimitive: Definition<'round'> = /* @__PURE__ */ unaryFunction(
@@ -253,7 +261,7 @@ export const roundPrimitive: Definition<'round'> = /* @__PURE__ */ unaryFunction
   'ROUND',
   2,
   { ROUND: round },
-  flat,
+  noSlope,
 );
 
 export const fmodPrimitive: Definition<'fmod'> = /* @__PURE__ */ binaryFunction(
@@ -264,7 +272,7 @@ export const fmodPrimitive: Definition<'fmod'> = /* @__PURE__ */ binaryFunction(
   ({ grad, src, node, needs }) => {
     if (!needs[1]) return [grad, null];
     const [x, y] = src as [Node, Node];
-    // The quotient whose multiple was taken off: x / y may round up to the next one.
+    // The integer quotient, from what was subtracted: trunc(x / y) may be one too large where the division rounds up.
     return [grad, neg(mul(grad, unary(roundPrimitive, div(sub(x, node), y))))];
   },
 );

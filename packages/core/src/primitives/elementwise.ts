@@ -1,6 +1,6 @@
 /**
- * Functions element by element that every program carries, and how all others are defined: by their arithmetic and their slope. Before them,
- * what the rules of many primitives are made of.
+ * The elementwise functions that every page carries, and `unaryFunction` and `binaryFunction`, which define all others. Before them stand helpers
+ * that the rules of many primitives share.
  */
 import * as p from '../graph/primitives.ts';
 import type { FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
@@ -30,7 +30,7 @@ import { DTypeError } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import { broadcastShapes, sameShape } from '@polygrad/compiler/shape/view';
 
-// What the rules of many primitives are made of. For batches, a node is made again for a whole batch: axis 0 of its sources and of its result.
+// Helpers for the rules of many primitives. A batching rule records a node again for a whole batch, which is axis 0 of its sources and its result.
 
 export const dtypeOfFirst = (src: readonly Node[]): Node['dtype'] => src[0]!.dtype;
 
@@ -52,12 +52,12 @@ export function everySource(c: BatchContext<PrimitiveName>): Node[] {
   return c.src.map((_, i) => whole(c, i));
 }
 
-/** For primitives with one source, given the attributes that leave the first axis alone. */
+/** The batch of a primitive with one source; `attr` are its attributes for a source with one more axis in front. */
 export function again<P extends PrimitiveName>(c: BatchContext<P>, attr: Attrs[P] = c.attr): Node {
   return makeAgain(c.node, [whole(c, 0)], attr);
 }
 
-/** Axes one further back. */
+/** Axes of one example as axes of the batch: one further back. */
 export const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
 
 /** The order of axes that moves one axis of `rank` to another place. */
@@ -72,7 +72,7 @@ export function toFront(x: Node, axis: number): Node {
   return p.permute(x, moved(x.shape.length, axis, 0));
 }
 
-/** Operands align at the trailing axes, so smaller ones get axes of size 1 behind the batch; shared ones fit as they are. */
+/** Elementwise primitives broadcast at the trailing axes. So batched sources of lower rank get axes of size 1 behind the batch; shared ones fit. */
 export function elementwiseBatch<P extends PrimitiveName>(c: BatchContext<P>): Node {
   const rank = c.node.shape.length;
   const sources = c.sources.map((source, i) => {
@@ -208,8 +208,11 @@ export const elementwise: Family<Common> = {
 };
 
 /**
- * A function of one float, defined. `work`: its cost in additions. `functions`: the arithmetic of its kernel operation, for engines that have
- * none. `gradient`: that by x, given that by the result y; null where it is 0.
+ * The definition of a function of one float.
+ *
+ * @param work its cost in additions
+ * @param functions the arithmetic of its kernel operation, for engines without it
+ * @param gradient the gradient of the source x, from the gradient g of the result y; null for zero
  */
 export function unaryFunction<P extends keyof UnaryAttrs>(
   op: P,
@@ -225,7 +228,7 @@ export function unaryFunction<P extends keyof UnaryAttrs>(
   });
 }
 
-/** A function of two floats, defined. */
+/** The definition of a function of two floats of one dtype that broadcast. */
 export function binaryFunction<P extends keyof BinaryAttrs>(
   op: P,
   kernelOp: BinaryOp,
@@ -246,10 +249,10 @@ function slope<P extends PrimitiveName>(rule: (g: Node, x: Node, y: Node) => Nod
   return ({ grad, src, node }) => [rule(grad, src[0]!, node)];
 }
 
-/** Steps and tests have slope zero wherever they have one. */
+/** Step functions, tests and integer operations: the gradient is zero. */
 const none = (): readonly null[] => [];
 
-/** The winner takes the gradient; equals share it. */
+/** The larger (or smaller) operand gets the gradient; equal ones get half of it each. */
 function winner<P extends 'maximum' | 'minimum'>(aWins: (a: Node, b: Node) => Node): GradientRule<P> {
   return ({ grad, src, needs }) => {
     const [a, b] = src as [Node, Node];

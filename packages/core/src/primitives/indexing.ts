@@ -1,6 +1,6 @@
 /**
- * Elements picked by indices, and values put into places given by indices; running results along an axis, and positions in sorted order.
- * Picking and adding are each other's gradient.
+ * `gather` (elements at indices), `scatterAdd` and `scatter` (updates put at indices), `scan` (running results along an axis) and `argSort`
+ * (positions in sorted order). Gradients are made of these again: gather and scatterAdd are each other's transpose.
  */
 import * as p from '../graph/primitives.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';
@@ -43,7 +43,7 @@ import { everySource, moved, toFront, whole } from './elementwise.ts';
 
 declare module '../graph/node.ts' {
   interface Attrs {
-    /** src [x, index(int32)]: result shape = x.shape with `axis` replaced by index.shape. Out of range is undefined for lowering; ops check or clamp. */
+    /** src [x, index(int32)]. The result has x.shape with `axis` replaced by index.shape. Indices must be in range: operations check or clamp them. */
     gather: { readonly axis: number };
     /** src [base, index(int32), updates]: base with updates added at index along axis. */
     scatterAdd: { readonly axis: number };
@@ -83,7 +83,7 @@ const gatherBatch: BatchRule<'gather'> = ({ node, src, attr, sources }) => {
   return toFront(makeAgain(node, [joined(x, axis), at], { axis }), axis);
 };
 
-/** Adding and the other scatters: the same indices, other combinations. */
+/** The batch of scatterAdd and of scatter. */
 function scatterBatch<P extends 'scatterAdd' | 'scatter'>(c: BatchContext<P>): Node {
   const { src, attr, sources } = c;
   const { axis } = attr;
@@ -160,7 +160,7 @@ function scatterPrograms(node: PlanNode<'scatter' | 'scatterAdd'>, op: ScatterOp
 
 type Shaped = { readonly shape: Shape };
 
-/** Scatters with at most this much work are done as reductions over all updates. */
+/** A scatterAdd with at most this many elements of the base times indices is a reduction: each element sums all updates for it. */
 const smallScatter = 1 << 22;
 
 export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ define('scatterAdd', {
@@ -223,7 +223,7 @@ export const scatterAddPrimitive: Definition<'scatterAdd'> = /* @__PURE__ */ def
 
 const scatterOps = { set: 0, prod: 1, max: 2, min: 3 } as const;
 
-// Gradients of scatters that are no sums are made of gathers, scatters and scans, so they can be differentiated in turn.
+// Gradients of `scatter` are made of gathers, scatters and scans, so they can be differentiated in turn.
 
 const scatterRule: GradientRule<'scatter'> = (context) => {
   const { attr } = context;
@@ -240,7 +240,7 @@ const scatterRule: GradientRule<'scatter'> = (context) => {
   }
 };
 
-/** The source that was written last gets the gradient: the base where no update was written. */
+/** The update that was written last gets the gradient; where none was written, the base does. */
 const setRule: GradientRule<'scatter'> = ({ node, grad, src, attr }) => {
   const { axis } = attr;
   const [base, index] = src as [Node, Node];
@@ -275,8 +275,8 @@ const extremeRule: GradientRule<'scatter'> = ({ grad, node, src, attr }) => {
 };
 
 /**
- * Each factor gets the product of all others at its place, without division: factors are sorted by place, and the products of those
- * before and of those after are recurrences that start again where the place changes.
+ * Each factor gets the product of all others at its place, without division, so zeros do no harm. Factors are sorted by place. The products of
+ * those before, and of those after, are linear recurrences that start again where the place changes.
  */
 const productRule: GradientRule<'scatter'> = ({ grad, src, attr }) => {
   const { axis } = attr;
@@ -353,13 +353,13 @@ export const scatterPrimitive: Definition<'scatter'> = /* @__PURE__ */ define('s
 declare module '../graph/node.ts' {
   interface Attrs {
     /**
-     * Running results along an axis, `reverse`: from its end. 'sum', 'prod', 'max', 'min' (NaN stays) of one source. 'linear':
-     * src [b, a], h[i] = a[i] * h[i-1] + b[i] with h[-1] = 0; it is its own transpose, so all derivatives of scans are scans.
+     * Running results along an axis; `reverse`: from its end. 'sum', 'prod', 'max', 'min' (NaN stays) have one source. 'linear' has src [b, a]:
+     * h[i] = a[i] * h[i-1] + b[i] with h[-1] = 0. Its transpose is a linear recurrence too, so all derivatives of scans are scans.
      */
     scan: { readonly op: 'sum' | 'prod' | 'max' | 'min' | 'linear'; readonly axis: number; readonly reverse: boolean };
     /**
-     * int32 positions of the first `count` elements in sorted order along an axis. Stable; NaN is greater than every number, -0
-     * equals 0; `descending` is the order of falling values, equal elements still as they lie.
+     * int32 positions of the first `count` elements in sorted order along an axis. The sort is stable, also if `descending`. NaN is greater than
+     * every number; -0 equals 0.
      */
     argSort: { readonly axis: number; readonly descending: boolean; readonly count: number };
   }
@@ -368,8 +368,8 @@ declare module '../graph/node.ts' {
 const scanOps = { sum: 0, prod: 1, max: 2, min: 3, linear: 4 } as const;
 
 /**
- * The transpose of a linear recurrence is a linear recurrence the other way, so no division occurs, zeros are exact, and every order of
- * derivative is again made of scans.
+ * The transpose of a linear recurrence is a linear recurrence the other way. So no rule divides, zeros are exact, and derivatives of every order
+ * are made of scans.
  */
 const scanRule: GradientRule<'scan'> = ({ grad, src, node, attr, needs }) => {
   const { op, axis, reverse } = attr;

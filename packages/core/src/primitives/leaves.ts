@@ -1,4 +1,7 @@
-/** Where graphs begin: data and numbers from outside, numbers in kernels, positions, random bits. */
+/**
+ * Where graphs begin: data and numbers from outside, numbers in kernels, positions, random bits. And barriers, which have their source's value:
+ * `stopGradient`, `after` and `contiguous`.
+ */
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import {
@@ -124,7 +127,7 @@ export const leafBatches: Batches<'randomBits'> = {
   },
 };
 
-// The same value: without its history, computed from again later, or in memory.
+// Barriers: the same value without its history, for recomputation, or in memory.
 
 type Barrier = 'stopGradient' | 'after' | 'contiguous';
 
@@ -134,7 +137,7 @@ export const barriers: Family<Barrier> = {
     infer: inferSame,
     role: 'pass',
     work: 0,
-    // Computing waits for what must be there before: both are in memory then, which orders the kernels.
+    // The kernel with this node reads both from memory, so it runs after the kernels that make them.
     sources: (c, node, index) => {
       const [x, when] = node.src as [PlanNode, PlanNode];
       c.need(x, index);
@@ -158,13 +161,13 @@ export const barrierTangents: Tangents<'after' | 'contiguous'> = {
 };
 
 export const barrierBatches: Batches<Barrier> = {
-  stopGradient,
+  stopGradient: batchStopGradient,
   after: (c) => makeNode('after', [whole(c, 0), c.sources[1] ?? c.src[1]!], null),
   contiguous: (c) => again(c),
 };
 
-/** A gradient given by the user is a function of one element: its graph is made again for the batch too. */
-function stopGradient(c: BatchContext<'stopGradient'>): Node {
+/** A gradient rule given by the user is for one example: what it records is recorded again for the batch. */
+function batchStopGradient(c: BatchContext<'stopGradient'>): Node {
   const rule = customRules.get(c.node);
   const node = makeNode('stopGradient', everySource(c), null);
   if (rule === undefined) return node;
@@ -174,7 +177,7 @@ function stopGradient(c: BatchContext<'stopGradient'>): Node {
     const sources = self.src.map(one);
     const seed = one(grad);
     const result = makeNode('stopGradient', sources, null);
-    // The rule may use the result, and the gradient of that is this function's own.
+    // The rule may use the result, whose counterpart is the batched node itself.
     const inputs = new Map<Node, Node>([
       [seed, grad],
       [result, self],

@@ -1,11 +1,14 @@
-/** Loops: the node of a loop, and those of its outputs. The rules of their derivatives come with the body (control/derivatives.ts). */
+/**
+ * The primitives of loops (graph/loop.ts): the loop itself, its outputs, and gradients on their way from the outputs to the loop. The rules for
+ * derivatives and batches come with the body (control/derivatives.ts), so that pages without loops leave them out.
+ */
 import { define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import type { IntWriter } from '../planner/capture/cache.ts';
 import { makeNode } from '../graph/primitives.ts';
 import type { Shape } from '@polygrad/compiler/shape/view';
 
-/** Says that a run has loops in it. */
+/** Loops are in no plan key: this says that the run has loops, so it is cut into stages at them (runtime/loops.ts). */
 function encode(_: unknown, out: IntWriter): void {
   out.looped = true;
 }
@@ -40,7 +43,7 @@ export const loopOutputPrimitive: Definition<'loopOutput'> = /* @__PURE__ */ def
   batch: ({ node, sources }) => callOf(node).attr.body.rules.outputBatch(node, sources[0]!),
 });
 
-/** The gradient of the loop takes it apart again, so it is never computed. */
+/** The loop's gradient rule takes out what it holds, so it is never computed. */
 export const loopGradientPrimitive: Definition<'loopGradient'> = /* @__PURE__ */ define('loopGradient', {
   infer: { shape: () => [], dtype: (_, { output }) => callOf(output).attr.body.dtype },
   role: 'loop',

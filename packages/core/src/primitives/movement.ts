@@ -1,6 +1,6 @@
 /**
- * Index maps: every element of the result is an element of the source, or of one of them, or padding; and windows that slide, with the sums
- * that bring them back.
+ * Movements: each element of the result is an element of a source, or padding (`reshape`, `permute`, `expand`, `slice`, `pad`, `concat`). They are
+ * index maps, so kernels compute nothing for them. Also sliding windows (`window`) and their sums (`fold`), which are each other's transpose.
  */
 import * as p from '../graph/primitives.ts';
 import type { Attrs, Node } from '../graph/node.ts';
@@ -58,7 +58,7 @@ export const movements: Family<Movement> = {
         const { shape } = first(src);
         const { axes } = attr;
         checkRank('permute', 'axes', axes, shape);
-        // Sorted for the error alone.
+        // Axes that are wrong are wrong in any order, so this throws.
         if (axes.some((axis, i) => shape[axis] === undefined || axes.indexOf(axis) !== i))
           sortedDistinct(
             'permute',
@@ -220,7 +220,7 @@ export const movements: Family<Movement> = {
   },
 };
 
-/** Zeros between the elements of an axis: each element becomes one of a group of `stride`, and the last group is cut. */
+/** Puts stride - 1 zeros between the elements of an axis: behind every element, then the last ones are cut off. */
 function spread(g: Node, axis: number, stride: number): Node {
   const n = g.shape[axis]!;
   const lifted = p.insertAxes(g, [axis + 1]);

@@ -1,4 +1,4 @@
-/** The same value on an engine that is named: `to`. Where there is one engine, and in bodies of loops, it is the value as it is. */
+/** `to`: the same value on a named engine. Runs of one engine, and bodies of loops, take the value where it is. */
 import { define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { makeAgain, makeNode } from '../graph/primitives.ts';

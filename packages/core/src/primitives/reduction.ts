@@ -1,4 +1,4 @@
-/** One result from many elements along axes. */
+/** Reductions, one result from many elements along axes: `reduce` (sum, product, maximum, minimum) and `argReduce` (positions of extremes). */
 import type { Node, PrimitiveName } from '../graph/node.ts';
 import {
   type Batches,
@@ -107,7 +107,7 @@ export const reductions: Family<Reduction> = {
 
 /** True at the first winner of each result. */
 function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node {
-  // The window of a pooling is compared as it lies: position in the window against the winner's position.
+  // Positions are computed axis by axis, not along a merged axis: for that the windows of a pooling would have to be copied.
   const winner = p.reshape(p.argReduce(x, op, axes), keepAxes(x.shape, axes));
   let position: Node | null = null;
   let step = 1;
@@ -126,8 +126,8 @@ function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node 
 }
 
 /**
- * For every element the product of all others along the axes, without division, so that zeros are exact at every order: the product of
- * those before it times that of those after it, each built up in log2(n) doubling steps.
+ * For every element the product of all others along the axes. It is the product of those before it times that of those after it, each made in
+ * log2(n) doubling steps. Without division, so zeros are exact at every order of derivative.
  */
 function productOfOthers(x: Node, axes: readonly number[]): Node {
   const rest = x.shape.map((_, i) => i).filter((i) => !axes.includes(i));
@@ -154,7 +154,7 @@ function productBefore(x: Node, count: number): Node {
   return p.reshape(result, [...x.shape.slice(0, last), count]);
 }
 
-/** Moved towards the end of the last axis, ones coming in. */
+/** Elements moved `by` places towards the end of the last axis, with ones in front. The result has `count` elements there. */
 function shifted(x: Node, by: number, count: number): Node {
   const rank = x.shape.length;
   const zeros = x.shape.map(() => 0);

@@ -1,4 +1,4 @@
-/** Tensors as text in NumPy's format. printed.ts lays them out. */
+/** `formatArray`: elements as text in NumPy's format, with its arguments checked. printed.ts does the layout. */
 import { checkShape } from '@polygrad/compiler/shape/axes';
 import { checkDType, type DType, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
@@ -8,12 +8,13 @@ import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { textOf } from './printed.ts';
 
 /**
- * Elements as text, as NumPy prints them: columns aligned, as many digits as the dtype needs up to 8 after the point, one form (with
- * exponents or without) for all, axes of more than 6 shortened where there are more than 1,000 elements, rows broken at 75 columns. Booleans are `true` and `false`.
+ * Elements as text, as NumPy prints them. Columns are aligned. Floats have as many digits as their dtype needs, up to 8 after the point; all
+ * have exponents or none. Of more than 1,000 elements, axes longer than 6 are shortened. Rows break at 75 columns. Booleans are `true` and `false`.
  *
  * @param data elements as `data()` gives them
  * @param shape their shape; a number by itself for []
  * @param dtype what the elements are
+ * @throws ArgumentError unless data is a typed array; ShapeError if its length is not that of the shape
  * @see https://numpy.org/doc/stable/reference/generated/numpy.array2string.html
  *
  * @example

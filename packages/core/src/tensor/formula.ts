@@ -1,9 +1,9 @@
 /**
- * Formulas: elementwise functions that are recorded for many sets of tensors, by calling them once and then node by node, without what
- * operations do besides.
+ * Formulas: elementwise functions for many sets of tensors, such as an optimizer's update of each parameter. The function is called for one set. For
+ * others, what it recorded is recorded again node by node.
  *
- * Shapes and dtypes follow from those of the call, so nothing is checked again, and nothing that lies between gets a handle. The graph is the
- * one that calls would have recorded, so plans and results are the same.
+ * That skips the checks, handles and scopes of operations: shapes and dtypes follow from those of the call. The graph is the one that calls
+ * would have recorded, so plans and results are the same.
  */
 import { definitions } from '../graph/definition.ts';
 import { type Attrs, type Node, nextMark, type PrimitiveName } from '../graph/node.ts';
@@ -26,13 +26,13 @@ interface Line {
   readonly op: PrimitiveName;
   readonly attr: Attrs[PrimitiveName];
   readonly dtype: DType;
-  /** Places of its sources among the values: those that all sets share, those of a set, then those of lines. */
+  /** Its sources, as positions among all values: the shared operands, those of the set, then the lines in order. */
   readonly from: readonly number[];
-  /** It depends on the set, so it has the set's shape; otherwise it is a number. */
-  readonly own: boolean;
+  /** True if it depends on the set, so it has the set's shape; otherwise it has shape []. */
+  readonly perSet: boolean;
 }
 
-/** What a call has recorded for operands of these dtypes, and the places of its results. */
+/** What a call has recorded for operands of these dtypes, and the positions of its results. */
 interface Lines {
   readonly dtypes: readonly DType[];
   readonly lines: readonly Line[];
@@ -42,14 +42,14 @@ interface Lines {
 const number: Shape = [];
 
 /**
- * The lines behind results, or null where a set of another shape may need others: all that is recorded since `begun` must be elementwise in
- * tensors of one shape, and numbers, and read nothing else but `operands`, of which `shared` ones come first.
+ * The lines behind results, or null where a set of another shape may need other lines. Then something recorded since `begun` is not elementwise, has
+ * another shape, or reads a tensor that is not among `operands`. The first `shared` of these are shared by all sets.
  */
 function linesOf(results: readonly Node[], operands: readonly Node[], shared: number, begun: number): Lines | null {
   const mark = nextMark();
   const { shape } = operands[shared]!;
   for (const [i, node] of operands.entries()) {
-    // What has two places here may be two tensors in another set.
+    // A tensor that occurs twice here may be two tensors in another set.
     if (node.mark === mark) return null;
     node.mark = mark;
     node.index = i;
@@ -61,34 +61,34 @@ function linesOf(results: readonly Node[], operands: readonly Node[], shared: nu
     found.push(node);
   };
   for (const node of results) add(node);
-  // It grows on the way.
+  // The loop also visits what `add` appends.
   for (const { id, storage, src } of found) {
     if (id <= begun || storage !== null) return null;
     for (const source of src) add(source);
   }
   found.sort((a, b) => a.id - b.id);
-  const isOwn = operands.map((_, i) => i >= shared);
+  const isPerSet = operands.map((_, i) => i >= shared);
   const lines: Line[] = [];
   for (const node of found) {
     const { kind, op, attr, dtype } = node;
     const from = node.src.map(({ index }) => index);
-    const own = from.some((at) => isOwn[at]);
+    const perSet = from.some((at) => isPerSet[at]);
     const fits = definitions[kind]!.role === 'elementwise' || op === 'constant' || op === 'scalar';
-    if (!fits || !sameShape(node.shape, own ? shape : number)) return null;
-    node.index = isOwn.push(own) - 1;
-    lines.push({ kind, op, attr, dtype, from, own });
+    if (!fits || !sameShape(node.shape, perSet ? shape : number)) return null;
+    node.index = isPerSet.push(perSet) - 1;
+    lines.push({ kind, op, attr, dtype, from, perSet });
   }
   return { dtypes: operands.map(({ dtype }) => dtype), lines, results: results.map(({ index }) => index) };
 }
 
-/** True where numbers stand in the places of those that all sets share, and tensors of one shape behind them. */
+/** True if the shared operands have shape [], and those of the set one shape. */
 function isSet(operands: readonly Node[], shared: number): boolean {
   for (let i = 0; i < operands.length; i++)
     if (!sameShape(operands[i]!.shape, i < shared ? number : operands[shared]!.shape)) return false;
   return operands.length > shared;
 }
 
-function areTheirs({ dtypes }: Lines, operands: readonly Node[]): boolean {
+function haveDtypes({ dtypes }: Lines, operands: readonly Node[]): boolean {
   if (dtypes.length !== operands.length) return false;
   for (let i = 0; i < dtypes.length; i++) if (dtypes[i] !== operands[i]!.dtype) return false;
   return true;
@@ -98,19 +98,19 @@ function areTheirs({ dtypes }: Lines, operands: readonly Node[]): boolean {
 function recorded({ lines, results }: Lines, operands: readonly Node[], shape: Shape): Tensor[] {
   const values = [...operands];
   for (let at = 0; at < lines.length; at++) {
-    const { kind, op, from, attr, dtype, own } = lines[at]!;
+    const { kind, op, from, attr, dtype, perSet } = lines[at]!;
     const src = new Array<Node>(from.length);
     for (let i = 0; i < src.length; i++) src[i] = values[from[i]!]!;
-    values.push(recordKind(kind, op, src, attr, own ? shape : number, dtype));
+    values.push(recordKind(kind, op, src, attr, perSet ? shape : number, dtype));
   }
   return results.map((at) => wrap(values[at]!));
 }
 
 /**
- * An elementwise function of sets of tensors, such as a parameter, its gradient and its state. Recording it for a set takes a fraction of what
- * a call takes: it is called once, and what it recorded is recorded again for other sets.
+ * An elementwise function of sets of tensors, such as a parameter, its gradient and its state. It is called once; for other sets, what it recorded
+ * is recorded again, which takes a fraction of the time of a call.
  *
- * It is called for each set where it is not elementwise or reads other tensors, where tensors of a set differ in shape, and in `autocast`.
+ * It is called for every set if it is not elementwise or reads other tensors. So it is where tensors of a set differ in shape, and in `autocast`.
  *
  * @example
  * const formula = new Formula(([x]) => [x.mul(x).add(1)]);
@@ -119,11 +119,15 @@ function recorded({ lines, results }: Lines, operands: readonly Node[], shape: S
  */
 export class Formula {
   readonly #f: (set: FormulaSet, shared: readonly Tensor[]) => readonly Tensor[];
-  /** By dtypes; those of which there are none are not looked for again. */
+  /** What calls recorded, one entry per combination of dtypes. */
   readonly #known: Lines[] = [];
+  /** True once a call recorded what cannot be recorded again for other sets. */
   #fails = false;
 
-  /** @param f records the same operations with the same numbers at every call */
+  /**
+   * @param f records the same operations with the same numbers at every call
+   * @throws ArgumentError if it is no function
+   */
   constructor(f: (set: FormulaSet, shared: readonly Tensor[]) => readonly Tensor[]) {
     checkFunction('Formula', f);
     this.#f = f;
@@ -134,6 +138,8 @@ export class Formula {
    *
    * @param set tensors of one shape
    * @param shared what it reads besides, the same for many sets: tensors of shape []
+   * @returns what the function returns for the set
+   * @throws DisposedError if a tensor is disposed
    */
   of(set: FormulaSet, shared: readonly Tensor[] = []): readonly Tensor[] {
     const operands: Node[] = [];
@@ -141,7 +147,7 @@ export class Formula {
     for (let i = 0; i < set.length; i++) operands.push(nodeOf(set[i]!, 'Formula'));
     if (this.#fails || graph.casting !== null || !isSet(operands, shared.length)) return this.#f(set, shared);
     const { shape } = operands[shared.length]!;
-    const known = this.#known.find((lines) => areTheirs(lines, operands));
+    const known = this.#known.find((lines) => haveDtypes(lines, operands));
     if (known !== undefined) {
       const results = holdFlushes(() => recorded(known, operands, shape));
       if (graph.holding === 0) checkLimits();

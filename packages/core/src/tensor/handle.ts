@@ -1,7 +1,7 @@
 /**
- * TensorHandle: the object behind every Tensor - a counted name for a node - and `wrap`, which makes one.
+ * TensorHandle, the object behind every Tensor: a counted handle on a node. `wrap` makes one, `nodeOf` gives its node.
  *
- * Lifetime, assignment and reading are here, and conversion of host data. methods/methods.ts adds the operations to this class's prototype,
+ * Lifetime, assignment, reading and conversion of host data are here. Operations are not: methods/methods.ts adds them to this class's prototype,
  * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
@@ -50,11 +50,13 @@ export class DisposedError extends OperationError {
   }
 }
 
-/** A switch for debugging. It is of the program, not of a runtime. */
+/** A switch for debugging, for the whole program and not one per runtime. */
 let withOrigins = false;
 
 /**
  * Makes every tensor remember the stack trace of the call that made it, for messages. Slow; for finding a lifetime bug.
+ *
+ * @throws ArgumentError unless `on` is a boolean
  *
  * @example
  * traceOrigins(true);

@@ -20,7 +20,7 @@ export function weakDefault(value: number | boolean | bigint): DType {
   return typeof value === 'boolean' ? 'bool' : 'float32';
 }
 
-/** A number as a node of `dtype`. */
+/** A number as a node of `dtype`: a scalar if the user gave it, else a constant. Throws DTypeError if the dtype cannot hold its kind of number. */
 export function weak(value: number | boolean | bigint, dtype: DType, fromUser: boolean = composingDepth() === 0): Node {
   checkWeak(opName('number'), value, dtype);
   const number = typeof value === 'bigint' ? value : Number(value);
@@ -65,7 +65,7 @@ export function operands(a: TensorLike, b: TensorLike): [Node, Node] {
   return [weak(a, dtype), weak(b, dtype)];
 }
 
-/** The same, in a floating-point dtype. A number beside an integer tensor becomes a float. */
+/** Nodes of two operands in a common floating-point dtype. A number beside an integer tensor becomes a float. */
 export function floatOperands(a: TensorLike, b: TensorLike): [Node, Node] {
   if (typeof a === 'object' && typeof b === 'object') {
     const [x, y] = operands(a, b);
@@ -96,6 +96,7 @@ export function given(value: TensorLike, x: Tensor): Tensor {
  *
  * @param read called for the number, now and at every replay
  * @param options dtype (float32)
+ * @throws ArgumentError if `read` is no function
  *
  * @example
  * let rate = 0.5;

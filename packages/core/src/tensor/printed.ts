@@ -1,8 +1,8 @@
 /**
  * Elements as rows of text in NumPy's layout: brackets for axes, long axes shortened, long rows broken, one form for all floats.
  *
- * Pages load this when something is printed. It imports nothing: bundlers would move shared code into files of their own, which would
- * cost more than they hold.
+ * Pages load this file when something is printed. It imports types only: bundlers would move code that it shares into files of their own, which cost
+ * more than they hold.
  */
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { Floats } from '@polygrad/compiler/shape/host';

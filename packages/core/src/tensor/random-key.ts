@@ -1,8 +1,8 @@
 /**
  * Keys of random numbers, on the host: Threefry-2x32-20 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
  *
- * A key names a whole stream: the same key gives the same bits on every engine. Without a key, calls take keys from one
- * generator that `seed` starts, in the order of the calls.
+ * A key names a whole stream of bits, the same on every engine. Without a key, calls take keys from one generator that `seed` starts, in the order
+ * of the calls. Counters keep streams apart by their second word: 0 for bits, 1 for keys that are split, its top bit set for the generator's keys.
  */
 import type { Node } from '../graph/node.ts';
 import { scalar } from '../graph/primitives.ts';
@@ -41,7 +41,8 @@ export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
 /**
  * The key of a seed.
  *
- * @param value any integer; its low 53 bits count
+ * @param value a safe integer (from -(2^53 - 1) to 2^53 - 1); each gives another key
+ * @throws ArgumentError for anything else
  *
  * @example
  * rand([2], { key: randomKey(7) }); // always the same two numbers
@@ -69,6 +70,7 @@ function checkKey(op: string, key: unknown): void {
  * Independent keys made from one.
  *
  * @param count how many, up to 2^20
+ * @throws ArgumentError for a bad key or count
  *
  * @example
  * const [a, b] = splitKey(randomKey(7), 2);
@@ -94,6 +96,9 @@ export function isDrawn(key: RandomKey): boolean {
 
 /**
  * Starts the generator that random functions without a key use. Without this call it starts at seed 0.
+ *
+ * @param value a safe integer
+ * @throws ArgumentError for anything else
  *
  * @example
  * seed(42);

@@ -19,8 +19,8 @@ import { generatorState, withGenerator } from './random-key.ts';
 import type { Tensor } from './types.ts';
 
 /**
- * Runs a function; tensors made inside are disposed when it returns or throws, except those it returns (also inside arrays, Maps and
- * plain objects) and those given to keep(). When the outermost scope ends, everything recorded is submitted to the engine.
+ * Runs a function; tensors made inside are disposed when it returns or throws. Those it returns stay, also inside arrays, Maps and plain objects,
+ * and so do those given to keep(). When the outermost scope ends, everything recorded is submitted to the engine.
  *
  * @param body a synchronous function: recording never waits; read values after the scope
  * @returns what the function returns
@@ -117,11 +117,11 @@ export function memory(engine: IEngine = getEngine()): MemoryInfo {
 
 /**
  * Keeps copies of tensors in host memory, so that they survive a lost device: afterwards they have the values of the last complete
- * copy. Copies are made behind flushes, at most one per `interval` of `setRecovery`, of all protected tensors at one point of
- * the work, without delaying the program. It holds the tensors weakly; disposing one ends its protection, as `unprotect` does.
+ * copy. A copy has all protected tensors at one point of the work. Copies are made after flushes, at most one per `interval` of `setRecovery`,
+ * without delaying the program. Tensors are held weakly; disposing one ends its protection, as `unprotect` does.
  *
  * @param tensors any shapes and dtypes; protect tensors that belong together (parameters and the optimizer's state) in one call
- * @throws DisposedError if one is disposed
+ * @throws DisposedError if one is disposed; ArgumentError unless they are a list of tensors
  *
  * @example
  * const weights = zeros([2, 3]);
@@ -147,6 +147,8 @@ function listed(op: string, tensors: Iterable<Tensor>): Tensor[] {
 
 /**
  * Ends the protection of tensors and forgets their copies.
+ *
+ * @throws ArgumentError unless they are a list of tensors
  *
  * @example
  * const weights = zeros([2, 3]);

@@ -30,10 +30,10 @@ export interface TensorOperations {}
  * An n-dimensional array of numbers of one dtype, computed when it is needed.
  *
  * Operations on Tensors are recorded and return at once; they run when a value is read, when a scope or an optimizer step
- * ends, at `flush()`, or when much is waiting. Shapes and dtypes are known (and checked) immediately.
+ * ends, at `flush()`, or at the limits of pending work (`setPendingLimits`). Shapes and dtypes are known (and checked) immediately.
  *
  * @template D the dtype where the type checker knows it, from a call that names it: `tensor` and its relatives with a dtype, and `cast`. It
- *   types what `data`, `array` and `item` give. Plain `Tensor` is one of any dtype; both ways it goes where the other does.
+ *   types what `data`, `array` and `item` give. A plain `Tensor` has any dtype; either may be used where the other is expected.
  *
  * @example
  * const x = tensor([[1, 2], [3, 4]]);
@@ -58,7 +58,10 @@ export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
    * is accumulated in `grad`; setting it to false detaches the tensor from its history. Throws DTypeError for integers and bool.
    */
   requiresGrad: boolean;
-  /** Gradient accumulated by `backward()`; null before, and always null for tensors that are no leaf. Set to null to clear. */
+  /**
+   * Gradient accumulated by `backward()`; null before, and always null for tensors that are no leaf. Set to null to clear. Setting it throws
+   * OperationError for a tensor that is no leaf.
+   */
   grad: Tensor | null;
 
   /**
@@ -90,7 +93,7 @@ export interface Tensor<D extends DType = PlainDType> extends TensorOperations {
   /**
    * Makes this handle name the value of another tensor of the same shape and dtype; returns the handle.
    * Results computed from the old value stay. A leaf stays a leaf and keeps its gradient. If the next flush cannot compute the value, the
-   * tensor goes back to the old one, and so do all others assigned since the last flush; `onRollback` reports that.
+   * tensor goes back to the old one. So do all others assigned since the last flush; `onRollback` reports that.
    *
    * @throws ShapeError, DTypeError if they differ; OperationError for a value that depends on an example inside vmap, where this tensor
    *   was made outside

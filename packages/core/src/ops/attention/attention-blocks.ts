@@ -2,10 +2,10 @@
  * Attention without its score matrix: block by block, forward with a running maximum and sum, backward by computing blocks again.
  *
  * Source: Dao et al., "FlashAttention: fast and memory-efficient exact attention with IO-awareness" (2022). The result is kept with the logarithm
- * of each row's sum, from which the backward pass gets the weights of a block at once. It runs through the blocks twice, rows of queries for the
- * gradient of the queries, columns of keys for those of keys and values: so every block is used up where it is made, and no gradient that is
- * being summed waits for another. Blocks of the three passes differ in which operand carries the scale and comes first; were they equal,
- * the planner would compute them once and keep them.
+ * of each row's sum, from which the backward pass gets the weights of a block at once. That pass goes through the blocks twice: by rows for the
+ * gradient of the queries, by columns for those of keys and values. So each block is used up where it is made, and no partial gradient
+ * waits for another. The three passes differ in which operand has the scale and comes first. Otherwise the planner would find equal blocks,
+ * compute them once and keep them in memory.
  */
 import * as p from '../../graph/primitives.ts';
 import { customGradient } from '../../autodiff/custom-gradient.ts';
@@ -19,15 +19,15 @@ import type { Tensor } from '../../tensor/types.ts';
 
 // Tiles of the scores of attention: some queries against some keys. What both forms of attention share: products, masks, dropout.
 //
-// Queries are [...lead, G, L, E] (G heads share a head of keys), keys and values [...lead, S, E]; scores are [...lead, G, L, S], or turned,
-// [...lead, S, G, L]. A mask has the axes of the scores, some of size 1.
+// Queries are [...lead, G, L, E] (G heads share a head of keys), keys and values [...lead, S, E]. Scores are [...lead, G, L, S], or with keys
+// first [...lead, S, G, L]. A mask has the axes of the scores, some of size 1.
 
 /** What attention is to do, as numbers. */
 export interface AttentionSettings {
   readonly scale: number;
   /** Keys before the first query, or null where all queries see all keys. */
   readonly causal: number | null;
-  /** Numbers of a mask at or below this mask. */
+  /** A number in the mask at or below this hides the key. */
   readonly bound: number;
   readonly dropout: { readonly rate: number; readonly key: RandomKey } | null;
 }
@@ -41,13 +41,14 @@ export interface AttentionOperands {
   readonly mask: Node | null;
 }
 
-/** Queries from `row`, `rows` of them, against keys from `column`, `columns` of them; `turned`: keys first. */
+/** Queries from `row`, `rows` of them, against keys from `column`, `columns` of them. */
 export interface Tile {
   readonly row: number;
   readonly rows: number;
   readonly column: number;
   readonly columns: number;
-  readonly turned: boolean;
+  /** The scores are [...lead, S, G, L]. */
+  readonly keysFirst: boolean;
 }
 
 /** Stands for minus infinity: no engine needs infinity, and differences of two stay numbers. */
@@ -67,7 +68,7 @@ export function part(x: Node, axis: number, from: number, count: number): Node {
 }
 
 /** [...lead, G, L, S] as [...lead, S, G, L], and the same for what broadcasts with it. */
-export function turn(x: Node): Node {
+export function toKeysFirst(x: Node): Node {
   const rank = x.shape.length;
   return p.permute(x, [...range(0, rank - 3), rank - 1, rank - 3, rank - 2]);
 }
@@ -94,7 +95,7 @@ export function weighed(weights: Node, rows: Node): Node {
   });
 }
 
-/** Turned weights [...lead, S, G, L] times rows [...lead, G, L, n]: [...lead, S, n]. */
+/** Weights, keys first, [...lead, S, G, L] times rows [...lead, G, L, n]: [...lead, S, n]. */
 export function gathered(weights: Node, rows: Node): Node {
   const rank = rows.shape.length;
   const lead = range(0, rank - 3);
@@ -117,14 +118,14 @@ export function maskOf(mask: Node | null, tile: Tile, { causal, bound }: Attenti
   let allowed: Node | null = null;
   let added: Node | null = null;
   const also = (node: Node): void => {
-    const placed = tile.turned ? turn(node) : node;
+    const placed = tile.keysFirst ? toKeysFirst(node) : node;
     allowed = allowed === null ? placed : p.binary('and', allowed, placed);
   };
   if (causal !== null) {
     if (tile.column > tile.row + tile.rows - 1 + causal) return 'nothing';
     if (tile.column + tile.columns - 1 > tile.row + causal) {
       const first = tile.row + causal - tile.column;
-      // A number that is given is bound at each run, so that the next token has the plan of this one.
+      // An offset other than 0 is a scalar bound at each run, so that the next token of a text has the plan of this one.
       const query = p.add(p.iota(tile.rows), causal === 0 ? p.constant(first, 'int32') : p.scalar(first, 'int32'));
       also(p.le(p.reshape(p.iota(tile.columns), [1, 1, tile.columns]), p.reshape(query, [1, tile.rows, 1])));
     }
@@ -135,7 +136,7 @@ export function maskOf(mask: Node | null, tile: Tile, { causal, bound }: Attenti
     if (mask.dtype === 'bool') also(own);
     else {
       also(p.not(p.le(own, p.like(own, bound))));
-      added = tile.turned ? turn(own) : own;
+      added = tile.keysFirst ? toKeysFirst(own) : own;
     }
   }
   return { allowed, added };
@@ -152,7 +153,7 @@ export function onlyAllowed(x: Node, { allowed }: TileMask): Node {
   return allowed === null ? x : p.where(allowed, x, p.like(x, 0));
 }
 
-/** The weights with some of them dropped. `full` is the shape of the tile before it is turned. */
+/** The weights with some of them dropped. `full` is the shape of the tile with queries first. */
 export function dropped(
   weights: Node,
   full: readonly number[],
@@ -165,7 +166,7 @@ export function dropped(
   const limit = p.scalar(Math.min(2 ** 32 - 1, Math.round((1 - rate) * 2 ** 32)), 'uint32');
   const keep = p.lt(bits, limit);
   const scale = p.scalar(rate === 1 ? 0 : 1 / (1 - rate), weights.dtype);
-  return p.where(tile.turned ? turn(keep) : keep, p.mul(weights, scale), p.like(weights, 0));
+  return p.where(tile.keysFirst ? toKeysFirst(keep) : keep, p.mul(weights, scale), p.like(weights, 0));
 }
 
 /** Reduced along the last axis, which stays. */
@@ -223,15 +224,15 @@ class Pass {
   readonly rows: [number, number][];
   readonly columns: [number, number][];
   readonly scale: Node;
-  readonly turned: boolean;
+  readonly keysFirst: boolean;
   /** A key of random numbers for each block. */
   readonly #keys: readonly RandomKey[];
 
-  constructor(operands: AttentionOperands, settings: Blocks, turned: boolean) {
+  constructor(operands: AttentionOperands, settings: Blocks, keysFirst: boolean) {
     const { q, k } = operands;
     this.operands = operands;
     this.settings = settings;
-    this.turned = turned;
+    this.keysFirst = keysFirst;
     this.rank = q.shape.length;
     this.rows = ranges(q.shape[this.rank - 2]!, settings.size[0]);
     this.columns = ranges(k.shape[this.rank - 3]!, settings.size[1]);
@@ -245,7 +246,7 @@ class Pass {
   tile(r: number, c: number): { tile: Tile; mask: TileMask; drop: (weights: Node) => Node } | null {
     const [row, rows] = this.rows[r]!;
     const [column, columns] = this.columns[c]!;
-    const tile: Tile = { row, rows, column, columns, turned: this.turned };
+    const tile: Tile = { row, rows, column, columns, keysFirst: this.keysFirst };
     const mask = maskOf(this.operands.mask, tile, this.settings);
     if (mask === 'nothing') return null;
     const full = [...this.operands.q.shape.slice(0, -2), rows, columns];
@@ -367,7 +368,7 @@ function byRows(operands: AttentionOperands, settings: Blocks, f: Flow): { q: No
   };
 }
 
-/** Parts side by side. Each is finished by itself: computed where they are joined, all would wait for the last, with the terms they sum. */
+/** Parts side by side, each stored by kernels of its own. In one kernel with the join, all terms of all parts would be in memory together. */
 function joinedRows(parts: readonly Node[], axis: number): Node {
   return p.concat(parts.map(p.contiguous), axis);
 }
@@ -391,9 +392,9 @@ function byColumns(operands: AttentionOperands, settings: Blocks, f: Flow): Node
       const queries = pass.ofRows(scaled, r);
       const flow = pass.ofRows(f.flow, r);
       const scores = maskedScores(products(keys, queries), block.mask);
-      const weights = onlyAllowed(p.unary('exp', p.sub(scores, turn(pass.ofRows(f.logarithm, r)))), block.mask);
+      const weights = onlyAllowed(p.unary('exp', p.sub(scores, toKeysFirst(pass.ofRows(f.logarithm, r)))), block.mask);
       const byWeights = block.drop(products(values, flow));
-      const byScores = p.mul(weights, p.sub(byWeights, turn(pass.ofRows(f.back, r))));
+      const byScores = p.mul(weights, p.sub(byWeights, toKeysFirst(pass.ofRows(f.back, r))));
       const both = p.concat([gathered(byScores, queries), gathered(block.drop(weights), flow)], pass.rank - 2);
       sum = sum === null ? both : p.add(sum, both);
     });

@@ -58,8 +58,8 @@ export interface AttentionOptions {
 const op = 'scaledDotProductAttention';
 
 /**
- * Scores beyond which there are no whole matrices of them. Causal attention, half of whose scores one kernel skips, is worth it sooner. Figures:
- * bench/results/2026-11-28-attention.md.
+ * With more scores than this, no whole matrix of them is made. For causal attention one kernel skips half of the scores, so it is faster from fewer
+ * on. Measured in bench/results/2026-11-28-attention.md.
  */
 const mostScores = { all: 1 << 22, causal: 1 << 20 };
 /** With fewer queries the scores take less memory than the keys. */
@@ -72,10 +72,10 @@ function formOf({ form = 'auto' }: AttentionOptions, operands: AttentionOperands
   const { q, v, mask } = operands;
   const [rows, columns] = [q.shape[q.shape.length - 2]!, v.shape[v.shape.length - 2]!];
   const widest = Math.max(q.shape[q.shape.length - 1]!, v.shape[v.shape.length - 1]!);
-  // Dropout is written for tiles of the graph alone.
+  // The kernel has no dropout.
   const fits = settings.dropout === null && widest <= widestHead;
   if (form !== 'auto') return form === 'kernel' && !fits ? 'blocks' : form;
-  // The gradient of a mask of numbers is made of blocks, where one kernel would need the scores.
+  // Blocks give the gradient of a mask of numbers; after the kernel it would take the whole score matrix.
   const suits = fits && (mask === null || mask.dtype === 'bool');
   const most = suits && settings.causal !== null ? mostScores.causal : mostScores.all;
   if (rows < fewestRows || headsOf(operands) * rows * columns <= most) return 'whole';
@@ -140,7 +140,7 @@ function inKernel({ q, k, v, mask }: AttentionOperands, { scale, causal, bound }
 /** Attention with its whole score matrix: [...lead, G, L, V]. */
 function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings): Node {
   const [rows, columns] = [q.shape[q.shape.length - 2]!, k.shape[k.shape.length - 2]!];
-  const tile = { row: 0, rows, column: 0, columns, turned: false };
+  const tile = { row: 0, rows, column: 0, columns, keysFirst: false };
   const hidden = maskOf(mask, tile, settings);
   if (hidden === 'nothing') return p.constant(0, q.dtype, [...q.shape.slice(0, -1), v.shape[v.shape.length - 1]!]);
   const scores = maskedScores(products(p.mul(q, p.scalar(settings.scale, q.dtype)), k), hidden);
@@ -149,20 +149,21 @@ function whole({ q, k, v, mask }: AttentionOperands, settings: AttentionSettings
   const total = alongLast(weights, 'sum');
   const none = p.eq(total, p.like(total, 0));
   const divisor = hidden.allowed === null ? total : p.where(none, p.like(total, 1), total);
-  // Divided before the product: so the weights are one kernel with their sum, and the product reads finished ones.
+  // Divided before the product: so one kernel makes the weights and their sum, and the product reads them.
   const shares = p.div(weights, divisor);
   return weighed(dropped(shares, shares.shape, tile, settings.dropout), v);
 }
 
 interface Read {
-  /** Those of 16 bits as they are; and all in the dtype that is computed in. */
+  /** Operands with 16-bit floats as they are, for the kernel. */
   readonly narrow: AttentionOperands;
+  /** The same in the dtype that is computed in. */
   readonly operands: AttentionOperands;
   readonly outShape: readonly number[];
   readonly dtype: DType;
 }
 
-/** Operands as attention-blocks.ts has them. */
+/** The arguments as operands in the axes of attention-blocks.ts. Throws ShapeError and DTypeError where they do not fit. */
 function readOperands(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null | undefined): Read {
   const [q0, k0] = floatOperands(query, key);
   const [q1, v1] = floatOperands(wrap(q0), value);
@@ -318,12 +319,12 @@ export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor 
         ),
         wide,
       );
-    const near = style === 'interleaved';
-    const first = part(0, dims / 2, near ? 2 : 1);
-    const second = part(near ? 1 : dims / 2, dims / 2, near ? 2 : 1);
+    const interleaved = style === 'interleaved';
+    const first = part(0, dims / 2, interleaved ? 2 : 1);
+    const second = part(interleaved ? 1 : dims / 2, dims / 2, interleaved ? 2 : 1);
     const turned = [p.sub(p.mul(first, cos), p.mul(second, sin)), p.add(p.mul(first, sin), p.mul(second, cos))];
     const whole = [...node.shape.slice(0, -1), dims];
-    const joined = near
+    const joined = interleaved
       ? p.reshape(
           p.concat(
             turned.map((t) => p.insertAxes(t, [rank])),

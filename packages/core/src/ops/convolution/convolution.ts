@@ -1,6 +1,6 @@
 /**
- * Convolutions of one, two and three spatial axes (cross-correlation, as everywhere in machine learning), those with a kernel of their own
- * at every position, and transposed ones.
+ * Convolutions over one, two and three spatial axes; with a separate kernel at every position; and transposed. All are cross-correlations, as
+ * usual in machine learning: the kernel is not flipped.
  *
  * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.
  */
@@ -58,8 +58,8 @@ function beforeBias(operand: Node, bias: Tensor | null | undefined): Node {
 }
 
 /**
- * The result [N, O, ...spatial] with one number per feature added, in the dtype that bias and `dtype`, that of the convolution's
- * operands, meet in.
+ * The result [N, O, ...spatial] plus the bias [O], in the common dtype of the bias and `dtype`, that of the operands. Throws ShapeError for a bias
+ * of another shape.
  */
 function withBias(op: string, result: Node, bias: Tensor | null | undefined, dtype: DType): Node {
   if (bias === null || bias === undefined) return result;
@@ -144,7 +144,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
 /**
  * Convolution over one spatial axis. Source: PyTorch `conv1d`.
  *
- * @param x shape [N, C, L]
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param kernel shape [O, C / groups, k]
  * @param options bias, stride, padding, paddingMode, dilation, groups, layout
  * @returns shape [N, O, floor((L + padding - dilation (k - 1) - 1) / stride) + 1]
@@ -366,10 +366,11 @@ function transposed(op: string, rank: number, x: Tensor, kernel: Tensor, options
 /**
  * Transposed convolution over one spatial axis: the gradient of conv1d by its input. Source: PyTorch `conv_transpose1d`.
  *
- * @param x shape [N, C, L]
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param kernel shape [C, O / groups, k]
  * @param options bias, stride, padding, outputPadding, dilation, groups, layout
  * @returns shape [N, O, (L - 1) stride - 2 padding + dilation (k - 1) + outputPadding + 1]
+ * @throws ShapeError where channels or groups do not fit; ArgumentError for paddings out of range
  *
  * @example
  * convTranspose1d(ones([1, 1, 2]), ones([1, 1, 2])); // [[[1, 2, 1]]]

@@ -1,4 +1,7 @@
-/** Tensors from data and from a single value. Those of a pattern are in patterns.ts, random numbers in random.ts. */
+/**
+ * Tensors from data, which is copied to the engine at once, and from a single value, which takes no memory. Those of a pattern are in patterns.ts,
+ * random numbers in random.ts.
+ */
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
 import { checkAttached, checkNames, shown } from '@polygrad/compiler/shape/options';
@@ -59,7 +62,7 @@ function kindOfElement(op: string, item: unknown): DType {
   }
 }
 
-/** Zeroed memory on the host for so many elements. Throws ShapeError if there is none. */
+/** A zeroed host array for a shape. Throws ShapeError if there is no memory for it. */
 function roomFor(op: string, dtype: DType, shape: Shape): TypedArray {
   try {
     return hostArray(dtype, sizeOf(shape));
@@ -267,7 +270,7 @@ export function full<const D extends DType = PlainDType>(
   return filledBy('full', shape, value, weakDefault(value), options);
 }
 
-/** The same with a user's number, bound at each run. */
+/** As `filled`, with a number given by the user: a scalar, bound at each run. */
 function filledBy(
   op: string,
   shape: Shape,
@@ -291,6 +294,8 @@ function filledBy(
 /**
  * Zeros of the shape and dtype of another tensor. Source: Array API `zeros_like`.
  *
+ * @param options dtype (that of x), requiresGrad
+ *
  * @example
  * zerosLike(ones([2])); // [0, 0]
  */
@@ -305,6 +310,8 @@ export function zerosLike<const D extends DType = PlainDType>(
 /**
  * Ones of the shape and dtype of another tensor. Source: Array API `ones_like`.
  *
+ * @param options dtype (that of x), requiresGrad
+ *
  * @example
  * onesLike(zeros([2])); // [1, 1]
  */
@@ -318,6 +325,9 @@ export function onesLike<const D extends DType = PlainDType>(
 
 /**
  * A tensor of one value in the shape and dtype of another. Source: Array API `full_like`.
+ *
+ * @param value a number, a bigint for integer dtypes, or a boolean for dtype bool
+ * @param options dtype (that of x), requiresGrad
  *
  * @example
  * fullLike(zeros([2]), 3); // [3, 3]

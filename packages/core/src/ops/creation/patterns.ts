@@ -24,6 +24,8 @@ function numberNode(value: number, dtype: DType): Node {
  * Called as arange(stop), arange(start, stop) or arange(start, stop, step), each with options at the end.
  *
  * @param options dtype (float32), requiresGrad
+ * @returns shape [ceil((stop - start) / step)], or [0]
+ * @throws ArgumentError for a step of 0 and numbers that are not finite; DTypeError for bool
  *
  * @example
  * arange(3); // [0, 1, 2]
@@ -60,6 +62,8 @@ export function arange<const D extends DType = PlainDType>(
  * `count` numbers at equal distances from `start` to `stop`, both included. Source: Array API `linspace`.
  *
  * @param options dtype (float32), requiresGrad
+ * @returns shape [count]
+ * @throws ArgumentError for a bad count; DTypeError for a dtype that is no float
  *
  * @example
  * linspace(0, 1, 5); // [0, 0.25, 0.5, 0.75, 1]
@@ -89,7 +93,7 @@ export function linspace<const D extends DType = PlainDType>(
   });
 }
 
-/** The same for sizes that a user gives. */
+/** Column minus row (`offsets`), for sizes that a user gives. Throws ArgumentError or ShapeError for bad ones. */
 function matrixOffsets(op: string, rows: number, columns: number): Node {
   checkCount(op, 'rows', rows);
   checkCount(op, 'columns', columns);

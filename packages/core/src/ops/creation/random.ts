@@ -109,6 +109,7 @@ export function randn<const D extends DType = PlainDType>(
  *
  * @param shape sizes of the axes
  * @param options key, dtype (int32), requiresGrad with a floating-point dtype
+ * @throws ArgumentError unless low and high are integers with low < high, at most 2^32 - 1 apart, that the dtype holds
  *
  * @example
  * randint(0, 6, [10], { key: 1 }).shape; // [10]
@@ -144,6 +145,7 @@ export function randint<const D extends DType = PlainDType>(
  * @param probability number from 0 to 1, or tensor of probabilities (below 0 counts as 0, above 1 as 1)
  * @param shape sizes of the axes; that of the probabilities if left out
  * @param options key, dtype (float32), requiresGrad
+ * @throws ArgumentError for a number outside 0 to 1
  *
  * @example
  * bernoulli(0.5, [4], { key: 1 }); // four coins
@@ -173,6 +175,8 @@ export function bernoulli<const D extends DType = PlainDType>(
  *
  * @param of a number n up to 2^27, or a tensor
  * @param options key, axis (0) for tensors
+ * @returns int32 [n], or the shape of the tensor
+ * @throws ArgumentError for a bad length, and without a key inside vmap; ShapeError for an axis that is not there
  *
  * @example
  * permutation(5, { key: 1 }); // 0 .. 4 in some order
@@ -196,7 +200,7 @@ export function permutation(
     const order = Int32Array.from({ length: n }, (_, i) => i);
     for (let i = n - 1; i > 0; i--) {
       const [word0, word1] = threefry(key, [i, 0]);
-      // 53 random bits, so the bias is nowhere near visible.
+      // From 53 random bits, so the bias is below n / 2^53.
       const j = Math.floor((((word0 >>> 5) * 2 ** 26 + (word1 >>> 6)) / 2 ** 53) * (i + 1));
       const swapped = order[i]!;
       order[i] = order[j]!;

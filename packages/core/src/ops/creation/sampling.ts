@@ -1,9 +1,9 @@
 /**
  * Random choices: positions drawn with given probabilities, and logits of which some are left out before that.
  *
- * A choice is the greatest of the logits with Gumbel noise added, and several without replacement are the greatest ones. Many with replacement are
- * places in the running sums. Nothing waits for the device, so what holds no distribution (NaN, negative or infinite numbers, nothing above zero)
- * raises no error: its positions are -1.
+ * One choice is the greatest of the logits with Gumbel noise added; several without replacement are the greatest ones. Several with replacement are
+ * found by uniform numbers among the running sums. Nothing waits for the device, so what is no distribution raises no error: its
+ * positions are -1. That is so for NaN, negative or infinite numbers, and where nothing is above zero.
  */
 import * as p from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
@@ -31,7 +31,7 @@ const lowest = -3.4e38;
 
 const wideOf = (dtype: DType): DType => (dtype === 'float64' ? 'float64' : 'float32');
 
-/** Noise of the Gumbel distribution: -log(-log(1 - v)), v uniform inside (0, 1) and, so that great values are not cut, finest near 0. */
+/** Noise of the Gumbel distribution: -log(-log(1 - v)), v uniform inside (0, 1). Steps of v are finest near 0, which gives the large values. */
 function noise(key: RandomKey, shape: Shape, dtype: DType): Node {
   const constant = (value: number): Node => p.constant(value, dtype);
   const v =
@@ -188,7 +188,7 @@ function drawnAgain(wide: Node, positive: Node, total: Node, shape: Shape, key: 
   const targets = p.mul(uniform(key, shape, wide.dtype), total);
   const found = nodeOf(searchSorted(wrap(sums), wrap(targets), { right: true }));
   const at = p.binary('minimum', found, p.constant(n - 1, 'int32'));
-  // Running sums are rounded, so they may step where the probability is 0: then it is the one before.
+  // Running sums are rounded, so a number may fall where the probability is 0: then the last position before with a probability is drawn.
   const own = p.where(positive, p.broadcastTo(p.iota(n), wide.shape), p.constant(-1, 'int32', wide.shape));
   return elementsAt(nodeOf(cumMax(wrap(own), axis)), at, axis);
 }
@@ -252,7 +252,7 @@ export function topPLogits(logits: TensorLike, mass: number, options: number | T
     const sorted = elementsAt(wide, orderOf(wide, axis, true), axis);
     const top = along(wide, 'max');
     const weights = p.unary('exp', p.sub(sorted, top));
-    // What lies before each: those are kept whose own part is still needed.
+    // The sum of those before each: a logit is kept while that is too little.
     const before = nodeOf(cumSum(wrap(weights), { axis, exclusive: true }));
     const needed = p.lt(before, p.mul(along(weights, 'sum'), nodeOf(given(mass, wrap(wide)))));
     const least = along(p.where(needed, sorted, p.broadcastTo(top, sorted.shape)), 'min');

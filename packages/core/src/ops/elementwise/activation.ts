@@ -1,5 +1,6 @@
 /**
- * Rounding, activation functions, element by element, and dropout. Integer operands become float32; NaN stays NaN.
+ * Rounding, activation functions and dropout. All but `glu` work element by element. Integer operands become float32, but rounding leaves them
+ * as they are; NaN stays NaN.
  *
  * Softmax and its relatives work along an axis and are in normalization.ts.
  */
@@ -92,7 +93,7 @@ export function relu(x: TensorLike): Tensor {
   beginOp('relu');
   const t = floatOperand(x);
   const zero = p.like(t, 0);
-  // Not a maximum: at 0 the constant wins, NaN passes.
+  // A choice, not `maximum`, whose equal operands share the gradient: at 0 it is 0. NaN stays.
   return wrap(p.where(p.le(t, zero), zero, t));
 }
 
@@ -196,6 +197,8 @@ export function hardShrink(x: TensorLike, options: { readonly lambda?: number } 
 /**
  * x above the threshold, `value` elsewhere. Source: PyTorch `threshold`.
  *
+ * @param options threshold and value, both needed
+ *
  * @example
  * threshold(tensor([1, 3]), { threshold: 2, value: -1 }); // [-1, 3]
  */
@@ -272,7 +275,7 @@ export function sigmoid(x: TensorLike): Tensor {
   return activation('sigmoid', x, logistic);
 }
 
-/** e / (1 + e) or 1 / (1 + e) with e = exp(-|x|) at most 1, so that nothing overflows at any order of derivative. */
+/** The sigmoid: e / (1 + e) or 1 / (1 + e) with e = exp(-|x|). As e is at most 1, no derivative overflows. */
 function logistic(t: Tensor): Tensor {
   const negative = less(t, 0);
   const e = exp(where(negative, t, neg(t)));
@@ -328,7 +331,7 @@ function softMaximum(t: Tensor): Tensor {
  * softsign(tensor([1])); // [0.5]
  */
 export function softsign(x: TensorLike): Tensor {
-  // The slope of the quotient would be a difference of numbers that grow alike.
+  // The derivative of the quotient would be a difference of numbers that are large and nearly equal.
   return specialFunction(
     'softsign',
     x,
@@ -341,6 +344,7 @@ export function softsign(x: TensorLike): Tensor {
  * x times the normal distribution function of x. Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
  *
  * @param options approximate: 'none' (with erf, default) or 'tanh'
+ * @throws ArgumentError for another approximation
  *
  * @example
  * gelu(tensor([0, 1])); // [0, 0.8413447]
@@ -382,7 +386,9 @@ export function mish(x: TensorLike): Tensor {
 /**
  * The first half of an axis times the sigmoid of the second. Source: PyTorch `glu`.
  *
- * @param options axis, -1; its size must be even (ShapeError)
+ * @param options axis (-1)
+ * @returns the shape of x with the axis half as long
+ * @throws ShapeError unless the size of the axis is even
  *
  * @example
  * glu(tensor([3, 0])); // [1.5]
@@ -422,6 +428,7 @@ export function glu(x: Tensor, options: { readonly axis?: number } = {}): Tensor
  * PyTorch `dropout`.
  *
  * @param options p: probability of 0 (0.5); training (true); key
+ * @throws ArgumentError for a probability outside 0 to 1
  *
  * @example
  * dropout(ones([4]), { p: 0.5, key: 1 }); // zeros and twos
@@ -438,7 +445,7 @@ export function dropout(
     const t = wrap(floatOperand(x));
     if (!training || rate === 0) return t;
     if (rate === 1) return wrap(p.mul(nodeOf(t), p.like(nodeOf(t), 0)));
-    // Kept where the bits are below (1 - p) 2^32: one comparison of integers.
+    // An element is kept where its random bits are below (1 - p) 2^32: one comparison of integers.
     const limit = p.scalar(Math.min(2 ** 32 - 1, Math.round((1 - rate) * 2 ** 32)), 'uint32');
     const keep = p.lt(bits(resolveKey(options.key), t.shape), limit);
     const scale = nodeOf(given(1 / (1 - rate), t));

@@ -9,7 +9,7 @@ import { cast as castNode, makeNode, stopGradient } from '../../graph/primitives
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
-import { checkDType, type DType, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { checkDType, type DType, dtypeInfo, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
@@ -80,7 +80,7 @@ export function floorDivide(a: TensorLike, b: TensorLike): Tensor {
   });
 }
 
-/** The rounded quotient may be an integer above the true one: then the rest, whose sign is exact, is on the wrong side. */
+/** The quotient may be rounded up to an integer above the true one. Then the remainder, whose sign is exact, has the wrong sign. */
 function floatFloorDivide(a: Tensor, b: Tensor): Tensor {
   return inFloat32([a, b], (x, y) => {
     const rounded = unaryOp('floorDivide', 'floor', div(x, y));
@@ -92,7 +92,7 @@ function floatFloorDivide(a: Tensor, b: Tensor): Tensor {
   });
 }
 
-/** True where a rest that is not 0 has not the sign of the divisor. */
+/** True where a remainder other than 0 has not the sign of the divisor. */
 function wrongSide(rest: Tensor, y: Tensor): Tensor {
   return logicalAnd(notEqual(rest, 0), notEqual(less(rest, 0), less(y, 0)));
 }
@@ -110,7 +110,7 @@ export function remainder(a: TensorLike, b: TensorLike): Tensor {
     if (x.dtype.startsWith('u')) return rest;
     const result = where(wrongSide(rest, y), add(rest, y), rest);
     if (isInteger(x.dtype)) return result;
-    // A rest of 0 has the divisor's sign: 0 as a difference, so that the slope stays.
+    // A remainder of 0 takes the divisor's sign. It is written as a difference with a constant, so that the gradient stays.
     const still = wrap(stopGradient(nodeOf(rest)));
     return where(equal(rest, 0), where(less(y, 0), neg(sub(still, rest)), sub(rest, still)), result);
   });
@@ -178,11 +178,13 @@ function powOfNumber(x: Tensor, exponent: number): Tensor | null {
   }
 }
 
-/** Squaring and multiplying, one step per bit of the exponent. */
+/** Squaring and multiplying, one step per bit of an exponent that is not negative. */
 function integerPow(x: Tensor, y: Tensor): Tensor {
   let result = onesLike(add(x, y));
   let base = x;
-  for (let bit = 0; bit < 31; bit++) {
+  const { bytes, kind } = dtypeInfo[y.dtype];
+  const bits = 8 * bytes - (kind === 'int' ? 1 : 0);
+  for (let bit = 0; bit < bits; bit++) {
     const set = notEqual(binaryOp('pow', 'and', binaryOp('pow', 'shr', y, bit), 1), 0);
     result = where(set, mul(result, base), result);
     base = mul(base, base);
@@ -265,7 +267,7 @@ export function minimum(a: TensorLike, b: TensorLike): Tensor {
   return extreme('minimum', a, b, 1);
 }
 
-/** Beside a number that lies beyond those of an integer dtype, on the side where it never is the result, a tensor stays as it is. */
+/** An integer tensor stays as it is beside a number outside its dtype's range that is never the result: one below for maximum, above for minimum. */
 function extreme(op: 'maximum' | 'minimum', a: TensorLike, b: TensorLike, side: -1 | 1): Tensor {
   beginOp(op);
   for (const [x, c] of [

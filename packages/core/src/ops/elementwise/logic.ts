@@ -1,6 +1,6 @@
 /**
- * Comparisons, logic, and operations on bits. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an integer
- * dtype does not hold - too large, fractions, infinite, NaN - compare as mathematics says, as in NumPy 2.
+ * Comparisons, logic, and operations on bits. Results of comparisons are bool; operands broadcast and meet in their common dtype. Numbers that an
+ * integer dtype does not hold (too large, fractions, infinite, NaN) compare as mathematics says, as in NumPy 2.
  *
  * Nothing here has a gradient but `nanToNum`, which passes it where a number stays.
  */
@@ -31,34 +31,36 @@ function orderable(node: Node): Node {
 function ordered(op: string, primitive: 'lt' | 'le', a: TensorLike, b: TensorLike, swap: boolean): Tensor {
   beginOp(op);
   const [low, high] = swap ? [b, a] : [a, b];
-  // Such a number is no element, so x < c is x <= c, and c < x the contrary.
-  if (isStrange(low, high)) return wrap(atMost(low, high, false));
-  if (isStrange(high, low)) return wrap(atMost(high, low, true));
+  // No element equals a number that the dtype does not hold. So x < c is x <= c, and c < x is its negation.
+  if (isUnrepresentable(low, high)) return wrap(atMost(low, high, false));
+  if (isUnrepresentable(high, low)) return wrap(atMost(high, low, true));
   const [x, y] = operands(low, high);
   return wrap(makeNode(primitive, [orderable(x), orderable(y)], null));
 }
 
 /** True for an integer tensor and a number that its dtype does not hold. */
-function isStrange(x: TensorLike, c: TensorLike): boolean {
+function isUnrepresentable(x: TensorLike, c: TensorLike): boolean {
   if (typeof x !== 'object' || typeof c === 'object') return false;
   const { dtype } = nodeOf(x);
   return sideOf(c, dtype) !== 0 || (typeof c === 'number' && isInteger(dtype) && !Number.isInteger(c));
 }
 
-/** x <= c for such a pair, or c <= x if `turned`. Nothing is true of NaN. */
-function atMost(x: TensorLike, c: TensorLike, turned: boolean): Node {
+/** x <= c for such a pair, or c <= x if `swapped`. Nothing is true of NaN. */
+function atMost(x: TensorLike, c: TensorLike, swapped: boolean): Node {
   const node = nodeOf(x as Tensor);
   const side = sideOf(c, node.dtype);
   const number = Number(c);
-  if (side !== 0 || Number.isNaN(number)) return constant(side === (turned ? -1 : 1) ? 1 : 0, 'bool', node.shape);
+  if (side !== 0 || Number.isNaN(number)) return constant(side === (swapped ? -1 : 1) ? 1 : 0, 'bool', node.shape);
   const result = binary('le', node, weak(Math.floor(number), node.dtype));
-  return turned ? not(result) : result;
+  return swapped ? not(result) : result;
 }
 
 /** Whether a == b as a node. */
 function same(a: TensorLike, b: TensorLike): Node {
-  const strange = isStrange(a, b) ? a : isStrange(b, a) ? b : null;
-  return strange === null ? eq(...operands(a, b)) : constant(0, 'bool', nodeOf(strange as Tensor).shape);
+  const unrepresentable = isUnrepresentable(a, b) ? a : isUnrepresentable(b, a) ? b : null;
+  return unrepresentable === null
+    ? eq(...operands(a, b))
+    : constant(0, 'bool', nodeOf(unrepresentable as Tensor).shape);
 }
 
 /**

@@ -72,6 +72,29 @@ describe('numbers and dtypes', () => {
     expect(await values(pg.pow(i32([1, -1, 2]), i32([-3, -3, -1])))).toEqual([1, -1, 0]);
   });
 
+  it('integer powers take every bit of the exponent', async () => {
+    const cases = [
+      ['uint8', 8, [3n, 2n, 255n], [200n, 128n, 255n]],
+      ['int16', 16, [3n, -3n, 2n], [32767n, 12345n, 15n]],
+      ['uint32', 32, [2n, 3n, 5n], [2n ** 31n, 2n ** 31n + 1n, 2n ** 32n - 1n]],
+      ['int64', 64, [2n, 3n, -3n], [2n ** 31n, 2n ** 32n + 1n, 2n ** 62n + 2n ** 40n + 1n]],
+      ['uint64', 64, [3n, 2n, 7n], [2n ** 63n + 1n, 2n ** 63n, 2n ** 64n - 1n]],
+    ] as const;
+    for (const [dtype, size, bases, exponents] of cases) {
+      const modulus = 2n ** BigInt(size);
+      const expected = bases.map((base, i) => {
+        let [result, square] = [1n, base];
+        for (let rest = exponents[i]!; rest > 0n; rest /= 2n) {
+          if (rest % 2n === 1n) result = (result * square) % modulus;
+          square = (square * square) % modulus;
+        }
+        return dtype.startsWith('u') ? BigInt.asUintN(size, result) : BigInt.asIntN(size, result);
+      });
+      const result = await pg.pow(pg.tensor(bases, { dtype }), pg.tensor(exponents, { dtype })).array();
+      expect((result as (number | bigint)[]).map(BigInt), dtype).toEqual(expected);
+    }
+  });
+
   it('integer division rounds down and keeps the sign of the divisor', async () => {
     const a = i32([7, -7, 7, -7, 6]);
     const b = i32([2, 2, -2, -2, 3]);

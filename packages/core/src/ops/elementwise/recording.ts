@@ -1,8 +1,8 @@
 /**
- * The choice between two tensors by a condition, and the forms in which elementwise operations are recorded: one operand, two operands, two
- * floating-point operands, an activation.
+ * How elementwise operations are recorded: with one operand, two operands, floating-point operands, as an activation. Public ones are one call of
+ * these functions, or a composite of such. Composites of 16-bit floats compute in float32.
  *
- * Every public elementwise operation is one call of these, or a composite of such. Composites of 16-bit floats compute in float32.
+ * Also here: `where`, the choice between two tensors by a condition, and the rule of what is close to what.
  */
 import { cast, makeNode, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
@@ -16,8 +16,8 @@ import { floatOperand, floatOperands, given, operand, operands, weak } from '../
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 
 /**
- * Runs a composite whose common dtype is a 16-bit float in float32 and rounds its result once; others as they are. Differences of rounded
- * numbers, as 1 + erf(x) of gelu, would leave nothing right. Throws DTypeError where there is no common dtype.
+ * Runs a composite in float32 if the common dtype of its operands is a 16-bit float, and rounds its result once. Differences of rounded numbers, as
+ * 1 + erf(x) in gelu, would lose all digits. Throws DTypeError where there is no common dtype.
  */
 export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => Tensor): Tensor {
   const dtype = args.map((t) => t.dtype).reduce((a, b) => promoteTypes(opName('promote'), a, b));

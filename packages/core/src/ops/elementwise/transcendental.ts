@@ -174,7 +174,7 @@ export function xlogy(a: TensorLike, b: TensorLike): Tensor {
   return compose('xlogy', () => {
     const [p, q] = floatOperands(a, b);
     const [x, y] = [wrap(p), wrap(q)];
-    // Where log(y) is no finite number, 0 takes no notice of it.
+    // Where x is 0 and log(y) is not finite, the product would be NaN: there y is replaced by 1.
     const useless = logicalAnd(equal(x, 0), logicalOr(lessEqual(y, 0), equal(y, Number.POSITIVE_INFINITY)));
     return mul(x, log(where(useless, 1, y)));
   });
@@ -331,12 +331,12 @@ export function acosh(x: TensorLike): Tensor {
     x,
     (t) => {
       const large = greater(t, 1e8);
-      // Far below 1 the root takes s back, or more than that.
+      // Below 1 there is no value, but the formula gives numbers far below: so it gets NaN.
       const s = sub(where(large, 2, where(less(t, 1), Number.NaN, t)), 1);
       const near = log1p(add(s, sqrt(add(mul(s, 2), mul(s, s)))));
       return where(large, add(log(where(large, t, 1)), Math.LN2), near);
     },
-    // Of two roots, so that nothing below 1 has a slope.
+    // A product of two roots, not the root of x^2 - 1, which would be a number below -1.
     (t) => mul(rsqrt(sub(t, 1)), rsqrt(add(t, 1))),
   );
 }

@@ -11,6 +11,11 @@ const zeros = pg.zeros;
 const image = (): pg.Tensor => zeros([1, 2, 4, 4]);
 
 const bad: readonly (readonly [string, () => unknown, RegExp])[] = [
+  [
+    'interpolate',
+    () => pg.interpolate(image(), undefined as never),
+    /bad options: undefined.*such as { scaleFactor: 2 }/,
+  ],
   ['conv1d', () => pg.conv1d(zeros([1, 2, 3, 3]), zeros([1, 2, 3])), /4 axes: needs 3.*unsqueeze/],
   ['conv2d', () => pg.conv2d(image(), zeros([1, 2, 3])), /kernel \[1, 2, 3\].*needs 4/],
   ['conv2d', () => pg.conv2d(image(), zeros([1, 3, 3, 3])), /\[1, 2, 4, 4\] has 2.*needs 3/],

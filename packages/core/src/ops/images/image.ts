@@ -1,5 +1,5 @@
 /**
- * What operations on images share: the order of their axes, padding, and the checks of both.
+ * What operations on images share: the order of their axes, padding, the checks of both, and weights of cubic interpolation.
  *
  * Inside, images are [N, C, ...spatial]; for 'nhwc' the axes are permuted on the way in and out, which is index arithmetic and
  * moves no element.

@@ -1,9 +1,9 @@
 /**
  * Images at other sizes, images read at any positions, and the grids of positions that affine maps make.
  *
- * Other sizes take nearest elements, or weighted sums of neighbours, one spatial axis after the other. Positions follow PyTorch 1.13. Output
- * i of an axis lies at (i + 1/2) scale - 1/2 in the input, or with aligned corners at i scale, where scale is input size / output size, or
- * 1 / scaleFactor where that is given.
+ * Other sizes take nearest elements, or weighted sums of neighbours, one spatial axis after the other. Positions follow PyTorch 1.13. Output i of
+ * an axis lies at (i + 1/2) scale - 1/2 in the input. There scale is input size / output size, or 1 / scaleFactor where that is given. With
+ * aligned corners it lies at i (n - 1) / (m - 1), for n elements in and m out.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -73,7 +73,7 @@ export function interpolate(x: Tensor, options: InterpolateOptions): Tensor {
   checkNames('interpolate', options, 'size scaleFactor mode alignCorners? layout');
   const op = 'interpolate';
   return compose(op, () => {
-    checkOptions(op, options, '{ scale: 2 }');
+    checkOptions(op, options, '{ scaleFactor: 2 }');
     const mode = options.mode ?? 'nearest';
     if (typeof mode !== 'string' || !Object.hasOwn(ranks, mode))
       throw new ArgumentError(op, say`unknown mode: ${shown(mode)}; must be one of ${Object.keys(ranks).join(', ')}`);
@@ -154,7 +154,7 @@ function nearestAlong(x: Node, axis: number, { n, m, scale }: AxisScale, mode: I
     ...x.shape.slice(axis + 1),
   ];
   const times = m / n;
-  // Places never go back: those between the first and the last of a repeated element are its own too.
+  // Positions never decrease. So if the first and the last copy of an element are right, those between them are too.
   if (Number.isInteger(times) && each(n, (k) => place(k * times) === k && place((k + 1) * times - 1) === k))
     return p.reshape(p.expand(p.insertAxes(x, [axis + 1]), replaced([n, times])), replaced([m]));
   const [first, stride] = [place(0), m > 1 ? place(1) - place(0) : 1];
@@ -251,7 +251,7 @@ function neighbours(position: Node, n: number, settings: Settings): Neighbour[] 
     ? p.mul(p.mul(shifted, half), p.like(position, n - 1))
     : p.mul(p.sub(p.mul(shifted, p.like(position, n)), one), half);
   const cubic = settings.mode === 'bicubic';
-  // Far outside is as good as just outside, and infinity has no neighbours.
+  // Far outside is 0 like just outside, and infinity would have no neighbours.
   const near = settings.paddingMode === 'zeros' ? limited(centre, -4, n + 3) : centre;
   const at = cubic ? near : padded(near, n, settings);
   const neighbour = (place: Node, weight: Node): Neighbour => ({
@@ -331,10 +331,10 @@ export function gridSample(x: Tensor, grid: Tensor, options: GridSampleOptions =
       throw new ShapeError(op, say`nothing to sample: image ${showShape(given.shape)} has no pixels`, [given.shape]);
     const rows = p.reshape(p.permute(image, [0, ...spatial.map((_, i) => i + 2), 1]), [batch * pixels, channels]);
     const flat = p.reshape(places, [batch, points, rank]);
-    const alone = (i: number): Node =>
+    const coordinate = (i: number): Node =>
       p.reshape(p.slice(flat, [0, 0, i], [batch, points, 1], [1, 1, 1]), [batch, points]);
     // x is the last axis.
-    const axes = spatial.map((n, i) => neighbours(alone(rank - 1 - i), n, settings));
+    const axes = spatial.map((n, i) => neighbours(coordinate(rank - 1 - i), n, settings));
     const start = p.mul(p.reshape(p.iota(batch), [batch, 1]), p.constant(pixels, 'int32'));
     const corners = axes.reduce<Neighbour[]>(
       (list, along, i) => {

@@ -1,6 +1,6 @@
 /**
- * Elements put at coordinates into zeros, and what operations by index share: index arguments as int32 nodes in range, positions in flattened
- * tensors and in sorted order.
+ * What operations by index share: index arguments as int32 nodes in range, positions in flattened tensors and in sorted order. Also scatterNd, which
+ * puts updates at coordinates into zeros: it is of no tensor, so its place is not a family's file.
  *
  * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
@@ -27,6 +27,7 @@ export type IndexLike = Tensor | number | readonly NestedInput[];
 /** One axis, by itself or in options. */
 export type IndexAxis = number | { readonly axis?: number };
 
+/** The axis as a number from 0 to rank - 1. Throws ArgumentError or ShapeError where it is none. */
 export function axisOf(op: string, argument: IndexAxis | undefined, fallback: number, rank: number): number {
   if (isHandle(argument))
     throw new ArgumentError(
@@ -77,6 +78,7 @@ export function safeIndex(op: string, index: Node, n: number): Node {
   return p.binary('minimum', p.binary('maximum', wrapped, number(0)), number(Math.max(0, n - 1)));
 }
 
+/** Throws ShapeError if elements are to be taken from an empty axis. */
 export function checkSource(op: string, node: Node, axis: number, index: Node): void {
   if (node.shape[axis] === 0 && sizeOf(index.shape) > 0) {
     throw new ShapeError(op, say`nothing to take from: axis ${axis} of shape ${showShape(node.shape)} is empty`, [
@@ -153,7 +155,7 @@ export function updatesFor(op: string, node: Node, updates: Node, shape: readonl
 
 // The order of elements along an axis as nodes: their positions, and the elements there.
 
-/** A dtype that keys are made of, in which the order is the same. */
+/** The dtype of at least 32 bits to sort in: the order is the same. */
 function sortable(dtype: DType): DType {
   const { kind, bytes } = dtypeInfo[dtype];
   if (bytes >= 4) return dtype;

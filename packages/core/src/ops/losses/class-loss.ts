@@ -51,7 +51,7 @@ function checkTarget(op: string, x: Node, target: Node, axis: number): void {
   }
 }
 
-/** 0 .. C-1 along the class axis, and the target along the others. */
+/** True where the position along the class axis is the target: bool of the shape of x. */
 function isTarget(x: Node, target: Node, axis: number): Node {
   const classes = x.shape[axis]!;
   const numbers = p.reshape(
@@ -74,10 +74,7 @@ function alongClasses(op: string, weight: Tensor, x: Node, axis: number): Node {
   );
 }
 
-/**
- * Negative log likelihood of integer targets. The row is compared with the class numbers rather than indexed, so that it stays
- * in the kernel that computed the logarithms.
- */
+/** Negative log likelihood of integer targets, with label smoothing, weights and ignored targets. */
 function classLoss(
   op: string,
   logs: Node,
@@ -98,7 +95,7 @@ function classLoss(
     losses = p.add(p.mul(losses, p.like(logs, 1 - smoothing)), spread);
   }
   const { reduction = 'mean', ignoreIndex } = options;
-  // A kernel cannot throw; a class that is not there has no probability.
+  // A kernel cannot throw, so the loss of a class that is not there is NaN.
   const number = p.cast(target, 'int32');
   const known = p.binary(
     'and',
@@ -124,6 +121,8 @@ function classLoss(
  * @param logs log-probabilities, [N, C, ...] or [C]
  * @param target class numbers (integers), [N, ...] or []
  * @param options weight [C], ignoreIndex, reduction
+ * @returns a scalar, or with reduction 'none' the shape without the class axis
+ * @throws ShapeError and DTypeError where target and log-probabilities do not fit
  *
  * @example
  * nllLoss(logSoftmax(tensor([[0, 0]])), tensor([1], { dtype: 'int32' })); // 0.6931472

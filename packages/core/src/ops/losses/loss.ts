@@ -1,7 +1,8 @@
 /**
- * Losses: how far predictions are from targets, as a number to minimise; those that a margin satisfies too.
+ * Losses: how far predictions are from targets, as a number to minimise. First of numbers and probabilities, then those that are 0 beyond a margin.
  *
- * Losses of classification by class numbers are in class-loss.ts. All take `reduction`: 'mean' (default) over all elements, 'sum', or 'none' for the loss of each element.
+ * All take `reduction`: 'mean' (default) over all elements, 'sum', or 'none' for the loss of each element. Losses of classification by class
+ * numbers are in class-loss.ts.
  */
 import { stopGradient } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
@@ -79,7 +80,7 @@ export function huberLoss(
     const difference = sub(x, y);
     const distance = abs(difference);
     const far = mul(delta, sub(distance, mul(delta, 0.5)));
-    // Not the square of the distance, whose slope has no slope where it is 0.
+    // The square of the difference, not of its magnitude: that has gradient 0 at 0, so the second derivative would be lost there.
     return finish('huberLoss', where(lessEqual(distance, delta), mul(square(difference), 0.5), far), options.reduction);
   });
 }
@@ -151,7 +152,7 @@ export function binaryCrossEntropyWithLogits(
   return between('binaryCrossEntropyWithLogits', logits, target, (x, y) => {
     let losses: Tensor;
     if (options.posWeight === undefined) {
-      // max(x, 0) - x y + log1p(exp(-|x|)): softplus(x) - x y in an order that loses nothing where the answer is sure and right.
+      // max(x, 0) - x y + log1p(exp(-|x|)) is softplus(x) - x y without cancellation: small losses of certain predictions keep their digits.
       const negative = less(x, 0);
       const line = sub(where(negative, 0, x), mul(x, y));
       losses = add(line, log1p(exp(where(negative, x, neg(x)))));
@@ -228,7 +229,7 @@ export function gaussianNllLoss(
       const shape = broadcastShapes(op, x.shape, y.shape);
       const eps = given(checkNumber(op, 'eps', options.eps ?? 1e-6, 0, true), x);
       const v = varianceFor(op, variance, x, shape);
-      // The limit itself, with the slope of v.
+      // The value is eps, the gradient that of v.
       const limited = where(less(v, eps), add(eps, sub(v, wrap(stopGradient(nodeOf(v))))), v);
       const losses = mul(add(log(limited), div(square(sub(x, y)), limited)), 0.5);
       return finish(op, options.full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses, options.reduction);
@@ -236,7 +237,7 @@ export function gaussianNllLoss(
   );
 }
 
-/** The variance so that it stretches to the shape: one for each row has the shape without the last axis, and comes first where both fit. */
+/** The variance in a shape that broadcasts to `shape`. One per row, without the last axis, gets that axis; this is tried first. */
 function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Shape): Tensor {
   if (typeof variance === 'number') return given(checkNumber(op, 'variance', variance, 0), x);
   nodeOf(variance);
@@ -250,7 +251,7 @@ function varianceFor(op: string, variance: Tensor | number, x: Tensor, shape: Sh
   );
 }
 
-// Losses that are satisfied by a margin: hinge, cosine embedding, triplets. `reduction` as in loss.ts.
+// Losses that are 0 beyond a margin: hinge, cosine embedding, triplets.
 
 export interface MarginOptions extends LossOptions {
   readonly margin?: number;
@@ -303,8 +304,8 @@ export function cosineEmbeddingLoss(a: Tensor, b: Tensor, target: Tensor, option
       );
     const squared = (t: Tensor): Tensor => add(sum(mul(t, t), -1), embeddingEps);
     const cosine = div(sum(mul(x, y), -1), sqrt(mul(squared(x), squared(y))));
-    const apart = relu(sub(cosine, given(options.margin ?? 0, x)));
-    return finish(op, where(greater(target, 0), sub(1, cosine), apart), options.reduction);
+    const dissimilar = relu(sub(cosine, given(options.margin ?? 0, x)));
+    return finish(op, where(greater(target, 0), sub(1, cosine), dissimilar), options.reduction);
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * Losses of labels that margins, counts and overlaps give: hinge embeddings, rankings, several classes at once, Poisson counts, focal and Dice.
+ * More losses: of pairs and rankings by a margin, of several classes at once, of Poisson counts, and for rare classes (focal and Dice).
  *
  * All take `reduction`: 'mean' (default) over all losses, 'sum', or 'none' for each. Losses of one class per row by its probability are in
  * class-loss.ts.
@@ -59,8 +59,8 @@ export function softMarginLoss(prediction: Tensor, target: Tensor, options: Loss
 export function hingeEmbeddingLoss(distance: Tensor, target: Tensor, options: MarginOptions = {}): Tensor {
   checkNames('hingeEmbeddingLoss', options, 'reduction margin#');
   return between('hingeEmbeddingLoss', distance, target, (x, y) => {
-    const apart = where(equal(y, 1), 0, relu(sub(given(options.margin ?? 1, x), x)));
-    return finish('hingeEmbeddingLoss', add(apart, where(equal(y, -1), 0, x)), options.reduction);
+    const dissimilar = where(equal(y, 1), 0, relu(sub(given(options.margin ?? 1, x), x)));
+    return finish('hingeEmbeddingLoss', add(dissimilar, where(equal(y, -1), 0, x)), options.reduction);
   });
 }
 

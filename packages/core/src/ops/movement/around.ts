@@ -1,4 +1,4 @@
-/** What is put around an axis from its own elements: for `pad`, and for convolutions that pad their input so. Constants are a primitive's business. */
+/** Padding of an axis by its own elements (reflection, edge, other end): for `pad` and convolutions. Constant padding is the primitive `pad`. */
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { ShapeError } from '@polygrad/compiler/shape/errors';
@@ -17,7 +17,7 @@ export function extended(
   after: number,
   mode: FilledFrom,
 ): Node {
-  // What is left of the axis. Mirrors stand where nothing is cut and reach into what is; a circle is closed without it.
+  // The part of the axis that stays. Reflections are about the edges of the whole axis and may take cut elements; 'circular' wraps what stays.
   const [first, end] = [Math.max(0, -before), n - Math.max(0, -after)];
   const most = { reflect: n - 1, symmetric: n, replicate: n > 0 ? Number.POSITIVE_INFINITY : 0, circular: end - first }[
     mode
@@ -36,7 +36,7 @@ export function extended(
       of.shape.map((size, i) => (i === axis ? stop - start : size)),
       of.shape.map(() => 1),
     );
-  // One end cuts more than the axis has: from what the other end put there, too.
+  // One end cuts more than the axis has, so it also cuts what is put at the other end.
   if (first > n) return part(first, n + after, extended(op, node, axis, n, 0, after, mode));
   if (end < 0) return part(0, end + before, extended(op, node, axis, n, before, 0, mode));
   const edge = (index: number, count: number): Node => {

@@ -23,7 +23,7 @@ function onDiagonal(x: Node, offset: number): Node {
   const away = Math.abs(offset);
   const size = x.shape[rank - 1]! + away;
   const widths = (n: number): number[] => x.shape.map((_, axis) => (axis === rank - 1 ? n : 0));
-  // One entry per row; rows that the diagonal does not meet get any.
+  // One entry per row. Rows that the diagonal does not meet get one too, which is not used.
   const perRow = p.pad(x, widths(offset < 0 ? away : 0), widths(offset > 0 ? away : 0));
   const on = p.eq(offsets(size, size), p.constant(offset, 'int32'));
   return p.where(on, p.insertAxes(perRow, [rank]), p.like(x, 0));

@@ -15,6 +15,7 @@ import type { Tensor } from '../../tensor/types.ts';
 /** One axis, by itself or in options. */
 export type JoinAxis = number | { readonly axis?: number };
 
+/** The axis as it is given, 0 if none is. */
 export function axisOf(op: string, argument: JoinAxis | undefined): number {
   if (typeof argument === 'number') return argument;
   checkNames(op, argument, 'axis');

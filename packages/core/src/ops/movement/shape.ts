@@ -1,6 +1,6 @@
 /**
- * Other shapes for the same elements, and elements repeated. Of reshape and axis order no element is computed, and for tensors that are in
- * memory already none is copied where strides can express the result.
+ * Other shapes for the same elements, and elements repeated. Nothing is computed for them. Tensors that are in memory already are not copied where
+ * strides can express the result.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';

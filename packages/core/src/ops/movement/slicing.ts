@@ -363,7 +363,7 @@ function padded(node: Node, low: readonly number[], high: readonly number[], val
       start.map(() => 1),
     );
   }
-  // One end may cut more than the axis has: then that much less is put at the other.
+  // One end may cut more than the axis has: then that much less is padded at the other end.
   const put = (widths: readonly number[]): number[] =>
     widths.map((n, i) => Math.max(0, Math.min(n, node.shape[i]! + low[i]! + high[i]!)));
   return p.pad(inner, put(low), put(high), value);

@@ -1,9 +1,9 @@
 /**
- * Softmax and its relatives, and normalisation over axes and over channels of images. Softmax takes exponentials as parts of their sum; the
- * others move elements to mean 0 and variance 1 over some axes, then scale and shift them.
+ * Softmax and its relatives, and normalisation over axes and over channels of images. Softmax divides exponentials by their sum. The others move
+ * elements to mean 0 and variance 1 over some axes, then scale and shift them.
  *
- * Variances are taken in two passes from the mean (no cancellation). Written as reductions and arithmetic over whole rows, so
- * that layer norms are one kernel.
+ * Variances are means of squared differences from the mean, in two passes, so nothing cancels. All is reductions and arithmetic over whole rows,
+ * so that the planner makes one kernel of a layer norm.
  */
 import * as p from '../../graph/primitives.ts';
 import { noGrad } from '../../autodiff/custom-gradient.ts';
@@ -81,6 +81,9 @@ function shares(op: string, x: TensorLike, axis: OneAxis | undefined): Tensor {
 
 /**
  * softmax(-x). Source: PyTorch `softmin`.
+ *
+ * @param axis one axis, or { axis }; -1
+ * @returns the shape of x
  *
  * @example
  * softmin(tensor([0, 0])); // [0.5, 0.5]
@@ -170,7 +173,7 @@ function checkRunning(op: string, { runningMean, runningVar, momentum }: Running
 }
 
 /** Moves running statistics towards those of an input; the variance becomes the unbiased one of `count` elements. */
-function follow(options: Running, mean: Tensor, variance: Tensor, count: number): void {
+function updateRunning(options: Running, mean: Tensor, variance: Tensor, count: number): void {
   const { runningMean, runningVar } = options;
   noGrad(() => {
     const momentum = given(options.momentum ?? 0.1, mean);
@@ -229,7 +232,7 @@ export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
       if (!options.training) return byRunning('batchNorm', t, options, shape, 'training');
       const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
       const { centered, mean, variance, count } = moments(t, axes);
-      follow(options, mean, variance, count);
+      updateRunning(options, mean, variance, count);
       return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
     }),
   );
@@ -360,7 +363,7 @@ function grouped(op: string, x: Tensor, groupCount: number | null, options: Inst
       );
       if ((options.runningMean || options.runningVar) && batch > 0) {
         const ofBatch = (each: Tensor): Tensor => div(sum(reshape(each, [batch, channels]), { axis: 0 }), batch);
-        follow(options, ofBatch(mean), ofBatch(variance), count);
+        updateRunning(options, ofBatch(mean), ofBatch(variance), count);
       }
       const normal = reshape(mul(centered, rsqrt(add(variance, readEps(op, options.eps, t)))), t.shape);
       return affine(normal, options, perChannel, op);

@@ -1,6 +1,6 @@
 /**
- * Places of values among sorted ones, counts of values between edges, and operations whose result has a size that depends on data. NaN is
- * greater than every number, as in sorting.ts.
+ * Positions of values among sorted ones, histograms, and operations whose result has a size that depends on data (nonZero, maskedSelect, unique).
+ * The latter are asynchronous: they read that size back first. NaN is greater than every number, as in sorting.ts.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -160,11 +160,11 @@ export function histogram(
     const highest = edgeAt(int(count));
     let bin: Node;
     if (typeof bins === 'number') {
-      // By division, then put right where rounding has crossed an edge.
+      // By division, then corrected where rounding has crossed an edge.
       const scale = p.div(p.like(flat, count), p.sub(highest, lowest));
       const guess = p.unary('floor', p.mul(p.sub(flat, lowest), scale));
       const near = p.binary('minimum', p.binary('maximum', p.cast(guess, 'int32'), int(0)), int(count - 1));
-      // The edges' own arithmetic again is faster than reading them at places out of order.
+      // Computing the edges again is faster than gathering them.
       const edge = (at: Node): Node => evenEdge(lowest, highest, p.cast(at, flat.dtype), count);
       const low = p.sub(near, p.cast(p.lt(flat, edge(near)), 'int32'));
       const safe = p.binary('maximum', low, int(0));
@@ -175,7 +175,7 @@ export function histogram(
       bin = p.binary('minimum', p.sub(p.reshape(found, flat.shape), int(1)), int(count - 1));
     }
     const inside = p.binary('and', p.le(lowest, flat), p.le(flat, highest));
-    // One bin more for values that are not counted.
+    // One more bin takes the values that are not counted.
     const where = p.where(inside, bin, int(count));
     const units =
       weights === undefined
@@ -249,7 +249,7 @@ function lastOf(x: Node): Tensor {
 
 /** `values` of the elements whose flag is true, in order; `ends` counts the flags, `count` is their number. */
 function packed(flags: Node, ends: Node, values: Node, count: number): Node {
-  // One place more, for all others.
+  // One more place takes all other values.
   const place = p.where(flags, p.sub(ends, int(1)), int(count));
   const base = p.constant(0, values.dtype, [count + 1]);
   const all = makeNode(scatterPrimitive, [base, place, values], { axis: 0, op: 'set' });
@@ -271,7 +271,7 @@ async function positionsOf(op: string, flags: Tensor): Promise<Tensor> {
   return result;
 }
 
-/** A handle of its own on a node, so that the caller may end theirs, or the scope in progress, while we wait. */
+/** A separate handle on the value, so that the caller may dispose theirs, or end the scope, during the wait. */
 function held(x: Node): Tensor {
   return keep(wrap(p.identity(x)));
 }

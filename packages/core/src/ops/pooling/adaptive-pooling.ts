@@ -1,6 +1,6 @@
 /**
- * Pooling to a given size: the windows follow from the sizes, floor(i n / m) to ceil((i + 1) n / m) for the i-th of m windows over n elements,
- * so they may overlap and differ in size by one. Source: PyTorch `adaptive_avg_pool2d`.
+ * Pooling to a given size. The windows follow from the sizes: the i-th of m windows over n elements goes from floor(i n / m) to ceil((i + 1) n / m).
+ * So windows may overlap, and their sizes differ by at most one. Source: PyTorch `adaptive_avg_pool2d`.
  */
 import { lowest } from '@polygrad/compiler/shape/dtype';
 import { makeNode } from '../../graph/primitives.ts';
@@ -70,13 +70,13 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
       [...out, ...longest].map((n, i) => (i === axis || i === rank + axis ? n : 1)),
     );
   const scale = (i: number): number => sizeOf(spatial.slice(i + 1));
-  const sum = (parts: readonly Node[], combine: (a: Node, b: Node) => Node): Node => parts.reduce(combine);
-  const positions = sum(
+  const combined = (parts: readonly Node[], combine: (a: Node, b: Node) => Node): Node => parts.reduce(combine);
+  const positions = combined(
     axes.map(({ index }, i) => p.mul(placed(index, i), int(scale(i)))),
     p.add,
   );
   const masks = axes.flatMap(({ inside }, i) => (inside === null ? [] : [placed(inside, i)]));
-  const counts = sum(
+  const counts = combined(
     axes.map(({ length }, i) =>
       p.reshape(
         length,
@@ -99,7 +99,7 @@ function adaptive(op: string, rank: number, x: Node, size: AdaptiveSize, setting
     return masks.length === 0
       ? view
       : p.where(
-          sum(masks, (a, b) => p.binary('and', a, b)),
+          combined(masks, (a, b) => p.binary('and', a, b)),
           view,
           p.like(view, outside),
         );
@@ -120,17 +120,17 @@ interface AxisWindows {
 }
 
 /** The greatest common divisor. */
-function divisor(a: number, b: number): number {
+function gcd(a: number, b: number): number {
   let [x, y] = [a, b];
   while (y > 0) [x, y] = [y, x % y];
   return x;
 }
 
 function axisWindows(n: number, m: number): AxisWindows {
-  // Window i has floor(n / m) elements, and where m does not divide n one more for each of its ends that lies inside an element. The first
-  // window has one such end; some other has two unless every window begins or ends between elements.
+  // Window i has floor(n / m) elements. Where m does not divide n, it has one more for each of its ends that lies inside an element. The first
+  // window has one such end. Some other has two, unless every window begins or ends between elements.
   const shortest = Math.ceil(n / m);
-  const longest = n % m > divisor(n, m) ? shortest + 1 : shortest;
+  const longest = n % m > gcd(n, m) ? shortest + 1 : shortest;
   const i = p.iota(m);
   const start = p.binary('idiv', p.mul(i, int(n)), int(m));
   const end = p.binary('idiv', p.add(p.mul(p.add(i, int(1)), int(n)), int(m - 1)), int(m));

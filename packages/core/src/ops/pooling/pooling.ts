@@ -1,4 +1,4 @@
-/** Means, p-norms and largest values of sliding windows. */
+/** Pooling: means, p-norms and largest values of sliding windows; and unpooling, which puts largest values back where they came from. */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
@@ -38,7 +38,7 @@ export interface PoolSettings {
   readonly stride?: PerAxis;
   /** Default 0. */
   readonly padding?: Padding;
-  /** Distance between the elements of a window; max pooling only. Default 1. */
+  /** Distance between the elements of a window. Default 1. */
   readonly dilation?: PerAxis;
   /** Let a last window reach over the edge, so that no element is left out. Default false. */
   readonly ceilMode?: boolean;
@@ -115,7 +115,7 @@ function windows(image: Node, g: Geometry, value: number): Node {
 /** Axes of the elements of each window. */
 const windowAxes = (rank: number): number[] => Array.from({ length: rank }, (_, i) => i + 2 + rank);
 
-/** What `geometry` reads, for means, which are at no position. */
+/** `geometry` for means and norms. They have no positions, so `returnIndices` is refused. */
 function geometryOfMeans(op: string, rank: number, x: Node, window: PoolWindow, settings: PoolSettings): Geometry {
   const g = geometry(op, rank, x, window, settings);
   checkNames(op, g.options, 'kernelSize stride padding dilation ceilMode? countIncludePad? layout');
@@ -147,7 +147,11 @@ function counts(g: Geometry, dtype: DType, includePad: boolean, rank: number): N
 /**
  * The mean of each window over one spatial axis. Source: PyTorch `avg_pool1d`.
  *
- * @param x shape [N, C, L]
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
+ * @returns shape [N, C, L'], L' = floor((L + padding - dilation (size - 1) - 1) / stride) + 1, or rounded up with ceilMode
+ * @throws ShapeError where the window is larger than the padded input; ArgumentError for a padding above half of the window
  *
  * @example
  * avgPool1d(tensor([[[1, 5, 2, 4]]]), 2); // [[[3, 3]]]
@@ -160,7 +164,9 @@ export function avgPool1d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * The mean of each window over two spatial axes. Source: PyTorch `avg_pool2d`.
  *
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
- * @param settings stride, padding, ceilMode, countIncludePad, layout
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
+ * @returns shape [N, C, H', W'] or [N, H', W', C], sizes and errors as of avgPool1d
  *
  * @example
  * avgPool2d(tensor([[[[1, 2], [3, 4]]]]), 2); // [[[[2.5]]]]
@@ -173,6 +179,9 @@ export function avgPool2d(x: Tensor, window: PoolWindow, settings: PoolSettings 
  * The mean of each window over three spatial axes. Source: PyTorch `avg_pool3d`.
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, countIncludePad, layout
+ * @returns shape [N, C, D', H', W'] or [N, D', H', W', C], sizes and errors as of avgPool1d
  *
  * @example
  * avgPool3d(ones([1, 1, 2, 2, 2]), 2).shape; // [1, 1, 1, 1, 1]
@@ -201,7 +210,7 @@ function lpPool(
     const exponent = given(order, t);
     const powers = order === 1 ? abs(view) : order === 2 ? square(view) : pow(abs(view), exponent);
     const total = p.reduce(nodeOf(powers), 'sum', windowAxes(rank));
-    // The root of zero has no slope: it is taken of 1 there, and left out.
+    // The slope of the root is infinite at 0. So there the root of 1 is taken, and replaced by 0.
     const none = p.eq(total, p.like(total, 0));
     const safe = wrap(p.where(none, p.like(total, 1), total));
     const root = order === 1 ? safe : order === 2 ? sqrt(safe) : pow(safe, reciprocal(exponent));
@@ -296,9 +305,10 @@ function positions(view: Node, g: Geometry, rank: number): Node {
 /**
  * The largest element of each window over one spatial axis; NaN wins. Source: PyTorch `max_pool1d`.
  *
- * @param x shape [N, C, L]
+ * @param x shape [N, C, L], or [N, L, C] with layout 'nhwc'
  * @param window its size, or options with kernelSize
  * @param settings stride, padding, dilation, ceilMode, layout; returnIndices: also the positions (int32) in the input
+ * @returns the shape of avgPool1d, and its errors; with returnIndices [values, positions]
  *
  * @example
  * maxPool1d(tensor([[[1, 5, 2, 3]]]), 2); // [[[5, 3]]]
@@ -319,6 +329,7 @@ export function maxPool1d(
  * @param x shape [N, C, H, W], or [N, H, W, C] with layout 'nhwc'
  * @param window its size, or options with kernelSize
  * @param settings stride, padding, dilation, ceilMode, layout; returnIndices: also the positions (int32) in each image
+ * @returns the shape of avgPool2d, and its errors; with returnIndices [values, positions]
  *
  * @example
  * maxPool2d(tensor([[[[1, 2], [3, 4]]]]), 2); // [[[[4]]]]
@@ -337,6 +348,9 @@ export function maxPool2d(
  * The largest element of each window over three spatial axes; NaN wins. Source: PyTorch `max_pool3d`.
  *
  * @param x shape [N, C, D, H, W], or [N, D, H, W, C] with layout 'nhwc'
+ * @param window its size, or options with kernelSize
+ * @param settings stride, padding, dilation, ceilMode, layout; returnIndices: also the positions (int32) in each image
+ * @returns the shape of avgPool3d, and its errors; with returnIndices [values, positions]
  *
  * @example
  * maxPool3d(ones([1, 1, 2, 2, 2]), 2).shape; // [1, 1, 1, 1, 1]

@@ -1,4 +1,7 @@
-/** Lengths, angles and distances of vectors, and the radial basis function kernel. Gradients where a length is 0 are 0, as those of norm are. Integers become float32. */
+/**
+ * Lengths, angles and distances of vectors, and the radial basis function kernel. Gradients are 0 where a length is 0, as those of `norm`. Integers
+ * become float32.
+ */
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
 import { broadcastShapes } from '@polygrad/compiler/shape/view';

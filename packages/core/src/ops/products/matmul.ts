@@ -1,6 +1,6 @@
 /**
- * Matrix products in their usual forms, and Kronecker, cross and bilinear products. The former are one `dotGeneral` between movements.
- * Integers are multiplied as integers.
+ * Matrix products in their usual forms: each is one `dotGeneral` between movements, so it gets the kernels of contractions. And Kronecker, cross and
+ * bilinear products. Integers are multiplied as integers.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -18,6 +18,7 @@ import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
 import { widened } from '../elementwise/recording.ts';
 import type { OneAxis } from '../normalization/normalization.ts';
+import { readAxis } from '../reduction/axis-argument.ts';
 import { matmulNode, range } from './matrices.ts';
 
 /** Both tensors as nodes of their common dtype. */
@@ -71,13 +72,13 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
   checkNames('gemm', options, 'alpha beta c transA? transB?');
   return compose('gemm', () => {
     const [x, y] = both(a, b);
-    const turned = (node: Node, turn: boolean | undefined): Node => {
+    const matrix = (node: Node, transpose: boolean | undefined): Node => {
       const rank = node.shape.length;
       if (rank < 2)
         throw new ShapeError('gemm', say`no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
-      return turn ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
+      return transpose ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
     };
-    let result = wrap(matmulNode('gemm', widened(turned(x, options.transA)), widened(turned(y, options.transB))));
+    let result = wrap(matmulNode('gemm', widened(matrix(x, options.transA)), widened(matrix(y, options.transB))));
     if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
     const { c } = options;
     const dtype = typeof c === 'object' ? promoteTypes('gemm', x.dtype, nodeOf(c).dtype) : x.dtype;
@@ -244,7 +245,7 @@ export function tensordot(
         'tensordot',
         say`numbers of axes differ: ${axes[0].length} and ${axes[1].length}; pair them`,
       );
-    // Sorted, they would lose their partners; what is wrong with them is the same.
+    // Only for their errors: they return sorted axes, which would lose their partners.
     normalizeAxes('tensordot', axes[0], m);
     normalizeAxes('tensordot', axes[1], n);
     const [left, right] = [
@@ -303,7 +304,7 @@ export function cross(a: Tensor, b: Tensor, axis?: OneAxis): Tensor {
   return compose('cross', () => {
     const [x, y] = operands(a, b);
     const shape = broadcastShapes('cross', x.shape, y.shape);
-    const at = normalizeAxis('cross', typeof axis === 'number' ? axis : (axis?.axis ?? -1), shape.length);
+    const at = readAxis('cross', axis, -1, shape.length);
     const back = shape.length - at;
     for (const node of [x, y]) {
       if (node.shape[node.shape.length - back] !== 3)

@@ -35,12 +35,12 @@ export interface CumulativeSumOptions extends CumulativeOptions {
   readonly exclusive?: boolean;
 }
 
-/** 32 bits for dtypes that kernels do not scan as they are. */
+/** The dtype to scan x in: at least 32 bits. */
 function scanned(x: Node): DType {
   return sumDType(widenedFloat(x.dtype));
 }
 
-/** The scan of a node in a dtype that scans take, as `result`. */
+/** The scan of x, cast to a dtype that scans take. */
 function scan(x: Node, op: Exclude<Attrs['scan']['op'], 'linear'>, axis: number, reverse: boolean): Node {
   return makeNode(scanPrimitive, [p.cast(x, scanned(x))], { op, axis, reverse });
 }

@@ -59,6 +59,9 @@ function reduced(
 /**
  * The sum of elements; 0 of none. bool and small integers are summed as int32 or uint32. Source: Array API `sum`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
+ *
  * @example
  * sum(tensor([[1, 2], [3, 4]]), { axis: 1 }); // [3, 7]
  */
@@ -68,6 +71,9 @@ export function sum(x: TensorLike, axis?: AxisArgument): Tensor {
 
 /**
  * The product of elements; 1 of none. Its gradient is exact with any number of zeros. Source: Array API `prod`.
+ *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  *
  * @example
  * prod(tensor([2, 3, 4])); // 24
@@ -79,6 +85,8 @@ export function prod(x: TensorLike, axis?: AxisArgument): Tensor {
 /**
  * The largest element; NaN if there is one. Equals share the gradient. Source: Array API `max`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  * @throws ShapeError for empty axes
  *
  * @example
@@ -91,6 +99,8 @@ export function max(x: TensorLike, axis?: AxisArgument): Tensor {
 /**
  * The smallest element; NaN if there is one. Equals share the gradient. Source: Array API `min`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  * @throws ShapeError for empty axes
  *
  * @example
@@ -114,6 +124,8 @@ function arg(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgum
  * The position (int32) of the largest element along an axis, or in row-major order over several or all; the first of equals,
  * the first NaN if there is one. Source: Array API `argmax`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  * @throws ShapeError for empty axes
  *
  * @example
@@ -126,6 +138,8 @@ export function argMax(x: TensorLike, axis?: AxisArgument): Tensor {
 /**
  * The position (int32) of the smallest element; see argMax. Source: Array API `argmin`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  * @throws ShapeError for empty axes
  *
  * @example
@@ -143,6 +157,9 @@ function truthBits(x: TensorLike): Node {
 /**
  * True if any element is (is not 0); false of none. Source: Array API `any`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
+ *
  * @example
  * any(tensor([0, 2])); // true
  */
@@ -152,6 +169,9 @@ export function any(x: TensorLike, axis?: AxisArgument): Tensor {
 
 /**
  * True if all elements are (are not 0); true of none. Source: Array API `all`.
+ *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  *
  * @example
  * all(tensor([0, 2])); // false
@@ -173,6 +193,9 @@ function some(op: string, kind: 'max' | 'min', x: TensorLike, argument: AxisArgu
 
 /**
  * The number of elements that are not 0, int32. Source: Array API `count_nonzero`.
+ *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  *
  * @example
  * countNonZero(tensor([0, 3, 4])); // 2
@@ -218,6 +241,9 @@ function dropKept(t: Tensor, { axes, keepDims }: Axes): Tensor {
 /**
  * The mean; NaN of no elements. Source: Array API `mean`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
+ *
  * @example
  * mean(tensor([[1, 2], [3, 5]]), { axis: 1 }); // [1.5, 4]
  */
@@ -244,7 +270,8 @@ function varianceOf(op: string, x: TensorLike, argument: VarianceOptions | AxisA
 /**
  * The mean squared distance from the mean, computed in two passes. Source: Array API `var`.
  *
- * @param options axis, keepDims, correction (0)
+ * @param options axis (all), keepDims (false), correction (0)
+ * @returns the shape of x without the axes; with keepDims they have size 1
  *
  * @example
  * variance(tensor([1, 3])); // 1
@@ -256,7 +283,8 @@ export function variance(x: TensorLike, options?: VarianceOptions | AxisArgument
 /**
  * The square root of the variance. Source: Array API `std`. Its gradient where all elements are equal is 0.
  *
- * @param options axis, keepDims, correction (0)
+ * @param options axis (all), keepDims (false), correction (0)
+ * @returns the shape of x without the axes; with keepDims they have size 1
  *
  * @example
  * std(tensor([1, 3])); // 1
@@ -275,6 +303,9 @@ function rootOrZero(x: Tensor): Tensor {
 
 /**
  * log(sum(exp(x))) without overflow; -infinity, with gradient 0, of rows that are empty or all -infinity. Source: SciPy `logsumexp`.
+ *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  *
  * @example
  * logSumExp(tensor([0, 0])); // 0.6931472
@@ -305,7 +336,9 @@ export interface NormOptions extends AxisOptions {
 /**
  * The p-norm of the elements as one vector. Source: Array API `linalg.vector_norm`. The gradient at 0 is 0.
  *
- * @param options axis, keepDims, p (2)
+ * @param options axis (all), keepDims (false), p (2)
+ * @returns the shape of x without the axes; with keepDims they have size 1
+ * @throws ArgumentError for an order that is no number
  *
  * @example
  * norm(tensor([3, 4])); // 5
@@ -346,6 +379,9 @@ export function norm(x: TensorLike, options?: NormOptions | AxisArgument): Tenso
 /**
  * The sum of the elements that are not NaN; of integers, which have none, their sum. Source: NumPy `nansum`.
  *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
+ *
  * @example
  * nanSum(tensor([1, NaN])); // 1
  */
@@ -362,6 +398,9 @@ export function nanSum(x: TensorLike, axis?: AxisArgument): Tensor {
 
 /**
  * The mean of the elements that are not NaN. Source: NumPy `nanmean`.
+ *
+ * @param axis one axis, several, or { axis, keepDims }; all
+ * @returns the shape of x without these axes; with keepDims they have size 1
  *
  * @example
  * nanMean(tensor([1, NaN, 3])); // 2

@@ -186,12 +186,12 @@ function polygammaValue(order: number, x: Tensor): Tensor {
   const even = order % 2 === 0;
   const positive = mul(sum, even ? -factor : factor);
   const place = phase(x);
-  const turned = order < LATTICE_ORDER ? cotangentSlope(order, place) : mul(latticeSum(order, place, term), factor);
-  // Where both are infinite it is the larger one, whose terms are nearer.
+  const reflection = order < LATTICE_ORDER ? cotangentSlope(order, place) : mul(latticeSum(order, place, term), factor);
+  // Where both are infinite the reflection is larger, as its terms are nearer.
   const mirror = where(
-    isInf(turned),
-    even ? neg(turned) : turned,
-    even ? sub(positive, turned) : sub(turned, positive),
+    isInf(reflection),
+    even ? neg(reflection) : reflection,
+    even ? sub(positive, reflection) : sub(reflection, positive),
   );
   const atPole = logicalAnd(less(x, 0), equal(place, 0));
   const negative = even ? where(atPole, Number.NaN, mirror) : mirror;
@@ -205,7 +205,7 @@ function cotangentSlope(order: number, place: Tensor): Tensor {
   return order % 2 === 0 ? mul(cot, powers) : powers;
 }
 
-/** The same as a sum over all integers: at a distance r of the next one there are r, 1 - r, 1 + r, 2 - r. */
+/** The same divided by `factor`, as a sum over the four nearest integers, which are at distances r, 1 - r, 1 + r and 2 - r. */
 function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor): Tensor {
   const r = abs(place);
   const [first, second, third, fourth] = [r, sub(1, r), add(r, 1), sub(2, r)].map(term) as [
@@ -215,7 +215,7 @@ function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor
     Tensor,
   ];
   if (order % 2 === 1) return add(add(first, second), add(third, fourth));
-  // Of two infinite ones the first is the larger one, but halfway, where all is in balance.
+  // Of two infinite terms the first is larger. Halfway between integers the terms cancel.
   const sum = where(isInf(first), first, add(sub(first, second), sub(third, fourth)));
   const whole = where(equal(r, 0.5), 0, sum);
   return where(less(place, 0), neg(whole), whole);
@@ -223,7 +223,7 @@ function latticeSum(order: number, place: Tensor, term: (base: Tensor) => Tensor
 
 // Relatives of the error function: what is left of 1, and its inverse. erf itself is a primitive, in transcendental.ts.
 
-/** From here on erfc is 0; and to this part of 1 an argument is rounded so that its square is exact. */
+/** `last`: erfc is 0 from there on. `parts`: arguments rounded to multiples of 1 / parts have exact squares. */
 const ranges = { float32: { last: 10.5, parts: 256 }, float64: { last: 27.5, parts: 2 ** 20 } };
 
 /** exp(-x^2) for |x| up to `last`, without the error of x^2 that the exponential would magnify. */

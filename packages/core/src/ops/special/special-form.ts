@@ -1,8 +1,8 @@
 /**
- * The form of special functions: a value by approximation, in the accuracy of the dtype, and a slope by its formula.
+ * Special functions: a value by approximation, as accurate as the dtype, and a derivative by its formula; with the coefficients.
  *
- * Differentiating an approximation would differentiate its error too. The slope is an operation of its own, so derivatives of every
- * order are accurate.
+ * Why not differentiate the approximation: that would differentiate its error too. The derivative is an operation of its own, so derivatives of
+ * every order are accurate.
  */
 import { noGrad } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -175,9 +175,9 @@ export interface PolygammaPlan {
 /**
  * The fewest terms for which Euler and Maclaurin's formula reaches the accuracy.
  *
- * The formula is accurate from `far` on. Terms are added from x to x + shifts, so where that is less, what is left is
- * (x / (x + shifts))^n of the sum: fewer than 30 terms make that small, however large n is. The formula's own variable is kept from where it is
- * nothing but large.
+ * The formula is accurate from `far` on. Terms are added from x to x + shifts. Where that is less than `far`, what is left is
+ * (x / (x + shifts))^n of the sum: fewer than 30 terms make that small, however large n is. There `most` bounds the formula's variable, whose value
+ * does not matter but must not overflow.
  */
 export function polygammaPlan(order: number, accuracy: number): PolygammaPlan {
   let far = Number.POSITIVE_INFINITY;
