@@ -1,10 +1,8 @@
 /**
- * Places of results: outputs in memory of dead inputs (donation, below), and temporaries.
+ * Memory of results: temporaries get bytes of shared blocks by their lifetimes; outputs may overwrite dead inputs (donation, below).
  *
- * For temporaries: which bytes of which shared block each one gets, by its lifetime.
- *
- * Largest first, each at the lowest free offset: within a few percent of the best
- * in practice. Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
+ * Temporaries are placed largest first, each at the lowest free offset: within a few percent of the best in practice.
+ * Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
  */
 import { definitionOf } from '../graph/definition.ts';
 import type { PlanNode } from './capture/plan-graph.ts';
