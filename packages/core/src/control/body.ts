@@ -61,7 +61,7 @@ export function insideOf(roots: readonly Node[], bound: Iterable<Node>): Inside 
 }
 
 /** Nodes that no plan of a step should compute twice, and that are kept of each step for derivatives. */
-export function isDear(node: Node): boolean {
+export function isExpensive(node: Node): boolean {
   const { role } = definitionOf(node.op);
   return role === 'contraction' || role === 'reduce' || role === 'program' || role === 'loop';
 }

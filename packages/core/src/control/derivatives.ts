@@ -14,7 +14,17 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { eachOf, insideOf, isDear, isNumber, lastOf, type Loop, type LoopOutput, makeLoop, nodesOf } from './body.ts';
+import {
+  eachOf,
+  insideOf,
+  isExpensive,
+  isNumber,
+  lastOf,
+  type Loop,
+  type LoopOutput,
+  makeLoop,
+  nodesOf,
+} from './body.ts';
 
 /** A node with its counterpart. */
 function like(node: Node, what: string): Node {
@@ -52,7 +62,7 @@ class Kept {
     const seen = new Set<Node>(roots);
     for (const node of seen) {
       if (own.has(node) || node.id < first || node.storage !== null) continue;
-      if (given.has(node) || (!recompute && inside.has(node) && isDear(node) && node.op !== 'loop')) {
+      if (given.has(node) || (!recompute && inside.has(node) && isExpensive(node) && node.op !== 'loop')) {
         this.bound.push(node);
         this.sources.push(eachOf(loop, node));
       } else for (const source of node.src) seen.add(source);
@@ -259,7 +269,7 @@ class Sums {
     }
     const { carries, items } = this.#loop.attr.body;
     if (carries.includes(node) || items.includes(node)) return () => eachOf(this.#loop, node);
-    if (this.#inside.has(node) && isDear(node) && node.op !== 'loop') return () => eachOf(this.#loop, node);
+    if (this.#inside.has(node) && isExpensive(node) && node.op !== 'loop') return () => eachOf(this.#loop, node);
     if (isNumber(node) || node.storage !== null) return null;
     if (!this.each.includes(node)) {
       if (known) return null;

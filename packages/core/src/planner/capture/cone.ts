@@ -86,7 +86,7 @@ export class Cone {
       if (node.handles !== 0 || node.pins !== 0) named++;
     }
     // Usually the outputs are the only nodes with other users. Unnamed nodes that another run needs become outputs too.
-    const heldBehind = this.#needed > named && this.#keepDear(options);
+    const heldBehind = this.#needed > named && this.#keepExpensive(options);
     if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
@@ -238,7 +238,7 @@ export class Cone {
   }
 
   /** Adds expensive nodes to the outputs. True if others that a caller may still read are left unrealised. */
-  #keepDear(options: ConeOptions): boolean {
+  #keepExpensive(options: ConeOptions): boolean {
     let heldBehind = false;
     const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
     for (let i = 0; i < this.count; i++) {
