@@ -66,8 +66,8 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
 }
 
 /**
- * Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. `room`: elements behind
- * the end that may be read, whatever they are.
+ * Copies a factor over its domain, axes in the given order. Pitches of rows, planes and so on are enlarged where they would share
+ * cache sets. `room`: elements behind the end that may be read, with any value.
  */
 export function stageDomain(
   assembly: Assembly,
