@@ -155,8 +155,8 @@ export function stagePanels(
 /**
  * Distances in memory at which a first-level cache holds less than its size.
  *
- * Lines a multiple of 4096 bytes apart share a set on all common processors, and some predict the way by those bits too, so
- * that a handful of such streams slow each other down.
+ * Lines a multiple of 4096 bytes apart share a set on all common processors. Some also predict the way by those address bits, so
+ * a handful of such streams slow each other down.
  */
 const pageBytes = 4096;
 

@@ -71,8 +71,9 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
 
 // Donation: outputs written over dead inputs.
 //
-// A leaf may give its memory to an output if no caller can read the leaf afterwards (the cone says so), if the last kernel that reads the leaf
-// stores the output, and if that kernel reads each element of the leaf only where it writes it. A program that updates it in place qualifies too.
+// A leaf may give its memory to an output under three conditions. No caller can read the leaf afterwards (the cone says so). The last
+// kernel that reads the leaf stores the output. That kernel reads each element of the leaf only where it writes it, or is a program
+// that updates it in place.
 
 /** For each output the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;

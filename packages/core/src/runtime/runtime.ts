@@ -60,8 +60,8 @@ export interface ScheduleStats {
 
 /**
  * All state that changes while a program records and runs; each room defines its part. One runtime is in use; tests make
- * others. Excluded: facts about one object by its identity (the memory of an engine, its loss), counters that only need to be unique,
- * code that was loaded late, and hints to the garbage collector, of which a program has one.
+ * others. Not included are facts about one object by its identity (the memory of an engine, its loss) and counters that only need
+ * to be unique. Neither are loaded code and hints to the garbage collector, which a program has once.
  */
 export interface Runtime {
   /** Recorded and pending nodes, scopes, tapes, and the generator of random keys. */

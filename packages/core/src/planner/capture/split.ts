@@ -63,8 +63,8 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 }
 
 /**
- * True if the results are columns that a kernel takes many of at a time while it goes down the rows (codegen/loops/streams.ts), so
- * that there are too few groups of columns for threads to share.
+ * True if the results are columns, of which a group takes many at a time while it goes down the rows (codegen/loops/streams.ts), and
+ * there are too few groups of columns to keep threads busy.
  */
 function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {
   const last = x.shape.length - 1;
