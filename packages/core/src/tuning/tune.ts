@@ -50,8 +50,7 @@ export interface TuneResult {
  * Every candidate sums in the accumulating dtype, so results stay within the tolerances of the numeric contract; the order in
  * which they add, and with it the last bits, may differ from one tile to another. Do not tune between runs that must give the
  * same bits. Engines without groups of threads (`cpu`) and without a library for products need no tuning: nothing is measured and
- * the list is empty. Other work
- * submitted meanwhile disturbs the figures.
+ * the list is empty. Other work submitted meanwhile disturbs the figures.
  *
  * @param engine an engine; the current one unless given
  * @returns what was measured, one entry for each class that was new
