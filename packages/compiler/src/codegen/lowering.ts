@@ -1,7 +1,7 @@
 /**
- * The result of lowering, what a kind of target provides for shaping loops, and the default lowering of a nest.
+ * Lowering from loop nests to programs: its result, the parts that a kind of target provides, and the default for a nest.
  *
- * The input is always a plain loop nest (LoopKernel), which is complete and correct by itself.
+ * In: a plain loop nest (LoopKernel), complete and correct by itself. Out: dispatches of programs, and their temporaries.
  */
 import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
@@ -44,7 +44,7 @@ export interface NestLowering {
   readonly columns?: typeof reduceColumns;
   /** Epilogues over many results, in loops over them. Absent: they are unrolled. */
   readonly copies?: typeof writeCopies;
-  /** Lanes of vectors along a loop, in a nest with vectors of so many; `filled`: narrower ones only where they fill it. Absent: as many. */
+  /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */
   narrower?(range: Range, lanes: number, filled?: boolean): number;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;

@@ -1,9 +1,9 @@
 /**
- * How a factor of a contraction reads memory.
+ * How a factor of a contraction reads memory. In: the expression of a factor and the ranges of the sum. Out: `Operand`.
  *
- * `linearAccess`: the factor is one ungated load at a linear position, which tiles can read in place. `domainOf`: the
- * distinct values of a factor. Ranges that occur only as a sum (output position + kernel position) share an axis of the
- * domain: a factor stored over its domain is as large as a padded tensor, not as the product of its ranges.
+ * `linearAccess`: the factor is one ungated load at a linear position, which tiles can read in place. `domainOf`: the distinct
+ * values of a factor. Ranges that occur only as a sum, such as output position + kernel position, share an axis of the domain. So
+ * a factor stored over its domain is as large as a padded tensor, not as the product of its ranges (no im2col matrix).
  */
 import { coefficient, type FreeRanges, indexForms, type Range } from '../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../ir/ir.ts';

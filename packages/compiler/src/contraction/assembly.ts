@@ -40,8 +40,11 @@ export class Assembly {
   }
 
   /**
-   * Adds a dispatch. `shaped`: the transforms that chose the kinds of all ranges; null: the default choices are made. `product`: what it computes,
-   * by the slots that PARAMs of `stores` have in the program. `inside`: written in place of the loops, with the same PARAMs as the stores.
+   * Adds a dispatch.
+   *
+   * @param shaped the transforms that chose the kinds of all ranges; null: the default choices are made
+   * @param product the library product that it computes, given the program's slot of each PARAM
+   * @param inside code in place of the loops, with the same PARAMs as the stores
    */
   add(
     suffix: string,

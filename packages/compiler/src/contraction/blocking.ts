@@ -1,7 +1,8 @@
 /**
- * What a group computes: how the loops around the tiles are cut, and the sum too where there are too few tiles.
+ * Which part of a contraction a group computes: how the loops around the tiles are cut, and the sum too if there are few tiles.
  *
- * Decided by shapes alone, so that results do not depend on the number of threads.
+ * In: extents and costs. Out: `GroupPlan`, `Split` and `Cover`. They are decided by shapes alone, so that results do not
+ * depend on the number of threads.
  */
 import {
   enoughTiles,
@@ -44,7 +45,7 @@ export interface LoopsAround {
   readonly extents: readonly number[];
   /** What a group may stream through repeatedly. */
   readonly cacheBytes: number;
-  /** Some end at a size given at dispatch: capacities are seldom divisible, and with one group too few the rows would be cut as well. */
+  /** True if some loops end at a size given at dispatch. Capacities seldom divide evenly, and with one group too few rows would be cut as well. */
   readonly sized: boolean;
 }
 
@@ -80,7 +81,7 @@ export function planGroups(
     return Math.max(1, few, Math.min(mostWanted, Math.floor(work / tileGroupWork)));
   };
   const leastWanted = groupsFor((total / rowTiles) * leastTiles);
-  // Groups that the least size leaves without work are not free either.
+  // Starting groups that have no work at the least size costs something too.
   const wanted = Math.round(Math.sqrt(groupsFor(total) * leastWanted));
   const most = Math.max(1, Math.floor(cacheBytes / columnBytes));
   let columns = even(columnTiles, Math.ceil(columnTiles / most));
@@ -103,8 +104,9 @@ export function planGroups(
 }
 
 /**
- * The groups for blocks of columns that are computed together: each takes some rows of all blocks, so that no two groups write elements of one
- * row, which share cache lines. Null where the blocks cut rows differently, or where cutting columns is better. `depth`: products in a sum; `bytes`: of a column.
+ * The groups for blocks of columns that are computed together. Each takes some rows of all blocks, so that no two groups write to
+ * one row, whose elements share cache lines (false sharing). Null where the blocks cut rows differently, or where cutting columns is
+ * better. `depth`: products in a sum; `bytes`: of a column.
  */
 export function planTogether(
   around: LoopsAround,
@@ -147,8 +149,8 @@ export interface SplitFacts {
 }
 
 /**
- * Splits the sum where there are too few tiles for several threads, or where every tile would stream through more than
- * the caches hold and there are few results. It cuts the loop with the largest steps in memory, so a part reads one part of memory.
+ * Splits the sum (split K) where there are too few tiles for several threads, or where there are few results and every tile
+ * would stream through more than the caches hold. It cuts the loop with the largest steps in memory, so a part reads one part of memory.
  */
 export function planSplit(
   e: Exprs,
@@ -213,7 +215,7 @@ export interface CoverFacts {
 
 /** Vectors per tile for the last rows, by their number; three vectors are no faster than four. */
 const lastVectors = [0, 6, 4];
-/** That pays for this many rows: with fewer, the last rows are most of the work; with more, hardly any. */
+/** Such tiles pay between these numbers of rows: with fewer, the last rows are most of the work; with more, hardly any. */
 const [fewRows, manyRows] = [32, 192];
 
 /** Covers `height` x `width` results. `end`: where rows end, if that is known only at dispatch; then the last rows get no tiles of another shape. */

@@ -1,6 +1,6 @@
 /**
- * Estimates of cache misses: how much slower tiles get because their sum strides over memory, or because the lines of their rows share sets of a
- * cache.
+ * Estimates of cache misses: how much slower tiles get because their sum strides over memory (`missPart`), or because lines of
+ * their rows share cache sets (`conflictPart`).
  */
 import { lineBytes, linesThatStay } from '../codegen/costs/caches.ts';
 import { crowdedLines, lookUpPart, overfullLines, type ProductCosts } from '../codegen/costs/cpu.ts';
@@ -13,7 +13,7 @@ import type { Way } from './packing.ts';
 /** A factor, and how it is read. */
 type Reading = readonly [factor: Operand, way: Way];
 
-/** The fraction by which the time of a tile of `height` rows grows because its sum strides over memory; the sum has `extent` steps along each of its loops. */
+/** The fraction by which a tile of `height` rows takes longer because its sum strides over memory. `extent`: steps of each loop of the sum. */
 export function missPart(
   k: readonly Range[],
   extent: (r: Range) => number,
@@ -61,7 +61,7 @@ function missesOf(
   return far + line.cost * (touches / products) * Math.min(1, Math.max(0, lines / line.near - 1));
 }
 
-/** The fraction by which tiles of `streams` rows take longer where lines of these share cache sets; most where they evict each other at every step. */
+/** The fraction by which tiles of `streams` rows take longer because lines of these share cache sets, or even evict each other at every step. */
 export function conflictPart(x: Operand, way: Way, streams: number, depth: number, costs: ProductCosts): number {
   const bytes = Math.abs(way.apart) * x.elementBytes;
   // Neighbouring rows share lines, not sets.

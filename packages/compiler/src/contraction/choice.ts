@@ -1,6 +1,6 @@
 /**
- * What measurement may choose for a contraction, by name: a tile of threads (simt/problem.ts), the tiles of an engine without
- * threads, or a library. And the key under which the choice is kept.
+ * Choices for a contraction that may be measured, and the key under which the fastest is kept. A choice is a name: of a tile of
+ * threads (simt/problem.ts), of the tiles of an engine without threads, or of a library.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
 import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';

@@ -191,13 +191,13 @@ function costOf(
       const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
       return slower * (1 + conflicts + missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs));
     };
-    // What a sum walks over is told for a size in between: a short one stays in caches.
+    // The memory that a sum walks over is estimated at a typical size: that of a short sum stays in caches.
     const tiles = tilesAt(extentOf, typicalOf);
     const copies = [rowWay.copy * costs.copies, columnWay.copy * costs.copies] as const;
     const before = copyDispatch * (Number(isBefore(rowWay)) + Number(isBefore(columnWay))) + rest;
     const most = computeCost(c, choice, narrower, costs, extentOf) * tiles + copies[0] + copies[1] + before;
     if (!sized) return most;
-    // A plan for several sizes is weighed at both ends: what it loses beside the best there counts alike.
+    // A plan for several sizes is weighed at the least and at the greatest. The product of both makes relative losses count alike.
     const nearer = sizedSum ? tilesAt(leastOf, leastOf) : tiles;
     const few = computeCost(c, choice, narrower, costs, leastOf) * nearer;
     const copied = [rows, columns].reduce((sum, x, i) => sum + copies[i]! * (leastSize(x) / x.size), few);
@@ -206,9 +206,9 @@ function costOf(
 }
 
 /**
- * Whether groups may copy the columns they need. Where few rows share a column, that saves the copy made beforehand; `order` is the cost of
- * visiting the results column by column. Where everything fits in near caches it saves more: what one thread copies for all, the others fetch from
- * its cache, and the next copy takes it back, which costs more than the copy itself. Then nothing is copied beforehand.
+ * Whether groups may copy the columns they need. Where few rows share a column, that saves the copy made beforehand; `order` is the
+ * cost of visiting the results column by column. Where everything fits in near caches it saves more: a copy that one thread makes
+ * for all must move from its cache to theirs, and back for the next copy. Then nothing is copied beforehand (`instead`).
  */
 function ownCopies(
   c: Contraction,
@@ -232,8 +232,8 @@ function ownCopies(
 
 /** Reading both factors as vectors along the sum costs this much more than a broadcast tile; more where rows are not aligned. */
 function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
-  const apart = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
-  return apart.every((s) => s % lanes === 0) ? dotAligned : dotOther;
+  const pitches = kind === 'inPlace' ? [...strides].flatMap(([r, s]) => (r === along ? [] : [s])) : [along.arg.extent];
+  return pitches.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
 /** Tiles of elementwise products load a vector for every product. */

@@ -1,8 +1,9 @@
 /**
- * A contraction as tiles see it: the two factors and the role of every loop. Also the inputs of its lowering.
+ * Recognises a contraction in a kernel's loop nest: its two factors, and the role of every loop. In: a LoopKernel. Out: `Contraction`.
+ * The types of its lowering are here too.
  *
- * It is found in the loop nest after neighbouring loops were merged, so a product of two matrices has one range of each
- * role, whatever the ranks of the tensors were.
+ * Neighbouring loops are merged before. So a product of two matrices has one range of each role, whatever the ranks of the
+ * tensors were.
  */
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';

@@ -1,5 +1,8 @@
 /**
- * The loops of a sum: merged where both factors walk them as one, ordered, or replaced by one loop over a table.
+ * The loops of a sum (the K loops): merged where both factors step through two of them as through one, then ordered; or replaced
+ * by one loop over a table of positions.
+ *
+ * In: each loop's extent and its stride in both factors. Out: ranges, and the position in each factor as an expression.
  */
 import { shortLoop, longestTable } from '../codegen/costs/cpu.ts';
 import { inChunks } from '../codegen/loops/transforms.ts';
@@ -15,7 +18,7 @@ export interface Depth {
   readonly column: number;
   /** Iterations in the last part, where the loop is split into parts of unequal length; such a loop is not merged. */
   readonly limit?: KNode;
-  /** The turn that the first step stands for, where those before and behind are left out (padding.ts); `limit` says how many are left. */
+  /** The first iteration, where iterations over padding are left out (padding.ts); `limit` is then the number of those left. */
   readonly from?: KNode;
   /** Number of iterations, if known only at dispatch: `times` the size. Such a loop is merged with one of fixed length inside it. */
   readonly end?: readonly [times: number, size: KNode] | undefined;
@@ -124,8 +127,8 @@ export interface SumLoops {
   readonly column: KNode;
 }
 
-/** The turn of a loop that a step stands for. */
-function turn(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
+/** The iteration of the whole loop, from that of a loop without padding. */
+function iterationOf(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
   if (from === undefined) return range;
   const at = e.add(range, from);
   assumeBounds(at, 0, extent - 1);
@@ -133,7 +136,7 @@ function turn(e: Exprs, { from, extent }: Depth, range: KNode): KNode {
 }
 
 function position(e: Exprs, loops: readonly Depth[], ranges: readonly KNode[], which: 'row' | 'column'): KNode {
-  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(turn(e, d, ranges[i]!), d[which])), e.i32(0));
+  return loops.reduce<KNode>((at, d, i) => e.add(at, e.mul(iterationOf(e, d, ranges[i]!), d[which])), e.i32(0));
 }
 
 /** Makes the loops of a sum. */

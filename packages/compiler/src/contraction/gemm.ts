@@ -1,9 +1,9 @@
 /**
  * Contractions by register tiles: rows of one factor times vectors of the other, over any loops around them.
  *
- * Products of matrices in every transpose, batches of them, and convolutions of stride 1 all have this form. Cost decides which range
- * becomes rows, which columns, and how the factors are read (choose.ts). For engines without
- * SIMT, where a group is one thread.
+ * In: a contraction. Out: its dispatches: copies of factors, tiles, and the epilogue where it is separate. Products of matrices in
+ * every transpose, batches of them, and convolutions of stride 1 all have this form. Estimated cost decides which range becomes
+ * rows, which columns, and how the factors are read (choose.ts). For engines without SIMT, where a group is one thread.
  */
 import { longestDot, type ProductCosts, productCosts } from '../codegen/costs/cpu.ts';
 import { vectorLanes } from '../codegen/linearize/vector.ts';
@@ -46,8 +46,8 @@ export type TransposedWorkspace = (
 ) => Workspace;
 
 /**
- * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: the workspace for results that are not contiguous. `cutOf`:
- * what cuts the loops of its sum, if anything. `more`: further tiles.
+ * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: makes the workspace for results
+ * that are not contiguous. `cutOf`: shortens loops of the sum (padding.ts). `more`: further tiles.
  */
 export function lowerTiled(
   c: Contraction,

@@ -1,6 +1,8 @@
 /**
- * How a factor can get to the tiles: read in place, copied over its domain, copied into panels, or copied by each group. Each candidate says what
- * it costs and how the sum then walks memory; choose.ts takes one for each factor. The copies themselves are staging.ts.
+ * Packing strategies (`Way`): a factor is read in place, copied over its domain, copied into panels, or copied by each group.
+ *
+ * In: an `Operand` and the ranges of its tiles. Out: candidates with their cost and the strides of the sum. choose.ts takes one for
+ * each factor; staging.ts makes the copies.
  */
 import {
   copyComputed,

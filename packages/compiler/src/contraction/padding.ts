@@ -1,8 +1,9 @@
 /**
- * Products with padding that a sum leaves out: where a factor's gate bounds a loop of the sum by the position of the loops around the tiles.
+ * Leaves products with padding out of a sum, where a factor's gate bounds a loop of the sum in terms of the loops around the tiles.
  *
- * A convolution of 3 x 3 over 4 x 4 positions multiplies 31 % of its weights with zeros, one over 8 x 8 positions 16 %. A product with zero adds
- * nothing to a sum that began with zero, so all bits stay but where the other factor is infinite or NaN: what padding does to that is not computed.
+ * A convolution of 3 x 3 over 4 x 4 positions multiplies 31 % of its weights with zeros, one over 8 x 8 positions 16 %. Products
+ * with zero change no bit of a sum that began with zero, unless the other factor is infinite or NaN. Those would make NaN with a
+ * zero, and here do not reach positions where only padding met them.
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -63,7 +64,7 @@ function boundOf({ src }: KNode, k: readonly Range[]): { readonly range: Range; 
 /** Steps of the sum's other loops from which on a loop is worth cutting where padding begins. */
 const leastSteps = 32;
 
-/** Whether the loops without bounds are long: short ones are one loop over a table, which one that is cut would not be part of. */
+/** True if the other loops of the sum are long. Short ones become one loop over a table, to which a shortened loop cannot belong. */
 function isWorthCutting(k: readonly Range[], bounds: ReadonlyMap<Range, readonly Bound[]>): boolean {
   const others = k.filter((r) => !bounds.has(r));
   return sizeOf(others) >= leastSteps && others.some((r) => r.arg.extent >= innermostLoop);
@@ -76,7 +77,8 @@ interface Turns {
 }
 
 /**
- * What bounds leave of a loop of the sum whose first step is turn `first`, in terms of the loops around the tiles; null where no bound hangs on these alone.
+ * The iterations that bounds leave of a loop of the sum that begins at iteration `first`, in terms of the loops around the tiles.
+ * Null where no bound depends on these alone.
  */
 function turnsWithin(
   e: Exprs,
@@ -98,7 +100,7 @@ function turnsWithin(
   return { from, count: e.max(e.sub(to, from), 0) };
 }
 
-/** Loops of a sum of which only these turns are left. A loop of one step is none: where it is left out, another one has no steps. */
+/** Loops of a sum with only these iterations. A loop of one step gets no range: where it is left out, another loop has no steps. */
 function cutLoops(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | null)[]): Depth[] {
   const cut = loops.map((d, i): Depth => {
     const left = turns[i];
@@ -107,7 +109,7 @@ function cutLoops(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | nu
   });
   const single = turns.filter((left, i) => left !== null && loops[i]!.extent === 1) as Turns[];
   const isLoop = (d: Depth): boolean => d.extent > 1 && d.end === undefined;
-  // One that is cut already, so that the others can still be merged.
+  // Prefers a loop that is shortened already, so that the others can still be merged.
   const bound = cut.findIndex((d) => isLoop(d) && d.limit !== undefined);
   const at = bound < 0 ? cut.findIndex(isLoop) : bound;
   if (single.length === 0 || at < 0) return cut;

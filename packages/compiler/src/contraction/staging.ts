@@ -66,8 +66,8 @@ function addAxis(strides: Map<Range, number>, axis: Axis, stride: number): numbe
 }
 
 /**
- * Copies a factor over its domain, axes in the given order; rows, planes and so on are padded apart a little where that helps. `room`: elements behind
- * the end that may be read, whatever they are.
+ * Copies a factor over its domain, axes in the given order. Pitches of rows, planes and so on are enlarged where they would share
+ * cache sets. `room`: elements behind the end that may be read, with any value.
  */
 export function stageDomain(
   assembly: Assembly,
@@ -155,8 +155,8 @@ export function stagePanels(
 /**
  * Distances in memory at which a first-level cache holds less than its size.
  *
- * Lines a multiple of 4096 bytes apart share a set on all common processors, and some predict the way by those bits too, so
- * that a handful of such streams slow each other down.
+ * Lines a multiple of 4096 bytes apart share a set on all common processors. Some also predict the way by those address bits, so
+ * a handful of such streams slow each other down.
  */
 const pageBytes = 4096;
 

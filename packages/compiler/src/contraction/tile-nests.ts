@@ -20,12 +20,12 @@ import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoop
 import type { GroupCopy, TileLayout } from './staging.ts';
 import { type Lines, overlaps, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
 
-/** Turns of a loop around the tiles. */
+/** Iterations of a loop around the tiles. */
 export function turnsOf(r: Range, lines: Lines | undefined): number {
   return r === lines?.range ? r.arg.extent / lines.count : r.arg.extent;
 }
 
-/** Loops of a sum, over `k`, less what need not be done at a position of the loops around the tiles (padding.ts). `first`: the turn at which each begins. */
+/** Shortens loops of a sum over `k` by iterations over padding, given the loops around the tiles (padding.ts). `first`: where each begins. */
 export type CutSum = (
   e: Exprs,
   k: readonly Range[],
@@ -136,35 +136,40 @@ class Nest {
     const rowRun = run(e, this.#rowTiles);
     const columnRun = run(e, this.#columnTiles);
     const tile = tileRanges(e, rows.segment.width, width / lanes, lanes, lines?.line);
-    const spot: Spot = { rowTile: rowRun.value, columnTile: columnRun.value, row: tile.row, column: tile.column };
-    const sum = this.#sum(spot);
+    const position: TilePosition = {
+      rowTile: rowRun.value,
+      columnTile: columnRun.value,
+      row: tile.row,
+      column: tile.column,
+    };
+    const sum = this.#sum(position);
 
     const loops = [...this.#grid, ...this.#around, ...rowRun.ranges, ...columnRun.ranges];
     if (to !== width) this.done.push(step('stage', tile.ranges));
-    if (to === width) return this.#epilogue(spot, sum, [...loops, ...tile.ranges], from);
+    if (to === width) return this.#epilogue(position, sum, [...loops, ...tile.ranges], from);
     const stage = e.stage('shared', sum, tile.ranges);
     const [i, j] = [e.range(rows.segment.width, 'serial'), e.range(to - from, lines ? 'vector' : 'serial')];
     const column = e.add(j, from);
     const { at, ranges } = lines?.again(e, this.#outer, i) ?? { at: i, ranges: [i] };
     const value = e.load(stage, e.add(e.mul(at, width), column));
-    return this.#epilogue({ ...spot, row: i, column }, value, [...loops, ...ranges, j], 0);
+    return this.#epilogue({ ...position, row: i, column }, value, [...loops, ...ranges, j], 0);
   }
 
-  /** The kernel's stores at a spot, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
-  #epilogue(spot: Spot, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
+  /** The kernel's stores at a position, with the sum put in, for columns of the tile from `from` on, and rows that no earlier tile stores. */
+  #epilogue(position: TilePosition, sum: KNode, ranges: readonly Range[], from: number): LoopStore[] {
     const e = this.#e;
     const { rows, columns } = this.#spec;
     const changes = new Map<Range, Replacement>();
     for (const [r, value] of this.#outer) changes.set(r, { value, ranges: [] });
-    const row = e.add(tileStart(e, rows.segment, spot.rowTile), spot.row);
-    const column = e.add(tileStart(e, columns.segment, spot.columnTile), spot.column);
+    const row = e.add(tileStart(e, rows.segment, position.rowTile), position.row);
+    const column = e.add(tileStart(e, columns.segment, position.columnTile), position.column);
     if (rows.range !== null) changes.set(rows.range, { value: row, ranges: [] });
     if (columns.range !== null) changes.set(columns.range, { value: column, ranges: [] });
     const rewriter = new Rewriter(e, changes);
     rewriter.set(this.#spec.reduce, sum);
     const gates: KNode[] = [];
-    if (from > 0 && !this.#spec.again) gates.push(e.le(from, spot.column));
-    if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, spot.rowTile), spot.row));
+    if (from > 0 && !this.#spec.again) gates.push(e.le(from, position.column));
+    if (overlaps(rows.segment)) gates.push(e.le(storedBefore(e, rows.segment, position.rowTile), position.row));
     const kept = gates.length === 0 ? null : gates.reduce((x, y) => e.and(x, y));
     return storesWhere(e, this.#spec.stores, rewriter, kept, ranges);
   }
@@ -198,34 +203,40 @@ class Nest {
     return { memory, offset: 0, perTile: width, perElement: 1, strides };
   }
 
-  /** The sum at a spot. */
-  #sum(spot: Spot): KNode {
+  /** The sum at a position. */
+  #sum(position: TilePosition): KNode {
     const e = this.#e;
     const { sumLanes, reduce } = this.#spec;
     const narrowest = leastVector / dtypeInfo[reduce.dtype as DType].bytes;
     const depths = this.#depths();
     const parts =
       sumLanes > 1 ? vectorSumLoops(e, planVectorDepth(depths), sumLanes, narrowest) : [sumLoops(e, planDepth(depths))];
-    return parts.map((k) => this.#products(spot, k)).reduce((x, y) => e.add(x, y));
+    return parts.map((k) => this.#products(position, k)).reduce((x, y) => e.add(x, y));
   }
 
-  /** Sum of products at a spot over some loops. */
-  #products(spot: Spot, k: SumLoops): KNode {
+  /** Sum of products at a position over some loops. */
+  #products(position: TilePosition, k: SumLoops): KNode {
     const e = this.#e;
     const { rows, columns } = this.#spec;
-    const a = this.#load(rows.layout, rows.segment, spot.rowTile, spot.row, e.add(k.row, this.#shared(spot)));
-    const columnTile = e.sub(spot.columnTile, this.#firstCopied);
-    const b = this.#load(this.#columnLayout, columns.segment, columnTile, spot.column, k.column);
+    const a = this.#load(
+      rows.layout,
+      rows.segment,
+      position.rowTile,
+      position.row,
+      e.add(k.row, this.#shared(position)),
+    );
+    const columnTile = e.sub(position.columnTile, this.#firstCopied);
+    const b = this.#load(this.#columnLayout, columns.segment, columnTile, position.column, k.column);
     return e.reduce('sum', e.mul(a, b), k.ranges);
   }
 
   /** Where the rows' factor is read along a range of columns that it shares. */
-  #shared(spot: Spot): KNode {
+  #shared(position: TilePosition): KNode {
     const e = this.#e;
     const { rows, columns } = this.#spec;
     const stride = columns.range === null ? 0 : (rows.layout.strides.get(columns.range) ?? 0);
     if (stride === 0) return e.i32(0);
-    return e.mul(e.add(tileStart(e, columns.segment, spot.columnTile), spot.column), stride);
+    return e.mul(e.add(tileStart(e, columns.segment, position.columnTile), position.column), stride);
   }
 
   #load(layout: TileLayout, segment: Segment, tile: KNode, element: KNode, depth: KNode): KNode {
@@ -300,7 +311,7 @@ function run(e: Exprs, { extent, chunk, grid, end }: Cut): Run {
 }
 
 /** Position of a value in the tiles: which tile, and which row and column in it. */
-interface Spot {
+interface TilePosition {
   readonly rowTile: KNode;
   readonly columnTile: KNode;
   readonly row: KNode;

@@ -34,11 +34,11 @@ export interface TileShape {
   readonly lines?: Lines;
 }
 
-/** What a tile takes of a loop around it: so many turns, with a row of vectors each (whole-lines.ts). */
+/** The iterations of a loop around it that a tile takes together, with a row of vectors for each (whole-lines.ts). */
 export interface Lines {
   readonly range: Range | null;
   readonly count: number;
-  /** The turns of a tile, of the nest made last; null: one. */
+  /** The range over these iterations in the nest that was made last; null: there is one iteration. */
   readonly line: Range | null;
   /** A loop around the tiles, if `tile` counts its tiles; the others are as they are. */
   of(e: Exprs, r: Range, tile: KNode): KNode;
@@ -181,7 +181,7 @@ function lastStart(e: Exprs, { end, last, width }: Segment): KNode {
   return end === undefined ? e.i32(last) : e.sub(end, width);
 }
 
-/** How many elements of a tile the one before has too, where tiles overlap: one number, which each element compares with its place in the tile. */
+/** The number of elements that a tile shares with the one before it. Elements at smaller positions in the tile are not stored again. */
 export function storedBefore(e: Exprs, s: Segment, tile: KNode): KNode {
   return e.max(e.sub(e.add(e.mul(tile, s.width), s.start), lastStart(e, s)), 0);
 }

@@ -1,9 +1,10 @@
 /**
- * Products on processors with known facts: results that are not contiguous along the columns go through memory. Pages carry none of this.
+ * Contractions on processors with known facts (`ProcessorFacts`), whose results go through memory if they are not contiguous along
+ * the columns. Only such engines load this; pages do not.
  *
- * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a convolution's
- * kernel, each element is a separate access, in every tensor of the epilogue. So sums are first stored with columns contiguous and otherwise in
- * the order of the results; a second dispatch reads them through group memory in the order of the results.
+ * Tiles store vectors along one loop of the results, their columns. If results are not contiguous along it, as in the gradient of a
+ * convolution's kernel, every element is a separate access, in every tensor of the epilogue. So sums are first stored with columns
+ * contiguous. A second dispatch transposes them in group memory and runs the epilogue in the order of the results.
  */
 import { leastColumnsTransposed, longestRun, longestTranspose } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';

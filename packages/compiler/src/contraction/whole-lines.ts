@@ -1,8 +1,9 @@
 /**
- * Tiles that take whole lines of an image, whose vectors reach past the end, for rows of an image are seldom as long as vectors. Pages carry none of this.
+ * Tiles that take whole lines of an image, with vectors that reach past the end: the length of a line is seldom a multiple of a
+ * vector. Only engines with known processor facts load this; pages do not.
  *
- * The columns' factor is copied over its domain, with room behind the end. A tile takes several lines, so that its rows are loaded once for all of them. Sums go
- * through group memory, from where the elements that there are reach the results by vectors that fit.
+ * The columns' factor is copied over its domain, with room behind the end. A tile takes several lines, so that elements of the rows'
+ * factor are loaded once for all of them. Sums go to group memory; from there the existing elements are stored by fitting vectors.
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';

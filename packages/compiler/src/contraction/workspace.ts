@@ -1,6 +1,6 @@
 /**
- * The workspace of a contraction: memory that holds its sums until a second dispatch runs the kernel's stores over them. An epilogue over another
- * number of elements needs one, sums in parts do, and results that are not contiguous where vectors run (transposed-results.ts).
+ * The workspace of a contraction: memory that holds its sums until a second dispatch runs the kernel's stores over them. It is needed
+ * for a split sum, for an epilogue over another number of elements, and for transposed results (transposed-results.ts).
  */
 import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -57,7 +57,7 @@ export function suffixOf(part: Range | null): string {
   return part === null ? '_epilogue' : '_combine';
 }
 
-/** A workspace with sums row-major over `order`; `part`: one such block for each part of the sum; `value`: what is kept, the sum unless given. */
+/** A workspace with sums row-major over `order`. `part`: one such block for each part of the sum. `value`: the stored value; default: the sum. */
 export function workspaceFor(
   c: Contraction,
   e: Exprs,

@@ -1,7 +1,7 @@
-/** Programs of which there are several forms that do the same: a guess until one is measured on the device. */
+/** Programs with several equivalent forms: the interface through which measurements on the device choose one (tuning/). */
 import type { Way } from '../codegen/lowering.ts';
 
-/** What was measured, by class of program; classes are words that say all on which the fastest form may depend. */
+/** Measured forms by class of program. The key of a class has all facts on which the fastest form may depend. */
 export interface ProgramChoices {
   /** Name of the form for a class; undefined if nothing was measured. */
   find(key: string): string | undefined;

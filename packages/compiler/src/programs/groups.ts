@@ -1,9 +1,9 @@
 /**
- * What the threads of a group do together: scans and reductions of a value each, scans of lists, counts and places of digits. Scans, sorts
- * and scatters for both kinds of machine are made of these. A thread by itself is a group of one, without barriers.
+ * Collective operations of the threads of a group: reductions and scans of one value per thread, scans of lists, histograms of digits.
+ * Scans, sorts and scatters are made of these on both kinds of engine. A single thread is a group of one, without barriers.
  *
- * Values are combined in the order of the threads, so that results are the same bits on every device. All threads of a group get to
- * a call. Between two calls at one place of a program, in a loop, the caller puts a barrier.
+ * Values are combined in the order of the threads, so that results are the same bits on every device. All threads of a group must
+ * reach a call. Between two executions of one call, in a loop, the caller puts a barrier.
  */
 import type { KNode } from '../ir/ir.ts';
 import type { DType } from '../shape/dtype.ts';
@@ -16,9 +16,9 @@ export function meet({ b, threads }: ProgramWriter): void {
 
 // Scans and reductions of one value for each thread.
 
-/** How values become one. */
+/** How values are combined: a monoid. */
 export interface Combining {
-  /** What none make. */
+  /** The neutral element. */
   readonly identity: KNode;
   /** What a value makes with those before it. `i`: which value of a list, for one thread (`scanList`). */
   both(before: KNode, value: KNode, i?: KNode): KNode;
@@ -55,7 +55,7 @@ function inSteps(
   return cells;
 }
 
-/** What the values of the threads before this one make, and what those of all make (Hillis and Steele). */
+/** The combination of the values of the threads before this one (exclusive scan), and that of all (Hillis and Steele, 1986). */
 export function groupScan(
   w: ProgramWriter,
   value: KNode,
@@ -74,12 +74,12 @@ export function groupScan(
   return { before: e.where(e.lt(thread, 1), identity, previous), whole: b.load(cells, threads - 1) };
 }
 
-/** What the values of all threads make: the same bits as by `groupScan`, with half of its barriers and less work at every step. */
+/** The combination of the values of all threads: the same bits as by `groupScan`, with half of its barriers and less work. */
 export function groupReduce(w: ProgramWriter, value: KNode, { both }: Combining): KNode {
   const { b, e, threads, thread } = w;
   if (threads === 1) return value;
   const cells = inSteps(w, value, true, (totals, distance) => {
-    // The last of two neighbouring parts gets what both make.
+    // The last thread of two neighbouring parts gets the combination of both.
     const last = b.place(e.sub(e.mul(e.mul(e.add(thread, 1), distance), 2), 1));
     b.ifThen(e.lt(last, threads), () =>
       b.store(totals, last, both(b.load(totals, e.sub(last, distance)), b.load(totals, last))),
@@ -97,7 +97,7 @@ export interface Listed {
   at(i: KNode): KNode;
 }
 
-/** Puts in place of each number of a list what those before it make; gives what all make. Every thread has neighbours. */
+/** Exclusive scan of a list in place; returns the combination of all. Every thread has a contiguous part. */
 export function scanList(w: ProgramWriter, { memory, length, at }: Listed, combining: Combining): KNode {
   const { b, e, threads, thread } = w;
   const own = Math.ceil(length / threads);

@@ -1,8 +1,8 @@
 /**
- * Collects programs written with the builder that together are one kernel of a plan, and the temporaries between them.
+ * Collects programs written with the builder that together are one kernel of a plan, and the temporaries between them. Out: `Lowered`.
  *
- * A program does `count` units. A thread does one by itself: a group on CPUs; SIMT engines take many units to a group. Or the threads
- * of a group do one together, by what groups.ts offers.
+ * A program computes `count` units. One thread computes a unit (on CPUs a group is one thread; SIMT engines put many units into a
+ * group), or the threads of a group compute one together, by the operations of groups.ts.
  */
 import { gridLimit } from '../codegen/linearize/linearize.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
@@ -31,9 +31,9 @@ export interface Temp {
  */
 export interface ProgramSizes {
   readonly capacities: readonly number[];
-  /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
+  /** The number divided by the sizes in it; 0 for numbers that do not depend on them. */
   factorOf(n: number): number;
-  /** A number in which capacities are the sizes that are bound. */
+  /** The number as an expression, with the bound sizes in place of capacities. */
   bound(e: Exprs, n: number): KNode;
 }
 

@@ -21,7 +21,7 @@ export interface Inside {
   readonly constants: readonly Node[];
 }
 
-/** Nodes that are the same wherever they are made: every body has its own. */
+/** True for numbers and positions: they need no memory, so every body has copies of its own. */
 export function isNumber(node: Node): boolean {
   return node.src.length === 0 && node.storage === null && node.op !== 'buffer';
 }
@@ -61,7 +61,7 @@ export function insideOf(roots: readonly Node[], bound: Iterable<Node>): Inside 
 }
 
 /** Nodes that no plan of a step should compute twice, and that are kept of each step for derivatives. */
-export function isDear(node: Node): boolean {
+export function isExpensive(node: Node): boolean {
   const { role } = definitionOf(node.op);
   return role === 'contraction' || role === 'reduce' || role === 'program' || role === 'loop';
 }
@@ -121,7 +121,7 @@ function drawnInside(roots: readonly Node[], bound: ReadonlySet<Node>): Node<'ra
 /** Dtypes that every engine holds, and one that many do. */
 const held: ReadonlySet<DType> = new Set(['float32', 'int32', 'uint32', 'bool', 'float16']);
 
-/** A float dtype that an engine holds only if it holds all of these; where it is float64, the CPU engine has it. */
+/** A float dtype for the loop node, so that engines that lack a dtype of these nodes lack this one too. float64 means the CPU engine. */
 function heldWith(nodes: readonly Node[]): DType {
   if (nodes.some(({ dtype }) => !held.has(dtype))) return 'float64';
   return nodes.some(({ dtype }) => dtype === 'float16') ? 'float16' : 'float32';

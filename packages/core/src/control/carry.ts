@@ -1,4 +1,4 @@
-/** What goes from step to step of a loop: the same structure, shapes and dtypes each time. */
+/** Carries of loops: checks that each step returns the structure, shapes and dtypes that it was given. */
 import { leavesOf, mapTree } from '../autodiff/walk.ts';
 import type { Node } from '../graph/node.ts';
 import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';

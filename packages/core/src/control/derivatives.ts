@@ -1,9 +1,9 @@
 /**
- * Derivatives and batches of loops, which are loops again: gradients one in the other direction, tangents one in the same, a batch one over
- * batches. So they can be differentiated in turn.
+ * Derivatives and batches of loops, as loops: the gradient is a loop in the opposite direction, the tangent one in the same
+ * direction, a batch a loop over batched values. So all of them can be differentiated and batched again.
  *
- * What a derivative's step needs of the step it belongs to is in `items`: carries, slices, and dear results of each step. Whatever else
- * of that step it needs it computes again. With `recompute`, dear results too.
+ * A step of a derivative gets values of the step it belongs to as `items`: carries, slices and expensive results. It computes all
+ * other values of that step again; with `recompute` the expensive results too.
  */
 import { pushForward } from '../autodiff/derivatives.ts';
 import { accumulate, type Gradients, walk } from '../autodiff/walk.ts';
@@ -14,7 +14,17 @@ import { placeholder } from '../graph/placeholder.ts';
 import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { eachOf, insideOf, isDear, isNumber, lastOf, type Loop, type LoopOutput, makeLoop, nodesOf } from './body.ts';
+import {
+  eachOf,
+  insideOf,
+  isExpensive,
+  isNumber,
+  lastOf,
+  type Loop,
+  type LoopOutput,
+  makeLoop,
+  nodesOf,
+} from './body.ts';
 
 /** A node with its counterpart. */
 function like(node: Node, what: string): Node {
@@ -38,7 +48,7 @@ function reached(body: LoopBody, nodes: readonly Node[], start: ReadonlySet<Node
   }
 }
 
-/** What a step of a derivative reads of the step it belongs to. */
+/** The values that a step of a derivative reads from the step it belongs to. */
 class Kept {
   readonly bound: Node[] = [];
   readonly sources: Node[] = [];
@@ -52,7 +62,7 @@ class Kept {
     const seen = new Set<Node>(roots);
     for (const node of seen) {
       if (own.has(node) || node.id < first || node.storage !== null) continue;
-      if (given.has(node) || (!recompute && inside.has(node) && isDear(node) && node.op !== 'loop')) {
+      if (given.has(node) || (!recompute && inside.has(node) && isExpensive(node) && node.op !== 'loop')) {
         this.bound.push(node);
         this.sources.push(eachOf(loop, node));
       } else for (const source of node.src) seen.add(source);
@@ -107,7 +117,7 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
   for (const [{ attr: of }, all] of outer) {
     const { each } = of;
     if (each === null || !active.has(each)) continue;
-    // What only the last step's value got is a gradient of the carry behind it.
+    // A gradient of only the last step's value is a gradient of the carry after it.
     const carry = flowing.findIndex((i) => next[i] === each);
     const [end, value] = carry < 0 ? [null, all] : atEnd(all, reverse ? 0 : length - 1);
     if (end !== null) starts[carry] = starts[carry] == null ? end : p.add(starts[carry], end);
@@ -166,7 +176,7 @@ function gradient({ node, src, attr, grad, needs }: GradientContext<'loop'>): re
   return src.map((_, i) => results[i] ?? null);
 }
 
-/** A gradient of all steps as that of one of them, and the rest; null for none. The gradient of a slice is zero elsewhere. */
+/** Splits a gradient of all steps into that of one step and the rest; null for zero. The gradient of a slice is zero at the other steps. */
 function atEnd(gradient: Node, at: number): readonly [end: Node | null, rest: Node | null] {
   if (isOp(gradient, 'add') && gradient.src.every(({ shape }) => shape.join() === gradient.shape.join())) {
     const [a, b] = gradient.src.map((part) => atEnd(part, at)) as [ReturnType<typeof atEnd>, ReturnType<typeof atEnd>];
@@ -259,7 +269,7 @@ class Sums {
     }
     const { carries, items } = this.#loop.attr.body;
     if (carries.includes(node) || items.includes(node)) return () => eachOf(this.#loop, node);
-    if (this.#inside.has(node) && isDear(node) && node.op !== 'loop') return () => eachOf(this.#loop, node);
+    if (this.#inside.has(node) && isExpensive(node) && node.op !== 'loop') return () => eachOf(this.#loop, node);
     if (isNumber(node) || node.storage !== null) return null;
     if (!this.each.includes(node)) {
       if (known) return null;
@@ -335,7 +345,7 @@ function outputTangent({ src, attr }: LoopOutput, change: Node): Node | null {
 function batch({ src, attr, sources, size, remake }: BatchContext<'loop'>): Node {
   const { body, length, reverse } = attr;
   const { carries, items, next, recompute } = body;
-  // Carries all have the batch: which of them would without is not worth finding out.
+  // All carries get the batch axis, also those that might do without.
   const many = (input: Node): Node => placeholder([size, ...input.shape], input.dtype, 'a batch inside scan');
   const inputs = new Map<Node, Node>();
   for (const carry of carries) inputs.set(carry, many(carry));

@@ -1,7 +1,8 @@
 /**
- * What a body writes its kernel with: the methods of `k`.
+ * The object `k` with whose methods the body of a custom kernel writes its program.
  *
- * A body runs once per form of kernel and writes a program with `ProgramBuilder`. A thread by itself is a group of one, as everywhere in `programs/`.
+ * A body runs once per form of kernel and writes a program with `ProgramBuilder`. In the form 'threads' a thread counts as a
+ * group of one, as in `programs/`.
  */
 import { decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import type { CodegenCaps } from '@polygrad/compiler/codegen/lowering';
@@ -45,7 +46,7 @@ export class KernelMath {
   }
 }
 
-/** A number of a thread that changes. */
+/** A mutable number, private to a thread. */
 export class KernelVariable {
   readonly #run: Run;
   readonly #memory: KNode;
@@ -103,7 +104,7 @@ export class KernelRun implements Run {
   readonly #done: Map<KNode, KNode> = new Map();
   block: { open: boolean } = { open: true };
   certain = true;
-  /** Inside of what threads go through in turns. */
+  /** True inside a loop whose iterations the threads share. */
   shared = false;
   #bytes = 0;
 
@@ -196,7 +197,7 @@ export class KernelContext extends KernelMath {
     this.thread = new KernelValue(run, run.w.thread);
   }
 
-  /** A number of this thread that changes. A first value that is no KernelValue is float32, unless a dtype is given. */
+  /** A mutable number of this thread. A first value that is no KernelValue is float32, unless a dtype is given. */
   variable(first: KernelOperand, dtype?: DType): KernelVariable {
     const run = this.#run;
     return checked(run.op, () => {
@@ -282,9 +283,9 @@ export class KernelContext extends KernelMath {
   }
 
   /**
-   * Every thread of the group waits here for all others, and sees what they wrote to shared memory before. With `part`, a power of two, it waits for
-   * its neighbours alone: thread t for those t' of the group with the same Math.floor(t / part). Where threads exchange among so few this costs less on
-   * engines that can wait for parts (CUDA). Others wait for all. All threads of the group get to it even so, and in a smaller group all wait.
+   * Every thread of the group waits here for all others, and sees what they wrote to shared memory before. With `part`, a power of
+   * two, it waits only for its neighbours: the threads with the same Math.floor(thread / part). That costs less on engines that can
+   * wait for parts (CUDA); others wait for all. All threads of the group must reach it in either case.
    */
   barrier(part?: number): void {
     const run = this.#run;
@@ -317,7 +318,7 @@ export class KernelContext extends KernelMath {
     });
   }
 
-  /** The values of all threads of the group in one, for each of them. */
+  /** The combination of the values of all threads of the group; every thread gets it. */
   reduce(op: KernelCombining, value: KernelValue): KernelValue {
     const run = this.#run;
     return this.#ofGroup(op, value, (n) => {
@@ -325,7 +326,7 @@ export class KernelContext extends KernelMath {
     });
   }
 
-  /** What the values of the threads before this one make, and what those of all make. */
+  /** The combination of the values of the threads before this one (an exclusive scan), and that of all. */
   scan(op: KernelCombining, value: KernelValue): { readonly before: KernelValue; readonly whole: KernelValue } {
     const run = this.#run;
     return this.#ofGroup(op, value, (n) => {
@@ -338,8 +339,8 @@ export class KernelContext extends KernelMath {
   }
 
   /**
-   * Goes through 0 .. count - 1, shared among the threads of the group, and makes one state of several numbers of it, which every thread gets: a sum
-   * and a maximum in one pass, for instance. Elements come in any order.
+   * Reduces 0 .. count - 1, shared among the threads of the group, to one state of several numbers, which every thread gets: a sum and
+   * a maximum in one pass, for instance. Elements come in any order.
    */
   fold<const S extends KernelState>(count: number, how: KernelFold<S>): Held<S> {
     const run = this.#run;

@@ -26,7 +26,7 @@ export class KernelError extends OperationError {
   }
 }
 
-/** A place in the user's code, read when it is asked for: stacks are dear to format. */
+/** A place in the user's code. The stack is formatted only on request, because that is slow. */
 export type Site = Error;
 
 /** Where the code is that calls the builder now. */

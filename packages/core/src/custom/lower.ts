@@ -1,9 +1,9 @@
 /**
- * A form of a kernel, which is a kernel for inputs of certain shapes and dtypes, as programs for a target.
+ * Lowers a form of a custom kernel (a kernel for inputs of certain shapes and dtypes) to programs for a target.
  *
- * It is written twice before anything runs: for groups of one thread and for as many as it asks for. The verifier checks both at the call, on
- * every engine alike, and their text is what the kernel is known by. Why the text: two kernels of one text compute the same, in this process and in the
- * next, whatever their bodies close over.
+ * It is written twice before anything runs: for groups of one thread, and for as many threads as it asks for. The verifier checks
+ * both at the call, on every engine alike. A hash of their text identifies the kernel in plan keys: kernels with equal text compute
+ * the same, in this process and in the next, whatever their bodies close over.
  */
 import { withLanes } from '@polygrad/compiler/codegen/lanes/lanes';
 import type { CodegenCaps, Lowered } from '@polygrad/compiler/codegen/lowering';
@@ -28,7 +28,7 @@ export type ProgramBody = (
   outputs: Readonly<Record<string, KernelOutput>>,
 ) => unknown;
 
-/** A kernel with inputs of certain shapes, as far as its program goes. */
+/** A custom kernel for inputs of certain shapes: all that its program depends on. */
 export interface Form {
   readonly name: string;
   /** Threads that its groups ask for; 1: threads work alone. */
@@ -44,7 +44,7 @@ export interface Form {
   readonly body: ProgramBody;
 }
 
-/** Elements that one group of one thread goes through where there are many. */
+/** Most units that a group of one thread takes. */
 const mostTurns = 256;
 /** Elements of an output that a thread sets to 0. */
 const zeroed = 256;

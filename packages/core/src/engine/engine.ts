@@ -16,15 +16,18 @@ import type { Exprs } from '@polygrad/compiler/ir/expr';
 /** Static facts about an engine, read by the planner and by kernel lowering. */
 export interface EngineCaps extends TargetCaps {
   /**
-   * How loops are shaped for this engine. `threadLowering` (`engine/threads`): `simt` is true and the engine computes in every dtype it holds. `vectorLowering` (`engine/vectors`): `simt` is false.
-   * `anyLowering` (`engine/threads`): engines that can be either, have a library, or hold more dtypes. It comes with the engine, so a page carries only the lowering of its engines.
+   * How loops are shaped for this engine. It comes with the engine, so a page carries only the lowering of its engines.
+   *
+   * - `vectorLowering` (`engine/vectors`): `simt` is false.
+   * - `threadLowering` (`engine/threads`): `simt` is true, and the engine computes in every dtype that it holds.
+   * - `anyLowering` (`engine/threads`): the engine can be either, has a library, or holds dtypes in which it does not compute.
    */
   readonly lowering: Lowering;
   /** Largest buffer and largest binding in bytes. */
   readonly maxBufferBytes: number;
   /** Bytes that all buffers together may take, if known: when pending results reach a fraction of it, a flush starts. */
   readonly memoryBytes?: number;
-  /** True if freed memory merges with free neighbours and allocating again costs only a call. Large blocks are then not kept for requests of their own size only. */
+  /** True if freed memory merges with free neighbours and allocating is cheap. Kept large blocks may then be freed for requests of other sizes. */
   readonly mergesFreed?: boolean;
   /** Alignment in bytes of a binding's offset. */
   readonly bindAlign: number;
@@ -134,8 +137,9 @@ export interface IEngine {
   /** Uninitialised memory of at least `bytes` bytes. Throws OutOfMemoryError. */
   alloc(bytes: number): EngineBuffer;
   /**
-   * A promise that resolves when the device has said whether it has all requested memory, the same while it is pending; null if it has said so. Work
-   * that needs new memory waits for it, so that it does not begin what cannot be finished. Absent if `alloc` knows.
+   * A promise that resolves when the device has said whether it has all requested memory; null if it has said so. While it is
+   * pending, every call returns the same promise. Work that needs new memory waits for it, so that it does not begin what it
+   * cannot finish. Absent if `alloc` knows.
    */
   confirming?(): Promise<void> | null;
   free(buffer: EngineBuffer): void;

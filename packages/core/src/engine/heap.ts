@@ -1,6 +1,6 @@
 /**
- * The allocator over a growing memory: two-level segregated fit, blocks of whole cache lines, immediate merging. And the buffers of an engine
- * with such a memory.
+ * An allocator over a growing memory (two-level segregated fit with immediate merging), and the buffers of an engine with such
+ * a memory. Source: M. Masmano et al., "TLSF: a New Dynamic Memory Allocator for Real-Time Systems", 2004.
  *
  * All bookkeeping is on the JavaScript side, so allocation does not touch the memory itself. Allocation and freeing take
  * constant time except for growth. Blocks start at multiples of 64 bytes.
@@ -13,14 +13,15 @@ const unit = 64;
 const pageBytes = 65536;
 const binsPerPower = 8;
 
-/** Units in a page; and the size from which consecutive blocks start at different offsets in a page, this many units apart. */
+/** Units in a page. */
 const pageUnits = 64;
+/** From this many units on, consecutive blocks start at different offsets in a page, `stagger` units apart. */
 const leastStaggered = 1024;
 const stagger = 10;
 
 /**
- * Units of a block such that the next block starts at another offset in its page. When processors check whether a load needs a recent
- * store, they compare only addresses within a page: rows of 257 numbers and a result right behind them would always wait.
+ * Units of a block such that the next block starts at another offset in its page. Processors that check whether a load depends on
+ * a recent store compare only offsets within a page (4K aliasing): loads at the offset of a store would wait for it.
  */
 function staggered(units: number): number {
   return units < leastStaggered ? units : Math.ceil(units / pageUnits) * pageUnits + stagger;

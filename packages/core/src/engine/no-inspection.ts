@@ -1,4 +1,4 @@
-/** What `#inspection` is in bundles for browsers: nothing. */
+/** The import `#inspection` in bundles for browsers: objects are left as they are. */
 import type { CompiledKernel, EngineCaps, IEngine, Logger } from './engine.ts';
 
 /*@__NO_SIDE_EFFECTS__*/

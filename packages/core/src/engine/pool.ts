@@ -1,5 +1,5 @@
 /**
- * Counted buffers over an engine: who holds device memory, and what happens to it when the last holder is gone.
+ * Reference-counted buffers over an engine: who holds device memory, and its reuse when the last holder is gone.
  *
  * A PoolBuffer is shared by reference counting (`retain`, `release`); at zero its memory goes to a free list of its size class and
  * serves the next request of that class. Engines run commands in order, so memory may be reused while commands that
@@ -47,7 +47,7 @@ export function classBytes(index: number): number {
 const windowLength = 64;
 /** The garbage collector gets a hint when usage has risen by this much above its lowest point since the last hint. */
 const hintAfter = 1 << 27;
-/** Kept besides what a window used, so that small changes cost nothing. */
+/** Bytes kept beyond what a window used, so that small changes of usage do not free and allocate. */
 const slack = 1 << 26;
 /** Least size of kept blocks that are freed to serve a request of another class, if the engine merges free memory. */
 const leastJoined = 1 << 20;
@@ -166,7 +166,7 @@ export class BufferPool {
 
   #fresh(index: number): EngineBuffer {
     const bytes = classBytes(index);
-    // Memory that was used before: the first touch of a new page costs more than the computation there.
+    // Frees kept blocks that are not needed, so that used memory serves this request: the first touch of a new page costs more than the computation there.
     if (bytes >= leastJoined && this.engine.caps.mergesFreed === true)
       this.trim(this.#unused(this.#bytes + bytes), leastJoined);
     try {

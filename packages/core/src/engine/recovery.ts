@@ -57,12 +57,12 @@ export function onLost(listener: (event: LostEvent) => void): () => void {
 }
 
 /** Marks an engine as lost, the first time, and calls the listeners of a runtime. */
-function declareLost(engine: IEngine, error: DeviceLostError, told: Engines): void {
+function declareLost(engine: IEngine, error: DeviceLostError, state: Engines): void {
   const pool = poolOf(engine);
   if (pool.lost !== null) return;
   pool.lose(error);
-  told.losses++;
-  for (const listener of [...told.listeners]) {
+  state.losses++;
+  for (const listener of [...state.listeners]) {
     try {
       listener({ engine, error });
     } catch (mistake) {
@@ -82,18 +82,18 @@ export function noticed(engine: IEngine, error: unknown): unknown {
 }
 
 /** Notes that copies on the engine are gone. Values that an earlier loss left only there must be looked for again. */
-function declareDisposed(engine: IEngine, told: Engines): void {
+function declareDisposed(engine: IEngine, state: Engines): void {
   const pool = poolOf(engine);
   if (pool.disposed) return;
   pool.disposed = true;
-  if (told.losses > 0) told.losses++;
+  if (state.losses > 0) state.losses++;
 }
 
 /** Watches for the loss of an engine that the runtime has begun to use. */
 export function watchEngine(engine: IEngine): void {
-  const told = engines;
+  const state = engines;
   void engine.lost.then(({ reason, message, error }) => {
-    if (reason === 'disposed') declareDisposed(engine, told);
-    else declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), told);
+    if (reason === 'disposed') declareDisposed(engine, state);
+    else declareLost(engine, error ?? new DeviceLostError(engine.name, engine.device, message), state);
   });
 }

@@ -80,20 +80,23 @@ const works: Readonly<Record<OperationFamily | 'fused', (elements: number) => Wo
 
 /** Most elements of work measured in passes. */
 const mostTogether = 100_000;
-/** Least and most rounds that count; milliseconds beyond which larger sizes of a family are not measured. */
+/** Least and most rounds that count. */
 const rounds = { least: 3, most: 200 };
+/** If work takes longer than this many milliseconds, larger sizes of its family are not measured. */
 const slowest = 400;
 /**
- * About how many milliseconds a round takes, and the most runs in it: consecutive runs without waiting, like work that is not read at once. Short rounds
- * have a chance to run undisturbed on a busy machine.
+ * About how many milliseconds a round takes. A round is some runs without waiting between them, like work that is not read at
+ * once. Short rounds have a chance to run undisturbed on a busy machine.
  */
 const roundMs = 0.5;
+/** Most runs in a round. */
 const mostRepeats = 256;
-/** The fraction of the time after which rounds count, when JavaScript is well optimised; and the least number of passes before. */
+/** Rounds count after this fraction of the time, when JavaScript is well optimised, and after at least `warmPasses` passes. */
 const warmShare = 0.25;
 const warmPasses = 2;
-/** How often points that contradict their neighbours are measured again, and by how much a smaller size may look slower. */
+/** How often points that contradict their neighbours are measured again. */
 const secondLooks = 4;
+/** A smaller size contradicts a larger one if it takes longer by this factor. */
 const tolerance = 1.02;
 
 class Bench {

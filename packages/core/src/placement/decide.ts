@@ -1,6 +1,6 @@
 /**
- * Which engine computes what: the policies. In: the nodes of a flush, sources first. Out: an engine for each, and the parts that were
- * decided together, with their costs and the reason.
+ * The policies, which decide the engine of each node. In: the nodes of a flush, sources first. Out: an engine for each, and the
+ * parts that were decided together, with their costs and the reason.
  *
  * A part is a set of nodes that share work. The policy does not apply to nodes that belong on an engine (`to`, and what is computed from it).
  */
@@ -115,7 +115,7 @@ export function decide(order: readonly Node[], q: Question): Decision {
   let gain = 0;
   let spent = false;
   for (const nodes of partsOf(order, homes)) {
-    const part = new Sum(nodes, homes, needsMemory, q);
+    const part = new PartEstimate(nodes, homes, needsMemory, q);
     const chosen =
       forced !== null
         ? { place: forced, reason: `the policy is ${q.policy}` }
@@ -208,8 +208,8 @@ interface Choice {
   readonly reason: string;
 }
 
-/** A part and its figures. */
-class Sum {
+/** A part, and the estimates by which policies choose its engine. */
+class PartEstimate {
   readonly #nodes: readonly Node[];
   readonly #homes: readonly (EngineState | null)[];
   readonly #stored: Uint8Array;
@@ -367,7 +367,7 @@ class Sum {
     return best;
   }
 
-  /** What a run would save elsewhere, if its data were there; and after how many runs moving it pays. */
+  /** Milliseconds that a run would save elsewhere if its data were there, and the number of runs after which moving the data pays. */
   regret(chosen: EngineState): { readonly gain: number; readonly runs: number } {
     const own = this.#work(chosen) + this.#bring(chosen).fresh + this.#give(chosen);
     let best = { gain: 0, runs: Number.POSITIVE_INFINITY };
@@ -433,7 +433,7 @@ class Sum {
     const side = net.cut();
     const here = this.#nodes.filter((node) => side[vertex.get(node)!]);
     const moved = here.length > 0 && here.length < this.#nodes.length;
-    // Only index maps on the other engine do not count as a division.
+    // If only index maps would move to the other engine, the part is not divided.
     const works = (nodes: readonly Node[]): boolean => nodes.some((node) => this.#kernel(node, cpu) > 0);
     if (!moved || !works(here) || !works(this.#nodes.filter((node) => !side[vertex.get(node)!]))) return false;
     for (const node of this.#nodes) places[node.index] = side[vertex.get(node)!] ? cpu : device;

@@ -62,10 +62,13 @@ class Stays {
   }
 }
 
-/** Most kept decisions; most reported reasons; runs after which every decision is reconsidered; forms of flushes with a guessed engine. */
+/** Most kept decisions. */
 const mostKept = 512;
+/** Most reported reasons. */
 const mostReasons = 256;
+/** Runs after which every decision is reconsidered. */
 const mostRuns = 2 ** 30;
+/** Size of the table of guessed engines, by form of flush. */
 const mostGuesses = 256;
 
 /** Codes of errors after which another engine may succeed. */
@@ -82,7 +85,7 @@ export class EnginePlacer implements Placer {
   /** Replaced with every change of rules or thresholds: decisions noted in plans under an older object do not count. */
   stays: object = {};
   /** Stops listening to changes of thresholds. */
-  #deaf: () => void = () => {};
+  #stopListening: () => void = () => {};
   /** Engines other than the current one, valid while that is the same. */
   #others: { readonly current: IEngine; readonly list: readonly EngineState[] } | null = null;
   /** The engine that computed all of a flush, by form, if not the current one; and whether there are any. */
@@ -99,8 +102,8 @@ export class EnginePlacer implements Placer {
   /** Sets the rules and drops all decisions. */
   use(rules: PlacementRules | null): void {
     this.rules = rules;
-    this.#deaf();
-    this.#deaf = rules?.thresholds.listen(() => this.#decideAnew()) ?? (() => {});
+    this.#stopListening();
+    this.#stopListening = rules?.thresholds.listen(() => this.#decideAnew()) ?? (() => {});
     this.#decideAnew();
     this.#told.clear();
   }

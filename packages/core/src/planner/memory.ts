@@ -1,10 +1,8 @@
 /**
- * Places of results: outputs in memory of dead inputs (donation, below), and temporaries.
+ * Memory of results: temporaries get bytes of shared blocks by their lifetimes; outputs may overwrite dead inputs (donation, below).
  *
- * For temporaries: which bytes of which shared block each one gets, by its lifetime.
- *
- * Largest first, each at the lowest free offset: within a few percent of the best
- * in practice. Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
+ * Temporaries are placed largest first, each at the lowest free offset: within a few percent of the best in practice.
+ * Engines that cannot bind disjoint parts of one buffer in one dispatch get whole blocks, shared over time.
  */
 import { definitionOf } from '../graph/definition.ts';
 import type { PlanNode } from './capture/plan-graph.ts';
@@ -73,8 +71,9 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
 
 // Donation: outputs written over dead inputs.
 //
-// A leaf may give its memory to an output if no caller can read the leaf afterwards (the cone says so), if the last kernel that reads the leaf
-// stores the output, and if that kernel reads each element of the leaf only where it writes it. A program that updates it in place qualifies too.
+// A leaf may give its memory to an output under three conditions. No caller can read the leaf afterwards (the cone says so). The last
+// kernel that reads the leaf stores the output. That kernel reads each element of the leaf only where it writes it, or is a program
+// that updates it in place.
 
 /** For each output the leaf whose memory it takes. */
 export type Donations = ReadonlyMap<PlanNode, PlanNode>;

@@ -77,6 +77,7 @@ export interface Plan {
   readonly sizes: readonly number[];
   /** What the placer decided for this plan (placement/placer.ts), and by which rules; null: not decided. */
   placed: { readonly by: object } | null;
+  /** Equal to the placer's `stays` if the plan needs no further decision: work that no reader waits for runs on the current engine. */
   stays: object | null;
 }
 
@@ -276,5 +277,5 @@ declare module '../engine/engine.ts' {
   }
 }
 
-/** What engines bring (`caps.lowering.planner`): with it comes all that makes plans. */
+/** The planner, which engines bring along (`caps.lowering.planner`), so that pages load it together with an engine. */
 export const planner: Planner = { makePlan, kernelsOf: (engine) => new KernelCache(engine) };

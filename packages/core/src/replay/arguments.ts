@@ -1,6 +1,6 @@
 /**
- * Arguments of a compiled function as one flat list: tensors, other values, and marks for the lists and plain objects around them. Two
- * calls share recordings if the lists are alike: tensors by shape and dtype, all else by value.
+ * Arguments of a compiled function as one flat list: tensors, other values, and marks for the lists and plain objects around them.
+ * Two calls share recordings if their lists match: tensors by shape and dtype, everything else by value.
  */
 import { isHandle } from '../graph/scope.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';

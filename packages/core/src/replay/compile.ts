@@ -69,7 +69,7 @@ interface Calls {
 /** Most forms of arguments that are kept, and most recordings of each. */
 const mostForms = 16;
 const mostRecorded = 4;
-/** After this many calls that all differed, only one in so many is compared. */
+/** After this many calls that all differed, only one call in `seldom` is compared. */
 const mostMisses = 6;
 const seldom = 128;
 

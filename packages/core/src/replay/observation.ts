@@ -1,6 +1,6 @@
 /**
- * Observes one call of a compiled function and makes its script. Its inputs are events of the library while the function runs (graph/observer.ts), the
- * planner's plans and allocations. A call that cannot be described that way gets a reason, and no script.
+ * Observes one call of a compiled function and makes its script. In: events of the library while the function runs
+ * (graph/observer.ts), plans and allocations. Out: a Script; or, for a call that a script cannot repeat, the reason.
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
@@ -40,8 +40,8 @@ import {
 } from './script.ts';
 import { Watch } from './watch.ts';
 
-/** A memory position as a slot. */
-interface Spot {
+/** Which slot a buffer is, and where the slot begins in it. */
+interface SlotAddress {
   readonly slot: number;
   /** Bytes of the buffer before the slot's offset 0. */
   readonly base: number;
@@ -50,7 +50,7 @@ interface Spot {
 /** Most commands of a script: they are submitted together, so that all run or none. */
 const mostSteps = 8192;
 
-/** During the observation no argument is free yet. */
+/** While a call is observed, every source still has its tensor; `freeArguments` comes later. */
 const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
 
 /** A reason for no script. */
@@ -74,8 +74,8 @@ export class Observation extends Watch {
   readonly #assigned = new Set<TrackedHandle>();
   readonly #uploads: { readonly buffer: PoolBuffer; readonly leaf: Node; readonly data: TypedArray }[] = [];
   readonly #fresh: Fresh[] = [];
-  readonly #spots = new Map<EngineBuffer, Spot>();
-  readonly #buffers = new Map<PoolBuffer, Spot>();
+  readonly #spots = new Map<EngineBuffer, SlotAddress>();
+  readonly #buffers = new Map<PoolBuffer, SlotAddress>();
   readonly #steps: Step[] = [];
   readonly #flushed: Flushed[] = [];
   readonly #held: KernelEntry[] = [];
@@ -177,7 +177,7 @@ export class Observation extends Watch {
     return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
   }
 
-  #lies(buffer: PoolBuffer, spot: Spot): void {
+  #lies(buffer: PoolBuffer, spot: SlotAddress): void {
     this.#buffers.set(buffer, spot);
     this.#spots.set(buffer.memory, spot);
   }
@@ -188,7 +188,7 @@ export class Observation extends Watch {
 
   override assign(handle: TrackedHandle): void {
     if (this.#made.has(handle)) {
-      // Such as a module's state that is made at first use. The plan of this call should serve the next ones.
+      // For example a module's state that is made at first use. Failing now releases held data, so that later calls find this call's plan.
       if ((handle as TensorHandle).kept) this.#fail(keeps);
       return;
     }

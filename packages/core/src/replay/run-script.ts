@@ -1,8 +1,8 @@
 /**
- * Running a script: whether it fits the present state, its numbers, its memory, its commands, and what tensors name afterwards.
+ * Runs scripts. In: a script and the arguments of a call. Out: the result; or null, and then nothing has changed.
  *
- * If it does not fit, or fails before its commands are submitted, nothing has changed; then the function itself is called, as
- * without `compile`.
+ * A run checks that the present state fits, reads the numbers, allocates memory, submits the commands, and gives tensors their new
+ * values. If the script does not fit, or fails before its commands are submitted, the function itself is called.
  */
 import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';

@@ -1,6 +1,6 @@
 /**
- * Scripts: what one call of a compiled function handed to the engine, with slots in place of memory and of numbers; and the comparison of two
- * scripts. observation.ts makes them, run-script.ts runs them.
+ * Scripts: the commands that one call of a compiled function submitted, with slots in place of memory and numbers; and the
+ * comparison of two scripts. observation.ts makes them, run-script.ts runs them.
  */
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
 import { isOp, type Node } from '../graph/node.ts';

@@ -1,6 +1,6 @@
 /**
- * Which tensors have copies in host memory, and the copies. shadow.ts makes and uses them; programs load it
- * with the functions that ask for copies.
+ * Copies of tensors in host memory, and which tensors are to have them. shadow.ts makes the copies and restores tensors from
+ * them. Programs load shadow.ts with the functions that ask for copies; this file is always there and knows no device.
  */
 import type { Node } from '../graph/node.ts';
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
@@ -64,8 +64,9 @@ export class Copies {
   values: WeakMap<Protectable, TypedArray> = new WeakMap();
   /** The copies by node. A node keeps its value unless it is overwritten in place. */
   ofNodes: WeakMap<Node, TypedArray> = new WeakMap();
-  /** When the last complete round began, and how many nodes had been overwritten in place by then (replay/). */
+  /** When the last complete round began. */
   since: number = 0;
+  /** Nodes overwritten in place (replay/) when it began, and so far. */
   overwrittenThen: number = 0;
   overwritten: number = 0;
   /** How often tensors went back to their copies: a round that began before is discarded. */

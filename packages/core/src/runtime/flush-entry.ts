@@ -1,6 +1,6 @@
 /**
- * A flush in the queue: its state, what an attempt to compute it may come to, and its parts once it has failed as a whole. What is done with
- * entries is in queue.ts.
+ * A flush in the queue: its state, the outcomes of an attempt to compute it, and its parts once it has failed as a whole.
+ * queue.ts acts on entries.
  *
  * Each entry has a state, and each attempt an outcome; `next` gives the next state. Those that wait:
  *
@@ -34,8 +34,8 @@ export function next({ state }: Entry, outcome: Outcome): FlushState {
 }
 
 /**
- * What an attempt is for: `everything` pending, by a flush, or a part. Nodes that cannot be computed are an error only for a reader (`told`);
- * otherwise they stay pending, so that other work goes on.
+ * An attempt to compute nodes. `everything`: all that is pending, for a flush. `told`: a reader waits for the nodes, so one
+ * that cannot be computed is an error; otherwise it stays pending, and other work goes on.
  */
 export interface Attempt {
   readonly everything?: boolean;

@@ -1,8 +1,8 @@
 /**
- * Code that pages load when they need it: work on several engines, and what devices need (successors of a lost engine, time limits).
+ * Loads two modules when a program needs them: multi-engine.ts (work on several engines) and devices.ts (lost devices, time limits).
  *
- * The first is loaded before a second engine is set. With an engine that needs the CPU engine beside it, it is loaded too if reading at once is
- * possible, so that it stays possible; otherwise at first use. The second is loaded before a device is set.
+ * The first is loaded before a second engine is set. If an engine needs the CPU engine beside it, the first is loaded with it
+ * where values can be read synchronously, so that they still can; otherwise at first use. The second is loaded before a device is set.
  */
 import { DeviceLostError } from '../engine/errors.ts';
 import { poolOf } from '../engine/pool.ts';
@@ -42,7 +42,7 @@ const engineAccess: EngineAccess = {
   Lost: DeviceLostError,
 };
 
-/** A promise whose failure may go unhandled. */
+/** The same promise, but its rejection does not count as unhandled. */
 export function quiet(promise: Promise<unknown>): Promise<void> {
   const result = promise.then(() => undefined);
   result.catch(() => undefined);

@@ -1,8 +1,9 @@
 /**
- * The steps of one loop: its body has one plan, whatever the length. It is made for the first step, and bound to the slices of each step in
- * turn. Carries alternate between two buffers, unless all of their values are needed; those are rows of one buffer.
+ * Runs the steps of one loop (`scan`).
  *
- * Not here: work before and after a loop (loops.ts).
+ * In: a loop node whose sources are in memory. Out: storage of its outputs. The body has one plan, whatever the length: it
+ * is made for the first step and bound to the slices of each step. Carries alternate between two buffers. If all values of
+ * a carry are needed, they are rows of one buffer. Work before and after a loop is in loops.ts.
  */
 import type { Binding, Command } from '../engine/engine.ts';
 import { UnsupportedError } from '../engine/errors.ts';
@@ -20,14 +21,14 @@ import type { EngineState } from './per-engine.ts';
 
 export type Loop = Node<'loop'>;
 
-/** A place in memory, in bytes. */
-interface Spot {
+/** A buffer and an offset into it, in bytes. */
+interface Address {
   readonly buffer: PoolBuffer;
   readonly offset: number;
 }
 
 /** Where something is at each step. */
-type Place = (step: number) => Spot;
+type Place = (step: number) => Address;
 
 /** Values of one shape as rows of a buffer, at offsets that the engine can bind. */
 class Rows {
@@ -45,7 +46,7 @@ class Rows {
     this.buffer = pool.alloc(this.pitch * count);
   }
 
-  row(at: number): Spot {
+  row(at: number): Address {
     return { buffer: this.buffer, offset: at * this.pitch };
   }
 
@@ -71,7 +72,7 @@ function standIn({ pool }: EngineState): NodeStorage['buffer'] {
 
 const never = (): boolean => false;
 
-/** Most commands of one submission, or a step more. */
+/** A submission ends with the step that brings it to this many commands. */
 const mostCommands = 1024;
 
 /** One execution of a loop: its steps, and the outputs that have users. */
@@ -151,7 +152,7 @@ class LoopRun {
     node.storage = storage;
   }
 
-  /** Makes the bound nodes of the body unbound again. */
+  /** Gives the bound nodes of the body the storage that they had before. */
   unbind(): void {
     for (const { node, before } of this.#bound.splice(0).reverse()) node.storage = before;
   }
@@ -167,8 +168,8 @@ class LoopRun {
     const { carries, items, constants } = this.body;
     constants.forEach((node, i) => {
       const storage = this.sources[carries.length + items.length + i]!;
-      const spot = { buffer: storage.buffer as PoolBuffer, offset: storage.view.offset * this.#element(node) };
-      this.places.set(node, () => spot);
+      const address = { buffer: storage.buffer as PoolBuffer, offset: storage.view.offset * this.#element(node) };
+      this.places.set(node, () => address);
       this.#bind(node, storage);
     });
   }
@@ -179,8 +180,8 @@ class LoopRun {
       if (node.storage === null || this.places.has(node)) continue;
       const { buffer, view } = node.storage as { readonly buffer: PoolBuffer; readonly view: View };
       buffer.retain();
-      const spot = { buffer: this.#hold(buffer), offset: view.offset * this.#element(node) };
-      this.places.set(node, () => spot);
+      const address = { buffer: this.#hold(buffer), offset: view.offset * this.#element(node) };
+      this.places.set(node, () => address);
     }
   }
 
@@ -216,25 +217,25 @@ class LoopRun {
   }
 
   /** Copies to rows with a pitch, by a kernel, because copy commands move whole words. */
-  #padded({ buffer, view }: NodeStorage, shape: Shape, { dtype }: Node, pitch: number): Spot {
+  #padded({ buffer, view }: NodeStorage, shape: Shape, { dtype }: Node, pitch: number): Address {
     const { state } = this;
     buffer.retain();
     const leaf = bufferNode({ buffer, view }, shape, dtype);
-    const apart = record(
+    const padded = record(
       'pad',
       [leaf],
       { low: [0, 0], high: [0, pitch - shape[1]!], value: 0 },
       [shape[0]!, pitch],
       dtype,
     );
-    retain(apart);
+    retain(padded);
     try {
-      if (run(state, [apart], { ...state.partial, keep: never }) !== true) throw this.#late();
-      const { storage } = apart;
+      if (run(state, [padded], { ...state.partial, keep: never }) !== true) throw this.#late();
+      const { storage } = padded;
       storage!.buffer.retain();
       return { buffer: this.#hold(storage!.buffer as PoolBuffer), offset: 0 };
     } finally {
-      release(apart);
+      release(padded);
     }
   }
 
@@ -266,7 +267,7 @@ class LoopRun {
       const targets: Place[] = [(step) => at(step + 1)];
       const { buffer, view } = this.sources[i]!;
       const element = this.#element(node);
-      let start: Spot = { buffer: buffer as PoolBuffer, offset: view.offset * element };
+      let start: Address = { buffer: buffer as PoolBuffer, offset: view.offset * element };
       if (start.offset % 4 !== 0) {
         const flat = { buffer, view: { strides: [0, 1], offset: view.offset } };
         start = this.#padded(flat, [1, sizeOf(node.shape)], node, sizeOf(node.shape) + 1);
@@ -295,7 +296,7 @@ class LoopRun {
     return after >= 0 ? this.#all[after]!.all(reverse ? 0 : 1) : this.#stacks.get(each)!.all(0);
   }
 
-  #copy(from: Spot, to: Spot, size: number): void {
+  #copy(from: Address, to: Address, size: number): void {
     if (size === 0) return;
     // Rows begin and blocks end at whole words.
     const bytes = Math.ceil(size / 4) * 4;
@@ -353,13 +354,13 @@ class LoopRun {
       for (const [d, { kernel, bindings }] of plan.dispatches.entries()) {
         const bound = bindings.map(({ kind, at, offset, bytes }): Binding => {
           if (kind === 'leaf') {
-            const spot = places.get(local[at]!)!(step);
-            return { buffer: spot.buffer.memory, offset: spot.offset - offset, bytes };
+            const address = places.get(local[at]!)!(step);
+            return { buffer: address.buffer.memory, offset: address.offset - offset, bytes };
           }
           const place = written[at];
           if (place == null) return { buffer: blocks[at - written.length]!.memory, offset, bytes };
-          const spot = place(step);
-          return { buffer: spot.buffer.memory, offset: spot.offset + offset, bytes };
+          const address = place(step);
+          return { buffer: address.buffer.memory, offset: address.offset + offset, bytes };
         });
         commands.push({ kind: 'dispatch', kernel, bindings: bound, scalars: values[d]! });
       }
@@ -389,7 +390,7 @@ class LoopRun {
         made.set(node, leaf);
         return leaf;
       });
-      for (const node of nodes) if (!made.has(node)) made.set(node, again(node, made));
+      for (const node of nodes) if (!made.has(node)) made.set(node, copyWith(node, made));
       const results = roots.map((root) => {
         const value = made.get(root) ?? root;
         const result = record('contiguous', [value], null, value.shape, value.dtype);
@@ -412,7 +413,7 @@ class LoopRun {
 }
 
 /** Copies a node of a body for other sources; a nested loop gets a new body, with new outputs. */
-function again(node: Node, made: ReadonlyMap<Node, Node>): Node {
+function copyWith(node: Node, made: ReadonlyMap<Node, Node>): Node {
   const src = node.src.map((source) => made.get(source) ?? source);
   if (isOp(node, 'loop')) return makeAgain(node, src, { ...node.attr, body: new LoopBody(node.attr.body) });
   const result = makeAgain(node, src, node.attr);

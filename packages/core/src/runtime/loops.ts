@@ -1,8 +1,8 @@
 /**
- * Runs with loops in them: first what a loop reads, then its steps, then what reads its results.
+ * Runs of graphs that contain loops: first what a loop reads, then its steps, then what reads its results.
  *
- * A run is cut into stages at its loops. Each stage is an ordinary run. What a later stage needs is kept if it is expensive, and recomputed
- * if it is cheap. loop-run.ts runs the steps of one loop.
+ * In: nodes to be realised, with loops below them. A run is cut into stages at its loops, and each stage is an ordinary run.
+ * Values that a later stage needs are kept if they are expensive, and recomputed if they are cheap. loop-run.ts runs one loop.
  */
 import { definitionAt } from '../graph/definition.ts';
 import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
@@ -13,7 +13,7 @@ import type { EngineState } from './per-engine.ts';
 import { type Patience, prepare, run, runs } from './run.ts';
 
 /** True if the node costs too much to compute in two stages. */
-function isDear(node: Node): boolean {
+function isExpensive(node: Node): boolean {
   const { role } = definitionAt(node.kind);
   return (
     role === 'contraction' || role === 'reduce' || role === 'program' || role === 'gather' || node.op === 'randomBits'
@@ -59,7 +59,7 @@ function stagesOf(nodes: readonly Node[], wanted: readonly Node[]): Stages {
       }
     } else if (!isOp(node, 'loopOutput')) {
       const until = last.get(node) ?? at;
-      const kept = asked.has(node) || (until > at && isDear(node));
+      const kept = asked.has(node) || (until > at && isExpensive(node));
       if (kept) result.wanted[at]!.push(node);
       for (const source of node.src) use(source, kept ? at : until);
     }
@@ -98,7 +98,7 @@ export function runLoops(
         const waits = runLoop(state, loop, patience);
         if (waits !== null) return waits;
       }
-      if (loops[at]!.length > 0) rename(nodes);
+      if (loops[at]!.length > 0) viewMovements(nodes);
     }
   } finally {
     kept?.end();
@@ -130,8 +130,8 @@ class Rehearsed {
   }
 }
 
-/** Turns movements of realised nodes into views of the same memory: then the begin of a slice is no part of a plan. */
-function rename(nodes: readonly Node[]): void {
+/** Gives movements of nodes in memory a view of that memory. Then the offset of a slice is bound, and is no part of a plan. */
+function viewMovements(nodes: readonly Node[]): void {
   for (const node of nodes) {
     const source = node.src[0];
     if (node.storage !== null || node.edges === 'dead' || source === undefined || source.storage === null) continue;

@@ -1,10 +1,10 @@
 /**
  * Work that the current engine cannot do alone: dtypes that it does not hold, data of other engines, devices that are full.
  *
- * The placer (`Placer`) says on which engine a node is computed. Without one it is the current engine if that holds the dtypes of the node and
- * its sources, else the CPU engine. Nodes are
- * grouped by engine and by how often the path to them crosses engines. Each group is one run, which stores what other groups
- * read. Where data must come from an engine that cannot read at once, the nodes behind it wait.
+ * The placer (`Placer`) says on which engine a node is computed. Without one it is the current engine if that holds the dtypes
+ * of the node and its sources, else the CPU engine. Nodes are grouped by engine and by how often the path to them crosses
+ * engines. Each group is one run, which stores what other groups read. If data must come from an engine that cannot read
+ * synchronously, the nodes that need it wait.
  *
  * Pages load this only when they need it (late.ts).
  */
@@ -27,7 +27,7 @@ import { bring, isWithinReach } from './transfers.ts';
  *
  * @param full the current engine is out of memory: everything is computed on the CPU engine
  */
-export function realiseApart(
+export function realiseAcross(
   wanted: readonly Node[],
   current: EngineState,
   full: boolean,
@@ -46,7 +46,7 @@ export function realiseApart(
   }
 }
 
-/** Tries another engine for all of it, before anything is cut: the one that computed such work before. */
+/** Tries to compute all of it on one other engine, before the work is cut. */
 function onAnother(wanted: readonly Node[], attempt: Attempt): boolean | Promise<void> {
   const { placer } = runs;
   for (const state of placer?.others() ?? []) {
@@ -165,7 +165,7 @@ function below(wanted: readonly Node[]): readonly Node[] {
   return order;
 }
 
-/** What prevents a node from being computed in this flush. */
+/** Why a node cannot be computed in this flush: it can; it needs data that is on its way; no engine can compute it. */
 const missing = { nothing: 0, data: 1, ever: 2 } as const;
 
 /** `told`: nodes that cannot be computed are an error. */
@@ -333,7 +333,7 @@ function onCpu(refused: EngineState, wanted: readonly Node[], error: Error): voi
   if (run(state, wanted, state.partial) !== true) throw error;
 }
 
-/** Null: all done; a promise: wait for it; `here`: what the remaining nodes waited for is in memory now. */
+/** Runs groups in order. Null: all done. A promise: wait for it. `here`: the data that the other nodes waited for is in memory now. */
 function runGroups(
   { groups, transfers, shared, waiting }: Cut,
   current: EngineState,

@@ -10,7 +10,7 @@ import type { EngineState } from './per-engine.ts';
  * users, and `index` is a node's position in it.
  */
 export interface Placer {
-  /** `stays` of a plan that needs no decision: work that no reader waits for runs on this engine. */
+  /** The value of `Plan.stays` for plans that need no decision: work that no reader waits for runs on the current engine. */
   readonly stays: object;
   /** True if this engine computes the whole cone; otherwise multi-engine.ts cuts it. `plan` is undefined if it must be made first. */
   isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean;

@@ -1,9 +1,9 @@
 /**
  * How nodes get computed: one attempt (`realise`), and the queue of flushes that wait for something.
  *
- * An attempt usually needs one engine. Recovery from a lost device starts here too: another engine, and copies of protected tensors. All
- * else is done by multi-engine.ts. Where that is not loaded yet (late.ts), the first flush that needs it waits for it as it waits
- * for data.
+ * An attempt usually needs one engine; work on several is in multi-engine.ts. Where that is not loaded yet (late.ts), the
+ * first flush that needs it waits for it as it waits for data. Recovery from a lost device starts here too: with another
+ * engine, and with copies of protected tensors.
  *
  * A flush is tried as soon as it begins. If something is missing it stays in the queue as an entry with a state (flush-entry.ts).
  */
@@ -35,16 +35,16 @@ import { isAnswerOnMemory, untilAnswered } from './waiting.ts';
 const most = 8;
 
 /** A flush that failed while it waited for data. Its assignments are final, so later flushes build on its nodes. */
-interface Owed {
+interface FailedFlush {
   readonly nodes: readonly Node[];
   /** How often a device refused it since. */
   refused: number;
 }
 
-/** A device may refuse an owed flush so often; then later flushes compute only what they need of it. */
+/** After a device has refused a failed flush this often, later flushes compute only the nodes of it that they need. */
 const mostRefused = 8;
 
-/** Counts as work in flight, so that throttle() slows loops down that nothing else slows down. */
+/** Counts one more unit of work in flight, so that throttle() waits in loops that submit nothing. */
 function countWork(): void {
   stateOf(getEngine()).inFlight++;
 }
@@ -54,10 +54,10 @@ export class FlushQueue {
   /** Entries that wait for data first, then the others; each in the order of their flushes. */
   readonly #entries: Entry[] = [];
   /** All nodes of a flush that failed, by each of them. */
-  readonly #left = new WeakMap<Node, readonly Node[]>();
+  readonly #failedTogether = new WeakMap<Node, readonly Node[]>();
   /** Failed flushes that later ones may build on, oldest first. */
-  #owed: Owed[] = [];
-  #late: Failure | null = null;
+  #failed: FailedFlush[] = [];
+  #lateFailure: Failure | null = null;
 
   constructor(log: TransactionLog) {
     this.#log = log;
@@ -96,7 +96,7 @@ export class FlushQueue {
       if (isOver(entry)) this.#remove(entry);
       else if (isWaiting(entry) === waiting) return;
       // Failures of entries that waited for data are reported to the readers of their nodes.
-      this.#late ??= entry.failure ?? null;
+      this.#lateFailure ??= entry.failure ?? null;
     }
   }
 
@@ -167,23 +167,23 @@ export class FlushQueue {
   }
 
   /**
-   * Failed flushes that nodes build on are realised first, each by itself: in one plan with later work, sums might be added up in another order.
+   * Realises the failed flushes that nodes build on, each by itself: one plan together with later work might sum in another order.
    *
    * @returns null if that is done; otherwise what to wait for
    * @throws the error of a device that refuses one of them. Whatever else fails is left to what builds on it, which may need less.
    */
   #settle(nodes: readonly Node[], asked: Attempt): Promise<void> | null {
-    this.#owed = this.#owed.filter((owed) => needed(owed.nodes).length > 0);
-    for (const owed of this.#owed) {
-      const left = needed(owed.nodes);
+    this.#failed = this.#failed.filter((flush) => needed(flush.nodes).length > 0);
+    for (const flush of this.#failed) {
+      const left = needed(flush.nodes);
       if (!buildsOn(nodes, new Set(left))) continue;
       try {
         const arrival = realise(left, asked);
         if (arrival !== null) return arrival;
       } catch (error) {
         if (error instanceof DeviceLostError) throw error;
-        if (error instanceof DeviceError && ++owed.refused < mostRefused) throw error;
-        this.#owed = this.#owed.filter((other) => other !== owed);
+        if (error instanceof DeviceError && ++flush.refused < mostRefused) throw error;
+        this.#failed = this.#failed.filter((other) => other !== flush);
       }
     }
     return null;
@@ -193,7 +193,9 @@ export class FlushQueue {
   #attempt(entry: Entry, nodes: readonly Node[]): Outcome {
     try {
       const arrival =
-        this.#owed.length === 0 ? realise(nodes, entry) : (this.#settle(nodes, entry) ?? realise(needed(nodes), entry));
+        this.#failed.length === 0
+          ? realise(nodes, entry)
+          : (this.#settle(nodes, entry) ?? realise(needed(nodes), entry));
       entry.result = arrival;
       return arrival === null ? 'computed' : isAnswerOnMemory(arrival) ? 'memory' : 'data';
     } catch (error) {
@@ -202,27 +204,27 @@ export class FlushQueue {
     }
   }
 
-  /** It failed: its nodes are recipes from now on. `owed`: its assignments are final. */
-  #leave({ nodes }: Entry, owed: boolean): void {
-    if (nodes.length > 1) for (const node of nodes) this.#left.set(node, nodes);
-    if (owed) this.#owed.push({ nodes, refused: 0 });
+  /** Notes that an entry has failed: its nodes are recipes from now on. `isFinal`: its assignments are final. */
+  #leave({ nodes }: Entry, isFinal: boolean): void {
+    if (nodes.length > 1) for (const node of nodes) this.#failedTogether.set(node, nodes);
+    if (isFinal) this.#failed.push({ nodes, refused: 0 });
   }
 
   /**
-   * `realise` for a reader of a node. What was flushed with it and failed is computed with it, in the kernels that it would have had: alone it might be
-   * added up in another order.
+   * `realise` for a reader of a node. Nodes that failed in the same flush are computed with it, in the kernels that the flush
+   * would have had: alone, the node might be summed in another order.
    */
   realiseFor(node: Node, patience: Patience): Promise<void> | null {
     const asked = { told: true, patience, transaction: this.#log.current };
-    const together = this.#left.get(node);
+    const together = this.#failedTogether.get(node);
     const left = together === undefined ? null : needed(together);
     if (left?.includes(node)) {
       try {
         return realise(left, asked);
       } catch (error) {
         if (error instanceof DeviceLostError) throw error;
-        // It may be the fault of the others.
-        this.#left.delete(node);
+        // One of the others may have caused the failure.
+        this.#failedTogether.delete(node);
       }
     }
     return realise([node], asked);
@@ -323,8 +325,8 @@ export class FlushQueue {
 
   /** The failure of the first flush that was put off; each is returned once. */
   takeLate(): Failure | null {
-    const failure = this.#late;
-    this.#late = null;
+    const failure = this.#lateFailure;
+    this.#lateFailure = null;
     return failure;
   }
 
@@ -410,7 +412,7 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
               attempt.told === true,
               runs.placer,
             )
-          : several.realiseApart(wanted, current, on === 'cpu', attempt);
+          : several.realiseAcross(wanted, current, on === 'cpu', attempt);
       if (done !== false) return done === true ? null : done;
       on = 'several';
     } catch (error) {

@@ -1,8 +1,8 @@
 /**
  * Reading: `readNode` computes a node if necessary, brings it to row-major order and copies it to the host.
  *
- * The path goes straight down: a value in memory needs this file and engine/pool.ts, a pending one also queue.ts, run.ts and
- * the planner. docs/architecture.md lists the files that `await t.data()` visits, and tooling/read-path.test.mjs counts them.
+ * A value in memory needs this file and engine/pool.ts; a pending one also queue.ts, run.ts and the planner. docs/architecture.md
+ * lists the files that `await t.data()` visits, and tooling/read-path.test.mjs counts them.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { DeviceLostError, OutOfMemoryError, UnsupportedError } from '../engine/errors.ts';
@@ -39,9 +39,9 @@ export async function readNode(node: Node): Promise<TypedArray> {
 }
 
 /**
- * The same for a node with elements, without a turn; `before` is the newest node at the previous read. For a node in memory, the read is in the
- * device's order before this returns, unless a kernel that brings it to row-major order must be compiled: then as soon as that is done,
- * and the node does not change until then.
+ * As `readNode`, for a node with elements, and without giving the event loop a turn. `before` is the newest node at the previous
+ * read. The read of a node in memory is submitted before this returns. If a kernel that brings it to row-major order must be
+ * compiled, it is submitted after that, and the node does not change until then.
  */
 export async function download(node: Node, before: number = 0): Promise<TypedArray> {
   let read = readable(node, before, 'kernels');
@@ -96,7 +96,7 @@ export function readNodeSync(node: Node): TypedArray {
   }
 }
 
-/** Where few bytes arrive that are copied at once: a new buffer outside of JavaScript's heap costs more than the copy. */
+/** Receives small synchronous reads, which are copied from here: a new ArrayBuffer costs more than the copy. */
 const landing = new Uint8Array(512);
 
 function downloadSync(node: Node): TypedArray {

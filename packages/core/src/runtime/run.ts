@@ -1,6 +1,8 @@
 /**
- * One run: the plan of the requested nodes, found or made, and executed on one engine. It also makes what is kept between runs: for
- * each engine plans, kernels and counts (per-engine.ts), and for reads how old the graph was.
+ * One run: finds or makes the plan of the requested nodes, binds it and submits it to one engine.
+ *
+ * In: nodes, an engine's state. Out: nodes with storage; or false, or a promise, if this engine cannot compute them now. It
+ * also holds what is kept between runs: for each engine its plans, kernels and counts (per-engine.ts).
  */
 import { usualLogger } from '#inspection';
 import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
@@ -52,12 +54,14 @@ export class RunState {
   awaited: { readonly until: Promise<void>; readonly nodes: WeakSet<Node> } | null = null;
   /** Transfers between engines that are under way. */
   readonly transfers: Set<Promise<void>> = new Set();
-  /** The newest node at the last read, at the round of reads before, and the one that counts for the current plan. */
+  /** Id of the newest node at the last read, and at the round of reads before it. */
   lastRead: number = 0;
   readBefore: number = 0;
+  /** Nodes up to this id existed at the previous read, so the current plan stores them (`isExpensiveOrOld`); 0: none. */
   old: number = 0;
-  /** When the event loop last had a turn; hints to the garbage collector seen so far, and turns still due because of one (`turn`). */
+  /** When the event loop last had a turn (`turn` in reading.ts). */
   since: number = 0;
+  /** Hints to the garbage collector that were seen, and turns of the event loop still to be given because of one. */
   known: number = 0;
   owed: number = 0;
   /** Whether sizes share plans. */
@@ -86,7 +90,7 @@ export function stateOf(engine: IEngine): EngineState {
     const elementBytes: number[] = [];
     for (const [dtype, { id }] of Object.entries(dtypeInfo)) elementBytes[id] = storageBytes(engine, dtype as DType);
     const { bindAlign, dtypes } = engine.caps;
-    const options = { pool, dtypes, elementBytes, bindAlign, keep: isDear };
+    const options = { pool, dtypes, elementBytes, bindAlign, keep: isExpensive };
     const kernelCache = engine.caps.lowering.planner.kernelsOf(engine);
     const plans = new PlanCache<Plan>(planLimit, (plan) => kernelCache.drop(plan.kernels));
     state = {
@@ -97,7 +101,7 @@ export function stateOf(engine: IEngine): EngineState {
       families: null,
       elementBytes,
       global: { ...options, donate: true },
-      partial: { ...options, donate: false, keep: isDearOrOld },
+      partial: { ...options, donate: false, keep: isExpensiveOrOld },
       flushes: 0,
       finished: 0,
       planHits: 0,
@@ -119,15 +123,15 @@ export function stateOf(engine: IEngine): EngineState {
 }
 
 /**
- * Cheap work that was pending at the previous read and is wanted now is computed for the second time; it is stored, so that there is no third. Otherwise a
- * loop that replaces its values and reads one in every round would compute all from the beginning each time, by a new plan.
+ * Cheap work that was already pending at the previous read is now computed for the second time. It is stored, so that there is
+ * no third time. Otherwise a loop that reads a value in each round would compute all from the beginning, by ever new plans.
  */
-function isDearOrOld(node: Node): boolean {
-  return isDear(node) || (node.id <= runs.old && node.src.length > 0 && definitionAt(node.kind).work > 0);
+function isExpensiveOrOld(node: Node): boolean {
+  return isExpensive(node) || (node.id <= runs.old && node.src.length > 0 && definitionAt(node.kind).work > 0);
 }
 
 /** True if the node costs too much to compute twice: it is stored if it may be needed later. */
-function isDear(node: Node): boolean {
+function isExpensive(node: Node): boolean {
   const { role } = definitionAt(node.kind);
   return role === 'contraction' || role === 'reduce' || role === 'program';
 }

@@ -60,8 +60,8 @@ export interface ScheduleStats {
 
 /**
  * All state that changes while a program records and runs; each room defines its part. One runtime is in use; tests make
- * others. Excluded: facts about one object by its identity (the memory of an engine, its loss), counters that only need to be unique,
- * code that was loaded late, and hints to the garbage collector, of which a program has one.
+ * others. Not included are facts about one object by its identity (the memory of an engine, its loss) and counters that only need
+ * to be unique. Neither are loaded code and hints to the garbage collector, which a program has once.
  */
 export interface Runtime {
   /** Recorded and pending nodes, scopes, tapes, and the generator of random keys. */
@@ -275,9 +275,9 @@ export function stats(engine: IEngine = getEngine()): ScheduleStats {
 }
 
 /**
- * Whether sizes share plans. `automatic`: when a computation recurs with another size, one plan is made for a class of sizes, from a
- * power of two to the next, and a new size of the class is only bound to it. `never`: every size has its own plan. `always`,
- * for tests: even the first flush of a computation is bound to a plan for the class of one of its extents. In bundles for browsers it acts as `automatic`.
+ * Whether sizes share plans. `automatic`: when a computation recurs with another size, one plan is made for a class of sizes, such
+ * as 128 to 255, and a new size of the class is only bound to it. `never`: every size has its own plan. `always`, for tests:
+ * even the first flush of a computation is bound to a plan for the class of one of its extents. In bundles for browsers it acts as `automatic`.
  *
  * Both may give different bits, because sums may be taken in another order. A size keeps its plan as long as the plan is kept.
  *

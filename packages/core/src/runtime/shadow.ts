@@ -1,9 +1,8 @@
 /**
  * Copies in host memory of tensors that must survive a lost device: those of protect(), and with `shadow` all parameters.
  *
- * All are read at one point of the device's order, so a copy is one state of a training, never a mixture. One round of
- * reads is in progress at a time, behind the steps and without a caller that waits; the copy is replaced only when a whole round has
- * arrived.
+ * All are read at one point of the device's order, so a copy is one state of a training, never a mixture. One round of reads is in
+ * progress at a time, in the background. The copy is replaced only when a whole round has arrived.
  *
  * After a loss, values that have not changed since they were copied are restored, and pending work is computed from them: nothing is
  * lost. Where that is impossible, because something was assigned since or pending work needs more than the copies, all protected tensors go back to the last

@@ -84,7 +84,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   return flight.promise;
 }
 
-/** Calls an engine, and declares it lost if it says so. */
+/** Calls an engine, and marks it as lost if it throws a DeviceLostError. */
 function blaming<T>(engine: IEngine, ask: () => T): T {
   try {
     return ask();

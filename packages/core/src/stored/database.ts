@@ -1,4 +1,4 @@
-/** Entries in the browser's IndexedDB: what `#plan-store` is in bundles for browsers. */
+/** Entries in the browser's IndexedDB: the import `#plan-store` in bundles for browsers. */
 import { type PlanLimits, type PlanStore, type StoredEntry, within } from './store.ts';
 
 /** A stored row. */

@@ -1,7 +1,8 @@
 /**
- * A folder of entries, one file each: what `#plan-store` is outside of bundles for browsers.
+ * A folder of entries, one file each: the import `#plan-store` outside of bundles for browsers.
  *
- * Only the user may read the folder and its files. Files are written under another name and then renamed, so that readers never see part of one.
+ * Only the user may read the folder and its files. Files are written under another name and then renamed, so that readers never see
+ * an incomplete one.
  */
 import { cacheFolder } from '../engine/cache-folder.ts';
 import { readPlainFile, refusalOf, type SyncFiles } from './private-folder.ts';

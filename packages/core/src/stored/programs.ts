@@ -81,7 +81,7 @@ const end = 255;
 /** Most lanes of a vector. */
 const mostLanes = 1024;
 
-/** Flag beside the number of a dtype, in one byte. */
+/** Flags in the byte that holds the number of a dtype. */
 const inList = 16;
 const bounded = 32;
 
@@ -411,7 +411,7 @@ function readTransform(from: ByteReader): NonNullable<Program['transforms']>[num
   return { name, loops, made, args };
 }
 
-/** As text: few programs have one, and nothing but an engine's library looks into it, whose addon checks every number. */
+/** Writes a product as JSON: few programs have one, and only an engine's library reads it, whose addon checks every number. */
 function writeProduct(out: ByteWriter, product: Product | undefined): void {
   out.text(product === undefined ? '' : JSON.stringify(product));
 }

@@ -1,6 +1,6 @@
 /**
- * Tuning by itself, for engines that ask for it (`IEngine.tuning`): tiles of earlier runs are loaded when the engine is first
- * used, and a class of contractions or programs of attention that is new is measured soon after it was first run.
+ * Automatic tuning, for engines that ask for it (`IEngine.tuning`). Tiles measured by earlier runs are loaded when the engine is
+ * first used. A new class of contractions or attention programs is measured soon after its first run.
  */
 import type { IEngine } from '../engine/engine.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';

@@ -68,7 +68,7 @@ const works: Readonly<Record<ComparedWork, Work>> = {
 };
 const names = Object.keys(works) as ComparedWork[];
 
-/** Turns of each work, and the fewest; about so many milliseconds in one, and no more runs than this. */
+/** Most and fewest turns of each kind of work; about how many milliseconds a turn takes, and the most runs in one. */
 const turns = { most: 9, least: 3, milliseconds: 4, runs: 64 };
 
 /** One work on one engine. */
@@ -104,8 +104,8 @@ function withResult({ inputs, build }: Bench, use: (node: Node) => void): void {
 }
 
 /**
- * Milliseconds after which threads of an engine that has nothing to do are asleep. Before, they wait for work on a processor that threads of the
- * other engine need: on two processors machine code seemed to be 0.6 times as fast as WebAssembly where it is as fast.
+ * Milliseconds after which idle threads of an engine sleep. Before that they spin on processors that the other engine's threads
+ * need: on two processors machine code was measured at 0.6 times the speed of WebAssembly where both are equally fast.
  */
 const asleep = 4;
 
@@ -168,7 +168,7 @@ export async function compareEngines(
     for (let turn = 0; turn < turns.most && (turn < turns.least || now() - start < budget); turn++) {
       for (const [i, [, a, b]] of pairs.entries()) {
         signal?.throwIfAborted();
-        // Who begins changes, so that neither always finds the other's traces.
+        // The engine that begins alternates, so that neither always finds the caches as the other left them.
         const first = turn % 2 === 0 ? await round(a, now) : 0;
         const second = await round(b, now);
         const mine = turn % 2 === 0 ? first : await round(a, now);

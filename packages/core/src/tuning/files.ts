@@ -1,4 +1,4 @@
-/** Files as a store: what `#files` is outside of browsers. */
+/** Files as a store: the import `#files` outside of bundles for browsers. */
 import { cacheFolder } from '../engine/cache-folder.ts';
 import type { TuningStore } from '../engine/engine.ts';
 

@@ -23,9 +23,11 @@ export interface MeasureOptions {
   readonly now: () => number;
 }
 
-/** A round of a candidate takes about so many milliseconds; no more runs than this; rounds of those that may win. */
+/** About how many milliseconds a round of a candidate takes. */
 const roundTime = 4;
+/** Most runs in a round. */
 const mostRuns = 32;
+/** Rounds of candidates that may be the fastest. */
 const rounds = 3;
 /** Candidates this much slower than the best are not measured again. */
 const hopeless = 1.5;
@@ -61,7 +63,7 @@ interface Parameter {
   readonly length: number;
 }
 
-/** The tensors that a contraction or a program is given, by number; what a program does not touch has no elements. */
+/** The tensors of a contraction or a program, by slot; one that a program does not touch has length 0. */
 export function parametersOf(seen: Seen): readonly Parameter[] {
   if ('kernel' in seen) return seen.kernel.params.map(({ dtype, arg: { length } }) => ({ dtype, length }));
   const found: Parameter[] = [];
@@ -144,7 +146,7 @@ async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: SeenNest):
   const ways = caps.lowering.ways(c, kernel, e, caps);
   const found = questionOf(c, caps, library)?.product ?? null;
   if (found === null || library === undefined || !(await library.prepare(found.product))) return ways;
-  // Behind the default: it comes to be measured whatever the budget is.
+  // Second, after the default, so that it is measured whatever the budget is.
   return [...ways.slice(0, 1), [byLibrary, () => library.programs.lower(c, e, caps, found)], ...ways.slice(1)];
 }
 

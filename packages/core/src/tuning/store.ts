@@ -1,8 +1,8 @@
 /**
  * Where measured tiles are kept between runs: files on Node, IndexedDB in browsers, memory for tests.
  *
- * A store is a convenience: what cannot be read or written is as if it were not there, and nothing fails for it. Files are in a module of
- * their own, which bundles for browsers leave out.
+ * Nothing fails if a store cannot be read or written: the entry counts as missing. Files have a separate module (files.ts), which
+ * bundles for browsers leave out.
  */
 import type { TuningStore } from '../engine/engine.ts';
 import { fileStore } from '#files';

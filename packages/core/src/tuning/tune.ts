@@ -44,14 +44,13 @@ export interface TuneResult {
 }
 
 /**
- * Measures, for each class of matrix products, convolutions and attention the engine has run, which tile of threads, or the
- * device's library where there is one, is the fastest, and lowers them with it from now on.
+ * Measures the candidates for each class of matrix products, convolutions and attention that the engine has run: tiles of threads,
+ * and the device's library where there is one. From then on these are lowered with the fastest.
  *
  * Every candidate sums in the accumulating dtype, so results stay within the tolerances of the numeric contract; the order in
  * which they add, and with it the last bits, may differ from one tile to another. Do not tune between runs that must give the
  * same bits. Engines without groups of threads (`cpu`) and without a library for products need no tuning: nothing is measured and
- * the list is empty. Other work
- * submitted meanwhile disturbs the figures.
+ * the list is empty. Other work submitted meanwhile disturbs the figures.
  *
  * @param engine an engine; the current one unless given
  * @returns what was measured, one entry for each class that was new

@@ -1,7 +1,7 @@
 /**
- * Sizes and thresholds of attention in one kernel (programs/attention/), in one place, each with its reason.
+ * Tile sizes and thresholds of attention in one kernel (programs/attention/), each with its reason.
  *
- * Those for groups of threads were chosen without a card, by the size of group memory and registers.
+ * Those for groups of threads were chosen without a graphics card, by the sizes of group memory and registers.
  */
 
 /** The part of a block of scores that each thread has: `across` times `columns` columns, `down` times `rows` rows. */
@@ -13,8 +13,8 @@ export interface ThreadTile {
 }
 
 /**
- * Tiles, best first. A thread of 4 x 4 scores does 64 multiply-adds for 8 vectors it reads; smaller tiles are for little group memory, wide heads
- * and few rows.
+ * Tiles, best first. A thread with 4 x 4 scores does 64 multiply-adds for every 8 vectors that it reads. Smaller tiles are for
+ * little group memory, wide heads and few rows.
  */
 export const attentionTiles: readonly ThreadTile[] = [
   { across: 8, down: 16, rows: 4, columns: 4 },
@@ -35,8 +35,8 @@ export interface MatrixTileShape {
 }
 
 /**
- * Those, best first. FlashAttention-2 uses 64 rows and columns backward; its 128 rows forward did not fit besides other tiles into 48 KiB. Chosen
- * without a card.
+ * Shapes of matrix tiles, best first. FlashAttention-2 uses 64 rows and columns backward. Its 128 rows forward do not fit into
+ * 48 KiB beside the other tiles.
  */
 export const attentionMatrixTiles: readonly MatrixTileShape[] = [
   { sets: 4, down: 1, breadth: 64 },
@@ -49,8 +49,8 @@ export const attentionMatrixTiles: readonly MatrixTileShape[] = [
 ];
 
 /**
- * Most 4-byte registers of a thread for results, scores and what their rows need, so that NVIDIA's assembler has room among 128. Wide heads have more results: then there
- * are 256 of them, and this many for both. Factors of four bytes leave no room for that.
+ * Most 4-byte registers of a thread for results, scores and the facts of its rows. `usual`: NVIDIA's assembler has 128 registers
+ * in all. `wide`: heads with more results get 256. Factors of four bytes leave no room for `wide`.
  */
 export const attentionMatrixWords = { usual: 88, wide: 176 } as const;
 
@@ -66,8 +66,8 @@ export const attentionBytes: number = 48 * 1024;
 export const attentionWords = 96;
 
 /**
- * Positions in a strip of a processor's group, and others in a block: strip, scores and results of heads of 64 take 64 KiB.
- * Half and twice of either were as fast within 5 %, in WebAssembly and in machine code.
+ * On processors: positions in a strip of queries (or keys), and in the blocks of keys (or queries) that it goes through. Strip,
+ * scores and results of heads of 64 elements take 64 KiB. Half and twice of either were as fast within 5 %.
  */
 export const attentionStrip = 64;
 export const attentionBlock = 64;

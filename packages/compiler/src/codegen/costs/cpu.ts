@@ -1,8 +1,8 @@
 /**
- * Thresholds and costs for targets where a group is one thread with vectors, in one place, each with its reason.
+ * Thresholds and costs for targets where a group is one thread with vectors, each with its reason.
  *
- * Unless stated otherwise they were measured with one thread of an AMD EPYC in WebAssembly on V8; docs/ and bench/results have the figures. They
- * choose among kernels with equal results. Whether a transform pays is decided by these and by extents as hints; whether it is legal, by bounds.
+ * Unless stated otherwise they were measured with one thread of an AMD EPYC in WebAssembly on V8; docs/ and bench/results have the
+ * figures. They choose among kernels with equal results: they say whether a transform pays. Whether it is legal follows from bounds.
  */
 
 // --- groups and vectors (loops/cpu.ts)
@@ -39,10 +39,12 @@ export const leastRowsBeside = 16;
 
 // --- columns accumulated in memory (loops/streams.ts)
 
-/** With fewer rows, registers are used: that many cache lines are still present when the next columns need them; fewer if all share a set. */
+/** With fewer rows, registers accumulate: that many cache lines are still present when the next columns need them. */
 export const leastRows = 32;
+/** The same for rows that share cache sets: those with a multiple of `crowded` elements. */
 export const leastCrowded = 8;
 export const crowded = 1024;
+/** Fewest columns that are accumulated in memory. */
 export const leastColumns = 32;
 /** With fewer elements, all of the work stays in a second-level cache. */
 export const leastColumnElements: number = 2 ** 16;

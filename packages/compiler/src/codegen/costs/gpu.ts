@@ -1,5 +1,5 @@
 /**
- * Thresholds for targets with groups of threads, in one place, each with its reason.
+ * Thresholds for targets with groups of threads, each with its reason.
  *
  * They were chosen without a GPU, from what is published about such devices (contraction/README.md names sources);
  * `tune` measures tiles on the actual device. bench/results has later measurements.
@@ -7,8 +7,9 @@
 
 // --- threads and iterations (loops/gpu.ts)
 
-/** Threads of a group whose threads share nothing; and least and most threads that reduce together. */
+/** Threads of a group whose threads share nothing. */
 export const aloneThreads = 64;
+/** Least and most threads that reduce together. */
 export const leastTogether = 32;
 export const togetherThreads = 256;
 /** Threads that reduce together on devices that run the threads of a group one after another, a few at a time: these, or one subgroup. */
@@ -16,15 +17,16 @@ export const emulatedThreads = 8;
 /** Elements of a reduction per thread that shares it, with few groups and with many. */
 export const elementsEach = { few: 4, many: 8 };
 export const manyGroups = 256;
-/** Reductions over at least this many elements are shared by a group; the second is for elements contiguous in memory. */
+/** Reductions over at least this many elements are shared by a group; `longRow` is for elements contiguous in memory. */
 export const longReduction = 128;
 export const longRow = 32;
 /** With this many independent reductions, one thread for each is parallel enough. */
 export const manyInstances = 16384;
 /** The same if threads of a group run one after another. */
 export const someInstances = 32;
-/** From this many vectors on, each thread takes one; from this many threads on, each takes several in turn, and the most of those. */
+/** From this many vectors on, each thread takes a vector. */
 export const manyVectors = 16384;
+/** From this many threads on, each takes several elements or vectors in turn, at most `mostTurns`. */
 export const manyThreads: number = 2 ** 20;
 export const mostTurns = 16;
 /** Least groups per row of a size for which each group takes elements of one row only. */
@@ -37,8 +39,9 @@ export const heldTurns = { vectors: 4, elements: 8 };
 
 // --- reductions side by side (loops/beside.ts)
 
-/** Bytes that memory gives at least, on NVIDIA's cards and most others; and columns of a group where there are many groups. */
+/** Bytes of the smallest access to memory (a sector), on NVIDIA's cards and most others. */
 export const sectorBytes = 32;
+/** Columns of a group where there are many groups. */
 export const wideColumns = 32;
 
 // --- transposes (loops/gpu.ts)
@@ -68,8 +71,9 @@ export const mostParts = 512;
 export const groupsAlone = 2;
 /** Parts on a processor: wanted groups, steps of each. */
 export const processorParts = { groups: 8, steps: 256, most: 64 };
-/** Sides up to this extent count as thin; and results per group whose threads share the sum. */
+/** Sides up to this extent count as thin. */
 export const thin = 4;
+/** Results per group whose threads share the sum. */
 export const fewResults = 32;
 /** Shortest sum that the threads of a group share. */
 export const leastDot = 64;

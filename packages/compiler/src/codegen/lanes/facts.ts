@@ -2,8 +2,8 @@
  * Whether the iterations of a program's loop may be lanes of vectors, and in which iterations.
  *
  * In: a loop of a program and its body. Out: `LaneFacts`, or null if an iteration could see effects of another one, or if
- * iterations diverge. Each value is expressed again in terms of a symbol for the loop's variable. That shows whether lanes
- * differ in it, and how an index moves from lane to lane. Why not ask the builder's callers: what they say could be wrong.
+ * iterations diverge. Each value is expressed in terms of a symbol for the loop's variable (symbolic evaluation). That shows
+ * whether lanes differ in it, and how an index moves from lane to lane. Nothing relies on promises of the program's author.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import { uniqueNode } from '../../ir/expr.ts';
@@ -26,8 +26,9 @@ export interface LaneFacts {
   readonly to: readonly KNode[];
   /** Bytes of the narrowest numbers computed, at least four. */
   readonly bytes: number;
-  /** Operations that become one for all lanes, and accesses that become one per lane. */
+  /** Number of operations that become one vector operation. */
   readonly whole: number;
+  /** Number of accesses that become one access per lane. */
   readonly apart: number;
 }
 

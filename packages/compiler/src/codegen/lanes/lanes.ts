@@ -17,7 +17,7 @@ import { remake } from '../../ir/rewrite.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { type LaneFacts, laneFacts, memoryIn } from './facts.ts';
 
-/** Vector operations that make up for one access done lane by lane. */
+/** A loop is vectorised if it has at least this many vector operations for each access that is done lane by lane. */
 const worth = 3;
 
 /** The program with vectors wherever loops allow it and they pay; the same object if nothing changes. */

@@ -1,11 +1,12 @@
 /**
  * Reductions over rows with a result for every column, accumulated in group memory.
  *
- * Registers hold only a few columns: going down all rows for a few columns at a time would stride through memory. Here
- * rows are read once in four streams, each from a quarter of the rows to the next, and a cell of group memory accumulates each column's result. In
- * WebAssembly on an AMD EPYC the columns of 4096 x 4096 numbers are summed at 22 GB/s, with registers at 6. Four neighbouring rows
- * side by side are as fast where rows fill pages, but half as fast for rows of 1 KiB, all four in one page. Positions need them nevertheless,
- * because the first of equal elements wins.
+ * Registers hold only a few columns: going down all rows for a few columns at a time would stride through memory. Here every
+ * row is read once, in four streams that begin at the quarters of the rows. A cell of group memory accumulates each column's
+ * result. In WebAssembly on an AMD EPYC the columns of 4096 x 4096 numbers are summed at 22 GB/s, with registers at 6.
+ *
+ * Streams of four neighbouring rows are as fast where a row fills a page, and half as fast for rows of 1 KiB. Argument
+ * reductions use these nevertheless, because the first of equal elements wins.
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';

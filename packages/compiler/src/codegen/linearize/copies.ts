@@ -12,8 +12,8 @@ import type { DType } from '../../shape/dtype.ts';
 import { copiesOf, type Result, type Scope, type Tile, type Values } from './scope.ts';
 
 /**
- * Least copies, and least nodes for one and for all of them, for which a loop pays. Products of 1024 x 32 by 32 on an AMD EPYC take as long with Adam or tanh behind
- * them, but 8 % longer if they are only stored.
+ * Least copies, and least nodes for one and for all of them, for which a loop pays. Products of 1024 x 32 by 32 on an AMD EPYC
+ * take as long with an epilogue of Adam or tanh, but 8 % longer if they are only stored.
  */
 const fewestCopies = 4;
 const leastWritten = 20;

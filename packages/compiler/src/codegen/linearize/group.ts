@@ -6,8 +6,8 @@
  * subgroup leaves its result in group memory and all threads combine those. The code does not assume which threads form a
  * subgroup.
  *
- * Maxima and minima of floats compare their bits, as unsigned integers in the order of the numbers with NaN at the winning
- * end, because devices do not specify what their own do with NaN.
+ * Maxima and minima of floats compare bits: unsigned integers in the order of the numbers, with NaN at the winning end. Devices do not
+ * specify what their own instructions do with NaN.
  */
 import type { CodegenCaps } from '../lowering.ts';
 import { type DType, dtypeInfo, isFloat } from '../../shape/dtype.ts';

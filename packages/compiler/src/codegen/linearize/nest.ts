@@ -1,3 +1,10 @@
+/**
+ * Writes the loops and statements of one nest: opens its ranges as loops, tiles or threads, and computes reductions and stages
+ * as soon as the loops that they depend on are open.
+ *
+ * In: stores that share loops, whose ranges have their kinds. Out: statements in the program builder. Values are written by
+ * scope.ts, single reductions by reduce.ts, vector loops by vector.ts; linearize.ts calls this for each nest of a kernel.
+ */
 import { countOf, isSizedEnd, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
@@ -9,8 +16,8 @@ import { copiesOf, lanesOf, refuse, type Scope, type Values } from './scope.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './vector.ts';
 
 /**
- * Most elements per iteration of a loop if each is read from an arbitrary address. Processors prefetch by the address of the load instruction;
- * with 64 of them, elements outside of the caches took twice as long as with 16.
+ * Most elements per iteration of a loop if each is read from an arbitrary address. Processors prefetch by the address of the load
+ * instruction. With 64 such loads, elements outside of the caches took twice as long as with 16.
  */
 const mostScattered = 16;
 
@@ -18,9 +25,9 @@ const mostScattered = 16;
  * Most elements per iteration that are read one by one at a fixed stride: a column of a narrow matrix, a window. Each is separate code, and more
  * vectors do not make reading faster.
  */
-const mostApart = 64;
+const mostStrided = 64;
 
-/** From this many nodes on, full vectors and the last one, moved back, share one body, and there is none for narrower vectors. */
+/** From this many nodes on, the last vector is moved back to end at the end, and shares the body of the others. Narrower vectors get no body. */
 const leastAlike = 24;
 
 /** True for expressions that simplify if the position in a vector is known: quotients and conditions of positions. */
@@ -36,8 +43,8 @@ interface Job {
   /** The condition under which it writes. */
   readonly gate?: KNode | undefined;
   /**
-   * Writes statements at the innermost point, without asking the gate if that holds there. The returned function is called when all jobs at this point have
-   * read their inputs.
+   * Writes statements at the innermost point. `holds`: the gate is known to hold there, so it is not tested. The returned function
+   * is called when all jobs at this point have read their inputs.
    */
   readonly run: (holds?: boolean) => (() => void) | undefined;
   /** True if `run` must be called once per combination of open tiles. */
@@ -73,7 +80,7 @@ export class Nest {
 
   /** Writes the stores under the ranges that are open now; ranges opened by the caller are skipped. */
   writeStores(stores: readonly LoopStore[]): void {
-    // A range shared by all: within the same loops, all of that thread's reads come before its writes, which may be to the same memory.
+    // All stores of one thread share this range. So in the same loops all its reads come before its writes, which may be to the same memory.
     const oneThread = this.#values.b.e.range(1, 'local');
     this.#emit(
       stores.map(({ store, ranges }): Job => {
@@ -197,9 +204,9 @@ export class Nest {
     const wanted = reduces ? (nodes <= 60 ? 4 : 2) : nodes <= 16 ? 4 : nodes <= 48 ? 2 : 1;
     const { caps, lanes: widest } = this.#options;
     const lanes = caps.lowering.narrower?.(range, widest) ?? widest;
-    const most = within.some((n) => this.#isScattered(n, range)) ? mostScattered : mostApart;
-    const apart = most === mostScattered ? 1 : within.reduce((sum, n) => sum + this.#apartIn(n, range), 0);
-    const unroll = apart === 0 ? wanted : Math.max(1, Math.min(wanted, Math.floor(most / (apart * lanes))));
+    const most = within.some((n) => this.#isScattered(n, range)) ? mostScattered : mostStrided;
+    const strided = most === mostScattered ? 1 : within.reduce((sum, n) => sum + this.#stridedIn(n, range), 0);
+    const unroll = strided === 0 ? wanted : Math.max(1, Math.min(wanted, Math.floor(most / (strided * lanes))));
     const together = !reduces || unroll === 1 ? null : this.#options.simt ? 'elements' : 'all';
     const again = jobs.every((j) => j.repeatable);
     const alike = again && nodes >= leastAlike && !within.some(tellsPlaces);
@@ -213,7 +220,7 @@ export class Nest {
   }
 
   /** Elements that are read separately for one lane: at a fixed stride along a range, and in windows that are unrolled. */
-  #apartIn(n: KNode, range: Range): number {
+  #stridedIn(n: KNode, range: Range): number {
     if (n.op !== 'LOAD') return 0;
     const { terms, coefs } = linearOf(n.src[1]);
     const at = terms.indexOf(range);

@@ -137,10 +137,10 @@ export class Reduction {
       return;
     }
     const group = this.#groups.find((g) => g.lanes === lanes)!;
-    const apart = this.#inTurn ? ownTiles.filter((t) => t.range.arg.kind !== 'unroll') : ownTiles;
+    const separate = this.#inTurn ? ownTiles.filter((t) => t.range.arg.kind !== 'unroll') : ownTiles;
     scope.forEach([...this.#kept, ...ownTiles], () => {
       const kept = copyIndex(this.#kept);
-      const slot = kept * group.copies + copyIndex(apart);
+      const slot = kept * group.copies + copyIndex(separate);
       const slots = group.regs.map((_, i) => (group.parts && i > 0 ? kept : slot));
       const before = group.regs.map((r, i) => b.load(r, slots[i]!));
       const after = group.parts ? this.#extended(before) : this.#step(before);
@@ -187,8 +187,8 @@ export class Reduction {
   #hasManyLanes(): boolean {
     if (this.#direct || this.#simt || this.#position !== null || this.node.dtype === 'bool') return false;
     if (this.#groups.some(({ parts }) => parts)) return false;
-    const apart = this.#groups.filter(({ lanes }) => lanes !== this.#keptLanes);
-    return apart.reduce((sum, { lanes }) => sum + lanes, 0) * copiesOf(this.#kept) >= mostLanes;
+    const combining = this.#groups.filter(({ lanes }) => lanes !== this.#keptLanes);
+    return combining.reduce((sum, { lanes }) => sum + lanes, 0) * copiesOf(this.#kept) >= mostLanes;
   }
 
   /** Combines lanes in a loop over the copies, through memory, because registers have no indices at run time. */

@@ -1,9 +1,9 @@
 /**
  * Sums of products whose factors are staged in group memory: the code in place of the loops of the sum.
  *
- * A stage is some steps of the sum, and several stages are in progress: by asynchronous copies where memory has the panel's layout (COPY), otherwise
- * through registers, loaded before a stage is multiplied and stored after it. One barrier per stage. How the threads multiply the panels is
- * elsewhere: matrix.ts by matrix instructions, products.ts by single numbers.
+ * A stage is some steps of the sum. Several stages are on their way at a time (software pipelining): by asynchronous copies
+ * where memory has the panel's layout (COPY), otherwise through registers, loaded before a stage is multiplied and stored after
+ * it. There is one barrier per stage. How threads multiply panels: matrix.ts, by matrix instructions; products.ts, by single numbers.
  */
 import type { DType } from '../../shape/dtype.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
@@ -14,7 +14,7 @@ import type { Inside } from './linearize.ts';
 import { Nest } from './nest.ts';
 import type { Values } from './scope.ts';
 
-/** The part of a factor that a group needs for one stage, line by line: elements of a side along the sum, or steps of the sum along the side. */
+/** The part of a factor that a group needs for one stage. Its lines are rows or columns of the factor, along the sum or across it. */
 export interface Panel {
   /** An element, in terms of the ranges below; zero outside. */
   readonly value: KNode;

@@ -201,7 +201,7 @@ export function vectorLanes(stores: readonly LoopStore[], caps: CodegenCaps): nu
   return lanes;
 }
 
-/** The range along which memory is contiguous that is longest, by a size in between where it ends at one; or null. `kind`: preferably of this kind. */
+/** The longest range along which memory is contiguous, or null; preferably of kind `kind`. A range that ends at a size counts at a typical one. */
 function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE'> | null {
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;

@@ -1,8 +1,8 @@
 /**
- * Reductions whose results lie side by side in memory, as sums of columns do: a group computes some neighbours together.
+ * Reductions whose results are adjacent in memory, such as sums of columns: a group of threads computes several neighbours.
  *
- * A group for each result would read one element of every sector of memory and leave the rest. Here a group has a whole sector of results or more. Its
- * threads read neighbours, each some rows of one column; what they found is put in group memory, and each result is made of the parts in their order.
+ * A group per result would use one element of every sector of memory that it reads. Here a group has a whole sector of results or
+ * more. Its threads read neighbours, each some rows of one column. The partial results go to group memory and are combined in order.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import {
@@ -54,7 +54,7 @@ export function sideBySide(
     if (node.op !== 'REDUCE' || isPosition(node) || node.dtype === 'bool') return null;
     if (!free.every((r) => spread.includes(r)) || !own.every((r) => sizeLimit(r) !== null || r.src.length === 0))
       return null;
-    // Others bind the same loops, or none of them.
+    // Other reductions must bind the same loops, or none of them.
     if (binders.some((b) => !sameRanges(b.own, own) && b.own.some((r) => own.includes(r)))) return null;
     for (const n of nodesOf([node.src[0]!])) {
       if (n.op === 'REDUCE' && !binders.some((b) => b.node === n)) return null;
@@ -93,7 +93,7 @@ function shapeBeside(
   const outside = new Map<Range, Replacement>();
   for (const r of spread) if (r !== column) outside.set(r, { value: open(r, 1), ranges: [] });
   const first = e.mul(open(column, width), width);
-  /** Which column of the group a thread has, and which of those that share it the thread is. */
+  /** A thread's column in the group, and its number among the threads of that column. */
   const placeOf = (local: Range): { own: KNode; row: KNode } => ({
     own: e.irem(local, width),
     row: e.idiv(local, width),
@@ -115,7 +115,7 @@ function shapeBeside(
     assumeBounds(at, 0, Math.max(0, count - 1));
     return { turn, at };
   };
-  /** What a thread has of a reduction. A few elements at a time are asked for at once; those past the end are others, and are left out. */
+  /** A thread's part of a reduction. Some loads are in flight at a time; positions past the end are clamped, and their values ignored. */
   const partOf = (node: KNodeOf<'REDUCE'>, own: readonly Range[], place: { own: KNode; row: KNode }): KNode => {
     const { op } = node.arg;
     const count = mostOf(own);
@@ -165,7 +165,7 @@ function shapeBeside(
     const local = e.range(threads, 'local');
     const place = placeOf(local);
     const gates = isMultiple(column, width) ? [] : [e.lt(e.add(first, place.own), lengthOf(e, column))];
-    // Without loops of its own one of the threads of a column writes it.
+    // A store without inner loops is done by one of the column's threads.
     if (inner.length === 0) gates.push(e.lt(local, width));
     const { turn, at } = sharedOf(inner, place.row);
     const rewriter = rewriterFor(place.own, (changes) => {

@@ -240,7 +240,7 @@ function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNe
   return flatten(nest, loops, change, 'bind', threads, turns);
 }
 
-/** Groups that take elements of one row, so that the division which finds the row, by a size given at dispatch, runs once. */
+/** Groups that take elements of one row only, so that each divides by the row's length, which is known at dispatch, only once. */
 function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
   const { e } = nest;
   const [rows, last] = [loops.slice(0, -1), loops[loops.length - 1]!];

@@ -1,11 +1,11 @@
 /**
  * Loops over more memory than caches hold read several parts of it concurrently.
  *
- * One sequential stream does not keep enough cache lines in flight for a core's full bandwidth if a line takes four
- * 16-byte loads; two do. Measured on an AMD EPYC in WebAssembly: the sum of 64 MB at 21 GB/s instead of 17 (C with AVX:
- * 20), a chain of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn: one row
- * alone fills the registers with its accumulators. The order of additions does not change. Vectors of 32 bytes and more read one row after the
- * other, which is faster there.
+ * If a cache line takes four 16-byte loads, one sequential stream does not keep enough lines in flight for a core's full
+ * bandwidth; two do. Measured on an AMD EPYC in WebAssembly: the sum of 64 MB at 21 GB/s instead of 17 (C with AVX: 20), a chain
+ * of five operations over three such arrays 6 % faster. Reductions read four rows, 256 bytes of each in turn, because one row
+ * alone fills the registers with its accumulators. The order of additions does not change. With vectors of 32 bytes and more,
+ * one row after the other is faster.
  */
 import {
   crowded,
@@ -111,7 +111,7 @@ export function besideRows(nest: LoopNest, work: NestWork, along: ReadonlySet<Ra
     if (count !== undefined) now = split(now, row, count, row.arg.kind, 'unroll');
     else if (isSized(row) && counts.length > 0 && sharing.every(isWide)) sized.set(row, counts[0]!);
   }
-  return sized.size === 0 ? now : rowsApart(now, work, sized);
+  return sized.size === 0 ? now : rowsAndRest(now, work, sized);
 }
 
 /** True if parts of the result are not rounded. */
@@ -120,7 +120,7 @@ function isWide({ node }: Binder): boolean {
 }
 
 /** Reductions over rows that end at a size: several rows at once, and the remainder in a separate reduction. */
-function rowsApart(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
+function rowsAndRest(nest: LoopNest, work: NestWork, rows: ReadonlyMap<Range, number>): LoopNest {
   const { e } = nest;
   const parts = new Map([...rows].map(([row, count]) => [row, wholeAndRest(e, row, count)]));
   const free = new FreeRanges();

@@ -1,11 +1,11 @@
 /**
  * Tiles for transposing kernels: loops cut so that strided reads use whole cache lines, in squares that registers transpose.
  *
- * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of
- * one line, within those in squares of as many elements as a vector has lanes. When unrolled, the elements of a square read along i
- * are a few vectors, which the emitter transposes with shuffles (ir/windows.ts). Consecutive blocks are along j, so that
- * lines are written in order: in C with the same instructions 2 to 5 times as fast as consecutive blocks along i. Which rows are read
- * may be known only at run time: columns gathered from a transposed matrix.
+ * A kernel that writes along j and reads along i touches another line with every element. Here both loops go in blocks of one
+ * line, and inside those in squares with as many elements a side as a vector has lanes. When unrolled, the elements of a square
+ * read along i are a few vectors, which the emitter transposes with shuffles (ir/windows.ts). Consecutive blocks are along j, so
+ * that lines are written in order: in C with the same instructions 2 to 5 times as fast as blocks along i. Which rows are read may
+ * be known only at run time, as for columns gathered from a transposed matrix.
  *
  * If the rows that are read are a multiple of 2048 bytes apart, all lines of a block share one or two cache sets and evict each
  * other. Then larger blocks are first copied to group memory, transposed, reading every line at once.

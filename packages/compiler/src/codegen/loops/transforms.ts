@@ -1,8 +1,8 @@
 /**
  * `LoopNest`: some stores, the replacements of their loops, and the list of transforms so far.
  *
- * Transforms (below) are functions from nest to nest. Replacements of loops are collected and applied to expressions together, once, when
- * the stores are needed: rewriting and simplifying expressions is most of the time of shaping.
+ * Transforms (below) are functions from nest to nest. Replacements of loops are collected, and applied to expressions together when the
+ * stores are needed, because rewriting expressions takes most of the time.
  */
 import type { Exprs } from '../../ir/expr.ts';
 import {
@@ -230,28 +230,28 @@ export function merge(nest: LoopNest, loops: readonly Range[]): LoopNest {
 }
 
 /**
- * Repeats the stores, which have the same loops, for each stretch of one of them. With `apart` the stretches after the first are separate
- * nests, which share no loop with the others.
+ * Repeats the stores, which have the same loops, for each stretch of one of them (index set splitting). With `separate` the
+ * stretches after the first are nests of their own, which share no loop with the others (peeling).
  */
-export function cut(nest: LoopNest, r: Range, at: readonly number[], apart = false): LoopNest {
+export function cut(nest: LoopNest, r: Range, at: readonly number[], separate = false): LoopNest {
   const edges = [0, ...at, r.arg.extent];
   const parts = edges.slice(1).map((end, i): Stretch => ({ start: edges[i]!, extent: end - edges[i]! }));
-  return inStretches(nest, r, parts, at, apart);
+  return inStretches(nest, r, parts, at, separate);
 }
 
 /** Repeats the stores for the whole multiples of `by` iterations of a loop, whose end depends on no other loop, and for the remainder. */
-export function cutRest(nest: LoopNest, r: Range, by: number, apart = false): LoopNest {
+export function cutRest(nest: LoopNest, r: Range, by: number, separate = false): LoopNest {
   const { e } = nest;
   const { extent } = r.arg;
   const rest = extent % by;
   const end = sizeLimit(r);
-  if (end === null) return cut(nest, r, [extent - rest], apart);
+  if (end === null) return cut(nest, r, [extent - rest], separate);
   const whole = e.mul(e.idiv(end, by), by);
   const parts: readonly Stretch[] = [
     { start: 0, extent: extent - rest, limit: whole },
     { start: whole, extent: Math.min(by - 1, extent), limit: e.irem(end, by) },
   ];
-  return inStretches(nest, r, parts, [by], apart);
+  return inStretches(nest, r, parts, [by], separate);
 }
 
 interface Stretch {
@@ -265,14 +265,14 @@ function inStretches(
   r: Range,
   parts: readonly Stretch[],
   at: readonly number[],
-  apart: boolean,
+  separate: boolean,
 ): LoopNest {
   const { e, stores } = nest;
   const all = parts.flatMap(({ start, extent, limit }, i) => {
     const changes = new Map<Range, Replacement>();
     for (const x of stores[0]?.ranges ?? []) {
       // A loop that ends early is made again with the loops it depends on.
-      if (x !== r && (!apart || i === 0 || !endsAlone(x))) continue;
+      if (x !== r && (!separate || i === 0 || !endsAlone(x))) continue;
       const own = x === r ? e.range(extent, x.arg.kind, limit) : e.range(x.arg.extent, x.arg.kind, x.src[0]);
       const value = x === r ? e.add(own, start) : own;
       if (limit !== undefined && x === r) assumeBounds(value, 0, r.arg.extent - 1);
@@ -281,7 +281,7 @@ function inStretches(
     const rewriter = new Rewriter(e, changes);
     return stores.map((s) => rewriter.store(s));
   });
-  return nest.wrote(all, apart ? 'peel' : 'cut', [r], at);
+  return nest.wrote(all, separate ? 'peel' : 'cut', [r], at);
 }
 
 /** The nest with one loop moved inside all others of its stores. */

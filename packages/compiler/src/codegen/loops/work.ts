@@ -175,7 +175,7 @@ export class NestWork {
     return count;
   }
 
-  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Of sizes, one in between counts. */
+  /** Cost if each value is a vector along `choose` of its ranges (null: scalar), with `steps` along a number of elements. Sizes count as typical ones. */
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));

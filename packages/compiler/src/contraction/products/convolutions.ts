@@ -1,8 +1,9 @@
 /**
- * Contractions as convolutions in two dimensions, or gradients of them: one factor is an image under windows (windows.ts), the other is read in place.
+ * Recognises contractions that are convolutions in two dimensions, or gradients of them, for a library of the device.
  *
- * Forward and by the kernel, windows differ only in which of their loops is the short one. By the input, the image is y, its elements lie a stride apart, and
- * the kernel has features and channels exchanged. What no symmetric padding describes is left to kernels.
+ * One factor is an image under windows (windows.ts), the other is read in place. The forward pass and the gradient of the kernel
+ * differ only in which loop of a window is the short one. In the gradient of the input the image is the output's gradient, dilated
+ * by the stride, and the kernel has features and channels exchanged. Asymmetric padding is left to kernels of this library.
  */
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { ConvolutionPass, ConvolutionProduct, ImageOperand, KNodeOf, Pair } from '../../ir/ir.ts';
@@ -61,8 +62,9 @@ function placeOf({ memory, offset, strides }: LinearAccess): Place {
 }
 
 /**
- * The passes in the order in which they are tried. A nest may be of several: of one image, channel or feature, what is summed may be a kernel or positions, and the
- * longer of the two are positions. Only by the input do elements lie apart, or kernels turned.
+ * The passes in the order in which they are tried. A nest may fit several: with one image, channel or feature, the sum may run over a
+ * kernel or over positions, and the longer of the two counts as positions. Only the gradient of the input has dilated images or
+ * flipped kernels.
  */
 function passesOf(x: Windowed, other: Place, feature: Range | null): readonly ConvolutionPass[] {
   const isInput = x.windows.some(({ hole, sum }) => hole > 1 || other.strideOf(sum) < 0);
@@ -81,7 +83,7 @@ function asPass(
   feature: Range | null,
 ): ProductForm | null {
   const [first, second] = x.windows as readonly [Window, Window?];
-  // A single axis is that of columns.
+  // A single window is tried as columns first.
   const orders: readonly (readonly [Window, Window])[] =
     second === undefined
       ? [
@@ -219,12 +221,14 @@ function placesOf(
     case 'forward': {
       const a = at(image, channel, image.steps, sizes.size);
       const c = at(result, feature, along(result), sizes.positions);
-      return a && c && isApart(c, sizes, 'features', sizes.positions) ? { a, b, c, flipped: backwards } : null;
+      return a && c && hasDistinctPlaces(c, sizes, 'features', sizes.positions)
+        ? { a, b, c, flipped: backwards }
+        : null;
     }
     case 'input': {
       const a = at(image, feature, image.steps, sizes.positions);
       const c = at(result, channel, along(result), sizes.size);
-      return a && c && isApart(c, sizes, 'channels', sizes.size) ? { a, b, c, flipped: backwards } : null;
+      return a && c && hasDistinctPlaces(c, sizes, 'channels', sizes.size) ? { a, b, c, flipped: backwards } : null;
     }
     case 'kernel': {
       const a = at(image, channel, image.steps, sizes.size);
@@ -258,8 +262,8 @@ function imageAt(
   return { slot: memory?.arg.slot ?? -1, offset, strides };
 }
 
-/** True if no two elements of a result are one in memory. */
-function isApart(
+/** True if no two elements of a result have the same place in memory. */
+function hasDistinctPlaces(
   { strides }: ImageOperand,
   sizes: Omit<Sizes, 'flipped'>,
   inner: 'channels' | 'features',

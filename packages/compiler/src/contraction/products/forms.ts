@@ -1,4 +1,4 @@
-/** What both forms of products for a library are made from, and made as. */
+/** Types of products for a library of the device: the facts they are recognised from (`Factors`), and the result (`LibraryProduct`). */
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, Product } from '../../ir/ir.ts';
 import type { DType } from '../../shape/dtype.ts';
@@ -12,7 +12,7 @@ export interface ProductForm {
   readonly order: readonly Range[];
 }
 
-/** The same with what else its speed hangs on: part of the key under which its measurement is kept. */
+/** The same with `details`, further facts that its speed depends on: a part of the key of its measurement. */
 export interface LibraryProduct extends ProductForm {
   readonly details: string;
 }
@@ -29,6 +29,6 @@ export interface Factors {
   readonly stored: readonly [KNode, KNode];
   readonly dtype: DType;
   readonly own: OwnStore | null;
-  /** What goes through memory where there is no such store: the sums, or the sums rounded to the factors' 16 bits where nothing else is made of them. */
+  /** The value that goes through memory where there is no such store: the sums; rounded to 16 bits if only rounded sums are used. */
   readonly apart: KNode;
 }

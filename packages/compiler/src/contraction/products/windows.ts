@@ -1,9 +1,9 @@
 /**
  * How a factor of a convolution reads an image: along which loops its windows slide, and where they reach past its ends.
  *
- * An index is a sum of positions times strides, one position for each axis of memory. The position of a window is
- * `perLoop * loop + perSum * sum - low`, divided by `hole` where elements lie apart. Its gate says between which positions there is anything. All of it is
- * read off linear forms, so what is found is what the nest computes, whatever names its axes had.
+ * In: the load of a factor. Out: `Windowed`. An index is a sum of positions times strides, one position for each axis of memory. The
+ * position of a window is `perLoop * loop + perSum * sum - low`, divided by `hole` where the image is dilated. The load's gate says
+ * which positions exist. All of it is read off linear forms, so what is found is what the nest computes, whatever made it.
  */
 import { coefficient, greatestDivisor, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
@@ -38,11 +38,11 @@ export interface Windowed {
   strideOf(r: Range | null): number;
 }
 
-/** Ranges that slide together, and the linear form of the position where elements lie apart. */
+/** Ranges that slide together; for a dilated axis also the linear form of the position before the division. */
 interface Axis {
   loop: Range | null;
   sum: Range | null;
-  readonly apart: { readonly position: Linear; readonly hole: number; readonly stride: number } | null;
+  readonly dilated: { readonly position: Linear; readonly hole: number; readonly stride: number } | null;
   /** Forms that are at least 0 wherever there is an element. */
   readonly bounds: Linear[];
 }
@@ -52,7 +52,7 @@ interface Access {
   readonly memory: KNodeOf<'PARAM'>;
   readonly offset: number;
   readonly strides: ReadonlyMap<Range, number>;
-  readonly apart: readonly NonNullable<Axis['apart']>[];
+  readonly dilated: readonly NonNullable<Axis['dilated']>[];
   readonly bounds: readonly Linear[];
 }
 
@@ -66,7 +66,7 @@ function accessOf(value: KNode): Access | null {
   if (gate !== undefined && (other === undefined || !isLiteral(other, 0))) return null;
   const form = linearOf(index);
   const strides = new Map<Range, number>();
-  const apart: NonNullable<Axis['apart']>[] = [];
+  const dilated: NonNullable<Axis['dilated']>[] = [];
   for (const [i, term] of form.terms.entries()) {
     const stride = form.coefs[i]!;
     if (stride <= 0) return null;
@@ -74,21 +74,21 @@ function accessOf(value: KNode): Access | null {
     else {
       const position = quotient(term, 'IDIV');
       if (position === null) return null;
-      apart.push({ ...position, stride });
+      dilated.push({ ...position, stride });
     }
   }
   const bounds: Linear[] = [];
   const divided = new Set<object>();
   for (const test of gate === undefined ? [] : conjuncts(gate)) {
     const multiple = test.op === 'EQ' && isLiteral(test.src[1], 0) ? quotient(test.src[0], 'IREM') : null;
-    const same = apart.find(({ position, hole }) => position === multiple?.position && hole === multiple.hole);
+    const same = dilated.find(({ position, hole }) => position === multiple?.position && hole === multiple.hole);
     const bound = same === undefined ? boundOf(test) : null;
     if (same !== undefined) divided.add(same);
     else if (bound !== null) bounds.push(bound);
     else return null;
   }
-  if (divided.size !== apart.length) return null;
-  return { memory, offset: form.offset, strides, apart, bounds };
+  if (divided.size !== dilated.length) return null;
+  return { memory, offset: form.offset, strides, dilated, bounds };
 }
 
 /** A position divided by a literal, or the rest of that. */
@@ -146,7 +146,7 @@ function windowedBy(
     const window = windowOf(axis, access);
     if (window === null) return null;
     windows.push(window);
-    if (axis.apart === null) offset += window.low * window.stride;
+    if (axis.dilated === null) offset += window.low * window.stride;
   }
   windows.sort((x, y) => y.stride - x.stride);
   const { memory, strides } = access;
@@ -157,15 +157,15 @@ function windowedBy(
 /** Which loops slide together: those of one quotient or bound do, others where their windows overlap in memory. */
 function axesOf(access: Access, loops: readonly Range[], sums: readonly Range[], sideBySide: boolean): Axis[] | null {
   const axes: Axis[] = [];
-  const of = ({ terms }: Linear, apart: Axis['apart']): Axis | null => {
+  const of = ({ terms }: Linear, dilated: Axis['dilated']): Axis | null => {
     const own = { loops: loops.filter((r) => terms.includes(r)), sums: sums.filter((r) => terms.includes(r)) };
     if (own.loops.length > 1 || own.sums.length > 1 || own.loops.length + own.sums.length !== terms.length) return null;
-    return { loop: own.loops[0] ?? null, sum: own.sums[0] ?? null, apart, bounds: [] };
+    return { loop: own.loops[0] ?? null, sum: own.sums[0] ?? null, dilated, bounds: [] };
   };
-  for (const apart of access.apart) {
-    const axis = of(apart.position, apart);
+  for (const dilated of access.dilated) {
+    const axis = of(dilated.position, dilated);
     // A range in two positions is none of a window.
-    if (axis === null || shared(axes, axis) || apart.position.terms.some((t) => access.strides.has(t as Range)))
+    if (axis === null || shared(axes, axis) || dilated.position.terms.some((t) => access.strides.has(t as Range)))
       return null;
     axes.push(axis);
   }
@@ -202,7 +202,7 @@ function pairUp(
   const farthest = (list: readonly Range[]): Range | undefined =>
     list.reduce<Range | undefined>((far, r) => (far === undefined || at(r) > at(far) ? r : far), undefined);
   const nearest = (overlapping: boolean): Axis | undefined => {
-    // Images and channels lie farthest apart.
+    // The loops of images and channels have the longest strides.
     const inner = (list: readonly Range[]): Range[] =>
       overlapping || list.length + axes.length < 3 ? [...list] : list.filter((r) => r !== farthest(list));
     let best: { readonly axis: Axis; readonly step: number } | undefined;
@@ -213,7 +213,7 @@ function pairUp(
         const overlap = perLoop < perSum * sum.arg.extent && perSum < perLoop * loop.arg.extent;
         const step = Math.max(perLoop, perSum);
         if ((overlap || !overlapping) && step < (best?.step ?? Number.POSITIVE_INFINITY))
-          best = { axis: { loop, sum, apart: null, bounds: [] }, step };
+          best = { axis: { loop, sum, dilated: null, bounds: [] }, step };
       }
     return best?.axis;
   };
@@ -227,18 +227,18 @@ function pairUp(
     while (axes.length < 2 && rest(list).length > 1) {
       const far = farthest(rest(list));
       const near = rest(list).filter((r) => r !== far)[0]!;
-      axes.push({ loop: list === loops ? near : null, sum: list === sums ? near : null, apart: null, bounds: [] });
+      axes.push({ loop: list === loops ? near : null, sum: list === sums ? near : null, dilated: null, bounds: [] });
     }
 }
 
 function windowOf(axis: Axis, { strides }: Access): Window | null {
-  const { loop, sum, apart, bounds } = axis;
+  const { loop, sum, dilated, bounds } = axis;
   const steps = (r: Range | null): number =>
-    r === null ? 0 : apart === null ? (strides.get(r) ?? 0) : coefficient(apart.position, r);
-  const stride = apart?.stride ?? greatestDivisor(steps(loop), steps(sum));
+    r === null ? 0 : dilated === null ? (strides.get(r) ?? 0) : coefficient(dilated.position, r);
+  const stride = dilated?.stride ?? greatestDivisor(steps(loop), steps(sum));
   // An axis of one element has gates, and no place in the index.
   if (stride === 0) return null;
-  const unit = apart === null ? stride : 1;
+  const unit = dilated === null ? stride : 1;
   const [perLoop, perSum] = [steps(loop) / unit, steps(sum) / unit];
   const common = greatestDivisor(perLoop, perSum);
   // Of perLoop * loop + perSum * sum.
@@ -252,10 +252,10 @@ function windowOf(axis: Axis, { strides }: Access): Window | null {
     if (sign < 0) most = Math.min(most, limit);
     else least = Math.max(least, -limit);
   }
-  const low = apart === null ? least : -apart.position.offset;
-  // Between elements that lie apart, all positions from the first on must be let through.
+  const low = dilated === null ? least : -dilated.position.offset;
+  // Along a dilated axis, the gate must admit all positions from the first on.
   if (least !== Math.max(0, low) || most < low) return null;
-  const hole = apart?.hole ?? 1;
+  const hole = dilated?.hole ?? 1;
   const size = Math.floor((most - low) / hole) + 1;
   return { loop, sum, perLoop: perLoop || 1, perSum: perSum || 1, low, hole, size, stride };
 }

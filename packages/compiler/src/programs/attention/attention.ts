@@ -1,6 +1,8 @@
 /**
- * Attention as programs: forward, and its gradients, with no scores in memory. threads/ is for groups of threads, processors/ for processors;
- * operands.ts says what they are given. Which tiles threads have is measured on the device, where somebody does (ProgramChoices).
+ * Attention as programs, forward and backward, without scores in memory (FlashAttention).
+ *
+ * In: a spec with the operands (operands.ts). Out: dispatches. threads/ is for engines with groups of threads, processors/ for those
+ * where a group is one thread. Tiles of threads may be measured on the device (ProgramChoices); otherwise they are guessed.
  */
 import type { CodegenCaps, Lowered, Way } from '../../codegen/lowering.ts';
 import type { ProgramChoices } from '../choices.ts';
@@ -29,7 +31,7 @@ function addPrograms<S extends AttentionSpec>(
   const own = operandsFor(set, spec, caps);
   for (const program of programs) {
     const { names, key } = tilesOf(own, caps, program);
-    // Those for several sizes go by what was measured for one.
+    // Programs for several sizes are not measured; they use what was measured for one.
     if (names.length > 1 && spec.sizes === null)
       choices?.ask(
         key,

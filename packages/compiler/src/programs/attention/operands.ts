@@ -1,12 +1,12 @@
 /**
- * What programs of attention are given, and how they address it: matrices of heads, what a query may see, and arithmetic of scores.
+ * Operands of attention programs and how they are addressed: matrices of heads, masks, causal bounds, and arithmetic of scores.
  *
  * Queries are [...lead, G, L, E]: G heads share a head of keys and values, [...lead, S, E] and [...lead, S, V]. A mask
- * has the axes of the scores, [...lead, G, L, S], some of size 1. A row of what a forward program makes is the values of a query and behind them
- * the logarithm of its sum of exponentials.
+ * has the axes of the scores, [...lead, G, L, S], some of size 1. A row of a forward program's result is the values of a query,
+ * and behind them the logarithm of its sum of exponentials.
  *
- * Numbers of heads, queries and keys may be sizes that are bound at each run. Programs are written for their capacities, and ask `now` how many
- * there are.
+ * Numbers of heads, queries and keys may be sizes that are bound at each run. Programs are written for their capacities, and `now`
+ * gives the bound numbers.
  */
 import { decompose } from '../../arithmetic/decompose/decompose.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
@@ -27,7 +27,7 @@ export interface AttentionAttr {
   readonly scale: number;
 }
 
-/** Which gradients a program makes: those of queries, those of keys and values in one row, or all in one row where there are as many queries as keys. */
+/** Which gradients a program makes: of queries; of keys and values in one row; or all in one row, if there are as many queries as keys. */
 export type GradientPart = 'all' | 'queries' | 'keys';
 
 /** Sizes of attention. */
@@ -57,14 +57,14 @@ export interface AttentionSpec extends AttentionAttr, AttentionSizes {
   readonly sizes: ProgramSizes | null;
 }
 
-/** What programs of gradients are given besides. */
+/** The spec of a gradient program: that of attention, the forward result, and gradients. */
 export interface GradientSpec extends AttentionSpec {
   readonly part: GradientPart;
   /** What the forward program made. */
   readonly made: Operand;
   /** Gradient of the values, [...lead, G, L, V]. */
   readonly flow: Operand;
-  /** What the division takes back of a weight's gradient: the row's mean of it, [...lead, G, L, 1]. */
+  /** The term that softmax subtracts from each weight's gradient: the row's weighted mean of those, [...lead, G, L, 1]. */
   readonly back: Operand;
 }
 
@@ -81,12 +81,12 @@ export function sizesOf(q: Shape, k: Shape, v: Shape): AttentionSizes {
   };
 }
 
-/** Elements of a row of what attention makes: whole vectors, of which the one behind the values begins with the logarithm. */
+/** Elements of a row of the forward result: whole vectors; the one behind the values begins with the logarithm. */
 export function madeWidth(width: number): number {
   return 4 * Math.ceil((width + 1) / 4);
 }
 
-/** Below every score, and its distance from them is still a number. */
+/** Below every score, but finite, so that differences from it are no NaN. */
 export const lowest = { float32: -1.7e38, float64: -8e307 } as const;
 
 /** float32 or float64: what is computed in. */

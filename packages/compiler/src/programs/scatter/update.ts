@@ -1,9 +1,9 @@
 /**
- * Scatters: the base, unless it is there already, then every update in order, each slice by one group.
+ * Scatters: copies the base, unless the result already has its memory, then applies every update in order, each slice by one group.
  *
- * Updates of one element are combined in their order, so results are the same bits everywhere without atomics. Small sums are
- * reductions over all updates and never come here. Engines with groups of threads take an element of a slice to a thread, and sort
- * many updates first.
+ * Updates of one element are combined in their order, so results are the same bits everywhere, without atomics. Small sums are
+ * reductions over all updates and never come here. Engines with groups of threads give an element of a slice to a thread, and sort
+ * the updates first where there are many.
  */
 import { combined } from '../../codegen/linearize/reduce.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
@@ -220,7 +220,7 @@ function combineSorted(set: ProgramSet, spec: ScatterSpec, sorted: SortedUpdates
 /** Combines `count` values from one on into the sum. `average`: how many there are typically. */
 type CombineRun = (from: KNode, count: KNode, average: number, value: (i: KNode) => KNode) => void;
 
-/** Updates of one kind, `at` to before `end` among the sorted ones; blocks inside are combined already, what is left of them and right of them goes one by one. */
+/** Combines updates of one place, `at` to before `end` among the sorted ones. Blocks inside are combined already; the updates before and after these go one by one. */
 function combineByBlocks(
   w: ProgramWriter,
   { sums, blocks }: BlockSums,

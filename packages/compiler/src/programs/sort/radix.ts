@@ -1,10 +1,9 @@
 /**
  * Radix sort of lines, least significant digit first: each pass moves elements to the places of their digit, in order.
  *
- * Lines that fit into the memory of a group are sorted there. Of longer ones groups take a part each: they count its digits, learn where
- * their elements of each digit go, and move them. So do threads by themselves with digits of eight bits, and groups of threads with
- * digits of four, for which there is room for counters of every thread. Keys of two words are sorted by the low word, then by the high
- * one, which is read anew in the order found so far.
+ * Lines that fit into group memory are sorted there. Longer ones are cut into parts, one per group: a histogram of each part, a scan
+ * that gives the place of each digit, and a pass that moves the elements. Single threads use digits of eight bits; groups of threads
+ * use four, because every thread has its own counters. Keys of two words are sorted by the low word, then by the high one.
  */
 import type { KNode } from '../../ir/ir.ts';
 import {

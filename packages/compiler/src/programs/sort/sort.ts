@@ -1,9 +1,9 @@
 /**
- * Positions of the elements of lines in sorted order: stable, by keys (keys.ts), and the same whatever way is chosen.
+ * Positions of the elements of lines in sorted order (argsort): stable, by keys (keys.ts). All algorithms give the same result.
  *
- * Short lines: every element counts those before it, several elements side by side, or a thread to each. Of long ones threads by
- * themselves select the few first (below), and else sort by digits (radix.ts). Groups of threads sort chunks in their memory and merge
- * them (merge.ts), or sort by digits where there are many elements and few digits.
+ * Short lines: the place of an element is the number of those before it (counting ranks). Long lines by single threads: the few first
+ * are selected (below), otherwise radix sort (radix.ts). Long lines by groups of threads: merge sort of chunks in group memory
+ * (merge.ts), or radix sort where there are many elements and few digits.
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { KNode } from '../../ir/ir.ts';

@@ -1,12 +1,14 @@
 /**
- * The plan cache: from the integers of a cone to what was made for them, compared exactly, forgotten by least recent use.
+ * The plan cache: a map from structure keys (lists of integers) to plans, and the writer of such keys.
+ *
+ * A hash only finds candidates; keys are compared as a whole. The least recently used entries are evicted.
  */
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 
-// Attributes as integers, for plan keys: the list they are written to. What is written is in definitions (`encode`).
+// Keys. Each primitive's definition writes its own attributes (`encode`).
 
-/** Growing list of 32-bit integers. `reserve` once per node, then `push` without checks. */
+/** Growing list of 32-bit integers. Call `reserve` once per node; `push` does not check the capacity. */
 export class IntWriter {
   data: Int32Array;
   length = 0;
@@ -50,7 +52,7 @@ export class IntWriter {
     this.length += length;
   }
 
-  /** Writes a tag for number or bigint, then the bits: 0 and -0 differ, and so do numbers beyond 32 bits. Of a bigint, the lowest 64 bits. */
+  /** Writes a tag for number or bigint, then its 64 bits (of a bigint the lowest), so that 0 and -0 differ. */
   number(value: number | bigint): void {
     this.data[this.length++] = typeof value === 'bigint' ? 1 : 0;
     if (typeof value === 'bigint') bigBits[0] = BigInt.asIntN(64, value);
@@ -108,7 +110,7 @@ export class PlanCache<T> {
 
   find(hash: number, key: IntWriter): T | undefined {
     const last = this.#last;
-    // Small work is often the same again.
+    // A loop of small flushes often asks for the same plan again.
     if (last !== null && last.hash === hash && sameInts(last.key, key)) {
       last.lastUse = ++this.#clock;
       return last.value;
@@ -134,7 +136,7 @@ export class PlanCache<T> {
     this.#size++;
   }
 
-  /** Evicts plans, the most recently used ones excepted, until `isTooMuch` is false. */
+  /** Evicts the least recently used plans until `isTooMuch` is false. The last plan stays. */
   trim(isTooMuch: () => boolean): void {
     while (this.#size > 1 && isTooMuch()) this.#evict();
   }

@@ -1,9 +1,11 @@
 /**
- * The cone of a flush: every node its outputs need, numbered, and the integers that identify its structure.
+ * The cone of a flush: every node that its outputs need, numbered, and the integers that identify its structure.
  *
- * One iterative walk numbers the nodes (sources before users) and writes the key of the plan cache. Buffers are named by first appearance:
- * which leaves alias is part of the key, which buffers they are is not. A Cone is reused from flush to flush; it holds
- * nodes only between `collect` and `clear`. The end of the file says which elements of a buffer a view touches.
+ * In: the requested nodes. Out: `nodes`, `leaves`, `outputs` and `key` of a Cone, from which plans are found or made.
+ *
+ * One iterative depth-first walk numbers the nodes (sources before users) and writes the key of the plan cache. Buffers are
+ * numbered by first appearance: which leaves alias is part of the key, which buffers they are is not. A Cone is reused from
+ * flush to flush, and holds nodes only between `collect` and `clear`.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
 import { definitions } from '../../graph/definition.ts';
@@ -42,7 +44,7 @@ export class Cone {
   /** The structure as integers; the first `key.length` are valid. */
   readonly key: IntWriter = new IntWriter();
   hash = 0;
-  /** Where leaves of other engines have copies on this one, by local number, below `#foreignEnd`. It keeps its length: a new one would be made in every flush. */
+  /** Copies on this engine of leaves of other engines, by local number, below `#foreignEnd`. The list is never shortened, so flushes reuse it. */
   readonly #foreign: (NodeStorage | null)[] = [];
   #foreignEnd = 0;
   readonly #stack: (Node | undefined)[] = [];
@@ -84,7 +86,7 @@ export class Cone {
       if (node.handles !== 0 || node.pins !== 0) named++;
     }
     // Usually the outputs are the only nodes with other users. Unnamed nodes that another run needs become outputs too.
-    const heldBehind = this.#needed > named && this.#keepDear(options);
+    const heldBehind = this.#needed > named && this.#keepExpensive(options);
     if (options.donate && !heldBehind) this.#findDonatable(options.elementBytes);
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
@@ -142,7 +144,7 @@ export class Cone {
     for (let i = 0; i <= deepest; i++) stack[i] = undefined;
   }
 
-  /** Numbers a node whose sources are numbered, and writes it to the key: into its list directly, as there are so many. */
+  /** Numbers a node whose sources are numbered, and writes it to the key. Writes into the key's array directly, because this runs for every node. */
   #takeComputed(node: Node, options: ConeOptions): void {
     const { key } = this;
     const { op, src, shape, attr, kind, dtype } = node;
@@ -195,7 +197,7 @@ export class Cone {
     return at;
   }
 
-  /** The same of a node in memory. */
+  /** Numbers a node in memory, and writes it to the key: dtype, shape, strides, buffer, alignment. */
   #takeLeaf(node: Node, own: NodeStorage, options: ConeOptions): void {
     const at = this.#number(node);
     this.leaves.reserve(1);
@@ -235,8 +237,8 @@ export class Cone {
     key.length = end;
   }
 
-  /** Adds nodes worth keeping to the outputs. True if others that a caller may still read are left unrealised. */
-  #keepDear(options: ConeOptions): boolean {
+  /** Adds expensive nodes to the outputs. True if others that a caller may still read are left unrealised. */
+  #keepExpensive(options: ConeOptions): boolean {
     let heldBehind = false;
     const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
     for (let i = 0; i < this.count; i++) {
@@ -251,8 +253,8 @@ export class Cone {
   }
 
   /**
-   * True if a node outside this cone depends on one that stays unrealised, so that it will be recomputed from the leaves: nodes that an
-   * earlier flush left behind, until their data arrive or for good.
+   * True if a node outside this cone uses one that stays unrealised, and so will need the leaves again. Such users are nodes
+   * that an earlier flush could not compute.
    */
   #isNeededElsewhere(): boolean {
     for (let i = 0; i < this.count; i++) {
@@ -282,7 +284,7 @@ export class Cone {
   }
 }
 
-/** Two hashes computed side by side, so that the processor need not wait for one multiplication before the next. */
+/** A hash of integers. Two halves are computed side by side, so that the processor overlaps their multiplications. */
 export function hashInts(data: Int32Array, length: number): number {
   let a = 0x2545f491;
   let b = length;

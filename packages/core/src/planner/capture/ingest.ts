@@ -1,7 +1,8 @@
 /**
- * Imports a cone into the planner's graph, and finds which nodes must be in memory for the requested outputs.
+ * Imports a cone into the planner's graph (value numbering and simplification), and finds which nodes must be in memory.
  *
- * An output that only moves elements already in memory becomes a view of them and costs nothing.
+ * In: a Cone. Out: a PlanGraph, and for each output the node whose memory holds it, with a view. An output that only
+ * moves elements already in memory becomes a view of them, without a kernel.
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
 import type { Node } from '../../graph/node.ts';
@@ -115,7 +116,7 @@ function checkPlace({ size }: PlanGraph, shape: Shape, { base, view }: OutputPla
     throw new SizesRefused(`an output of shape [${shape}]`);
 }
 
-/** How often each node of a cone is used; being an output counts as a use. */
+/** Number of uses of each node of a cone; being an output counts as one. */
 function usesOf(cone: Cone): Uint32Array {
   const uses = new Uint32Array(cone.count);
   for (const local of cone.outputs.values()) uses[local]!++;
@@ -174,16 +175,16 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
   return null;
 }
 
-// Sums of products as one longer product: `a b + c d` is `[a c] [b; d]`.
+// Sums of matrix products as one longer product: `a b + c d` is `[a c] [b; d]`.
 //
-// The gradient by a weight that is used once for every step of a sequence is such a sum, of as many products as there are steps. Each
-// would write a result as large as the weight, only for the next to read it. Putting the factors side by side moves less
-// where they are small against the result, and is one kernel in place of one for every step.
+// The gradient of a weight that every step of a sequence uses is such a sum, with a product per step. Each product
+// would write a result as large as the weight, and the next would read it. Concatenated factors move fewer bytes
+// if they are small compared with the result, and need one kernel instead of one per step.
 
-/** Copying up to this many elements costs less than one more kernel and its result. */
+/** Copying up to this many elements costs less than one more kernel and its `result` elements. */
 const worthCopying = (result: number): number => 2 * result + 2048;
 
-/** `x + y` as one product, where both are products of one form with no other user; null where they are not, or copies cost more than is saved. */
+/** `x + y` as one product, if both are products with equal attributes. Null otherwise, or if the copies cost more than they save. */
 export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanNode | null {
   if (isPlanOp(x, 'permute') && isPlanOp(y, 'permute')) {
     if (x.attr.axes.join() !== y.attr.axes.join()) return null;
@@ -215,7 +216,7 @@ export function sumOfProducts(graph: PlanGraph, x: PlanNode, y: PlanNode): PlanN
 
 type Product = Pick<PlanNode<'dotGeneral'>, 'attr' | 'src'>;
 
-/** A product whose factors have one more axis in front, along which products are added; `plain`: what it is without. One that has such an axis stays. */
+/** The product with one more summed axis in front of both factors. `plain`: attributes without that axis; a product with others already has it. */
 function counted(graph: PlanGraph, { attr, src }: Product, plain: Product['attr']): Product {
   const behind = (axes: readonly number[]): number[] => axes.map((axis) => axis + 1);
   const now = {

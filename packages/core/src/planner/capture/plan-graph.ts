@@ -1,5 +1,5 @@
 /**
- * The planner's own copy of a cone: nodes without tensors, buffers or history, equal ones merged, simplified when made.
+ * The planner's graph: a copy of a cone without tensors, buffers or history; equal nodes are merged, and simplified when made.
  *
  * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
@@ -57,11 +57,11 @@ export interface PlanSize {
    * each stretch has the length of the capacity, so positions along such an axis are (stretch, place in it), or have more such digits.
    */
   readonly stretches: ReadonlyMap<number, readonly number[]>;
-  /** What is left of a number without the sizes; 0 for numbers that do not depend on them. */
+  /** The number divided by the sizes in it; 0 for numbers that do not depend on them. */
   factorOf(n: number): number;
-  /** A number of elements with sizes between the least and the greatest in it: what pays is reckoned by these. */
+  /** The number of elements at sizes between the least and the greatest. Cost estimates use it. */
   typical(n: number): number;
-  /** A number in which capacities are the sizes that are bound. */
+  /** The number as an expression, with the bound sizes in place of capacities. */
   bound(e: Exprs, n: number): KNode;
   /** Throws SizesRefused for a node with an extent that is no size, and looks like one. */
   check(op: PrimitiveName, attr: unknown, src: readonly PlanNode[], shape: Shape): void;
@@ -106,12 +106,12 @@ export interface SizedCone {
 /** Thrown for graphs that one plan cannot compute for all sizes of a class. */
 export class SizesRefused extends Error {}
 
-/** A number of elements as what pays is reckoned by: in a plan for several sizes one of them in between. */
+/** The number of elements for cost estimates: in a plan for several sizes, at one between the least and the greatest. */
 export function typicalOf(size: PlanSize | null, n: number): number {
   return size === null ? n : size.typical(n);
 }
 
-/** What is left of a number without the sizes of a plan; 0 for numbers that do not depend on them. */
+/** The number divided by the sizes of a plan in it; 0 for numbers that do not depend on them. */
 export function sizeFactor(size: PlanSize | null, n: number): number {
   return size?.factorOf(n) ?? 0;
 }
@@ -151,7 +151,7 @@ export class PlanGraph {
     this.size = size;
   }
 
-  /** How often the size is in the product of some axes. */
+  /** True if one of the axes depends on a size. */
   sizedAmong(shape: Shape, axes: readonly number[]): boolean {
     return this.size !== null && axes.some((axis) => sizeFactor(this.size, shape[axis]!) > 0);
   }

@@ -1,6 +1,7 @@
 /**
- * Simplifications of the planner's graph, tried when a node is made. Every rule keeps the value of every element, bit
- * for bit except that sums may be taken in another fixed order; nothing here knows kernels.
+ * Simplifications of the planner's graph, tried when a node is made.
+ *
+ * Every rule keeps every element bit for bit, except that sums may be taken in another fixed order. Rules know no kernels.
  */
 import { isRowMajor, sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -22,18 +23,18 @@ function isConstant(node: PlanNode, value: number): boolean {
   return isPlanOp(node, 'constant') && Object.is(node.attr.value, value);
 }
 
-/** A movement of a constant is the constant in another shape; a movement to the same shape is nothing. */
+/** A movement of a constant is the constant in another shape. */
 function still(graph: PlanGraph, x: PlanNode, shape: Shape): PlanNode | null {
   if (isPlanOp(x, 'constant')) return graph.constant(x.attr.value, shape, x.dtype);
   return null;
 }
 
-/** `x` if it may replace an elementwise node of this shape, that is, if it has that shape already. */
+/** `x` if it has the shape of the elementwise node that it would replace; else null, because it is broadcast. */
 function standIn(x: PlanNode, shape: Shape): PlanNode | null {
   return sameShape(x.shape, shape) ? x : null;
 }
 
-/** True if the value gets its own buffer anyway once it is forced. */
+/** True if forcing the node stores it in a buffer of its own, rather than as a view or a constant. */
 function canBeForced(x: PlanNode): boolean {
   return x.role !== 'leaf' && x.role !== 'movement' && x.role !== 'generate';
 }

@@ -1,10 +1,9 @@
 /**
- * Nodes that the import replaces by several. Convolutions of an input with holes become convolutions without (below).
+ * Nodes that the planner's graph replaces by several: large reductions, and convolutions of dilated inputs (below).
  *
- * Large reductions with few results, in two steps: partial results of a fixed number of chunks, then their combination.
- *
- * The decomposition depends on shapes alone, never on threads or devices, so results are the same bits whoever computes
- * them. Only the graph changes here: the second step may fuse with whatever uses the result.
+ * A large reduction with few results becomes two: partial results of a fixed number of chunks, then their combination.
+ * The split depends on shapes alone, never on threads or devices, so every engine computes the same bits. The second
+ * reduction may fuse with the users of the result.
  */
 import type { Attrs, ConvAttr } from '../../graph/node.ts';
 import { dilated, dropAxes } from '@polygrad/compiler/shape/axes';
@@ -18,7 +17,7 @@ type ReduceAttr = Attrs['reduce'];
 export const splitLeast = 8192;
 /** No chunk is smaller than this. */
 const chunkLeast = 512;
-/** Arg-reductions over fewer elements stay whole: their parts keep the extremes as well as the positions, which costs more on one thread. */
+/** Arg-reductions over fewer elements stay whole: chunks store extremes and positions, which costs more on one thread. */
 export const splitPositionsLeast: number = 2 ** 18;
 /** With this many partial results (chunks times results) any number of threads is busy. */
 const enough = 1024;
@@ -44,7 +43,7 @@ function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boo
   return true;
 }
 
-/** Neighbouring reduced axes: they count as one. */
+/** Neighbouring reduced axes, which are split as one. */
 interface Run {
   readonly first: number;
   readonly last: number;
@@ -64,8 +63,8 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
 }
 
 /**
- * True if the results are columns that a kernel takes many of at a time while it goes down the rows (codegen/loops/streams.ts), so
- * that there are too few groups of columns for threads to share.
+ * True if the results are columns, of which a group takes many at a time while it goes down the rows (codegen/loops/streams.ts), and
+ * there are too few groups of columns to keep threads busy.
  */
 function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {
   const last = x.shape.length - 1;
@@ -75,7 +74,7 @@ function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): bo
   return groups < enoughGroups && x.shape[axes[0]!]! >= leastWidth && runsAlong(x, last);
 }
 
-/** False if the axis is known not to be the one along which memory runs. */
+/** False if the axis is known not to be contiguous in memory. */
 function runsAlong(x: PlanNode, axis: number): boolean {
   if (x.leaf !== null) return x.leaf.strides[axis] === 1;
   if (isPlanOp(x, 'permute')) return x.attr.axes[axis] === axis;
@@ -193,19 +192,19 @@ function chunkCount(extent: number, target: number): number {
   return target;
 }
 
-// Convolutions of an input with holes between its elements, as convolutions without: one for every position between two elements.
+// Convolutions of a dilated input (zeros between its elements) as several convolutions of the input itself.
 //
-// Gradients by the input of a convolution with steps, and transposed convolutions, are of this kind. Of the kernel's elements only one in
-// `hole` meets an element of the input at any one output, and which ones depends on the output's position modulo `hole` alone. So the
-// outputs of each such position (a phase) are a convolution of the input itself with every n-th element of the kernel. The
-// rest would be products with zero: three of four for steps of two in two dimensions.
+// Transposed convolutions, and gradients with respect to the input of a strided convolution, are of this kind. At any output only one
+// kernel element in `hole` (the dilation) meets an element of the input; which ones depends on the output's position
+// modulo `hole`. So the outputs with one remainder (a phase) are a convolution of the input with every n-th element of
+// the kernel. The other products are with zeros: three of four for strides of two in two dimensions.
 
-/** Products with zeros below which more kernels cost more than they save. */
+/** With fewer products with zeros than this, more kernels cost more than they save. */
 const worthSplitting = 1 << 19;
 /** More phases than this make too many kernels. */
 const mostPhases = 16;
 
-/** The same convolution without holes along the spatial axes, or null if it is better left whole. */
+/** The same convolution without dilation of its input, or null if it is better left whole. */
 export function splitDilated(
   graph: PlanGraph,
   attr: ConvAttr,
@@ -217,7 +216,7 @@ export function splitDilated(
   const phases = axes.reduce((n, i) => n * attr.lhsDilation[i]!, 1);
   const taps = sizeOf(rhs.shape.slice(1));
   if (phases === 1 || phases > mostPhases || sizeOf(shape) * taps * (1 - 1 / phases) < worthSplitting) return null;
-  /** Outputs by their phase along the first of the axes, each split along the others, put side by side. */
+  /** The convolution of each phase along the first axis, itself split along the others; their outputs interleaved. */
   const phasesOf = (attr: ConvAttr, rhs: PlanNode, shape: Shape, [i, ...others]: readonly number[]): PlanNode => {
     if (i === undefined) return graph.make('conv', attr, [lhs, rhs], shape, dtype);
     const hole = attr.lhsDilation[i]!;
@@ -227,16 +226,16 @@ export function splitDilated(
     const partShape = at(shape, count);
     const none = shape.map(() => 0);
     const ones = shape.map(() => 1);
-    const apart = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
+    const phaseShape = [...partShape.slice(0, axis + 1), 1, ...partShape.slice(axis + 1)];
     const parts = Array.from({ length: hole }, (_, phase) => {
       const cut = phaseOf(attr, i, phase, lhs.shape[axis]!, rhs.shape[axis]!, count);
-      if (cut === null) return graph.constant(0, apart, dtype);
+      if (cut === null) return graph.constant(0, phaseShape, dtype);
       const length = at(rhs.shape, cut.taps);
       const taken = { start: at(none, cut.first), length, step: at(ones, cut.step) };
       const kernel = graph.make('slice', taken, [rhs], length, rhs.dtype);
-      return graph.reshape(phasesOf(cut.attr, kernel, partShape, others), apart);
+      return graph.reshape(phasesOf(cut.attr, kernel, partShape, others), phaseShape);
     });
-    const together = apart.map((n, k) => (k === axis + 1 ? hole : n));
+    const together = phaseShape.map((n, k) => (k === axis + 1 ? hole : n));
     const side = graph.make('concat', { axis: axis + 1 }, parts, together, dtype);
     const whole = graph.reshape(side, at(shape, count * hole));
     return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
@@ -254,24 +253,24 @@ interface Cut {
 
 function phaseOf(attr: ConvAttr, i: number, phase: number, n: number, taps: number, count: number): Cut | null {
   const hole = attr.lhsDilation[i]!;
-  const apart = attr.rhsDilation[i]!;
+  const dilation = attr.rhsDilation[i]!;
   const low = attr.padLow[i]!;
-  // Position `phase + first * apart - low` of the input with holes is an element of it, `step` elements later the next.
-  const meets = (k: number): boolean => (phase + k * apart - low) % hole === 0;
+  // Position `phase + first * dilation - low` of the dilated input holds an element; `step` kernel elements later comes the next.
+  const meets = (k: number): boolean => (phase + k * dilation - low) % hole === 0;
   let first = 0;
   while (first < taps && !meets(first)) first++;
   if (first >= taps) return null;
   let step = 1;
-  while ((step * apart) % hole !== 0) step++;
-  const own = Math.ceil((taps - first) / step);
-  const next = (step * apart) / hole;
-  const padLow = -(phase + first * apart - low) / hole + 0;
-  const padHigh = count + dilated(own, next) - 1 - n - padLow;
+  while ((step * dilation) % hole !== 0) step++;
+  const phaseTaps = Math.ceil((taps - first) / step);
+  const next = (step * dilation) / hole;
+  const padLow = -(phase + first * dilation - low) / hole + 0;
+  const padHigh = count + dilated(phaseTaps, next) - 1 - n - padLow;
   const set = (list: readonly number[], value: number): number[] => list.map((x, k) => (k === i ? value : x));
   return {
     first,
     step,
-    taps: own,
+    taps: phaseTaps,
     attr: {
       ...attr,
       lhsDilation: set(attr.lhsDilation, 1),

@@ -44,8 +44,8 @@ export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes
 }
 
 /**
- * The size of a new form, found by an earlier flush with the same data except for axes of one element that now have two: what counts up from
- * one goes on. Null where the data differ otherwise, or the rest does not follow.
+ * The size of a new form whose data equal those of an earlier flush, except that axes of one element now have two: an axis
+ * that grew from one is expected to grow further. Null where the data differ otherwise, or other shapes do not follow.
  */
 export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
   const { leaves } = cone;

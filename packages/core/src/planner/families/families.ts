@@ -6,8 +6,8 @@
  * classes, and its loops end at the sizes that are bound (`Plan.sizes`). What does not fit, or cannot be computed alike for all sizes
  * (uniform.ts), keeps getting its own plans.
  *
- * How its numbers tell which are sizes: the capacities of a plan are primes that divide no other number of its key. A number of the plan that
- * one divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
+ * How sizes are recognised inside a plan: its capacities are primes that divide no other number of its key. So a number
+ * that a capacity divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
  */
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
@@ -28,7 +28,10 @@ import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform
 const mostForms = 64;
 /** Kept forms that differ only in fixed numbers. */
 const mostAlike = 8;
-/** How many of them, the newest, are compared with another one where all are kept and no two share a plan, as where data grow step by step by `concat`. */
+/**
+ * If all kept forms are alike and no two share a plan, a new flush is compared with this many, the newest. So it is where
+ * data grow by `concat` in each step.
+ */
 const newestAlike = 2;
 
 /** One known form. */
@@ -68,7 +71,7 @@ export class PlanFamilies {
   readonly #guesses: Guesses | undefined;
   /** The form whose plan was bound last: the next new size is mostly of the same form. */
   #last: Form | null = null;
-  /** Shapes of the data of recent forms with an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
+  /** Shapes of leaves of recent forms that had an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
   #single: (readonly Shape[])[] = [];
 
   /** @param guesses for forms whose size is wanted at first sight */
@@ -153,7 +156,7 @@ export class PlanFamilies {
     return plan;
   }
 
-  /** Sizes of a new form, told by the axes of one element of an earlier flush, so that the second size already makes the plan of its class. */
+  /** Sizes of a new form, found from axes that had one element in an earlier flush. So the second size already makes its class's plan. */
   #grown(form: Form, cone: Cone): Sizes | null {
     const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
     let found: Sizes | null = null;

@@ -1,4 +1,4 @@
-/** What `#families` is outside bundles for browsers: families are there from the start, so that plans do not depend on when code arrives. */
+/** The import `#families` outside of bundles for browsers: families are there from the start, so plans do not depend on when code arrives. */
 import { grown, guess } from './always.ts';
 import { PlanFamilies } from './families.ts';
 

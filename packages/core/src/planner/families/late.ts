@@ -1,6 +1,6 @@
 /**
- * What `#families` is in bundles for browsers: a page whose sizes never change does without. Until it is there, sizes have plans of their own.
- * Nothing is guessed (always.ts): pages run no tests.
+ * The import `#families` in bundles for browsers: the first plan starts loading the code of families, so that pages start without it.
+ * Until it is there, every size has its own plan. Nothing is guessed (always.ts): pages run no tests.
  */
 import type { PlanFamilies } from './families.ts';
 

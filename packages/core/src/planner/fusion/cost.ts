@@ -28,6 +28,7 @@ export const fewestRows = 16;
 export const manyRows = 64;
 export const longestWork: number = 2 ** 17;
 
+/** Facts about the nodes of a graph, each a list by node index. */
 export interface Facts {
   /** Cost of computing one element from what is in memory. */
   readonly cost: Float64Array;
@@ -50,6 +51,7 @@ function surelyInMemory(node: PlanNode): boolean {
   return node.forced || node.leaf !== null || node.role === 'contraction' || node.role === 'program';
 }
 
+/** Computes the facts in one pass, sources first. */
 export function factsOf(graph: PlanGraph): Facts {
   const { nodes } = graph;
   const cost = new Float64Array(nodes.length);

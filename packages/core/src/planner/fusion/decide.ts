@@ -273,7 +273,7 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
     return;
   }
   if (!p.alone.has(node)) {
-    // Kernels made later in the sweep run earlier: stored there, the node is ready sooner and its sources are freed sooner.
+    // Kernels made later in the sweep run earlier. Stored there, the node is ready sooner and its sources are freed sooner.
     for (const demand of [...p.demandsOf(node)].sort((a, b) => b.kernel.id - a.kernel.id)) {
       const same = p.demandsOf(node).filter((d) => d.kernel === demand.kernel);
       if (!p.runsThrough(demand) || !mayRepeat(p, node, same) || !p.canServe(demand.kernel, node)) continue;

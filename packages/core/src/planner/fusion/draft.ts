@@ -32,7 +32,7 @@ export interface Demand {
   value: KNode | null;
   /** The next demand of the kernel with the same hash. */
   readonly next: Demand | null;
-  /** Set if it is read from a staged row (decide.ts): the row computes `from` over `ranges`, and this is its element `at`. */
+  /** Set if the value is read from a staged row (decide.ts): the row computes `from` over `ranges`, and `at` is its element. */
   staged: { readonly from: Demand; readonly ranges: readonly Range[]; readonly at: KNode } | null;
 }
 

@@ -142,8 +142,8 @@ function regrouped(loops: readonly number[], shape: Shape): number[][] {
 }
 
 /**
- * The ranges that a row-major position runs through without meeting any position twice, or null if that cannot be seen:
- * the position must be a mixed-radix number whose digits are ranges.
+ * The ranges of which a row-major position is an injective function: a mixed-radix number whose digits are ranges. Null if
+ * the expression does not show that.
  */
 function injectiveRanges(flat: KNode): (KNode & { op: 'RANGE' })[] | null {
   const { terms, coefs } = linearOf(flat);

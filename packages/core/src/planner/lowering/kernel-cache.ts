@@ -13,10 +13,10 @@ import type { LoweredKernel } from './lower.ts';
 
 // Loop nests as integers: equal for nests that are lowered to the same programs. Names do not count.
 
-/** Numbers of strings, for this process. */
+/** A number for each string, valid in this process. */
 const codes = new Map<string, number>();
 const out = new IntWriter();
-/** The mark of nodes follows from it; every nest continues where the one before ended. */
+/** The mark before the current nest: its nodes get the marks after it, so a larger mark means "described already". */
 let before = 0;
 
 const isKnown = (n: KNode): boolean => (n as Known).mark > before;
@@ -48,12 +48,12 @@ function describe(n: KNode): void {
   for (const name in n.arg) if (name !== 'id') push((n.arg as Record<string, never>)[name]!);
 }
 
-/** The integers of a nest and of the way it is lowered, two letters each. */
+/** A loop nest, and the way it is lowered, as a key of a Map. */
 export function nestKey({ params, scalars, stores }: LoopKernel, way: string): string {
   before = newMark();
   out.length = 0;
   push(way);
-  // Slots that no expression uses are part of the interface all the same.
+  // Slots that no expression uses are still part of the interface.
   pushNodes(params);
   for (const dtype of scalars) push(dtype);
   for (const { store, ranges } of stores) {

@@ -1,9 +1,10 @@
 /**
- * A strip of positions by a processor: some queries (for the gradients of keys and values, some keys) of one head, transposed, so that they lie side by side
- * in vectors.
+ * A strip on a processor: some queries of one head (for gradients of keys and values: some keys), transposed, so that the
+ * positions are lanes of vectors.
  *
- * It goes through blocks of the others, whose elements are read where they are and spread over vectors. So maxima and sums of rows are those of
- * vectors, and nothing has to be transposed but the strip. Strip, scores of a block and what is being summed stay in a second-level cache.
+ * It goes through blocks of "the others" (keys, or queries), whose elements are read in place and broadcast. So maxima and sums of
+ * rows are elementwise operations on vectors, and only the strip is transposed. The strip, the scores of a block and the sums stay
+ * in a second-level cache.
  */
 import { attentionBlock, attentionStrip } from '../../../codegen/costs/attention.ts';
 import { productCosts } from '../../../codegen/costs/cpu.ts';
@@ -38,7 +39,7 @@ export function shapeFor(caps: CodegenCaps, spec: AttentionSpec, positions: numb
   return { strip, lanes, block: Math.min(others, attentionBlock), tile: [height, width] };
 }
 
-/** What the programs share. */
+/** A strip in group memory, and the operations on it that forward and gradient programs share. */
 export class Strip {
   readonly o: Operands;
   readonly w: ProgramWriter;
@@ -164,7 +165,7 @@ export class Strip {
     });
   }
 
-  /** Adds to lines, one for each of `width` columns, the `length` rows of a matrix from `from` on, weighed by lines. `shrink`: what lines become before. */
+  /** Adds `length` rows of a matrix from `from` on, weighted by lines, to lines, one for each of `width` columns. `shrink` rescales these first. */
   accumulate(
     name: string,
     to: KNode,

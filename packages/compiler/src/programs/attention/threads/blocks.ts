@@ -1,4 +1,7 @@
-/** Blocks of rows that groups of threads have, and what all programs of theirs do with a block of scores: who sees what, and weights with their gradients. */
+/**
+ * Blocks of rows, one per group of threads, and the steps that all attention programs of such groups share: masks of a block of
+ * scores, and weights with their gradients.
+ */
 import type { CodegenCaps } from '../../../codegen/lowering.ts';
 import type { KNode } from '../../../ir/ir.ts';
 import { matrixThreads } from '../../../ir/matrix.ts';

@@ -1,4 +1,4 @@
-/** What teams share: copies of rows to group memory, and numbers of a row from all threads that have parts of it. */
+/** Parts of both kinds of `Team`: copies of rows to group memory, and reductions of a row across the threads that have parts of it. */
 import { divisorOf } from '../../../ir/free-ranges.ts';
 import { type DType, dtypeInfo } from '../../../shape/dtype.ts';
 import type { KNode } from '../../../ir/ir.ts';

@@ -73,7 +73,7 @@ export const forwardProgram: BlockProgram<AttentionSpec> = {
       const next = e.add(turn, 1);
       if (o.copies) b.ifThen(e.lt(next, turns), () => bringKeys(e.mul(next, g.breadth)));
       g.accumulate(results, weights, values, width);
-      // Those who copy meet again before anything that is read here is overwritten.
+      // Targets with asynchronous copies have another barrier before anything that is read here is overwritten.
       if (!o.copies) b.barrier();
     });
     const sums = g.acrossRow(

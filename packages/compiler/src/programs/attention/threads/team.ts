@@ -1,6 +1,6 @@
 /**
- * What the threads of a group can do together for attention, however they share the work: by one number each (group.ts), or by tiles of matrices
- * (matrices.ts). forward.ts and gradients.ts are written with it.
+ * The interface in which forward.ts and gradients.ts are written: operations of a group of threads on tiles and scores. Threads
+ * compute by single numbers (group.ts) or by tiles of matrices (matrices.ts).
  *
  * A group has a block of rows of one head and goes through blocks of columns. Factors are tiles in group memory. A thread has some of the scores of a
  * block, those of its rows and columns, and some of the results.

@@ -1,4 +1,4 @@
-/** Which scores of a block the threads of a group have, one by one or by tiles of matrices: by the room there is, and how many groups there are. */
+/** Chooses tiles of attention for groups of threads, by group memory, registers and the number of groups. In: a spec. Out: names of tiles. */
 import {
   attentionBytes,
   attentionEmulated,
