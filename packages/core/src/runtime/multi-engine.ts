@@ -27,7 +27,7 @@ import { bring, isWithinReach } from './transfers.ts';
  *
  * @param full the current engine is out of memory: everything is computed on the CPU engine
  */
-export function realiseAcross(
+export function realiseSplit(
   wanted: readonly Node[],
   current: EngineState,
   full: boolean,

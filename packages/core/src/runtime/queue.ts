@@ -53,10 +53,11 @@ export class FlushQueue {
   readonly #log: TransactionLog;
   /** Entries that wait for data first, then the others; each in the order of their flushes. */
   readonly #entries: Entry[] = [];
-  /** All nodes of a flush that failed, by each of them. */
+  /** For each node of a failed flush, all nodes that were flushed with it. */
   readonly #failedTogether = new WeakMap<Node, readonly Node[]>();
   /** Failed flushes that later ones may build on, oldest first. */
   #failed: FailedFlush[] = [];
+  /** The failure of the first flush that was put off and failed later. */
   #lateFailure: Failure | null = null;
 
   constructor(log: TransactionLog) {
@@ -412,7 +413,7 @@ export function realise(nodes: readonly Node[], attempt: Attempt): Promise<void>
               attempt.told === true,
               runs.placer,
             )
-          : several.realiseAcross(wanted, current, on === 'cpu', attempt);
+          : several.realiseSplit(wanted, current, on === 'cpu', attempt);
       if (done !== false) return done === true ? null : done;
       on = 'several';
     } catch (error) {
