@@ -1,6 +1,6 @@
 /**
- * Matrix products in their usual forms: each is one `dotGeneral` between movements, so it gets the kernels of contractions. And Kronecker, cross and
- * bilinear products. Integers are multiplied as integers.
+ * Matrix products in their usual forms, and Kronecker, cross and bilinear products. Matrix products are one `dotGeneral` between movements, so they get
+ * the kernels of contractions. Integers are multiplied as integers.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
