@@ -1,5 +1,5 @@
 /**
- * Convolutions over one, two and three spatial axes; with a separate kernel at every position; and transposed. All are cross-correlations, as
+ * Convolutions over one, two and three spatial axes, with a separate kernel at every position, and transposed. All are cross-correlations, as
  * usual in machine learning: the kernel is not flipped.
  *
  * Input is [N, C, ...spatial] ('nchw') or [N, ...spatial, C] ('nhwc'); kernels are [O, C / groups, ...] in both layouts.

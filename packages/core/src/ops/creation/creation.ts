@@ -1,6 +1,6 @@
 /**
- * Tensors from data, which is copied to the engine at once, and from a single value, which takes no memory. Those of a pattern are in patterns.ts,
- * random numbers in random.ts.
+ * Tensors from data and from a single value. Data is copied to the engine at once; a single value takes no memory. Tensors of a pattern are in
+ * patterns.ts, random numbers in random.ts.
  */
 import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';

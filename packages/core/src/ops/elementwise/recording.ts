@@ -1,8 +1,7 @@
 /**
- * How elementwise operations are recorded: with one operand, two operands, floating-point operands, as an activation. Public ones are one call of
- * these functions, or a composite of such. Composites of 16-bit floats compute in float32.
- *
- * Also here: `where`, the choice between two tensors by a condition, and the rule of what is close to what.
+ * The choice between two tensors by a condition, and how elementwise operations are recorded. With one operand, two operands, floating-point operands,
+ * or as an activation: public operations are one call of these functions, or a composite of such. Composites of 16-bit floats compute in
+ * float32. Also the rule of what is close to what.
  */
 import { cast, makeNode, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';

@@ -1,6 +1,6 @@
 /**
- * What operations by index share: index arguments as int32 nodes in range, positions in flattened tensors and in sorted order. Also scatterNd, which
- * puts updates at coordinates into zeros: it is of no tensor, so its place is not a family's file.
+ * Updates put at coordinates into zeros (scatterNd), and what operations by index share. That is index arguments as int32 nodes in range, positions in
+ * flattened tensors and in sorted order. scatterNd is of no tensor, so its place is not a family's file.
  *
  * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
  * cannot throw from inside a kernel: what lies outside is moved to the nearest end.

@@ -1,5 +1,5 @@
 /**
- * More losses: of pairs and rankings by a margin, of several classes at once, of Poisson counts, and for rare classes (focal and Dice).
+ * Losses of pairs and rankings by a margin, of several classes at once, of Poisson counts, and for rare classes: focal and Dice.
  *
  * All take `reduction`: 'mean' (default) over all losses, 'sum', or 'none' for each. Losses of one class per row by its probability are in
  * class-loss.ts.

@@ -12,11 +12,6 @@ import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
 import { sum } from '../reduction/reduction.ts';
 import { checkDiagonal, diagonalNode, offsets } from '../products/matrices.ts';
 
-function checkOffset(op: string, offset: number): number {
-  if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
-  return offset;
-}
-
 /** Matrices [..., n + |offset|, n + |offset|] with the last axis of x on a diagonal. */
 function onDiagonal(x: Node, offset: number): Node {
   const rank = x.shape.length;
@@ -45,7 +40,7 @@ export function diag(x: Tensor, options: { readonly offset?: number } = {}): Ten
   checkNames('diag', options, 'offset#');
   return compose('diag', () => {
     const node = nodeOf(x);
-    const offset = checkOffset('diag', options.offset ?? 0);
+    const offset = checkDiagonal('diag', 'offset', options.offset ?? 0);
     if (node.shape.length === 1) return wrap(onDiagonal(node, offset));
     if (node.shape.length === 2) return wrap(diagonalNode('diag', node, offset, 0, 1));
     throw new ShapeError(
@@ -89,7 +84,7 @@ export function diagEmbed(
     order[b] = rank - 1;
     let next = 0;
     const axes = order.map((axis) => (axis < 0 ? next++ : axis));
-    return wrap(p.permute(onDiagonal(node, checkOffset('diagEmbed', options.offset ?? 0)), axes));
+    return wrap(p.permute(onDiagonal(node, checkDiagonal('diagEmbed', 'offset', options.offset ?? 0)), axes));
   });
 }
 

@@ -1,6 +1,6 @@
 /**
- * Positions of values among sorted ones, histograms, and operations whose result has a size that depends on data (nonZero, maskedSelect, unique).
- * The latter are asynchronous: they read that size back first. NaN is greater than every number, as in sorting.ts.
+ * Positions of values among sorted ones, histograms, and operations whose result has a size that depends on data. The latter (nonZero, maskedSelect,
+ * unique) are asynchronous: they read that size back first. NaN is greater than every number, as in sorting.ts.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';

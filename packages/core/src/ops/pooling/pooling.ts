@@ -1,4 +1,4 @@
-/** Pooling: means, p-norms and largest values of sliding windows; and unpooling, which puts largest values back where they came from. */
+/** Means, p-norms and largest values of sliding windows, and largest values put back where they came from. */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';

@@ -1,6 +1,6 @@
 /**
- * Matrix products in their usual forms: each is one `dotGeneral` between movements, so it gets the kernels of contractions. And Kronecker, cross and
- * bilinear products. Integers are multiplied as integers.
+ * Matrix products in their usual forms, and Kronecker, cross and bilinear products. Matrix products are one `dotGeneral` between movements, so they get
+ * the kernels of contractions. Integers are multiplied as integers.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -21,11 +21,6 @@ import type { OneAxis } from '../normalization/normalization.ts';
 import { readAxis } from '../reduction/axis-argument.ts';
 import { matmulNode, range } from './matrices.ts';
 
-/** Both tensors as nodes of their common dtype. */
-function both(a: Tensor, b: Tensor): [Node, Node] {
-  return operands(a, b);
-}
-
 /**
  * The matrix product. Source: Array API `matmul`: the last two axes are matrices, leading ones batches that broadcast; a
  * one-dimensional operand is a row on the left, a column on the right, and its axis disappears.
@@ -40,7 +35,7 @@ function both(a: Tensor, b: Tensor): [Node, Node] {
  */
 export function matmul(a: Tensor, b: Tensor): Tensor {
   beginOp('matmul');
-  const [x, y] = both(a, b);
+  const [x, y] = operands(a, b);
   return wrap(matmulNode('matmul', x, y));
 }
 
@@ -71,7 +66,7 @@ export interface GemmOptions {
 export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
   checkNames('gemm', options, 'alpha beta c transA? transB?');
   return compose('gemm', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     const matrix = (node: Node, transpose: boolean | undefined): Node => {
       const rank = node.shape.length;
       if (rank < 2)
@@ -123,7 +118,7 @@ export function gemv(
 ): Tensor {
   checkNames('gemv', options, 'alpha beta y transA?');
   return compose('gemv', () => {
-    const [matrix, vector] = both(a, x);
+    const [matrix, vector] = operands(a, x);
     if (matrix.shape.length !== 2 || vector.shape.length !== 1) {
       throw new ShapeError(
         'gemv',
@@ -146,7 +141,7 @@ export function gemv(
  */
 export function dot(a: Tensor, b: Tensor): Tensor {
   return compose('dot', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     if (x.shape.length === 0 || y.shape.length === 0) return wrap(p.mul(x, y));
     const rhsAxis = y.shape.length === 1 ? 0 : y.shape.length - 2;
     return wrap(contract('dot', x, y, [x.shape.length - 1], [rhsAxis]));
@@ -175,7 +170,7 @@ function contract(op: string, a: Node, b: Node, lhsContract: readonly number[], 
  */
 export function inner(a: Tensor, b: Tensor): Tensor {
   return compose('inner', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     if (x.shape.length === 0 || y.shape.length === 0) return wrap(p.mul(x, y));
     return wrap(contract('inner', x, y, [x.shape.length - 1], [y.shape.length - 1]));
   });
@@ -189,7 +184,7 @@ export function inner(a: Tensor, b: Tensor): Tensor {
  */
 export function vdot(a: Tensor, b: Tensor): Tensor {
   return compose('vdot', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     return wrap(contract('vdot', p.reshape(x, [a.size]), p.reshape(y, [b.size]), [0], [0]));
   });
 }
@@ -204,7 +199,7 @@ export function vdot(a: Tensor, b: Tensor): Tensor {
  */
 export function outer(a: Tensor, b: Tensor): Tensor {
   return compose('outer', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     return wrap(p.mul(p.reshape(x, [a.size, 1]), p.reshape(y, [1, b.size])));
   });
 }
@@ -225,7 +220,7 @@ export function tensordot(
   axes: number | readonly [readonly number[], readonly number[]] = 2,
 ): Tensor {
   return compose('tensordot', () => {
-    const [x, y] = both(a, b);
+    const [x, y] = operands(a, b);
     const [m, n] = [x.shape.length, y.shape.length];
     if (typeof axes !== 'number') {
       checkList('tensordot', 'axes', axes, '[[1], [0]]');
