@@ -229,7 +229,15 @@ export function valueAndGradBy<X>(tensors: readonly Tensor[], f: () => readonly 
  * The same for a function of another package, whose name errors have.
  *
  * @param mustDepend whether a value that depends on no tensor is an error: a training would go on and learn nothing
- * @throws ArgumentError if it is one
+ * @throws ArgumentError if it is one; else as `valueAndGradBy`
+ *
+ * @example
+ * import '@polygrad/backend-cpu';
+ * import { tensor } from '@polygrad/core';
+ * import { lossGradients } from '@polygrad/core/engine';
+ *
+ * const w = tensor([1, 2]);
+ * lossGradients('train', [w], () => [w.mul(w).sum(), null]).gradients; // [[2, 4]]
  */
 export function lossGradients<X>(
   op: string,
