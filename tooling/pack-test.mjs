@@ -211,7 +211,8 @@ async function problemsOf(pack, everything, work, install) {
     attempt(`types (${words})`, await failureOf(process.execPath, [tsc, ...options], project));
   }
 
-  // Programs to run, and to type-check: those that begin with `// fails: TEXT` are refused with that text.
+  // Programs to run, and to type-check: those that begin with `// fails: TEXT` are refused with that text. engines.mjs is what some import.
+  cpSync(join(root, 'tooling/pack/engines.mjs'), join(project, 'engines.mjs'));
   for (const name of readdirSync(join(root, 'tooling/pack')).filter((file) => file.startsWith(`${short}.`))) {
     const program = readFileSync(join(root, 'tooling/pack', name), 'utf8');
     writeFileSync(join(project, name), program);

@@ -1,6 +1,6 @@
 /**
- * One command for a machine with a card: builds what is not built, runs a sample of the conformance suite, measures, and writes a report that
- * says which goals are met and compares with PyTorch on the same card, where Python has it.
+ * One command for a machine with a card: builds what is not built, runs a sample of the conformance suite, measures, and writes a report. It
+ * says which goals are met, and compares with PyTorch on the same card, where Python has it.
  *
  *   node bench/gpu/run.mjs [--engines cuda,opencl,webgpu] [--minutes 9] [--out FOLDER] [--first GROUPS] [--only GROUPS] [--sample N] [--alone]
  *                          [--tiny]

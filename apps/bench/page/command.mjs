@@ -1,9 +1,9 @@
 /**
  * `npm run bench -- --suite browser [options]` (arguments.mjs has them)
  *
- * Polygrad and its peers in one page of headless Chromium, in one run and on one adapter, with ratios; every row is reported, and every row ends
- * (rows.mjs). Exit code 0 if Polygrad gave right results everywhere, 1 if it did not or rows were not run, 2 for bad arguments or no Chromium, 128
- * and the signal's number when a signal ended it. The browser is ended at once then, and what was measured is shown.
+ * Polygrad and its peers in one page of headless Chromium, in one run and on one adapter, with ratios. Every row is reported, and every row ends
+ * (rows.mjs). Exit code 0: Polygrad gave right results everywhere. 1: it did not, or rows were not run. 2: bad arguments, or no Chromium. A signal
+ * ends the browser at once; what was measured is shown, and the exit code is 128 and the signal's number.
  */
 import { renameSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';

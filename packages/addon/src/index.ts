@@ -7,4 +7,5 @@ export { AddonLibrary, type LibraryParts, type ProductLibraries, SeveralLibrarie
 export { type AddonPlaces, isCutShort, loadAddon } from './load.ts';
 export { DeviceMemory, type MemoryDriver } from './memory.ts';
 export { isNativeError, type NativeError, withDriverCode } from './native-error.ts';
+export { deviceRules, namedDevice, tuningOf } from './options.ts';
 export { isRepeatable } from './repeatable.ts';

@@ -1,18 +1,19 @@
 /** What a new engine is made of: its options, its card and driver, the capabilities it reports. */
 import {
   type AddonLibrary,
+  deviceRules,
   isNativeError,
+  namedDevice,
   type ProductLibraries,
   SeveralLibraries,
+  tuningOf,
   withDriverCode,
 } from '@polygrad/addon';
 import {
   checkFields,
-  defaultStore,
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
-  numberFrom,
   oneOf,
   type OptionRules,
   showCaps,
@@ -76,23 +77,16 @@ export interface Setup {
 
 /** The card wished for: the options', else POLYGRAD_CUDA_DEVICE. */
 export function wishedDevice(options: CudaEngineOptions): number | string | undefined {
-  if (options.device !== undefined) return options.device;
-  const text = process.env.POLYGRAD_CUDA_DEVICE;
-  if (text === undefined || text === '') return undefined;
-  return /^\d{1,4}$/.test(text) ? Number(text) : text;
+  return namedDevice(options.device, 'POLYGRAD_CUDA_DEVICE');
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
-const [isIndex] = numberFrom(0, 2 ** 31, true);
+const flag = oneOf(true, false);
 const rules: OptionRules<CudaEngineOptions> = {
-  device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a card, its UUID or a part of its name'],
-  memory: numberFrom(1),
-  tuning: oneOf('automatic', 'load', false),
+  ...deviceRules('the index of a card, its UUID or a part of its name'),
   float32MatmulPrecision: oneOf('highest', 'high'),
-  tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
-  cublasLt: oneOf(true, false),
-  cudnn: oneOf(true, false),
-  graphs: oneOf(true, false),
+  cublasLt: flag,
+  cudnn: flag,
+  graphs: flag,
 };
 
 /**
@@ -137,11 +131,6 @@ export function setUp(options: CudaEngineOptions): Setup {
 export function librariesOf(...libraries: readonly (AddonLibrary | null)[]): ProductLibraries | null {
   const wanted = libraries.filter((library) => library !== null);
   return wanted.length === 0 ? null : new SeveralLibraries(wanted);
-}
-
-function tuningOf({ tuning = 'automatic', tuningStore }: CudaEngineOptions): EngineTuning | null {
-  if (tuning === false) return null;
-  return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
 function capsOf(

@@ -1,17 +1,15 @@
 /** What a new engine is made of: its options, its device and driver, the capabilities it reports. */
 import {
   checkFields,
-  defaultStore,
   type EngineCaps,
   EngineMissingError,
   type EngineTuning,
-  numberFrom,
   oneOf,
   type OptionRules,
   showCaps,
   type TuningStore,
 } from '@polygrad/core/engine';
-import { type AddonLibrary, isNativeError, withDriverCode } from '@polygrad/addon';
+import { type AddonLibrary, deviceRules, isNativeError, namedDevice, tuningOf, withDriverCode } from '@polygrad/addon';
 import { cacheFolder } from '@polygrad/core/engine/folders';
 import { anyLowering } from '@polygrad/core/engine/threads';
 import type { KOp } from '@polygrad/core/kernel';
@@ -76,22 +74,17 @@ export interface Setup {
 
 /** The device wished for: the options', else POLYGRAD_OPENCL_DEVICE. */
 export function wishedDevice(options: OpenClEngineOptions): number | string | undefined {
-  if (options.device !== undefined) return options.device;
-  const text = process.env.POLYGRAD_OPENCL_DEVICE;
-  if (text === undefined || text === '') return undefined;
-  return /^\d+$/.test(text) ? Number(text) : text;
+  return namedDevice(options.device, 'POLYGRAD_OPENCL_DEVICE');
 }
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 const flag = oneOf(true, false);
-const [isIndex] = numberFrom(0, 2 ** 31, true);
 const rules: OptionRules<OpenClEngineOptions> = {
-  device: [(value: unknown) => isIndex(value) || isText(value), 'the index of a device or a part of its name'],
+  ...deviceRules('the index of a device or a part of its name'),
   simt: flag,
-  memory: numberFrom(1),
-  cache: [(value: unknown) => value === false || isText(value), 'the path of a folder, or false'],
-  tuning: oneOf('automatic', 'load', false),
-  tuningStore: [(value: unknown) => typeof value === 'object' && value !== null, 'a store, such as memoryStore()'],
+  cache: [
+    (value: unknown) => value === false || (typeof value === 'string' && value !== ''),
+    'the path of a folder, or false',
+  ],
   clblast: flag,
 };
 
@@ -138,19 +131,13 @@ export function setUp(options: OpenClEngineOptions): Setup {
     identity: [record.platform, record.platformVersion, record.name, record.vendor, record.version, record.driver],
     reload: isPocl,
     lockFolder,
-    tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu'),
+    tuning: isSimulator ? null : tuningOf(options, device.type === 'cpu' ? 'load' : 'automatic'),
     library:
       isSimulator || options.clblast === false
         ? null
         : clblast(driver, clblastOf(addon, libraryPath()), facts.fp64, lock),
     limit,
   };
-}
-
-function tuningOf(options: OpenClEngineOptions, isProcessor: boolean): EngineTuning | null {
-  const { tuning = isProcessor ? 'load' : 'automatic', tuningStore } = options;
-  if (tuning === false) return null;
-  return { store: tuningStore ?? defaultStore(), automatic: tuning === 'automatic' };
 }
 
 interface Facts {

@@ -119,8 +119,8 @@ function inSlice(position: number, [k, n]: readonly [number, number]): boolean {
 }
 
 /**
- * True for one of each `size` successive positions. Which one changes from block to block, by multiplication with the odd number next to 2^32 /
- * golden ratio (Knuth, The Art of Computer Programming 3, 6.4). So no layout or dtype is always left out.
+ * True for one of each `size` successive positions. Which one changes from block to block, so no layout or dtype is always left out. Blocks are
+ * multiplied with the odd number next to 2^32 / golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
  */
 function inSample(position: number, size: number): boolean {
   const block = Math.floor(position / size);

@@ -92,7 +92,7 @@ export function readIdxHeader(file: Uint8Array | ArrayBufferLike, source = 'IDX 
 }
 
 /**
- * Reads an IDX file that is in memory. uint8 and int8 elements are a view of `file`, other types a copy in the
+ * Reads an IDX file that is in memory. Elements of uint8 and int8 are a view of `file`; others are copied, in the
  * machine's byte order.
  *
  * @param file the whole file: a Uint8Array or an ArrayBuffer
@@ -125,8 +125,8 @@ function isExtent(value: unknown): boolean {
 /**
  * The bytes of an IDX file with the given contents.
  *
- * @throws DataError `argument` if the shape has more than 255 dimensions or an extent over 2^32 - 1, or the data is not of a dtype
- *   that IDX knows, `mismatch` if data and shape disagree
+ * @throws DataError `argument` if the shape has more than 255 dimensions or an extent over 2^32 - 1; `argument` if IDX does not know the
+ *   data's dtype; `mismatch` if data and shape disagree
  * @example
  * encodeIdx({ dtype: 'uint8', shape: [3], data: new Uint8Array([7, 2, 1]) }); // Uint8Array [0, 0, 8, 1, 0, 0, 0, 3, 7, 2, 1]
  */

@@ -1,10 +1,10 @@
 /**
  * safetensors: named arrays in one file that other frameworks read. Encodes to and decodes from bytes in memory.
  *
- * A file is the header's length as a little-endian uint64, the header (JSON, padded with spaces), and the elements of
- * all tensors, little-endian, end to end. Follows https://huggingface.co/docs/safetensors: the header is at most
- * 100 MB and starts with `{`, names are unique, offsets leave no holes. Like the reference writer this one puts types
- * with larger elements first and orders by name within a type, so every tensor is aligned in the file.
+ * A file is the header's length as a uint64, the header (JSON, padded with spaces), and the elements of all tensors, end to
+ * end. Numbers are little-endian. Follows https://huggingface.co/docs/safetensors: the header is at most 100 MB and starts
+ * with `{`, names are unique, offsets leave no holes. Like the reference writer this one puts types with larger elements
+ * first, so every tensor is aligned in the file. Within a type it orders by name.
  */
 import {
   bytesOf,

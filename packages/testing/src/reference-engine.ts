@@ -72,16 +72,8 @@ function atSize(program: Program, arrays: readonly TypedArray[]): Program {
   return { ...program, params };
 }
 
-/**
- * An engine that interprets kernels with every access checked.
- *
- * @example
- * import { setEngine, tensor } from '@polygrad/core';
- * import { createReferenceEngine } from '@polygrad/testing';
- * await setEngine(createReferenceEngine());
- * console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
- */
-export function createReferenceEngine({
+/** What the engine says of itself. */
+function capsOf({
   simt = false,
   maxGroup = 256,
   subgroup,
@@ -90,16 +82,9 @@ export function createReferenceEngine({
   nativeFunctions = false,
   dtypes = everyDType,
   computes = everyDType,
-  synchronous = true,
   maxBindings = 4096,
-  name = 'reference',
-}: ReferenceEngineOptions = {}): IEngine {
-  const memory = new HostMemory(name, true);
-  let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
-  const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
-    setLost = resolve;
-  });
-  const caps: EngineCaps = showCaps({
+}: ReferenceEngineOptions): EngineCaps {
+  return showCaps({
     dtypes: new Set(dtypes),
     computes: new Set(computes),
     nativeOps: new Set(nativeFunctions ? functions : []),
@@ -118,46 +103,66 @@ export function createReferenceEngine({
     parallelism: 1,
     atomics: new Set(['add', 'max', 'min', 'or'] as const),
   });
+}
 
-  const bytesOf = (binding: Binding): Uint8Array =>
-    new Uint8Array(liveBuffer(name, binding).data, binding.offset, binding.bytes);
-  const run = (command: Command): void => {
-    switch (command.kind) {
-      case 'copy':
-        bytesOf(command.to).set(bytesOf(command.from));
-        return;
-      case 'fill': {
-        const { data } = liveBuffer(name, command.to);
-        new Uint32Array(data, command.to.offset, command.to.bytes / 4).fill(command.pattern);
-        return;
-      }
-      case 'dispatch':
-        dispatch(atGroups(command.kernel.program, command.groups), command.bindings, command.scalars);
-        return;
-      default:
-        command satisfies never;
+function bytesOf(engine: string, binding: Binding): Uint8Array {
+  return new Uint8Array(liveBuffer(engine, binding).data, binding.offset, binding.bytes);
+}
+
+function runCommand(engine: string, command: Command, subgroup: number): void {
+  switch (command.kind) {
+    case 'copy':
+      bytesOf(engine, command.to).set(bytesOf(engine, command.from));
+      return;
+    case 'fill': {
+      const { data } = liveBuffer(engine, command.to);
+      new Uint32Array(data, command.to.offset, command.to.bytes / 4).fill(command.pattern);
+      return;
     }
-  };
-  const dispatch = (program: Program, bindings: readonly Binding[], scalars: readonly (number | bigint)[]): void => {
-    const buffers = program.params.map((p) => {
-      const binding = bindings[p.arg.slot];
-      if (!binding) throw new Error(`[${name}] kernel ${program.name} has no binding for parameter ${p.arg.slot}`);
-      const dtype = p.dtype;
-      const { data } = liveBuffer(name, binding);
-      const Host = hostArrays[dtype];
-      return {
-        slot: p.arg.slot,
-        array: new Host(data, binding.offset, Math.floor(binding.bytes / Host.prototype.BYTES_PER_ELEMENT)),
-      };
-    });
-    const bySlot = new Array<TypedArray>(Math.max(0, ...buffers.map((b) => b.slot + 1)));
-    for (const { slot, array } of buffers) bySlot[slot] = array;
-    // Not neighbours: nothing may rest on which threads form a subgroup.
-    interpret(atSize(program, bySlot), bySlot, scalars, { size: subgroup ?? 1, dealt: true });
-  };
+    case 'dispatch': {
+      const program = atGroups(command.kernel.program, command.groups);
+      const arrays = arraysOf(engine, program, command.bindings);
+      // Not neighbours: nothing may rest on which threads form a subgroup.
+      interpret(atSize(program, arrays), arrays, command.scalars, { size: subgroup, dealt: true });
+      return;
+    }
+    default:
+      command satisfies never;
+  }
+}
+
+/** What is bound to a program's parameters, by slot. */
+function arraysOf(engine: string, program: Program, bindings: readonly Binding[]): readonly TypedArray[] {
+  const arrays = new Array<TypedArray>(Math.max(0, ...program.params.map((p) => p.arg.slot + 1)));
+  for (const { arg, dtype } of program.params) {
+    const binding = bindings[arg.slot];
+    if (!binding) throw new Error(`[${engine}] kernel ${program.name} has no binding for parameter ${arg.slot}`);
+    const { data } = liveBuffer(engine, binding);
+    const Host = hostArrays[dtype];
+    arrays[arg.slot] = new Host(data, binding.offset, Math.floor(binding.bytes / Host.prototype.BYTES_PER_ELEMENT));
+  }
+  return arrays;
+}
+
+/**
+ * An engine that interprets kernels with every access checked.
+ *
+ * @example
+ * import { setEngine, tensor } from '@polygrad/core';
+ * import { createReferenceEngine } from '@polygrad/testing';
+ * await setEngine(createReferenceEngine());
+ * console.log(await tensor([1, 2]).add(1).array()); //=> [ 2, 3 ]
+ */
+export function createReferenceEngine(options: ReferenceEngineOptions = {}): IEngine {
+  const { name = 'reference', simt = false, synchronous = true, subgroup = 1 } = options;
+  const memory = new HostMemory(name, true);
+  let setLost: (info: { reason: 'disposed'; message: string }) => void = () => {};
+  const lost = new Promise<{ reason: 'disposed'; message: string }>((resolve) => {
+    setLost = resolve;
+  });
   const read = (from: Binding, into: Uint8Array): Uint8Array => {
     memory.check('download');
-    into.set(bytesOf(from));
+    into.set(bytesOf(name, from));
     return into;
   };
 
@@ -165,13 +170,13 @@ export function createReferenceEngine({
     name,
     inHostMemory: synchronous,
     device: simt ? 'IR interpreter with thread groups' : 'IR interpreter',
-    caps,
+    caps: capsOf(options),
     alloc: (bytes: number): EngineBuffer => memory.alloc(bytes),
     free: (buffer: EngineBuffer) => memory.free(buffer),
     upload: (to: Binding, data: ArrayBufferView) => {
       memory.check('upload');
       checkAttached('upload', 'data', data);
-      bytesOf(to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+      bytesOf(name, to).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
     },
     download: async (from: Binding, into: Uint8Array) => {
       read(from, into);
@@ -194,7 +199,7 @@ export function createReferenceEngine({
     release: () => {},
     submit: (commands: readonly Command[]) => {
       memory.check('submit');
-      for (const command of commands) run(command);
+      for (const command of commands) runCommand(name, command, subgroup);
     },
     idle: async () => {},
     memory: () => ({ bytes: memory.bytes, buffers: memory.buffers, reservedBytes: memory.bytes }),

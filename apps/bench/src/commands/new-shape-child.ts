@@ -1,8 +1,8 @@
 /**
  * `node apps/bench/dist/commands/new-shape-child.js CHECKOUT USE [rooms | bytes | own]`: what new sizes cost in a process of its own, as a line of JSON.
  *
- * A size is met twice: the first time a plan is made, the second time it is there. With `rooms`, samples of the processor while sizes are
- * new are counted by the folder of the code, and by the step on whose behalf it ran. With `bytes`, modules of WebAssembly are hashed instead. With
+ * A size is met twice: the first time a plan is made, the second time it is there. With `rooms`, the processor is sampled while
+ * sizes are new. Samples are counted by the folder of the code, and by the step that it ran for. With `bytes`, modules of WebAssembly are hashed instead. With
  * `own`, sizes do not share plans.
  */
 import { createHash } from 'node:crypto';

@@ -3,7 +3,7 @@
  * was not met before, on the CPU engine with one thread.
  *
  * Training steps, a language model and token-by-token generation meet new sizes in processes whose code is warm. Figures are milliseconds of
- * processor time of a whole process, compiler and garbage collector included, less what the same use costs once its size is known. Processes
+ * processor time of a whole process, compiler and garbage collector included. What the same use costs once its size is known is taken off. Processes
  * of this checkout and of another (built) one take turns. `--rooms` says where the time goes, `--bytes` whether both checkouts emit the same; with
  * `--own` every size has a plan of its own. Beside them stands the first use of a process: its processor time, and how long its result takes.
  */

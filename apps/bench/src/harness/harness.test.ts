@@ -174,8 +174,8 @@ describe('networks and sizes', () => {
     const spec = { network: 'resnet18', width: 64, side: 32 } as const;
     // Without images: parameters, two moments and gradients.
     expect(leastBytes(spec, 0)).toBe(16 * 11_173_962);
-    // With many of them a further one adds its pixels, 5 results of convolutions and 5 of ReLUs in the first stage, 5 and 4 in each other,
-    // and the gradients of the last convolution's result and input.
+    // With many of them a further one adds its pixels and the gradients of the last convolution's result and input. It adds 5 results of
+    // convolutions and 5 of ReLUs in the first stage, 5 and 4 in each other.
     const [first, others] = [64 * 32 ** 2, 128 * 16 ** 2 + 256 * 8 ** 2 + 512 * 4 ** 2];
     const image = 3 * 32 ** 2 + 10 * first + 9 * others + 2 * 512 * 4 ** 2;
     expect(leastBytes(spec, 10_001) - leastBytes(spec, 10_000)).toBe(4 * image);

@@ -1,7 +1,7 @@
 /**
  * The least memory that a training step of ResNet-18 needs, in bytes. Parameters and the two moments of Adam are held all along, gradients from when
- * they are computed to the update. Of activations what a derivative reads is held until it has. That is the input of a convolution, that of a batch
- * norm (the convolution's result), and what a ReLU let through, which the next convolution keeps anyway. At each layer the gradients of its result
+ * they are computed to the update. Of activations what a derivative reads is held until it has. That is the input of a convolution, and that of a
+ * batch norm, which is the convolution's result. What a ReLU let through the next convolution keeps anyway. At each layer the gradients of its result
  * and of its input are there too. Nothing is computed twice. The update of a parameter needs no memory of its own.
  */
 import type { NetworkSpec } from '../work/networks.ts';

@@ -1,6 +1,6 @@
 /**
  * What sizes cost that were not met before: each case goes once through sizes drawn from a fixed seed, from the first call on. Beside its figure
- * stands how long a use takes whose size is met the first time as a part of one that follows at the same size.
+ * stands a ratio: how long the first use of a size takes, by how long the next use of it takes.
  */
 import { summarize } from '../harness/stats.ts';
 import type { Suite, TrialCase } from '../harness/suite.ts';
@@ -76,7 +76,7 @@ function planning({ plans, planningMs }: TrialReply): Record<string, number> {
 
 /**
  * Epochs of a data set that the size of a batch does not divide. Its figure is the mean step of the first epoch, from the first call on. Beside it
- * stands what the smaller last batch adds to that epoch and to the second one, as a part of what it would take were all its batches full. A third
+ * stands what the smaller last batch adds to that epoch and to the second one, by what an epoch of full batches takes. A third
  * epoch has full ones alone. Then come sizes of the last batch that were not met, each of them twice.
  */
 function lastBatch(id: string, spec: NetworkSpec, examples: number, batch: number): TrialCase {

@@ -63,6 +63,47 @@ function layersFromAddress(parameters: URLSearchParams): readonly LayerSpec[] {
 /** How much of the images has come, and of how much where the server says so. */
 const loaded = (done: number, total: number): string => (total > 0 ? `${bytes(done)} of ${bytes(total)}` : bytes(done));
 
+interface Panels {
+  readonly training: TrainingPanel;
+  readonly drawing: Drawing;
+  readonly engine: EnginePanel;
+}
+
+/** What shows the trainer's events in the panels. */
+function showing({ training, drawing, engine }: Panels): (event: TrainerEvent) => void {
+  let reread = 0;
+  return (event) => {
+    switch (event.kind) {
+      case 'progress':
+        training.show(event.progress);
+        if (event.progress.step > 0) drawing.fresh = false;
+        if (performance.now() - reread > REREAD || !event.progress.running) {
+          reread = performance.now();
+          drawing.refresh();
+        }
+        break;
+      case 'trouble':
+        notify(event.message);
+        if (event.fatal) training.say('Stopped: see the message at the top of the page.');
+        break;
+      case 'notice':
+        notify(event.message, 'note');
+        break;
+      case 'loading':
+        training.progress(event.done, event.total, loaded(event.done, event.total));
+        break;
+      case 'compiling':
+        training.compiling(event.done, event.total);
+        break;
+      case 'engine':
+        engine.show(event.report);
+        break;
+      default:
+        event satisfies never;
+    }
+  };
+}
+
 async function start(): Promise<void> {
   const lack = missing();
   if (lack !== null) {
@@ -117,37 +158,7 @@ async function start(): Promise<void> {
     );
   }
 
-  let reread = 0;
-  onEvent = (event) => {
-    switch (event.kind) {
-      case 'progress':
-        training.show(event.progress);
-        if (event.progress.step > 0) drawing.fresh = false;
-        if (performance.now() - reread > REREAD || !event.progress.running) {
-          reread = performance.now();
-          drawing.refresh();
-        }
-        break;
-      case 'trouble':
-        notify(event.message);
-        if (event.fatal) training.say('Stopped: see the message at the top of the page.');
-        break;
-      case 'notice':
-        notify(event.message, 'note');
-        break;
-      case 'loading':
-        training.progress(event.done, event.total, loaded(event.done, event.total));
-        break;
-      case 'compiling':
-        training.compiling(event.done, event.total);
-        break;
-      case 'engine':
-        engine.show(event.report);
-        break;
-      default:
-        event satisfies never;
-    }
-  };
+  onEvent = showing({ training, drawing, engine });
 
   training.say('Looking for engines …');
   engine.show(await api.engines(parameters.get('engine') ?? undefined));

@@ -27,6 +27,14 @@ export function lowerProgram(program: Program, target: EmitTarget): Fn {
   return lowering.fn;
 }
 
+/** What a counter goes through: from `start` on below `limit`, `step` at a time; `certain`: at least once. */
+interface Count {
+  readonly start: number;
+  readonly limit: Val;
+  readonly step: number;
+  readonly certain: boolean;
+}
+
 class Lowering implements Context {
   readonly fn = new Fn([T.i32, T.i32, T.i32, T.i32]);
   readonly target: EmitTarget;
@@ -209,7 +217,7 @@ class Lowering implements Context {
   #loop(n: KNodeOf<'LOOP'>, from: number, to: number): void {
     const extent = n.src[0];
     if (extent.op !== 'CONST') {
-      this.#oneLoop(n, from, to, 0, this.get(extent).parts[0]!, 1, false);
+      this.#oneLoop(n, from, to, { start: 0, limit: this.get(extent).parts[0]!, step: 1, certain: false });
       return;
     }
     const count = Number(extent.arg.value);
@@ -220,11 +228,11 @@ class Lowering implements Context {
       return;
     }
     const whole = count - (count % factor);
-    this.#oneLoop(n, from, to, 0, this.fn.i32(whole), factor, true);
-    if (whole < count) this.#oneLoop(n, from, to, whole, this.fn.i32(count), 1, true);
+    this.#oneLoop(n, from, to, { start: 0, limit: this.fn.i32(whole), step: factor, certain: true });
+    if (whole < count) this.#oneLoop(n, from, to, { start: whole, limit: this.fn.i32(count), step: 1, certain: true });
   }
 
-  #oneLoop(n: KNode, from: number, to: number, start: number, limit: Val, step: number, certain: boolean): void {
+  #oneLoop(n: KNode, from: number, to: number, { start, limit, step, certain }: Count): void {
     const { fn } = this;
     const block = fn.openLoop(limit, step, certain, fn.i32(start));
     const val = fn.read(block.loop!.counter, block);

@@ -177,7 +177,7 @@ export function vectorSumLoops(e: Exprs, depths: Depths, lanes: number, least: n
   for (let width = lanes; width >= Math.min(least, lanes); width /= 2) {
     const whole = extent - done - ((extent - done) % width);
     if (whole === 0) continue;
-    const { value, ranges } = inChunks(e, whole, width, 'reduce', 'vector');
+    const { value, ranges } = inChunks(e, whole, width, ['reduce', 'vector']);
     add(e.add(value, done), ranges);
     done += whole;
   }

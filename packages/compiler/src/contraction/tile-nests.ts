@@ -306,7 +306,10 @@ interface Run {
 
 function run(e: Exprs, { extent, chunk, grid, end }: Cut): Run {
   if (extent === 1) return { value: e.i32(0), ranges: [] };
-  const change = inChunks(e, extent, grid === null ? extent : chunk, 'grid', 'serial', grid, end);
+  const change = inChunks(e, extent, grid === null ? extent : chunk, ['grid', 'serial'], {
+    outer: grid,
+    end: end ?? null,
+  });
   return { value: change.value, ranges: change.ranges.filter((r) => r !== grid) };
 }
 

@@ -98,8 +98,8 @@ interface Slope {
 const partings: readonly ((input: number, element: number) => number)[] = [(_, i) => i % 2, (k) => k % 2];
 
 /**
- * Whether slopes add up: that along the directions is those along two parts of them. At a corner it need not show along one direction
- * (the median of equal numbers that move by d and by -d), but it does here.
+ * Whether slopes add up: that along the directions is those along two parts of them. A corner need not show along one direction: the median of
+ * equal numbers has none where they move by d and by -d. Here it does.
  */
 async function isSmooth(
   whole: Slope,
@@ -262,7 +262,8 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
       if (Number.isFinite(one.data[0] as number))
         comparisons.agree('vmap, second', both.data[1] as number, one.data[0] as number, 1e-9 * magnitude + 1e-9);
 
-      await second(comparisons, problem, points, directions, directionTensors, probes, probeTensors, along);
+      const probe = { points, directions, directionTensors, probes, probeTensors };
+      await second(comparisons, problem, probe, along);
       return true;
     } finally {
       pg.dispose([points, probeTensors, directionTensors]);
@@ -270,14 +271,19 @@ async function compare(program: Program, comparisons: Comparisons): Promise<bool
   });
 }
 
+/** Where derivatives are taken, and along what: once for the second derivative (`directions`), once for the first (`probes`). */
+interface Probe {
+  readonly points: readonly Tensor[];
+  readonly directions: readonly NDArray[];
+  readonly directionTensors: readonly Tensor[];
+  readonly probes: readonly NDArray[];
+  readonly probeTensors: readonly Tensor[];
+}
+
 async function second(
   comparisons: Comparisons,
   problem: Problem,
-  points: readonly Tensor[],
-  directions: readonly NDArray[],
-  directionTensors: readonly Tensor[],
-  probes: readonly NDArray[],
-  probeTensors: readonly Tensor[],
+  { points, directions, directionTensors, probes, probeTensors }: Probe,
   along: (ts: readonly Tensor[], vs: readonly Tensor[]) => Tensor,
 ): Promise<void> {
   const tilt = (...xs: Tensor[]): Tensor => along(pg.grads(problem.run)(...xs) as Tensor[], probeTensors);

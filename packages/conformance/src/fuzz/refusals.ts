@@ -1,6 +1,6 @@
 /**
  * Calls with one argument changed to something that may be wrong. Each is either refused at the call, in the words of the library, or gives
- * what it gives on the reference engine, and leaves nothing behind either way.
+ * what it gives on the reference engine. Either way it leaves nothing behind.
  */
 import * as pg from '@polygrad/core';
 import * as numbers from '@polygrad/numbers';

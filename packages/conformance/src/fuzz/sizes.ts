@@ -1,6 +1,6 @@
 /**
  * Random programs at several sizes: one extent, or two, are drawn anew, everything else as before. Plans that sizes share must give what the formulas
- * say, and the bits of plans made for one size where the order of sums is not open.
+ * say. Where the order of sums is not open they must give the bits of plans made for one size.
  */
 import * as pg from '@polygrad/core';
 import { clearPlans, setDynamicSizes, stats } from '@polygrad/core';
@@ -90,7 +90,7 @@ export class SizesFuzz {
   /** Programs of which a plan was bound: as a whole, and where every operation runs by itself. */
   bound: number = 0;
   boundOpByOp: number = 0;
-  /** Runs of a program at a size, as a whole or op by op, with plans bound to it that were compared with plans of their own. */
+  /** Runs of a program at a size, as a whole or op by op, whose bound plans were compared with plans of their own. */
   compared: number = 0;
   binds: number = 0;
   /** Programs whose derivatives differ from differences of the formulas whatever the plans are. */

@@ -91,22 +91,29 @@ const bad: readonly Refusal[] = [
 ];
 
 export function loopCases(target: Target): ConformanceCase[] {
-  const check = (name: string, run: () => Promise<void>): ConformanceCase => ({
-    name: `loops / ${name}`,
-    run: async () => {
-      await run();
-      return undefined;
-    },
-  });
-  /** Compares what a function makes, of which nothing is left. */
-  const compare = async (
-    make: () => Readonly<Record<string, Tensor>>,
-    wanted: Readonly<Record<string, NDArray>>,
-  ): Promise<void> => {
-    const found = pg.scope(make);
-    for (const [name, value] of Object.entries(found)) await same(name, value, wanted[name] as NDArray);
-    pg.dispose(found);
-  };
+  return [...valueCases(target), ...planCases(), ...stepCases(), whileCase, ...refusalCases(bad)];
+}
+
+const check = (name: string, run: () => Promise<void>): ConformanceCase => ({
+  name: `loops / ${name}`,
+  run: async () => {
+    await run();
+    return undefined;
+  },
+});
+
+/** Compares what a function makes, of which nothing is left. */
+const compare = async (
+  make: () => Readonly<Record<string, Tensor>>,
+  wanted: Readonly<Record<string, NDArray>>,
+): Promise<void> => {
+  const found = pg.scope(make);
+  for (const [name, value] of Object.entries(found)) await same(name, value, wanted[name] as NDArray);
+  pg.dispose(found);
+};
+
+/** What is carried and sliced: dtypes, and what is not a number. */
+function valueCases(target: Target): ConformanceCase[] {
   return [
     check('whole numbers and truth values are carried', () =>
       compare(
@@ -177,6 +184,12 @@ export function loopCases(target: Target): ConformanceCase[] {
         },
       ),
     ),
+  ];
+}
+
+/** What of a loop is bound to its plan, and loops of many steps. */
+function planCases(): ConformanceCase[] {
+  return [
     check('a number of the caller is bound, not planned', async () => {
       const x = numbers([5, 3], 'bound');
       const run = (by: number): Readonly<Record<string, Tensor>> => ({
@@ -242,6 +255,12 @@ export function loopCases(target: Target): ConformanceCase[] {
         { state: end as NDArray, ys: all as NDArray },
       );
     }),
+  ];
+}
+
+/** What a step may do, and when results may be asked for. */
+function stepCases(): ConformanceCase[] {
+  return [
     check('each step draws numbers of its own, the same in its gradient', async () => {
       const found = pg.scope(() => {
         pg.seed(3);
@@ -331,47 +350,45 @@ export function loopCases(target: Target): ConformanceCase[] {
       await same('end alone', alone, end as NDArray);
       pg.dispose([start, xs, first, second, alone]);
     }),
-    check('steps as long as a condition holds', async () => {
-      const [start, by] = [pg.tensor([100, 50]), pg.tensor(2, { requiresGrad: true })];
-      const isLarge = ([x]: readonly [Tensor, Tensor]): Tensor => x.max().greater(1);
-      const halve = ([x, n]: readonly [Tensor, Tensor]): readonly [Tensor, Tensor] => [x.div(by), n.add(1)];
-      const count = pg.tensor(0, { dtype: 'int32' });
-      const [end, steps] = await pg.whileLoop(isLarge, halve, [start, count] as const);
-      await same('end', end, nd([2], [0.78125, 0.390625]));
-      await same('steps', steps, nd([], [7]));
-      const some = await pg.whileLoop(isLarge, halve, [start, count] as const, { maxSteps: 2 });
-      await same('after two', some[0], nd([2], [25, 12.5]));
-      const none = await pg.whileLoop(() => false, halve, [start, count] as const);
-      await same('none', none[0], nd([2], [100, 50]));
-      const refused = async (says: RegExp, run: () => unknown): Promise<void> => {
-        let message = 'nothing was said';
-        try {
-          await run();
-        } catch (error) {
-          message = (error as Error).message;
-        }
-        if (!says.test(message)) throw new Error(message);
-      };
-      const [tracked, more] = await pg.whileLoop(isLarge, halve, [start, count] as const);
-      await refused(/\[whileLoop\] no gradient flows through it.*use scan/, () =>
-        pg.scope(() => tracked.sum().backward()),
-      );
-      await refused(/\[whileLoop\] the carry changes its shape: float32 \[2\] goes in, float32 \[4\] comes out/, () =>
-        pg.whileLoop(
-          () => true,
-          (x: Tensor) => pg.concat([x, x]),
-          start,
-        ),
-      );
-      await refused(/\[whileLoop\] the condition returned.*one element/, () =>
-        pg.whileLoop(
-          (x: Tensor) => x.greater(0),
-          (x: Tensor) => x,
-          start,
-        ),
-      );
-      pg.dispose([start, by, count, end, steps, tracked, more, ...some, ...none]);
-    }),
-    ...refusalCases(bad),
   ];
 }
+
+const whileCase: ConformanceCase = check('steps as long as a condition holds', async () => {
+  const [start, by] = [pg.tensor([100, 50]), pg.tensor(2, { requiresGrad: true })];
+  const isLarge = ([x]: readonly [Tensor, Tensor]): Tensor => x.max().greater(1);
+  const halve = ([x, n]: readonly [Tensor, Tensor]): readonly [Tensor, Tensor] => [x.div(by), n.add(1)];
+  const count = pg.tensor(0, { dtype: 'int32' });
+  const [end, steps] = await pg.whileLoop(isLarge, halve, [start, count] as const);
+  await same('end', end, nd([2], [0.78125, 0.390625]));
+  await same('steps', steps, nd([], [7]));
+  const some = await pg.whileLoop(isLarge, halve, [start, count] as const, { maxSteps: 2 });
+  await same('after two', some[0], nd([2], [25, 12.5]));
+  const none = await pg.whileLoop(() => false, halve, [start, count] as const);
+  await same('none', none[0], nd([2], [100, 50]));
+  const refused = async (says: RegExp, run: () => unknown): Promise<void> => {
+    let message = 'nothing was said';
+    try {
+      await run();
+    } catch (error) {
+      message = (error as Error).message;
+    }
+    if (!says.test(message)) throw new Error(message);
+  };
+  const [tracked, more] = await pg.whileLoop(isLarge, halve, [start, count] as const);
+  await refused(/\[whileLoop\] no gradient flows through it.*use scan/, () => pg.scope(() => tracked.sum().backward()));
+  await refused(/\[whileLoop\] the carry changes its shape: float32 \[2\] goes in, float32 \[4\] comes out/, () =>
+    pg.whileLoop(
+      () => true,
+      (x: Tensor) => pg.concat([x, x]),
+      start,
+    ),
+  );
+  await refused(/\[whileLoop\] the condition returned.*one element/, () =>
+    pg.whileLoop(
+      (x: Tensor) => x.greater(0),
+      (x: Tensor) => x,
+      start,
+    ),
+  );
+  pg.dispose([start, by, count, end, steps, tracked, more, ...some, ...none]);
+});

@@ -36,7 +36,7 @@ const given = {
   y: rows(n, outputs, 4),
 };
 
-/** What the network gives in float64, with a rounding wherever a product is taken, and the gradients of w1, b and w2 by the chain rule. */
+/** What the network gives in float64, with a rounding wherever a product is taken. Gradients of w1, b and w2 are by the chain rule. */
 function expected(dtype: Small): Readonly<Record<'out' | 'w1' | 'b' | 'w2', number[]>> & { readonly loss: number } {
   const small = (a: Rows): number[][] => each(a, (v) => nearest(dtype, v));
   const [x, w1, w2] = [small(given.x), small(given.w1), small(given.w2)];

@@ -184,8 +184,7 @@ export function hvp<A extends readonly unknown[]>(
   options: GradientOptions = {},
 ): A {
   checkNames('hvp', options, 'createGraph?');
-  const slopes = (...args: A): A =>
-    differentiate('hvp', f, args, [...args.keys()], false, options).gradients as unknown as A;
+  const slopes = (...args: A): A => differentiate('hvp', f, args, [...args.keys()], options).gradients as unknown as A;
   return forwardProduct('hvp', slopes, primals, vectors, options, (_, change) => change);
 }
 
@@ -240,7 +239,7 @@ export function hessian<A extends readonly unknown[], const N extends Argnums = 
   const positions = positionsOf('hessian', options.argnums);
   const single = typeof options.argnums !== 'object';
   const slopes = (...args: A): unknown => {
-    const { gradients } = differentiate('hessian', f, args, positions, false, options);
+    const { gradients } = differentiate('hessian', f, args, positions, options);
     return single ? gradients[0] : gradients;
   };
   return (...args) =>

@@ -71,9 +71,8 @@ export function differentiate(
   f: (...args: never[]) => unknown,
   args: readonly unknown[],
   positions: readonly number[],
-  hasAux: boolean,
   options: GradientOptions,
-  wantsValue = false,
+  { hasAux = false, wantsValue = false }: { readonly hasAux?: boolean; readonly wantsValue?: boolean } = {},
 ): { value: Tensor | null; aux: unknown; gradients: unknown[] } {
   return tracing(op, options, (trace) => {
     const inputs = [...args];
@@ -127,7 +126,7 @@ export function grad<A extends readonly unknown[], const N extends Argnums = 0>(
   checkFunction('grad', f);
   const positions = positionsOf('grad', options.argnums);
   return (...args) => {
-    const { gradients } = differentiate('grad', f, args, positions, false, options);
+    const { gradients } = differentiate('grad', f, args, positions, options);
     return (typeof options.argnums === 'object' ? gradients : gradients[0]) as GradientBy<A, N>;
   };
 }
@@ -155,7 +154,6 @@ export function grads<A extends readonly unknown[]>(
       f,
       args,
       args.map((_, i) => i),
-      false,
       options,
     ).gradients as unknown as A;
 }
@@ -187,16 +185,10 @@ export function valueAndGrad<A extends readonly unknown[]>(
   checkFunction('valueAndGrad', f);
   const positions = positionsOf('valueAndGrad', options.argnums);
   return (...args) => {
-    const { value, aux, gradients } = differentiate(
-      'valueAndGrad',
-      f,
-      args,
-      positions,
-      options.hasAux ?? false,
-      options,
-      true,
-    );
-    return [options.hasAux ? [value, aux] : value, typeof options.argnums === 'object' ? gradients : gradients[0]];
+    const { hasAux = false } = options;
+    const wants = { hasAux, wantsValue: true };
+    const { value, aux, gradients } = differentiate('valueAndGrad', f, args, positions, options, wants);
+    return [hasAux ? [value, aux] : value, typeof options.argnums === 'object' ? gradients : gradients[0]];
   };
 }
 

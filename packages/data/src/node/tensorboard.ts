@@ -1,8 +1,8 @@
 /**
  * TensorBoard's event files: what a training measured, for its charts. Node only.
  *
- * A file is records of a length, the masked CRC-32C of the length, an `Event` message (protocol buffers, written by `pbf`), and the masked
- * CRC-32C of that. Sources: tensorflow/core/lib/io/record_writer.h, core/util/event.proto, core/framework/summary.proto.
+ * A file is records. A record is a length, the masked CRC-32C of the length, an `Event` message, and the masked CRC-32C of that. Messages are
+ * protocol buffers, written by `pbf`. Sources: tensorflow/core/lib/io/record_writer.h, core/util/event.proto, core/framework/summary.proto.
  */
 import { appendFile } from 'node:fs/promises';
 import { hostname } from 'node:os';

@@ -108,7 +108,11 @@ export class Tokenizer {
     this.size = size;
   }
 
-  /** The numbers of the tokens of a text. @throws DataError `argument` for what is no text, `mismatch` for a text that cannot be told in tokens */
+  /**
+   * The numbers of the tokens of a text.
+   *
+   * @throws DataError `argument` for what is no text, `mismatch` for a text that no tokens make up
+   */
   encode(text: string, options: EncodeOptions = {}): Int32Array {
     checkFits(op, 'text', text, typeof text === 'string', 'a text');
     checkOptions(op, options, { special: 'boolean' });

@@ -38,7 +38,7 @@ export function findFolds({ body }: Program, uses: Uses, vectorBytes: number): F
     if (count * (n.dtype === 'float64' ? 8 : 4) < 16) continue;
     const nodes: KNode[] = [];
     const leaves = new Array<KNode>(count);
-    if (!collect(n, n.op, 0, 1, leaves, nodes, uses) || !leaves.every((leaf) => recent.has(leaf))) continue;
+    if (!collect(n, 0, 1, { op: n.op, leaves, nodes }, uses) || !leaves.every((leaf) => recent.has(leaf))) continue;
     const source = sourceOf(leaves, n.dtype === 'float32' ? vectorBytes : 0);
     if (source === null) continue;
     roots.set(n, { source, lanes: count });
@@ -68,16 +68,16 @@ function leavesOf(n: KNode): number {
   return node.op === 'LANE' || node.op === 'LOAD' ? count : 0;
 }
 
+/** A tree of one operation: its nodes, and its leaves in order. */
+interface Tree {
+  readonly op: string;
+  readonly leaves: KNode[];
+  readonly nodes: KNode[];
+}
+
 /** Collects the leaves that a node combines: every `step`th from `first` on. False if it is no such tree. */
-function collect(
-  n: KNode,
-  op: string,
-  first: number,
-  step: number,
-  leaves: KNode[],
-  nodes: KNode[],
-  uses: Uses,
-): boolean {
+function collect(n: KNode, first: number, step: number, tree: Tree, uses: Uses): boolean {
+  const { op, leaves, nodes } = tree;
   if (step > 1 && uses.get(n)?.count !== 1) return false;
   nodes.push(n);
   if (step === leaves.length) {
@@ -86,9 +86,7 @@ function collect(
   }
   if (n.op !== op || !isCombined(n)) return false;
   const [x, y] = n.src as readonly [KNode, KNode];
-  return (
-    collect(x, op, first, step * 2, leaves, nodes, uses) && collect(y, op, first + step, step * 2, leaves, nodes, uses)
-  );
+  return collect(x, first, step * 2, tree, uses) && collect(y, first + step, step * 2, tree, uses);
 }
 
 /** The vector whose lanes these are, all of them and in order, or the load from whose element on they lie; or null. */

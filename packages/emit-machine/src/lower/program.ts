@@ -21,7 +21,7 @@ import { Builder } from '../form/builder.ts';
 import type { Block, Condition, Reg } from '../form/code.ts';
 import type { Machine } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
+import { type Context, type Lowered, makeParts, partBytes } from '../form/context.ts';
 import type { Masks } from '../form/masks.ts';
 import { Aliases } from './aliases.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
@@ -30,6 +30,7 @@ import { findFolds, type Folds, lowerFold } from './folds.ts';
 import { bitcastHalf, isPacked } from './halves.ts';
 import { Accesses, markCounter, type Scopes } from './memory.ts';
 import { findNeighbours, type Neighbours } from './neighbours.ts';
+import { Registers } from './registers.ts';
 import { Squares } from './squares.ts';
 import { asksNothing, lowerValue } from './vectors.ts';
 import { Windows } from './windows.ts';
@@ -41,6 +42,13 @@ export function lowerProgram(program: Program, target: MachineTarget, machine: M
   const lowering = new Lowering(program, target, machine);
   lowering.run();
   return lowering.b;
+}
+
+/** What a counter goes through: from `first` on below `limit`, `step` at a time. */
+interface Count {
+  readonly first: number;
+  readonly limit: number | Reg;
+  readonly step: number;
 }
 
 class Lowering implements Context {
@@ -59,8 +67,7 @@ class Lowering implements Context {
   readonly #ends: Int32Array;
   readonly #accesses: Accesses;
   readonly #rare: ReturnType<typeof findRareSides>;
-  readonly #registers = new Map<KNode, (readonly Reg[])[]>();
-  readonly #aliases: Aliases;
+  readonly #registers: Registers;
   readonly #comparisons: Comparisons;
   readonly #found: Neighbours;
   readonly #folds: Folds;
@@ -81,7 +88,8 @@ class Lowering implements Context {
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
     this.#rare = findRareSides(program, this.#uses);
-    this.#aliases = new Aliases(program, this.#ends, this.#rare);
+    const aliases = new Aliases(program, this.#ends, this.#rare);
+    this.#registers = new Registers(this, aliases, (bool) => this.#open(bool));
     this.#comparisons = new Comparisons(program, this.#uses, this.#rare);
     const from = b.parameter('from');
     this.#to = b.parameter('to');
@@ -173,7 +181,7 @@ class Lowering implements Context {
         case 'BARRIER':
           break;
         case 'STORE':
-          if (n.src[0].op === 'REG') this.#storeRegister(n, n.src[0]);
+          if (n.src[0].op === 'REG') this.#registers.store(n, n.src[0]);
           else i = this.#stores(n, i, to);
           break;
         case 'LOOP':
@@ -279,7 +287,7 @@ class Lowering implements Context {
     if (side !== undefined) return this.#rarely(n, side, at);
     if (n.op === 'LOAD')
       return n.src[0].op === 'REG'
-        ? this.#loadRegister(n, n.src[0], at)
+        ? this.#registers.load(n, n.src[0], at)
         : this.#accesses.load(n, this.#splatLanes(n), this.#isPacked(n));
     if (n.op === 'BITCAST' && (n.dtype === 'float16' || n.src[0].dtype === 'float16'))
       return bitcastHalf(this, n, this.#isPacked(n.src[0]) || this.#isPacked(n));
@@ -381,7 +389,7 @@ class Lowering implements Context {
       const fixed = limit.mutable ? b.copy(limit) : limit;
       this.machine.basics.sign(b, fixed);
       b.openUnless('le');
-      this.#oneLoop(n, from, to, 0, fixed, 1);
+      this.#oneLoop(n, from, to, { first: 0, limit: fixed, step: 1 });
       b.closeIf();
       return;
     }
@@ -393,8 +401,8 @@ class Lowering implements Context {
       return;
     }
     const whole = count - (count % factor);
-    this.#oneLoop(n, from, to, 0, whole, factor);
-    if (whole < count) this.#oneLoop(n, from, to, whole, count, 1);
+    this.#oneLoop(n, from, to, { first: 0, limit: whole, step: factor });
+    if (whole < count) this.#oneLoop(n, from, to, { first: whole, limit: count, step: 1 });
   }
 
   /** How often a body is unrolled. Vectors of neighbours are found by their nodes, which copies would share, so their loops are not. */
@@ -404,7 +412,7 @@ class Lowering implements Context {
     return unrollFactor(n, body, from, to, count);
   }
 
-  #oneLoop(n: KNodeOf<'LOOP'>, from: number, to: number, first: number, limit: number | Reg, step: number): void {
+  #oneLoop(n: KNodeOf<'LOOP'>, from: number, to: number, { first, limit, step }: Count): void {
     const { b } = this;
     const start = b.integer(first);
     const block = b.openLoop(typeof limit === 'number');
@@ -447,49 +455,6 @@ class Lowering implements Context {
   /** The register of a term of such a sum. */
   term(t: KNode): Reg {
     return this.#copies.get(t)?.base ?? this.get(t).parts[0]!;
-  }
-
-  /** The registers of the machine for one register of the program. */
-  #cells(mem: KNodeOf<'REG'>, index: KNode): readonly Reg[] {
-    const at = index.op === 'CONST' ? Number(index.arg.value) : -1;
-    if (at < 0 || at >= mem.arg.length)
-      refuse(`register ${mem.arg.name}[${mem.arg.length}] needs a constant index in range: got ${index.op}`);
-    let all = this.#registers.get(mem);
-    if (all === undefined) this.#registers.set(mem, (all = []));
-    const kind = kindOf(mem.dtype);
-    const scalar = mem.lanes === 1;
-    const bits = kind === 'bool' && !scalar && this.masks.inBits;
-    const cls = scalar ? (isFloat(kind) ? 'v' : 'g') : bits ? 'k' : 'v';
-    const count = scalar || bits ? 1 : partCount(this, mem.lanes, widthOf(kind));
-    return (all[at] ??= Array.from({ length: count }, () => this.b.reg(cls, true)));
-  }
-
-  #loadRegister(n: KNodeOf<'LOAD'>, mem: KNodeOf<'REG'>, at: number): Lowered {
-    const kind = kindOf(n.dtype);
-    const cells = this.#cells(mem, n.src[1]);
-    const width = widthOf(kind);
-    if (this.#aliases.stays(n, at)) return { parts: cells, width };
-    return { parts: cells.map((cell) => this.b.copy(cell, partBytes(this, n.lanes, width))), width };
-  }
-
-  #storeRegister(n: KNodeOf<'STORE'>, mem: KNodeOf<'REG'>): void {
-    const index = n.src[1];
-    const value = n.src[2];
-    const gate = n.src[3];
-    const { b } = this;
-    const given = this.get(value);
-    const cells = this.#cells(mem, index);
-    const kind = kindOf(mem.dtype);
-    // Masks of a register have the width of its memory form.
-    const parts =
-      kind === 'bool' && value.lanes > 1 && !this.masks.inBits
-        ? this.masks.logic('OR', this.masks.constant(false, value.lanes), given, value.lanes).parts
-        : given.parts;
-    if (cells.length !== parts.length) refuse(`a register of ${mem.lanes} lanes is stored ${value.lanes} lanes`);
-    if (gate !== undefined) this.#open(gate);
-    const bytes = partBytes(this, value.lanes, widthOf(kind));
-    for (let i = 0; i < parts.length; i++) b.move(cells[i]!, parts[i]!, bytes);
-    if (gate !== undefined) b.closeIf();
   }
 }
 

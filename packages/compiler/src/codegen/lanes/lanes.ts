@@ -155,11 +155,9 @@ class LaneWriter {
       };
     b.loop(first, one(none));
     const trips = b.place(e.idiv(e.max(e.sub(last, first), 0), lanes));
+    const written = { body: this.#body, ends: this.#ends, env };
     b.loop(trips, (i) =>
-      new VectorWriter(b, this.#body, this.#ends, env, facts, lanes, loop, e.add(first, e.mul(i, lanes))).write(
-        start + 1,
-        end,
-      ),
+      new VectorWriter(b, written, facts, lanes, loop, e.add(first, e.mul(i, lanes))).write(start + 1, end),
     );
     const done = b.place(e.add(first, e.mul(trips, lanes)));
     b.loop(e.sub(total, done), one(done));
@@ -184,6 +182,13 @@ class LaneWriter {
   }
 }
 
+/** The program that is written anew: its body, the ends of its blocks, and what its nodes became so far. */
+interface Written {
+  readonly body: readonly ProgramNode[];
+  readonly ends: Int32Array;
+  readonly env: Map<KNode, KNode>;
+}
+
 /** Writes one iteration for all lanes. */
 class VectorWriter {
   readonly #b: ProgramBuilder;
@@ -200,9 +205,7 @@ class VectorWriter {
 
   constructor(
     b: ProgramBuilder,
-    body: readonly ProgramNode[],
-    ends: Int32Array,
-    env: Map<KNode, KNode>,
+    { body, ends, env }: Written,
     facts: LaneFacts,
     lanes: number,
     loop: KNodeOf<'LOOP'>,

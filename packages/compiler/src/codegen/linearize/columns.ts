@@ -32,6 +32,19 @@ const streams = 4;
 /** Runs a statement, with the expressions it needs, for all columns. */
 export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
 
+/** A reduction, and the cells of group memory that accumulate it for every column. */
+interface Accumulated {
+  readonly n: KNodeOf<'REDUCE'>;
+  readonly dtype: DType;
+  /** What each cell begins with. */
+  readonly start: readonly KNode[];
+  readonly memory: readonly KNode[];
+  /** It is kept as the two parts of an extremum until all rows were read. */
+  readonly parts: boolean;
+  /** Position of an element among the rows, for argument reductions. */
+  readonly position: KNode | null;
+}
+
 /** Computes reductions over the same ranges for all columns and makes their results available. */
 export function reduceColumns(
   nodes: readonly KNodeOf<'REDUCE'>[],
@@ -40,88 +53,109 @@ export function reduceColumns(
   { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
   overColumns: OverColumns,
 ): void {
+  const { scope } = values;
+  const own = ownRanges(nodes[0] as KNode);
+  const all = nodes.map((n) => accumulatedOf(n, own, column, values, simt));
+  const roots = all.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
+  const inOrder = all.some(({ position }) => position !== null);
+  overColumns(column, [], () => scope.forEach(scope.tiles, () => storeStart(all, column, values)));
+  const update = (): void => updateCells(all, own, column, values, { muladd, simt });
+  overRows(own, values, inOrder, () => overColumns(column, roots, update));
+  const split = all.filter((c) => c.parts);
+  if (split.length > 0)
+    overColumns(column, [], () => scope.forEach(scope.tiles, () => joinParts(split, column, values)));
+  for (const { n, memory, position } of all)
+    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1] as KNode });
+}
+
+function accumulatedOf(
+  n: KNodeOf<'REDUCE'>,
+  own: readonly Range[],
+  column: Range,
+  { b }: Values,
+  simt: boolean,
+): Accumulated {
+  const { e } = b;
+  const dtype = accumulatorDtype(n.src[0].dtype as DType);
+  const parts = !simt && goesByParts(n.arg.op, dtype, sizeOf(own), 2);
+  const position = isArg(n.arg.op) ? positionIn(e, own) : null;
+  const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];
+  const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : first;
+  const memory = start.map((first) => b.shared('columns', first.dtype as DType, column.arg.extent));
+  return { n, dtype, start, memory, parts, position };
+}
+
+function storeStart(all: readonly Accumulated[], column: Range, { b, scope }: Values): void {
+  for (const { start, memory } of all) {
+    for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), b.e.splat(start[i]!, lanesOf(scope)));
+  }
+}
+
+/** Adds the rows of a tile to its columns: each cell is read before the first row and written after the last one. */
+function updateCells(
+  all: readonly Accumulated[],
+  own: readonly Range[],
+  column: Range,
+  values: Values,
+  { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+): void {
   const { b, scope } = values;
   const { e } = b;
-  const own = ownRanges(nodes[0] as KNode);
-  const rows = sizeOf(own);
-  const cells = nodes.map((n) => {
-    const dtype = accumulatorDtype(n.src[0].dtype as DType);
-    const parts = !simt && goesByParts(n.arg.op, dtype, rows, 2);
-    const position = isArg(n.arg.op) ? positionIn(e, own) : null;
-    const first = [identityOf(e, n.arg.op, dtype), ...(position === null ? [] : [e.i32(0)])];
-    const start: readonly KNode[] = parts ? noExtremum(e, n.arg.op) : first;
-    const memory = start.map((first) => b.shared('columns', first.dtype as DType, column.arg.extent));
-    return { n, dtype, start, memory, parts, position };
-  });
-  const roots = cells.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
-  const inOrder = cells.some(({ position }) => position !== null);
-  const lanesOf = (): number => scope.vector?.lanes ?? 1;
-  overColumns(column, [], () => {
-    scope.forEach(scope.tiles, () => {
-      for (const { start, memory } of cells) {
-        for (const [i, m] of memory.entries()) b.store(m, scope.valueOf(column), e.splat(start[i]!, lanesOf()));
+  const next = ({ n, dtype, parts, position }: Accumulated, old: readonly KNode[]): readonly KNode[] => {
+    const { op } = n.arg;
+    if (!parts && position === null) return [accumulate(values, n, old[0]!, muladd)];
+    const x = e.cast(values.lower(n.src[0]), dtype);
+    if (position === null || !isArg(op)) return extendExtremum(e, op, old as Extremum, x);
+    const take = takesPlace(e, op, old[0]!, x, simt);
+    return [e.where(take, x, old[0]!), e.where(take, values.lower(position), old[1]!)];
+  };
+  const rows = scope.tiles.filter((t) => own.includes(t.range));
+  const last = copiesOf(rows) - 1;
+  let row = 0;
+  let now: (readonly KNode[])[] = [];
+  scope.forEach([...scope.tiles.filter((t) => !rows.includes(t)), ...rows], () => {
+    const at = scope.valueOf(column);
+    if (row === 0) now = all.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf(scope))));
+    now = all.map((one, i) => next(one, now[i]!));
+    if (row === last) {
+      for (const [i, { memory }] of all.entries()) {
+        for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[i]![k]!, lanesOf(scope)));
       }
-    });
+    }
+    row = row === last ? 0 : row + 1;
   });
+}
 
-  const update = (): void => {
-    const rows = scope.tiles.filter((t) => own.includes(t.range));
-    const last = copiesOf(rows) - 1;
-    const tiles = [...scope.tiles.filter((t) => !rows.includes(t)), ...rows];
-    let row = 0;
-    let before: (readonly KNode[])[] = [];
-    scope.forEach(tiles, () => {
-      const at = scope.valueOf(column);
-      if (row === 0) before = cells.map(({ memory }) => memory.map((m) => b.load(m, at, lanesOf())));
-      before = cells.map(({ n, dtype, parts, position }, i) => {
-        const old = before[i]!;
-        const { op } = n.arg;
-        if (!parts && position === null) return [accumulate(values, n, old[0]!, muladd)];
-        const x = e.cast(values.lower(n.src[0]), dtype);
-        if (position === null || !isArg(op)) return extendExtremum(e, op, old as Extremum, x);
-        const take = takesPlace(e, op, old[0]!, x, simt);
-        return [e.where(take, x, old[0]!), e.where(take, values.lower(position), old[1]!)];
-      });
-      if (row === last) {
-        for (const [i, { memory }] of cells.entries()) {
-          const now = before[i]!;
-          for (const [k, m] of memory.entries()) b.store(m, at, e.splat(now[k]!, lanesOf()));
-        }
-      }
-      row = row === last ? 0 : row + 1;
-    });
-  };
-  const open = (ranges: readonly Range[]): void => {
-    const [r, ...inner] = ranges;
-    if (r === undefined) {
-      overColumns(column, roots, update);
-      return;
-    }
-    const limit = r.src[0];
-    const extent = limit === undefined ? e.i32(r.arg.extent) : values.lower(limit);
-    if (inner.length > 0) {
-      b.loop(extent, (i) => scope.withLoop(r, i, () => open(inner)));
-      return;
-    }
-    const part = e.idiv(extent, streams);
-    if (inOrder) b.loop(part, (i) => scope.withTile(r, e.mul(i, streams), streams, 1, () => open(inner)));
-    else b.loop(part, (i) => scope.withTile(r, i, streams, 1, () => open(inner), part));
-    const done = e.mul(part, streams);
-    b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), () => open(inner)));
-  };
-  open(own);
-  const split = cells.filter((c) => c.parts);
-  if (split.length > 0) {
-    overColumns(column, [], () => {
-      scope.forEach(scope.tiles, () => {
-        const at = scope.valueOf(column);
-        for (const { n, memory } of split) {
-          const parts = memory.map((m) => b.load(m, at, lanesOf()));
-          b.store(memory[0] as KNode, at, wholeExtremum(e, n.arg.op, parts as unknown as Extremum));
-        }
-      });
-    });
+/** Runs a statement for all rows: `streams` of the innermost loop's at a time, then those that are left over, one by one. */
+function overRows([r, ...inner]: readonly Range[], values: Values, inOrder: boolean, run: () => void): void {
+  if (r === undefined) {
+    run();
+    return;
   }
-  for (const { n, memory, position } of cells)
-    values.results.set(n, { kind: 'columns', column, memory: memory[position === null ? 0 : 1] as KNode });
+  const { b, scope } = values;
+  const { e } = b;
+  const limit = r.src[0];
+  const extent = limit === undefined ? e.i32(r.arg.extent) : values.lower(limit);
+  if (inner.length > 0) {
+    b.loop(extent, (i) => scope.withLoop(r, i, () => overRows(inner, values, inOrder, run)));
+    return;
+  }
+  const part = e.idiv(extent, streams);
+  if (inOrder) b.loop(part, (i) => scope.withTile(r, { base: e.mul(i, streams), count: streams, lanes: 1 }, run));
+  else b.loop(part, (i) => scope.withTile(r, { base: i, count: streams, lanes: 1, step: part }, run));
+  const done = e.mul(part, streams);
+  b.loop(e.sub(extent, done), (i) => scope.withLoop(r, e.add(done, i), run));
+}
+
+/** Writes the extremum that the two parts make. */
+function joinParts(split: readonly Accumulated[], column: Range, { b, scope }: Values): void {
+  const at = scope.valueOf(column);
+  for (const { n, memory } of split) {
+    const parts = memory.map((m) => b.load(m, at, lanesOf(scope)));
+    b.store(memory[0] as KNode, at, wholeExtremum(b.e, n.arg.op, parts as unknown as Extremum));
+  }
+}
+
+function lanesOf(scope: Values['scope']): number {
+  return scope.vector?.lanes ?? 1;
 }

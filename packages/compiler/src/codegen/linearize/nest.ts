@@ -165,13 +165,14 @@ export class Nest {
       case 'unroll':
       case 'turn':
         if (!isFixed(extent)) refuse(range, 'needs a constant extent');
-        if (range.arg.extent > 0) scope.withTile(range, b.e.i32(0), range.arg.extent, 1, inside);
+        if (range.arg.extent > 0)
+          scope.withTile(range, { base: b.e.i32(0), count: range.arg.extent, lanes: 1 }, inside);
         return;
       case 'vector':
       case 'column': {
         const run = ({ count, lanes }: Mode, first: KNode, from: KNode | null): void => {
           if (count * lanes === 1) scope.withLoop(range, first, repeated);
-          else scope.withTile(range, first, count, lanes, repeated, b.e.i32(lanes), from);
+          else scope.withTile(range, { base: first, count, lanes, from }, repeated);
         };
         const turns = scope.tiles.some((t) => t.range.arg.kind === 'turn');
         runModes(b, extent, this.#modesOf(range, jobs), run, turns ? (each) => scope.eachTurn(each) : null);

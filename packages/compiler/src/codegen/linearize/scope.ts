@@ -28,6 +28,9 @@ export interface Tile {
   only: number | null;
 }
 
+/** The copies that a range is opened as. */
+export type Copies = Pick<Tile, 'base' | 'count' | 'lanes'> & Partial<Pick<Tile, 'step' | 'from'>>;
+
 export type Memo = Map<KNode, KNode>;
 
 /** Number of combinations of copies. */
@@ -95,15 +98,7 @@ export class Scope {
   }
 
   /** Runs the body with the range open as a tile, whose copies are consecutive unless a step is given. */
-  withTile(
-    r: Range,
-    base: KNode,
-    count: number,
-    lanes: number,
-    body: () => void,
-    step: KNode = this.e.i32(lanes),
-    from: KNode | null = null,
-  ): void {
+  withTile(r: Range, { base, count, lanes, step = this.e.i32(lanes), from = null }: Copies, body: () => void): void {
     this.#enter(r, -1);
     this.tiles.push({ range: r, base, count, lanes, step, from, copy: 0, only: null });
     body();
@@ -120,7 +115,7 @@ export class Scope {
     this.#levels.delete(range);
     const first = this.e.add(base, this.e.mul(copy, step));
     if (lanes === 1) this.withLoop(range, first, body);
-    else this.withTile(range, first, 1, lanes, body, step, from);
+    else this.withTile(range, { base: first, count: 1, lanes, step, from }, body);
     this.tiles.splice(at, 0, tile);
     this.#levels.set(range, -1);
     this.#lastRanges = null;

@@ -95,8 +95,8 @@ export function inStages(nest: StagedNest): Inside {
             new Nest(values, options).writeStores(stores);
             return;
           }
-          const isVector = r.arg.kind === 'vector';
-          scope.withTile(r, b.e.i32(0), isVector ? 1 : r.arg.extent, isVector ? r.arg.extent : 1, () => open(rest));
+          const [count, lanes] = r.arg.kind === 'vector' ? [1, r.arg.extent] : [r.arg.extent, 1];
+          scope.withTile(r, { base: b.e.i32(0), count, lanes }, () => open(rest));
         };
         open(nest.inTile);
       });
@@ -204,7 +204,10 @@ class Stages {
               stores.push(() => b.store(this.#memory[number]!.memory, to, held, there));
             };
             if (panel.lane === null) keep();
-            else scope.withTile(panel.lane, e.i32(0), 1, panel.lane.arg.extent, () => scope.forEach(scope.tiles, keep));
+            else
+              scope.withTile(panel.lane, { base: e.i32(0), count: 1, lanes: panel.lane.arg.extent }, () =>
+                scope.forEach(scope.tiles, keep),
+              );
           }),
         ),
       );

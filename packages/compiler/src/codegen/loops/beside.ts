@@ -82,41 +82,99 @@ function shapeBeside(
   threads: number,
 ): LoopNest {
   const { e, stores } = nest;
-  const rows = threads / width;
-  const grid: Range[] = [];
-  const open = (r: Range, by: number): Range => {
+  const group = new ColumnGroup(e, spread, column, width, threads);
+  // Inner ones first: sources have smaller ids.
+  for (const { node, own } of [...binders].sort((x, y) => idOf(x.node) - idOf(y.node)))
+    group.reduce(node as KNodeOf<'REDUCE'>, own);
+  // Stores of the same loops stay in the same loops: one may read what another writes to the same place, and they share values.
+  const innerOf = ({ ranges }: LoopStore): Range[] => ranges.filter((r) => !spread.includes(r));
+  const written = new Map<LoopStore, LoopStore>();
+  for (const one of stores) {
+    if (written.has(one)) continue;
+    const inner = innerOf(one);
+    const together = stores.filter((s) => sameRanges(innerOf(s), inner));
+    for (const [n, s] of group.store(together, inner).entries()) written.set(together[n]!, s);
+  }
+  const inOrder = stores.map((s) => written.get(s)!);
+  return nest.wrote(inOrder, 'beside', [column], [width, threads]);
+}
+
+/** Where a thread works: its column in the group, and its number among the threads of that column. */
+interface Place {
+  readonly own: KNode;
+  readonly row: KNode;
+}
+
+/** A group of threads that computes `width` neighbouring results: its loops, its reductions and its stores. */
+class ColumnGroup {
+  readonly #e: Exprs;
+  readonly #column: Range;
+  readonly #width: number;
+  readonly #threads: number;
+  /** Threads of a column. */
+  readonly #rows: number;
+  readonly #grid: Range[] = [];
+  readonly #outside = new Map<Range, Replacement>();
+  /** The first column. */
+  readonly #first: KNode;
+  /** Results of a column, by reduction. */
+  readonly #results: { readonly node: KNode; of(own: KNode): KNode }[] = [];
+
+  constructor(e: Exprs, spread: readonly Range[], column: Range, width: number, threads: number) {
+    this.#e = e;
+    this.#column = column;
+    this.#width = width;
+    this.#threads = threads;
+    this.#rows = threads / width;
+    for (const r of spread) if (r !== column) this.#outside.set(r, { value: this.#open(r, 1), ranges: [] });
+    this.#first = e.mul(this.#open(column, width), width);
+  }
+
+  #open(r: Range, by: number): Range {
+    const e = this.#e;
     const end = sizeLimit(r);
     const opened = e.range(Math.ceil(r.arg.extent / by), 'grid', end === null ? undefined : stretchesOf(e, end, by));
-    grid.push(opened);
+    this.#grid.push(opened);
     return opened;
-  };
-  const outside = new Map<Range, Replacement>();
-  for (const r of spread) if (r !== column) outside.set(r, { value: open(r, 1), ranges: [] });
-  const first = e.mul(open(column, width), width);
-  /** A thread's column in the group, and its number among the threads of that column. */
-  const placeOf = (local: Range): { own: KNode; row: KNode } => ({
-    own: e.irem(local, width),
-    row: e.idiv(local, width),
-  });
-  const changesFor = (own: KNode): Map<Range, Replacement> => {
-    const at = e.add(first, own);
-    const inside = isMultiple(column, width) ? at : e.min(at, e.sub(lengthOf(e, column), 1));
+  }
+
+  #placeOf(local: Range): Place {
+    const e = this.#e;
+    return { own: e.irem(local, this.#width), row: e.idiv(local, this.#width) };
+  }
+
+  #rewriter(own: KNode, more: (changes: Map<Range, Replacement>) => void = () => {}): Rewriter {
+    const e = this.#e;
+    const column = this.#column;
+    const at = e.add(this.#first, own);
+    const inside = isMultiple(column, this.#width) ? at : e.min(at, e.sub(lengthOf(e, column), 1));
     assumeBounds(inside, 0, column.arg.extent - 1);
-    return new Map([...outside, [column, { value: inside, ranges: [] }]]);
-  };
-  /** Elements of some loops for a thread, `rows` apart. */
-  const sharedOf = (loops: readonly Range[], row: KNode): { turn: Range; at: KNode } => {
-    const count = mostOf(loops);
-    const length = endOf(e, loops) ?? e.i32(sizeOf(loops));
-    const exact = count % rows === 0 && !loops.some(isSized);
-    const limit = exact ? undefined : e.idiv(e.sub(e.add(length, rows - 1), row), rows);
-    const turn = e.range(Math.ceil(count / rows), 'serial', limit);
-    const at = e.add(e.mul(turn, rows), row);
-    assumeBounds(at, 0, Math.max(0, count - 1));
-    return { turn, at };
-  };
+    const changes = new Map([...this.#outside, [column, { value: inside, ranges: [] }]]);
+    more(changes);
+    const rewriter = new Rewriter(e, changes);
+    for (const { node, of } of this.#results) rewriter.set(node, of(own));
+    return rewriter;
+  }
+
+  /** Computes a reduction for all columns: each thread a part of it, in group memory, from where it is combined in order. */
+  reduce(node: KNodeOf<'REDUCE'>, own: readonly Range[]): void {
+    const e = this.#e;
+    const { op } = node.arg;
+    const local = e.range(this.#threads, 'local');
+    const parts = e.stage('shared', this.#partOf(node, own, this.#placeOf(local)), [local]);
+    this.#results.push({
+      node,
+      of: (column) => {
+        const part = e.range(this.#rows, 'reduce');
+        return e.reduce(op, e.load(parts, e.add(e.mul(part, this.#width), column)), [part]);
+      },
+    });
+  }
+
   /** A thread's part of a reduction. Some loads are in flight at a time; positions past the end are clamped, and their values ignored. */
-  const partOf = (node: KNodeOf<'REDUCE'>, own: readonly Range[], place: { own: KNode; row: KNode }): KNode => {
+  #partOf(node: KNodeOf<'REDUCE'>, own: readonly Range[], place: Place): KNode {
+    const e = this.#e;
+    const rows = this.#rows;
     const { op } = node.arg;
     const count = mostOf(own);
     const length = endOf(e, own) ?? e.i32(sizeOf(own));
@@ -129,53 +187,42 @@ function shapeBeside(
     const exact = count % (some * rows) === 0 && !isSome;
     const at = exact ? nominal : e.min(nominal, e.sub(length, 1));
     assumeBounds(at, 0, Math.max(0, count - 1));
-    const value = rewriterFor(place.own, (changes) => decodeRanges(e, own, at, changes)).node(node.src[0]);
+    const value = this.#rewriter(place.own, (changes) => decodeRanges(e, own, at, changes)).node(node.src[0]);
     const there = exact ? value : e.where(e.lt(nominal, length), value, identityOf(e, op, value.dtype as DType));
     return e.reduce(op, there, [turn, step]);
-  };
-  /** Results of a column, by reduction. */
-  const results: { readonly node: KNode; of(own: KNode): KNode }[] = [];
-  const rewriterFor = (own: KNode, more: (changes: Map<Range, Replacement>) => void = () => {}): Rewriter => {
-    const changes = changesFor(own);
-    more(changes);
-    const rewriter = new Rewriter(e, changes);
-    for (const { node, of } of results) rewriter.set(node, of(own));
-    return rewriter;
-  };
-  // Inner ones first: sources have smaller ids.
-  for (const { node, own } of [...binders].sort((x, y) => idOf(x.node) - idOf(y.node))) {
-    const { op } = (node as KNodeOf<'REDUCE'>).arg;
-    const local = e.range(threads, 'local');
-    const parts = e.stage('shared', partOf(node as KNodeOf<'REDUCE'>, own, placeOf(local)), [local]);
-    results.push({
-      node,
-      of: (column) => {
-        const part = e.range(rows, 'reduce');
-        return e.reduce(op, e.load(parts, e.add(e.mul(part, width), column)), [part]);
-      },
-    });
   }
-  // Stores of the same loops stay in the same loops: one may read what another writes to the same place, and they share values.
-  const innerOf = ({ ranges }: LoopStore): Range[] => ranges.filter((r) => !spread.includes(r));
-  const written = new Map<LoopStore, LoopStore>();
-  for (const one of stores) {
-    if (written.has(one)) continue;
-    const inner = innerOf(one);
-    const group = stores.filter((s) => sameRanges(innerOf(s), inner));
-    const local = e.range(threads, 'local');
-    const place = placeOf(local);
-    const gates = isMultiple(column, width) ? [] : [e.lt(e.add(first, place.own), lengthOf(e, column))];
+
+  /** Stores with the same `inner` loops, which the threads of a column share. */
+  store(stores: readonly LoopStore[], inner: readonly Range[]): readonly LoopStore[] {
+    const e = this.#e;
+    const column = this.#column;
+    const width = this.#width;
+    const local = e.range(this.#threads, 'local');
+    const place = this.#placeOf(local);
+    const gates = isMultiple(column, width) ? [] : [e.lt(e.add(this.#first, place.own), lengthOf(e, column))];
     // A store without inner loops is done by one of the column's threads.
     if (inner.length === 0) gates.push(e.lt(local, width));
-    const { turn, at } = sharedOf(inner, place.row);
-    const rewriter = rewriterFor(place.own, (changes) => {
+    const { turn, at } = this.#sharedOf(inner, place.row);
+    const rewriter = this.#rewriter(place.own, (changes) => {
       if (inner.length > 0) decodeRanges(e, inner, at, changes);
     });
-    const ranges = [...grid, local, ...(inner.length === 0 ? [] : [turn])];
-    for (const [n, s] of storesWhere(e, group, rewriter, all(e, gates), ranges).entries()) written.set(group[n]!, s);
+    const ranges = [...this.#grid, local, ...(inner.length === 0 ? [] : [turn])];
+    return storesWhere(e, stores, rewriter, all(e, gates), ranges);
   }
-  const inOrder = stores.map((s) => written.get(s)!);
-  return nest.wrote(inOrder, 'beside', [column], [width, threads]);
+
+  /** Elements of some loops for a thread, as far apart as a column has threads. */
+  #sharedOf(loops: readonly Range[], row: KNode): { turn: Range; at: KNode } {
+    const e = this.#e;
+    const rows = this.#rows;
+    const count = mostOf(loops);
+    const length = endOf(e, loops) ?? e.i32(sizeOf(loops));
+    const exact = count % rows === 0 && !loops.some(isSized);
+    const limit = exact ? undefined : e.idiv(e.sub(e.add(length, rows - 1), row), rows);
+    const turn = e.range(Math.ceil(count / rows), 'serial', limit);
+    const at = e.add(e.mul(turn, rows), row);
+    assumeBounds(at, 0, Math.max(0, count - 1));
+    return { turn, at };
+  }
 }
 
 function all(e: Exprs, gates: readonly KNode[]): KNode | null {

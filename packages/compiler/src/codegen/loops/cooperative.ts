@@ -62,7 +62,11 @@ export function shapeTogether(
     const others = binders.filter((b) => b.own.includes(taken));
     if (others.some((b) => b.own.some((r) => changes.has(r)) || (isPosition(b.node) && b.own[0] !== taken))) continue;
     const whole = held && others.every((b) => b.own.length === 1 && isHeld(b.node));
-    const share = shareOf(e, [taken], threads, byVectors.has(taken) ? lanes : 1, whole, 'reduce');
+    const share = shareOf(e, [taken], threads, {
+      kind: 'reduce',
+      held: whole,
+      lanes: byVectors.has(taken) ? lanes : 1,
+    });
     changes.set(taken, { value: share.value, ranges: share.ranges });
     if (share.inside !== null) for (const b of others) gates.set(b.node, share.inside);
   }
@@ -82,7 +86,7 @@ export function shapeTogether(
     const limit = sizeLimit(last);
     const blocks = e.range(last.arg.extent / width, 'loop', limit === null ? undefined : e.idiv(limit, width));
     const all = [...inner.slice(0, -1), blocks];
-    const { value, ranges, inside } = shareOf(e, all, threads, 1, held, 'serial', width > 1);
+    const { value, ranges, inside } = shareOf(e, all, threads, { kind: 'serial', held, vectors: width > 1 });
     decodeRanges(e, all, value, own);
     const lane = width > 1 ? e.range(width, 'vector') : null;
     const first = own.get(blocks)!.value;
@@ -123,18 +127,26 @@ function rewritten(
   return storesWhere(e, stores, rewriter, inside, ranges);
 }
 
+/** How a thread goes through its elements. */
+interface Turns {
+  readonly kind: 'reduce' | 'serial';
+  /** If they are few, they are unrolled. */
+  readonly held: boolean;
+  /** Elements of a vector. Default 1. */
+  readonly lanes?: number;
+  /** True if each is a vector, even where the loops count vectors. Default: if there are several lanes. */
+  readonly vectors?: boolean;
+}
+
 /**
  * The elements of some loops for one thread, in vectors of `lanes`, those of neighbouring threads adjacent: vectors local, local +
- * threads, ... With `held`, the few iterations are unrolled.
+ * threads, ...
  */
 function shareOf(
   e: Exprs,
   loops: readonly Range[],
   threads: number,
-  lanes: number,
-  held: boolean,
-  kind: 'reduce' | 'serial',
-  vectors = lanes > 1,
+  { kind, held, lanes = 1, vectors = lanes > 1 }: Turns,
 ): Share {
   const count = mostOf(loops) / lanes;
   const end = endOf(e, loops);

@@ -236,7 +236,7 @@ function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNe
   const change =
     turns > 1
       ? inTurns(nest.e, total, end, threads, turns, grid)
-      : inChunks(nest.e, total, threads, 'grid', 'local', grid, end);
+      : inChunks(nest.e, total, threads, ['grid', 'local'], { outer: grid, end });
   return flatten(nest, loops, change, 'bind', threads, turns);
 }
 
@@ -248,7 +248,7 @@ function inRows(nest: LoopNest, loops: readonly Range[], threads: number): LoopN
   const end = lengthOf(e, last);
   const part = e.range(Math.ceil(last.arg.extent / threads), 'grid', stretchesOf(e, end, threads));
   const inRow = flatten(nest, rows, { value: row, ranges: [row] }, 'bind', 1);
-  const change = inChunks(e, last.arg.extent, threads, 'grid', 'local', part, end);
+  const change = inChunks(e, last.arg.extent, threads, ['grid', 'local'], { outer: part, end });
   return flatten(inRow, [last], change, 'bind', threads);
 }
 

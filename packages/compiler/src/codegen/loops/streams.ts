@@ -148,7 +148,7 @@ function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, 
   const { extent, kind } = row.arg;
   const end = lengthOf(e, row);
   const edge = e.mul(e.idiv(end, by), by);
-  const whole = inChunks(e, extent - (extent % by), by, kind, 'unroll', undefined, edge);
+  const whole = inChunks(e, extent - (extent % by), by, [kind, 'unroll'], { end: edge });
   const rest = e.range(by - 1, kind, e.irem(end, by));
   const value = e.add(edge, rest);
   assumeBounds(value, 0, extent - 1);

@@ -92,7 +92,7 @@ const steps: Record<string, (nest: LoopNest, pick: (n: number) => number) => Loo
     if (nest.stores.some((s) => s.ranges.some((r) => !list.includes(r) || r.src.length > 0))) return nest;
     const total = list.reduce((n, r) => n * r.arg.extent, 1);
     const threads = 1 + pick(7);
-    return flatten(nest, list, inChunks(nest.e, total, threads, 'grid', 'local'), 'bind', threads);
+    return flatten(nest, list, inChunks(nest.e, total, threads, ['grid', 'local']), 'bind', threads);
   },
   as(nest, pick) {
     return as(nest, storeLoop(nest, pick), kinds[pick(kinds.length)] as RangeKind);

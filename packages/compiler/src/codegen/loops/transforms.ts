@@ -118,18 +118,21 @@ export function shaped(
 //
 // The policy decides which of them a nest gets (codegen/loops/).
 
-/**
- * `n` iterations as outer * by + inner; the last stretch may be shorter. With `outer` null they are one stretch. `end`: their end, if
- * known only at dispatch; then a loop over stretches ends early, while the number of groups stays and some groups have nothing to do.
- */
+/** Stretches that iterations are cut into. */
+interface Stretches {
+  /** The loop over them; null: there is one. Default: a new loop. */
+  readonly outer?: Range | null;
+  /** The end of the iterations, if known only at dispatch: a loop then ends early, while the number of groups stays and some have nothing to do. */
+  readonly end?: KNode | null;
+}
+
+/** `n` iterations as outer * by + inner; the last stretch may be shorter. */
 export function inChunks(
   e: Exprs,
   n: number,
   by: number,
-  outerKind: RangeKind,
-  innerKind: RangeKind,
-  outer: Range | null = e.range(Math.ceil(n / by), outerKind),
-  end: KNode | null = null,
+  [outerKind, innerKind]: readonly [outer: RangeKind, inner: RangeKind],
+  { outer = e.range(Math.ceil(n / by), outerKind), end = null }: Stretches = {},
 ): Replacement {
   if (end !== null) return inChunksTo(e, n, by, end, innerKind, outer);
   if (by === 1 && outer !== null) return { value: outer, ranges: [outer] };
@@ -188,7 +191,13 @@ export function split(
   const n = r.arg.extent;
   const end = sizeLimit(r);
   const stretches = e.range(Math.ceil(n / by), outer, end === null ? undefined : stretchesOf(e, end, by));
-  return nest.put(new Map([[r, inChunks(e, n, by, outer, inner, stretches, end)]]), 'split', by, outer, inner);
+  return nest.put(
+    new Map([[r, inChunks(e, n, by, [outer, inner], { outer: stretches, end })]]),
+    'split',
+    by,
+    outer,
+    inner,
+  );
 }
 
 /** Several loops as one flat index, which is itself split into loops: groups and their threads, for example. */

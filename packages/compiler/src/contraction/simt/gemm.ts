@@ -132,6 +132,13 @@ interface Chunk {
   readonly whole: boolean;
 }
 
+/** What a group needs of a side: `size` elements from `start` on, of which threads take `together`. */
+interface Panel {
+  readonly start: KNode;
+  readonly size: number;
+  readonly together: number;
+}
+
 /** The stores of the nest. */
 export function simtNest(e: Exprs, nest: SimtNest): LoopStore[] {
   return new SimtTiles(e, nest).stores();
@@ -362,8 +369,20 @@ class SimtTiles {
     const [step, inner] = [e.range(chunk.most / tile.depth, 'reduce', steps), e.range(tile.depth, 'reduce')];
     const first = e.add(e.mul(this.#part, chunk.length), e.mul(step, tile.depth));
     const exact = chunk.whole;
-    const rows = this.#panel(problem.rows, rowStart, block.rows, tile.rows, first, exact, changes);
-    const columns = this.#panel(problem.columns, columnStart, block.columns, tile.lanes, first, exact, changes);
+    const rows = this.#panel(
+      problem.rows,
+      { start: rowStart, size: block.rows, together: tile.rows },
+      first,
+      exact,
+      changes,
+    );
+    const columns = this.#panel(
+      problem.columns,
+      { start: columnStart, size: block.columns, together: tile.lanes },
+      first,
+      exact,
+      changes,
+    );
     const value = e.mul(rows(e.sub(row, rowStart), inner), columns(e.sub(column, columnStart), inner));
     return { value, ranges: [step, inner] };
   }
@@ -375,9 +394,7 @@ class SimtTiles {
    */
   #panel(
     side: Side,
-    start: KNode,
-    size: number,
-    together: number,
+    { start, size, together }: Panel,
     first: KNode,
     exact: boolean,
     changes: ReadonlyMap<Range, Replacement>,

@@ -47,22 +47,29 @@ export function takeBest(w: ProgramWriter, count: number, offered: Offered, lane
   return count <= longestOrdered ? inOrder(w, count, offered, vector) : collected(w, count, offered, vector);
 }
 
-/** Runs `body` for elements from `first` on whose key is below the limit when they are met. */
-function below(
+/** What becomes of elements whose key is below the limit when they are met. */
+interface Taken {
+  /** A register with the limit, which taking an element may lower. */
+  readonly limit: KNode;
+  take(k: KNode, value: KNode): void;
+  /** Runs after the elements that were read together. */
+  between?(): void;
+}
+
+/** Takes elements from `first` on whose key is below the limit. */
+function takeBelow(
   { b, e }: ProgramWriter,
   first: number,
   { many, key, keys }: Offered,
   lanes: number,
-  limit: KNode,
-  body: (k: KNode, value: KNode) => void,
-  between: () => void,
+  { limit, take, between }: Taken,
 ): void {
   const step = atOnce * lanes;
   const left = e.sub(many, first);
   const rounds = e.idiv(left, step);
   const offer = (k: KNode): void => {
     const value = b.place(key(k));
-    b.ifThen(e.lt(value, b.load(limit, 0)), () => body(k, value));
+    b.ifThen(e.lt(value, b.load(limit, 0)), () => take(k, value));
   };
   b.loop(rounds, (round) => {
     const from = e.add(e.mul(round, step), first);
@@ -74,7 +81,7 @@ function below(
     const smallest = Array.from({ length: lanes }, (_, lane) => e.lane(least, lane)).reduce((x, y) => e.min(x, y));
     b.ifThen(e.lt(smallest, b.load(limit, 0)), () => {
       b.loop(step, (u) => offer(e.add(from, u)));
-      between();
+      between?.();
     });
   });
   b.loop(e.irem(left, step), (k) => offer(e.add(e.add(e.mul(rounds, step), k), first)));
@@ -112,7 +119,7 @@ function inOrder(w: ProgramWriter, count: number, offered: Offered, lanes: numbe
     push(e.i32(count), value, offered.position(k));
     b.store(limit, 0, b.load(best.key, count - 1));
   };
-  below(w, count, offered, lanes, limit, enter, () => {});
+  takeBelow(w, count, offered, lanes, { limit, take: enter });
   return best;
 }
 
@@ -142,9 +149,8 @@ function collected(w: ProgramWriter, count: number, offered: Offered, lanes: num
   b.store(filled, 0, e.i32(count));
   // Nothing is above the largest key, and equal ones come too late.
   b.store(limit, 0, e.constant('uint32', 0xffff_ffff));
-  below(w, count, offered, lanes, limit, append, () => {
-    b.ifThen(e.le(full, b.load(filled, 0)), cut);
-  });
+  const between = (): void => b.ifThen(e.le(full, b.load(filled, 0)), cut);
+  takeBelow(w, count, offered, lanes, { limit, take: append, between });
   cut();
   return { key: keys, at: order };
 }

@@ -1,4 +1,4 @@
-/** Operations that depend on order or on indices in every dtype of integers and of 16 bits, by what numbers of a few bits must give. */
+/** Operations that depend on order or on indices, in every dtype of integers and of 16 bits. Numbers of a few bits say what they must give. */
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../../case.ts';

@@ -307,7 +307,7 @@ export function rotaryEmbedding(x: Tensor, options: RotaryOptions = {}): Tensor 
     if (!Number.isInteger(offset)) throw new ArgumentError(op, say`bad offset: ${offset}; must be an integer`);
     // Angles in at least 32 bits.
     const wide: DType = node.dtype === 'float64' ? 'float64' : 'float32';
-    const angle = angles(op, node, dims / 2, wide, base, offset, options.positions);
+    const angle = angles(op, node, dims / 2, wide, { base, offset, positions: options.positions ?? null });
     const [cos, sin] = [p.unary(cosPrimitive, angle), p.unary(sinPrimitive, angle)];
     const part = (start: number, length: number, step: number): Node =>
       p.cast(
@@ -344,9 +344,7 @@ function angles(
   x: Node,
   pairs: number,
   dtype: DType,
-  base: number,
-  offset: number,
-  positions: Tensor | null | undefined,
+  { base, offset, positions }: Required<Pick<RotaryOptions, 'base' | 'offset' | 'positions'>>,
 ): Node {
   const lead = x.shape.slice(0, -1);
   let at: Node;

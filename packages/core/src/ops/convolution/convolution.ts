@@ -123,7 +123,7 @@ function convolution(op: string, rank: number, x: Tensor, kernel: Tensor, option
     checkFits(op, 'kernel', lhs.shape, extents, low, high);
     if (mode !== 'zeros') {
       for (const [i, before] of low.entries()) {
-        lhs = extended(op, lhs, i + 2, lhs.shape[i + 2]!, before, high[i]!, mode);
+        lhs = extended(op, lhs, i + 2, before, high[i]!, mode);
         low[i] = high[i] = 0;
       }
     }

@@ -7,16 +7,9 @@ import { say } from '@polygrad/compiler/shape/shown';
 /** The mirrored inside without or (symmetric) with the edge, the edge, the other end. */
 export type FilledFrom = 'reflect' | 'symmetric' | 'replicate' | 'circular';
 
-/** A node with `before` and `after` elements put around an axis of size `n`; negative numbers cut. */
-export function extended(
-  op: string,
-  node: Node,
-  axis: number,
-  n: number,
-  before: number,
-  after: number,
-  mode: FilledFrom,
-): Node {
+/** A node with `before` and `after` elements put around an axis; negative numbers cut. */
+export function extended(op: string, node: Node, axis: number, before: number, after: number, mode: FilledFrom): Node {
+  const n = node.shape[axis]!;
   // The part of the axis that stays. Reflections are about the edges of the whole axis and may take cut elements; 'circular' wraps what stays.
   const [first, end] = [Math.max(0, -before), n - Math.max(0, -after)];
   const most = { reflect: n - 1, symmetric: n, replicate: n > 0 ? Number.POSITIVE_INFINITY : 0, circular: end - first }[
@@ -37,8 +30,8 @@ export function extended(
       of.shape.map(() => 1),
     );
   // One end cuts more than the axis has, so it also cuts what is put at the other end.
-  if (first > n) return part(first, n + after, extended(op, node, axis, n, 0, after, mode));
-  if (end < 0) return part(0, end + before, extended(op, node, axis, n, before, 0, mode));
+  if (first > n) return part(first, n + after, extended(op, node, axis, 0, after, mode));
+  if (end < 0) return part(0, end + before, extended(op, node, axis, before, 0, mode));
   const edge = (index: number, count: number): Node => {
     const one = part(index, index + 1);
     return p.expand(

@@ -305,10 +305,8 @@ export function pad(x: Tensor, widths: PadWidths, options: PadOptions = {}): Ten
     if (node.dtype !== 'bool' || typeof value !== 'number') checkWeak('pad', value, node.dtype);
     if (mode === 'constant') return wrap(padded(node, low, high, value));
     let result = node;
-    shape.forEach((n, axis) => {
-      const [before, after] = pairs[axis]!;
-      if (before === 0 && after === 0) return;
-      result = extended('pad', result, axis, n, before, after, mode);
+    pairs.forEach(([before, after], axis) => {
+      if (before !== 0 || after !== 0) result = extended('pad', result, axis, before, after, mode);
     });
     return wrap(result);
   });

@@ -16,16 +16,16 @@ export function forwardByProcessors(set: ProgramSet, spec: AttentionSpec, caps: 
     s.clear(results, width, 0);
     s.clear(total, 1, 0);
     s.clear(top, 1, lowest[o.wide]);
-    eachBlock(w, shape.block, columns, e.i32(0), end(), (from, length) => {
-      s.products('products', scores, k, from, length, columns, depth, queries);
+    eachBlock(w, shape.block, columns, e.i32(0), end(), (block) => {
+      s.products('products', scores, k, block, depth, queries);
       s.eachVector((x) => {
         const [high, sum] = [b.reg('high', o.wide, shape.lanes), b.reg('sum', o.wide, shape.lanes)];
         const before = s.load(top, x);
         b.store(high, 0, before);
-        b.loop(length, (c) => {
+        b.loop(block.length, (c) => {
           const at = s.at(c, x);
           const score = s.load(scores, at);
-          const masked = b.place(s.masked(score, mask, x, e.add(from, c), false));
+          const masked = b.place(s.masked(score, mask, x, e.add(block.from, c), false));
           if (s.isMasked) b.store(scores, at, masked);
           b.store(high, 0, o.greater(b.load(high, 0, shape.lanes), masked));
         });
@@ -34,7 +34,7 @@ export function forwardByProcessors(set: ProgramSet, spec: AttentionSpec, caps: 
         b.store(shrink, x, factor);
         b.store(top, x, now);
         b.store(sum, 0, e.mul(s.load(total, x), factor));
-        b.loop(length, (c) => {
+        b.loop(block.length, (c) => {
           const at = s.at(c, x);
           const weight = b.place(s.weight(s.load(scores, at), now));
           b.store(scores, at, weight);
@@ -42,7 +42,7 @@ export function forwardByProcessors(set: ProgramSet, spec: AttentionSpec, caps: 
         });
         b.store(total, x, b.load(sum, 0, shape.lanes));
       });
-      s.accumulate('values', results, v, from, length, width, scores, shrink);
+      s.accumulate('values', results, v, block, width, scores, shrink);
     });
     s.eachVector((x) => {
       const sum = s.load(total, x);

@@ -61,13 +61,13 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
           const results = s.lines('results', depth);
           s.clear(results, depth, 0);
           const end = o.columnsSeen(e.min(o.now(rows), e.add(s.first, shape.strip)));
-          eachBlock(w, shape.block, columns, e.i32(0), end, (from, length) => {
-            s.products('products', scores, k, from, length, columns, depth, queries);
-            s.products('flowing', byWeights, v, from, length, columns, width, flows);
-            s.slopes(scores, byWeights, facts, mask, from, length, true);
-            s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
-            s.gather('by_keys', ofKeys, from, byWeights, q, length, depth);
-            s.gather('by_values', ofValues, from, scores, flow, length, width);
+          eachBlock(w, shape.block, columns, e.i32(0), end, (block) => {
+            s.products('products', scores, k, block, depth, queries);
+            s.products('flowing', byWeights, v, block, width, flows);
+            s.slopes(scores, byWeights, facts, mask, block, true);
+            s.accumulate('slopes', results, k, block, depth, byWeights);
+            s.gather('by_keys', ofKeys, block, byWeights, q, depth);
+            s.gather('by_values', ofValues, block, scores, flow, width);
           });
           s.write(results, made, depth);
         });
@@ -94,11 +94,11 @@ function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenC
     const [scores, byWeights] = [s.lines('scores', lines), s.lines('by_weights', lines)];
     const results = s.lines('results', depth);
     s.clear(results, depth, 0);
-    eachBlock(w, shape.block, columns, w.e.i32(0), end(), (from, length) => {
-      s.products('products', scores, k, from, length, columns, depth, queries);
-      s.products('flowing', byWeights, v, from, length, columns, width, flows);
-      s.slopes(scores, byWeights, facts, mask, from, length, false);
-      s.accumulate('slopes', results, k, from, length, depth, byWeights, null);
+    eachBlock(w, shape.block, columns, w.e.i32(0), end(), (block) => {
+      s.products('products', scores, k, block, depth, queries);
+      s.products('flowing', byWeights, v, block, width, flows);
+      s.slopes(scores, byWeights, facts, mask, block, false);
+      s.accumulate('slopes', results, k, block, depth, byWeights);
     });
     s.write(results, queriesMade(o, head, keyHead, w.e.irem(head, shared)), depth);
   });
@@ -127,11 +127,11 @@ function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps
         const head = e.add(e.mul(keyHead, shared), sharing);
         const [q, flow, mask] = [o.matrix(spec.q, head), o.matrix(spec.flow, head), o.mask(head)];
         const [logs, backs] = [logarithmsOf(o, head), o.matrix(spec.back, head)];
-        eachBlock(w, shape.block, rows, start, o.now(rows), (from, length) => {
-          s.products('products', scores, q, from, length, rows, depth, keys);
-          s.products('flowing', byWeights, flow, from, length, rows, width, values);
-          b.loop(length, (c) => {
-            const row = e.add(from, c);
+        eachBlock(w, shape.block, rows, start, o.now(rows), (block) => {
+          s.products('products', scores, q, block, depth, keys);
+          s.products('flowing', byWeights, flow, block, width, values);
+          b.loop(block.length, (c) => {
+            const row = e.add(block.from, c);
             const [log, back] = [logs, backs].map((m) =>
               e.splat(b.place(o.read(m.memory, placeOf(e, m, row, e.i32(0)))), shape.lanes),
             ) as [KNode, KNode];
@@ -143,8 +143,8 @@ function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps
               b.store(byWeights, at, e.mul(weight, e.sub(s.load(byWeights, at), back)));
             });
           });
-          s.accumulate('weights', byValues, flow, from, length, width, scores, null);
-          s.accumulate('slopes', byKeys, q, from, length, depth, byWeights, null);
+          s.accumulate('weights', byValues, flow, block, width, scores);
+          s.accumulate('slopes', byKeys, q, block, depth, byWeights);
         });
       });
       const made = keysMade(o, keyHead);

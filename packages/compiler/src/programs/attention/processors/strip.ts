@@ -39,6 +39,28 @@ export function shapeFor(caps: CodegenCaps, spec: AttentionSpec, positions: numb
   return { strip, lanes, block: Math.min(others, attentionBlock), tile: [height, width] };
 }
 
+/** A block of the others: the first one, how many it has, and how many there are in all at most. */
+export interface Block {
+  readonly from: KNode;
+  readonly length: KNode;
+  readonly most: number;
+}
+
+/** The sums of a tile: what they begin with, the factors of each of `steps` steps, and where the results go. */
+interface TileSums {
+  /** Name of their registers. */
+  readonly name: string;
+  start(i: number, j: number): KNode;
+  readonly steps: number | KNode;
+  /** The factor of line `i`, which all lanes have alike. */
+  scalar(i: number, step: KNode): KNode;
+  /** The factor of vector `j`. */
+  vector(j: number, step: KNode): KNode;
+  store(i: number, j: number, value: KNode): void;
+  /** Default: the strip's. */
+  readonly tile?: readonly [height: number, vectors: number];
+}
+
 /** A strip in group memory, and the operations on it that forward and gradient programs share. */
 export class Strip {
   readonly o: Operands;
@@ -104,16 +126,7 @@ export class Strip {
     return lines;
   }
 
-  /** The sums of a tile: `terms` gives what each step multiplies, of which there are `steps`. */
-  #sums(
-    start: (i: number, j: number) => KNode,
-    steps: number | KNode,
-    scalar: (i: number, step: KNode) => KNode,
-    vector: (j: number, step: KNode) => KNode,
-    store: (i: number, j: number, value: KNode) => void,
-    name: string,
-    [height, width]: readonly [number, number] = this.s.tile,
-  ): void {
+  #sums({ name, start, steps, scalar, vector, store, tile: [height, width] = this.s.tile }: TileSums): void {
     const { b, e } = this.w;
     const sums = b.reg(name, this.o.wide, this.s.lanes, height * width);
     for (let i = 0; i < height; i++) for (let j = 0; j < width; j++) b.store(sums, i * width + j, start(i, j));
@@ -132,49 +145,40 @@ export class Strip {
       for (let j = 0; j < width; j++) store(i, j, b.load(sums, i * width + j, this.s.lanes));
   }
 
-  /** Products of `length` rows of a matrix from `from` on with the strip, along `depth` elements: a line for each row. */
-  products(
-    name: string,
-    to: KNode,
-    matrix: Matrix,
-    from: KNode,
-    length: KNode,
-    rows: number,
-    depth: number,
-    lines: KNode,
-  ): void {
+  /** Products of a block of a matrix's rows with the strip, along `depth` elements: a line for each row. */
+  products(name: string, to: KNode, matrix: Matrix, block: Block, depth: number, lines: KNode): void {
+    const { from, length, most } = block;
     const { b, e } = this.w;
     const [height, width] = this.s.tile;
     b.loop(e.idiv(e.add(length, height - 1), height), (group) => {
       const first = e.mul(group, height);
       const starts = Array.from({ length: height }, (_, i) => {
-        const row = e.min(e.add(e.add(from, first), i), e.sub(this.o.now(rows), 1));
+        const row = e.min(e.add(e.add(from, first), i), e.sub(this.o.now(most), 1));
         return b.place(placeOf(e, matrix, row, e.i32(0)));
       });
       b.loop(this.s.strip / this.s.lanes / width, (turn) => {
         const x = (j: number): KNode => e.mul(e.add(e.mul(turn, width), j), this.s.lanes);
-        this.#sums(
-          () => e.splat(this.o.number(0), this.s.lanes),
-          depth,
-          (i, step) => this.o.read(matrix.memory, e.add(starts[i]!, e.mul(step, matrix.column))),
-          (j, step) => this.load(lines, this.at(step, x(j))),
-          (i, j, value) => b.store(to, this.at(e.add(first, i), x(j)), value),
+        this.#sums({
           name,
-        );
+          start: () => e.splat(this.o.number(0), this.s.lanes),
+          steps: depth,
+          scalar: (i, step) => this.o.read(matrix.memory, e.add(starts[i]!, e.mul(step, matrix.column))),
+          vector: (j, step) => this.load(lines, this.at(step, x(j))),
+          store: (i, j, value) => b.store(to, this.at(e.add(first, i), x(j)), value),
+        });
       });
     });
   }
 
-  /** Adds `length` rows of a matrix from `from` on, weighted by lines, to lines, one for each of `width` columns. `shrink` rescales these first. */
+  /** Adds a block of a matrix's rows, weighted by lines, to lines, one for each of `width` columns. `shrink` rescales these first. */
   accumulate(
     name: string,
     to: KNode,
     matrix: Matrix,
-    from: KNode,
-    length: KNode,
+    { from, length }: Block,
     width: number,
     weights: KNode,
-    shrink: KNode | null,
+    shrink: KNode | null = null,
   ): void {
     const { b, e } = this.w;
     const [height, vectors] = this.s.tile;
@@ -183,27 +187,27 @@ export class Strip {
       b.loop(this.s.strip / this.s.lanes / vectors, (turn) => {
         const x = (j: number): KNode => e.mul(e.add(e.mul(turn, vectors), j), this.s.lanes);
         const factors = Array.from({ length: vectors }, (_, j) => shrink && this.load(shrink, x(j)));
-        this.#sums(
-          (i, j) => {
+        this.#sums({
+          name,
+          start: (i, j) => {
             const before = this.load(to, this.at(column(i), x(j)));
             const factor = factors[j] ?? null;
             return factor === null ? before : e.mul(before, factor);
           },
-          length,
-          (i, step) => this.o.read(matrix.memory, placeOf(e, matrix, e.add(from, step), column(i))),
-          (j, step) => this.load(weights, this.at(step, x(j))),
-          (i, j, value) => b.store(to, this.at(column(i), x(j)), value),
-          name,
-        );
+          steps: length,
+          scalar: (i, step) => this.o.read(matrix.memory, placeOf(e, matrix, e.add(from, step), column(i))),
+          vector: (j, step) => this.load(weights, this.at(step, x(j))),
+          store: (i, j, value) => b.store(to, this.at(column(i), x(j)), value),
+        });
       });
     });
   }
 
   /**
-   * Adds to rows of a matrix of results from `from` on, `width` elements of one for each of `length` lines, the strip's rows of another matrix weighed
-   * by the line. Vectors are elements of rows, so that nothing has to be transposed.
+   * Adds to a block of rows of a matrix of results, `width` elements of each, the strip's rows of another matrix, weighed by the row's line.
+   * Vectors are elements of rows, so that nothing has to be transposed.
    */
-  gather(name: string, to: Matrix, from: KNode, weights: KNode, matrix: Matrix, length: KNode, width: number): void {
+  gather(name: string, to: Matrix, { from, length }: Block, weights: KNode, matrix: Matrix, width: number): void {
     const { b, e } = this.w;
     const { lanes } = this.s;
     const [high, most] = this.s.tile;
@@ -216,15 +220,15 @@ export class Strip {
         const column = (j: number): KNode => e.mul(e.add(e.mul(turn, vectors), j), lanes);
         const line = (i: number): KNode => e.add(first, i);
         const at = (i: number, j: number): KNode => placeOf(e, to, e.add(from, line(i)), column(j));
-        this.#sums(
-          (i, j) => this.load(this.o.out, at(i, j)),
-          this.count,
-          (i, step) => b.load(weights, this.at(line(i), step)),
-          (j, step) => this.load(matrix.memory, e.add(e.add(rows, e.mul(step, matrix.row)), column(j))),
-          (i, j, value) => b.store(this.o.out, at(i, j), value),
-          `${name}_${height}`,
-          [height, vectors],
-        );
+        this.#sums({
+          name: `${name}_${height}`,
+          start: (i, j) => this.load(this.o.out, at(i, j)),
+          steps: this.count,
+          scalar: (i, step) => b.load(weights, this.at(line(i), step)),
+          vector: (j, step) => this.load(matrix.memory, e.add(e.add(rows, e.mul(step, matrix.row)), column(j))),
+          store: (i, j, value) => b.store(this.o.out, at(i, j), value),
+          tile: [height, vectors],
+        });
       });
     const groups = b.place(e.idiv(length, high));
     b.loop(groups, (group) => some(e.mul(group, high), high));
@@ -289,8 +293,7 @@ export class Strip {
     byWeights: KNode,
     { logs, backs }: StripFacts,
     mask: Matrix | null,
-    from: KNode,
-    length: KNode,
+    { from, length }: Block,
     keep: boolean,
   ): void {
     const { b, e } = this.w;
@@ -372,14 +375,14 @@ export function stripsOfQueries<S extends AttentionSpec>(
   });
 }
 
-/** Goes through blocks of the others from `start` to `end`: where each begins, and how long it is. */
+/** Goes through blocks of the others, of which there are `most` at most, from `start` to `end`. */
 export function eachBlock(
   w: ProgramWriter,
   block: number,
   most: number,
   start: KNode,
   end: KNode,
-  body: (from: KNode, length: KNode) => void,
+  body: (block: Block) => void,
 ): void {
   const { b, e } = w;
   const isAll = start.op === 'CONST' && start.arg.value === 0 && end.op === 'CONST' && end.arg.value === most;
@@ -389,6 +392,6 @@ export function eachBlock(
   b.loop(turns.op === 'CONST' ? turns : w.typical(turns, isAll ? whole : Math.ceil(whole / 2)), (turn) => {
     const from = b.place(e.add(start, e.mul(turn, block)));
     assumeBounds(from, 0, isWhole ? most - block : most - 1);
-    body(from, isWhole ? e.i32(block) : w.typical(e.min(block, e.sub(end, from)), block));
+    body({ from, length: isWhole ? e.i32(block) : w.typical(e.min(block, e.sub(end, from)), block), most });
   });
 }

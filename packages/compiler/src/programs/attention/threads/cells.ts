@@ -77,17 +77,22 @@ export function awaitTiles({ b }: ProgramWriter, o: Operands): void {
   b.barrier();
 }
 
-/**
- * `Team.acrossRow`: `across` threads have parts of a row, of which this one is number `own`. `cells` has room for all rows. Those threads are
- * neighbours in a part of `part`, which waits without the rest of the group; null: all of it wait.
- */
+/** The threads that have parts of a row. */
+interface RowThreads {
+  /** Group memory with a cell for each of them, in all rows. */
+  readonly cells: KNode;
+  /** How many they are, and the number of this one. */
+  readonly across: number;
+  readonly own: KNode;
+  /** They are neighbours in a part of so many threads, which waits without the rest of the group; null: all of it wait. */
+  readonly part: number | null;
+}
+
+/** `Team.acrossRow`: the threads of a row combine a value of each. */
 export function acrossRow(
   { b, e }: ProgramWriter,
-  cells: KNode,
+  { cells, across, own, part }: RowThreads,
   rows: readonly KNode[],
-  across: number,
-  own: KNode,
-  part: number | null,
   values: readonly KNode[],
   both: (x: KNode, y: KNode) => KNode,
 ): KNode[] {

@@ -187,6 +187,7 @@ export class Group implements Team {
   acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     const { across } = this.#tile;
     this.#line ??= this.w.b.shared('line', this.o.wide, this.height * across);
-    return acrossRow(this.w, this.#line, this.rows, across, this.#tx, all ? null : across, values, both);
+    const threads = { cells: this.#line, across, own: this.#tx, part: all ? null : across };
+    return acrossRow(this.w, threads, this.rows, values, both);
   }
 }

@@ -211,6 +211,7 @@ export class MatrixGroup implements Team {
 
   acrossRow(values: readonly KNode[], both: (x: KNode, y: KNode) => KNode, all: boolean): KNode[] {
     this.#cells ??= this.#w.b.shared('line', 'float32', this.height * across);
-    return acrossRow(this.#w, this.#cells, this.rows, across, this.#part, all ? null : matrixThreads, values, both);
+    const threads = { cells: this.#cells, across, own: this.#part, part: all ? null : matrixThreads };
+    return acrossRow(this.#w, threads, this.rows, values, both);
   }
 }
