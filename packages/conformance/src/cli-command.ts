@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { engineNames, isFile, isRequired, makeEngine } from './engines.ts';
 import { isSlice, runConformance } from './run.ts';
 
-const usage = `usage: conformance --engine ${engineNames.join('|')}|./FILE.js [--threads N] [--sample N] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --engine ${engineNames.join('|')}|./FILE.js [--threads N] [--sample N|pairwise] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
 
 /** Where the command writes, line by line. */
 export interface Lines {
@@ -65,7 +65,7 @@ export async function conformance(args: readonly string[], { out, error: complai
   }
   const name = values.engine;
   const threads = values.threads === undefined ? undefined : Number(values.threads);
-  const sample = values.sample === undefined ? 1 : Number(values.sample);
+  const sample = values.sample === 'pairwise' ? values.sample : Number(values.sample ?? 1);
   if (name === undefined || !(engineNames.includes(name) || isFile(name))) {
     const names = engineNames.join(', ');
     return refuse(
@@ -73,8 +73,10 @@ export async function conformance(args: readonly string[], { out, error: complai
     );
   }
   for (const [option, value] of Object.entries({ threads: threads ?? 1, sample })) {
-    if (Number.isInteger(value) && value >= 1) continue;
-    return refuse(`--${option} is ${value}; give a whole number of at least 1`);
+    if (value === 'pairwise' || (Number.isInteger(value) && Number(value) >= 1)) continue;
+    return refuse(
+      `--${option} is ${value}; give a whole number of at least 1${option === 'sample' ? ', or pairwise' : ''}`,
+    );
   }
   const { json, filter } = values;
   const slice = (values.slice ?? '1/1').split('/').map(Number);
@@ -116,7 +118,8 @@ export async function conformance(args: readonly string[], { out, error: complai
   }
   if (report.leftOut > 0) {
     const part = values.slice === undefined ? '' : `part ${values.slice}, `;
-    out(`${part}one of every ${sample} cases was run, ${report.leftOut} were left out`);
+    const which = sample === 'pairwise' ? 'a pairwise sample' : `one of every ${sample} cases`;
+    out(`${part}${which} was run, ${report.leftOut} were left out`);
   }
   if (report.shared !== undefined)
     out(
