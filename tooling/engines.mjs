@@ -9,13 +9,14 @@ import { root } from './workspace.mjs';
 /**
  * An engine without its package (`folder`) is not there yet and not counted. Where compiling is slow, or a case is (groups of threads on
  * the interpreter), or where another run has the same programs (the interpreter, and one thread of the CPU engine, beside two threads),
- * `sample` runs one of so many cases. `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run
- * all cases, and how many minutes a part takes about.
+ * `sample` runs one of so many cases. 'pairwise' is the sample that visits every operation by every check in every dtype, and every instance.
+ * `browser` means in Chromium, with these options; `sizes` with plans for classes of sizes. `whole` says in how many parts the long tests run all
+ * cases, and how many minutes a part takes about.
  */
 export const engines = [
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 2, whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference', folder: 'packages/core', sample: 5, whole: { parts: 1, minutes: 8 } },
-  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 31, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 'pairwise', whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sample: 9, whole: { parts: 1, minutes: 8 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61, whole: { parts: 1, minutes: 8 } },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',
@@ -86,4 +87,13 @@ export function conformanceCommand({ engine, threads, sizes, browser }) {
   const args = ['--engine', engine, ...(threads === undefined ? [] : ['--threads', String(threads)])];
   if (sizes !== undefined) args.push('--sizes', sizes);
   return { script, args: browser === undefined ? args : [...args, '--browser', ...browser] };
+}
+
+/**
+ * The process in which `npm test` runs an engine, after others that import the same backends: where the CPU engine is registered, an engine
+ * hands over to it what it cannot hold. null in Chromium, where each run has a browser of its own.
+ */
+export function processOf({ folder, browser }) {
+  if (browser !== undefined) return null;
+  return ['packages/backend-cpu', 'packages/backend-webgpu'].includes(folder) ? 'beside the CPU engine' : 'alone';
 }

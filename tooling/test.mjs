@@ -5,7 +5,7 @@
  * there: their absence is then a failure instead of a skip. A step that checks one thing counts as one test. Conformance runs, the check of
  * packages and the table of operations, which leave a processor idle much of the time, share the processors at the end.
  */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +13,8 @@ import { parseArgs } from 'node:util';
 import { checkImports } from './check-imports.mjs';
 import { deviceEnvironment } from './devices/environment.mjs';
 import { checkExamples } from './doc-examples.mjs';
-import { conformanceCommand, conformanceName, engines, isThere, required } from './engines.mjs';
+import { conformanceRuns, resultOfSuite } from './conformance-runs.mjs';
+import { conformanceCommand, conformanceName, engines, isThere, processOf, required } from './engines.mjs';
 import { closingLine, counts, one, runShown, sideBySide, totalsOf, vitestTotals } from './running.mjs';
 import { build, root, runNode } from './workspace.mjs';
 
@@ -29,36 +30,26 @@ function unitTests() {
   rmSync(report, { force: true });
   const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
   const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: 'unit' } });
-  const { failures: broken, ...totals } = vitestTotals(report, code);
-  failures.push(...broken);
-  return totals;
+  return vitestTotals(report, code);
 }
 
-/** A sample of the conformance suite on an engine. */
+/** A sample of the conformance suite on an engine: as a step of its own in Chromium, and otherwise with those of its process (`turns`). */
 function conformance(entry) {
-  const { browser, sample } = entry;
+  const { sample } = entry;
   const name = conformanceName(entry);
+  const { script, args } = conformanceCommand(entry);
+  if (sample !== undefined) args.push('--sample', String(sample));
+  const turns = processOf(entry);
+  if (turns !== null) return { name, args, turns, shares: true };
   const run = async (show) => {
-    const { script, args } = conformanceCommand(entry);
-    const cli = join(root, script);
-    if (!existsSync(cli)) return one(false, 'the conformance command is not there');
-    if (sample !== undefined) args.push('--sample', String(sample));
-    const env = {
-      ...(browser === undefined ? deviceEnvironment() : {}),
-      POLYGRAD_REQUIRE: [...required].join(','),
-    };
-    const { code, output } = await runShown(cli, args, show, { env });
-    const totals = totalsOf(output);
-    for (const [line] of output.matchAll(/^FAILED .*$/gm)) failures.push(`${name}: ${line}`);
-    if (totals !== undefined) {
-      const [passed, failed, skipped] = totals;
-      const note = code === 0 && passed + failed === 0 ? 'engine not available here' : '';
-      return counts(passed, code !== 0 && failed === 0 ? 1 : failed, skipped, note);
-    }
-    return one(false, `exit code ${code}, without totals`);
+    const { code, output } = await runShown(join(root, script), args, show, { env: requiredEngines });
+    return resultOfSuite(code, output);
   };
   return { name, run, shares: true };
 }
+
+/** Engines whose absence is a failure. */
+const requiredEngines = { POLYGRAD_REQUIRE: [...required].join(',') };
 
 function steps() {
   return [
@@ -79,12 +70,7 @@ function steps() {
     { name: 'unit', run: unitTests },
     {
       name: 'examples',
-      run: async () => {
-        if (build() !== 0) return one(false, 'the build failed');
-        const { failures: found, ...totals } = await checkExamples(say);
-        failures.push(...found.map((text) => `examples: ${text}`));
-        return totals;
-      },
+      run: async () => (build() === 0 ? await checkExamples(say) : one(false, 'the build failed')),
     },
     // The longest first, so that none is left alone at the end.
     {
@@ -121,6 +107,12 @@ export function stepsFor(args) {
   return all.filter(({ name }) => words.some((word) => name.startsWith(word)));
 }
 
+/** Steps in groups: those of one process together, where the first of them stands; each other by itself. */
+function inTurns(steps) {
+  const first = (step) => (step.turns === undefined ? step : steps.find(({ turns }) => turns === step.turns));
+  return steps.filter((step) => first(step) === step).map((step) => steps.filter((other) => first(other) === step));
+}
+
 async function main(args) {
   const chosen = stepsFor(args);
   if (typeof chosen === 'string') {
@@ -129,10 +121,14 @@ async function main(args) {
     return 2;
   }
   const rows = [];
+  const note = (name, { failures: found = [], ...row }) => {
+    rows.push({ name, ...row });
+    failures.push(...found.map((text) => `${name}: ${text}`));
+  };
   const perform = async ({ name, run }, show) => {
     const start = performance.now();
     const result = await run(show);
-    rows.push({ name, seconds: (performance.now() - start) / 1000, ...result });
+    note(name, { seconds: (performance.now() - start) / 1000, ...result });
   };
   for (const step of chosen.filter(({ shares }) => !shares)) {
     say(`\n== ${step.name}`);
@@ -140,10 +136,20 @@ async function main(args) {
   }
   // What keeps one processor busy runs side by side; each shows its output when it is done.
   const sharing = chosen.filter(({ shares }) => shares);
-  const tasks = sharing.map((step) => async () => {
+  const tasks = inTurns(sharing).map((group) => async () => {
     const shown = [];
-    await perform(step, (text) => shown.push(text));
-    say(`\n== ${step.name}\n${shown.join('')}`);
+    const show = (text) => shown.push(text);
+    if (group[0].run !== undefined) await perform(group[0], show);
+    else {
+      const env = { ...deviceEnvironment(), ...requiredEngines };
+      const results = await conformanceRuns(
+        group.map(({ args }) => args),
+        show,
+        env,
+      );
+      for (const [i, { name }] of group.entries()) note(name, results[i]);
+    }
+    say(`\n== ${group.map(({ name }) => name).join(', ')}\n${shown.join('')}`);
   });
   // One more than there are processors: packages are installed, and devices waited for.
   await sideBySide(tasks, Math.min(4, availableParallelism() + 1));

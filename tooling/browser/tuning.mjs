@@ -9,14 +9,14 @@ import { defaultStore } from '@polygrad/core/engine';
 const name = 'polygrad-tuning';
 
 /**
- * The library gives up a database after five seconds: never here, where the machine may be busy, or at once, where the database is held.
- * No other delay is touched: one of minutes ends reads of a device that does not answer.
+ * The library gives up a database after five seconds: never here, where the machine may be busy, or at once, where the database is held. Other
+ * timers are what they are: one that guards reads from a device would end it.
  */
+const databasePatience = 5000;
 let patient = true;
-const untilGivenUp = 5000;
 const { setTimeout: wait } = globalThis;
 globalThis.setTimeout = (f, delay = 0, ...rest) =>
-  delay !== untilGivenUp ? wait(f, delay, ...rest) : patient ? 0 : wait(f, 0, ...rest);
+  delay !== databasePatience ? wait(f, delay, ...rest) : patient ? 0 : wait(f, 0, ...rest);
 
 const settled = (request) =>
   new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { engineNames, isFile, isRequired, makeEngine } from './engines.ts';
 import { type ConformanceOptions, type ConformanceReport, isSlice, runConformance } from './run.ts';
 
-const usage = `usage: conformance --engine ${engineNames.join('|')}|./FILE.js [--threads N] [--sample N] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
+const usage = `usage: conformance --engine ${engineNames.join('|')}|./FILE.js [--threads N] [--sample N|pairwise] [--slice K/N] [--sizes automatic|always|never] [--filter TEXT] [--json FILE] [--verbose]`;
 
 /** Where the command writes, line by line. */
 export interface Lines {
@@ -46,7 +46,7 @@ function readArguments(args: readonly string[]): Asked | null {
   const { help = false, verbose = false, engine: name, sizes = 'automatic', filter, json } = values;
   if (help) return null;
   const threads = values.threads === undefined ? undefined : Number(values.threads);
-  const sample = values.sample === undefined ? 1 : Number(values.sample);
+  const sample = values.sample === 'pairwise' ? values.sample : Number(values.sample ?? 1);
   if (name === undefined || !(engineNames.includes(name) || isFile(name))) {
     const names = engineNames.join(', ');
     throw new Error(
@@ -54,8 +54,9 @@ function readArguments(args: readonly string[]): Asked | null {
     );
   }
   for (const [option, value] of Object.entries({ threads: threads ?? 1, sample })) {
-    if (Number.isInteger(value) && value >= 1) continue;
-    throw new Error(`--${option} is ${value}; give a whole number of at least 1`);
+    if (value === 'pairwise' || (Number.isInteger(value) && Number(value) >= 1)) continue;
+    const orName = option === 'sample' ? ', or pairwise' : '';
+    throw new Error(`--${option} is ${value}; give a whole number of at least 1${orName}`);
   }
   const slice = (values.slice ?? '1/1').split('/').map(Number);
   if (slice.length !== 2 || !isSlice(slice))
@@ -146,7 +147,8 @@ function summaryOf(report: ConformanceReport, { slice: [part, of], sample }: Ask
   );
   if (report.leftOut > 0) {
     const where = of === 1 ? '' : `part ${part}/${of}, `;
-    lines.push(`${where}one of every ${sample} cases was run, ${report.leftOut} were left out`);
+    const which = sample === 'pairwise' ? 'a pairwise sample' : `one of every ${sample} cases`;
+    lines.push(`${where}${which} was run, ${report.leftOut} were left out`);
   }
   if (report.shared !== undefined)
     lines.push(

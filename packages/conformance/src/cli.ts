@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * `npm run conformance -- --engine NAME [--threads N] [--sample N] [--sizes always] [--filter TEXT] [--json FILE]`. Outside of the
+ * `npm run conformance -- --engine NAME [--threads N] [--sample N|pairwise] [--sizes always] [--filter TEXT] [--json FILE]`. Outside of the
  * repository it is `npx polygrad-conformance --engine ./FILE.js`, with the module of a backend.
  *
  * Runs the suite on one engine: all of it with POLYGRAD_LONG=1, a part of it with --slice K/N. Ends in `N passed, N failed, N skipped`. Exit code

@@ -7,6 +7,7 @@ import { BothPlans } from './both-plans.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
 import type { Target } from './expand.ts';
 import { packagedGoldens, readGoldens } from './goldens/file.ts';
+import { pairwise } from './pairwise.ts';
 import { allCases } from './suites/all.ts';
 
 export interface ConformanceOptions {
@@ -21,8 +22,11 @@ export interface ConformanceOptions {
   readonly goldens?: Uint8Array | null;
   /** Everything; otherwise half of the golden cases run, each in one of its dtypes. Default false. */
   readonly long?: boolean;
-  /** Of every `sample` successive cases one is run, the same one each time; for engines that compile slowly. Default 1: all. */
-  readonly sample?: number;
+  /**
+   * Of every `sample` successive cases one is run, the same one each time; for engines that compile slowly. 'pairwise': a third, which visits every
+   * operation by every check in every dtype, and every instance. Default 1: all.
+   */
+  readonly sample?: number | 'pairwise';
   /** `[k, n]`: the k-th of n parts (from 1) that together are everything, for engines on which everything takes hours. */
   readonly slice?: readonly [number, number];
   /**
@@ -60,8 +64,10 @@ export interface ConformanceReport {
 export async function runConformance(options: ConformanceOptions): Promise<ConformanceReport> {
   const { engine, skip = [], tolerances, filter, onResult, goldens = packagedGoldens() } = options;
   const { long = false, sample = 1, slice = [1, 1], sizes = 'automatic' } = options;
-  if (!Number.isInteger(sample) || sample < 1)
-    throw new RangeError(`[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases)`);
+  if (sample !== 'pairwise' && (!Number.isInteger(sample) || sample < 1))
+    throw new RangeError(
+      `[conformance] sample is ${sample}; give a whole number of at least 1 (1: all cases), or 'pairwise'`,
+    );
   if (!isSlice(slice))
     throw new RangeError(
       `[conformance] slice is ${slice.join('/')}; give two whole numbers, as in 2/8: the second of eight`,
@@ -78,14 +84,11 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
   };
   const runner = new CaseRunner(skip);
   const results: CaseResult[] = [];
-  let seen = 0;
-  for (const item of allCases(target, goldens === null ? null : await readGoldens(goldens), long)) {
-    if (filter && !item.name.includes(filter)) continue;
-    if (!inSlice(seen, slice) || !inSample(seen, sample)) {
-      seen++;
-      continue;
-    }
-    seen++;
+  const all = allCases(target, goldens === null ? null : await readGoldens(goldens), long);
+  const cases = filter ? all.filter(({ name }) => name.includes(filter)) : all;
+  const pairs = sample === 'pairwise' ? pairwise(cases.map(({ name }) => name)) : null;
+  for (const [i, item] of cases.entries()) {
+    if (!inSlice(i, slice) || !(pairs?.has(i) ?? inSample(i, sample as number))) continue;
     const run = (one: ConformanceCase): Promise<CaseResult> => runner.run(one);
     const result = both === null ? await run(item) : await both.run(item, run);
     results.push(result);
@@ -99,7 +102,7 @@ export async function runConformance(options: ConformanceOptions): Promise<Confo
     passed: tally('passed'),
     failed: tally('failed'),
     skipped: tally('skipped'),
-    leftOut: seen - results.length,
+    leftOut: cases.length - results.length,
     results,
     ...(both === null ? {} : { shared: { bound: both.bound, otherBits: both.otherBits } }),
   };

@@ -38,6 +38,11 @@ async function work(): Promise<number[]> {
 
 const reference = (): IEngine => createReferenceEngine();
 
+/** The event loop turns until all plans made so far are written. */
+async function written(store: MemoryPlans): Promise<void> {
+  while (store.files.size < pg.stats().plansMade) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
 /** A process that works, and what it says of its plans. */
 const visit = (store: MemoryPlans, engine: IEngine = reference(), version = 'test') =>
   asProcess(engine, { store, version }, async ({ told }: Inside) => {
@@ -234,10 +239,10 @@ describe('stores that fail', () => {
         const y = pg.scope(() => Array.from({ length: n }).reduce((t: pg.Tensor) => t.exp(), pg.zeros([2])));
         await y.data();
         y.dispose();
-        // Writing goes on by itself, and may have just ended.
-        await new Promise((resolve) => setTimeout(resolve, n % 2 === 0 ? 60 : 1));
+        // Writing goes on by itself: it is waited for after every second plan, so that it has just ended, or has not.
+        if (n % 2 === 0) await written(store);
       }
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await written(store);
       expect(store.files.size).toBe(pg.stats().plansMade);
     });
   });

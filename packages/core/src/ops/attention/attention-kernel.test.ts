@@ -146,6 +146,48 @@ async function numbers(t: pg.Tensor): Promise<number[]> {
   return Array.from((await t.data()) as Float32Array);
 }
 
+type Values = (c: Case, form: 'kernel' | 'whole') => Promise<number[][]>;
+
+/** Gradients of queries, keys and values in float64. */
+const gradients: Values = (c, form) => {
+  const d = draw(c);
+  const of = pg.grads((...xs: pg.Tensor[]) =>
+    pg.sum(pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, form, 'float64')))),
+  )(...tensors(c, d, 'float64'));
+  return Promise.all(of.map(numbers));
+};
+
+/** Gradients of gradients, batches and tangents in float64. */
+const derivatives: Values = (c, form) => {
+  const d = draw(c);
+  const xs = tensors(c, d, 'float64');
+  const f = (q: pg.Tensor, k: pg.Tensor, v: pg.Tensor): pg.Tensor =>
+    pg.scaledDotProductAttention(q, k, v, optionsOf(c, d, form, 'float64'));
+  const [q, k, v] = xs as [pg.Tensor, pg.Tensor, pg.Tensor];
+  const loss = (...ys: pg.Tensor[]): pg.Tensor => pg.sum(pg.exp(f(ys[0]!, ys[1]!, ys[2]!)));
+  const second = pg.grads((...ys: pg.Tensor[]) =>
+    pg
+      .grads(loss)(...ys)
+      .reduce((sum, g) => pg.add(sum, pg.sum(pg.square(g))), pg.tensor(0, { dtype: 'float64' })),
+  )(...xs);
+  const batched = pg.vmap((one: pg.Tensor) => f(one, k, v))(pg.stack([q, pg.neg(q), pg.mul(q, 0.5)], 0));
+  const tangent = pg.jvp((...ys: pg.Tensor[]) => f(ys[0]!, ys[1]!, ys[2]!), xs, [pg.sin(q), pg.cos(k), v]);
+  const all = [...second, batched, ...(Array.isArray(tangent) ? tangent : Object.values(tangent))] as pg.Tensor[];
+  return Promise.all(all.map(numbers));
+};
+
+/** What the whole form gives, by operations that have tests of their own: once, on one thread, for all engines. */
+const known = new Map<string, number[][]>();
+async function byWholeForm(what: Values, c: Case): Promise<number[][]> {
+  const key = what === gradients ? named(c) : `derivatives ${named(c)}`;
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  await pg.setEngine(engines['one thread']());
+  const values = await what(c, 'whole');
+  known.set(key, values);
+  return values;
+}
+
 for (const [name, make] of Object.entries(engines))
   describe(`attention in one kernel, ${name}`, () => {
     beforeEach(async () => {
@@ -162,16 +204,9 @@ for (const [name, make] of Object.entries(engines))
 
     for (const c of cases)
       it(`has the gradients of the whole form: ${named(c)}`, async () => {
-        const d = draw(c);
-        const found = await Promise.all(
-          (['kernel', 'whole'] as const).map((form) => {
-            const gradients = pg.grads((...xs: pg.Tensor[]) =>
-              pg.sum(pg.square(pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, form, 'float64')))),
-            )(...tensors(c, d, 'float64'));
-            return Promise.all(gradients.map(numbers));
-          }),
-        );
-        for (const [i, gradient] of found[0]!.entries()) close(gradient, found[1]![i]!, 1e-11);
+        const wanted = await byWholeForm(gradients, c);
+        await pg.setEngine(make());
+        for (const [i, found] of (await gradients(c, 'kernel')).entries()) close(found, wanted[i]!, 1e-11);
       });
 
     it('gives a row NaN where a score is NaN, and no other', async () => {
@@ -207,24 +242,9 @@ for (const [name, make] of Object.entries(engines))
         { ...plain, causal: 1 },
         { ...plain, rows: 7, shared: 2, causal: 0 },
       ]) {
-        const d = draw(c);
-        const run = (form: 'kernel' | 'whole') => {
-          const xs = tensors(c, d, 'float64');
-          const f = (q: pg.Tensor, k: pg.Tensor, v: pg.Tensor): pg.Tensor =>
-            pg.scaledDotProductAttention(q, k, v, optionsOf(c, d, form, 'float64'));
-          const [q, k, v] = xs as [pg.Tensor, pg.Tensor, pg.Tensor];
-          const loss = (...ys: pg.Tensor[]): pg.Tensor => pg.sum(pg.exp(f(ys[0]!, ys[1]!, ys[2]!)));
-          const second = pg.grads((...ys: pg.Tensor[]) =>
-            pg
-              .grads(loss)(...ys)
-              .reduce((sum, g) => pg.add(sum, pg.sum(pg.square(g))), pg.tensor(0, { dtype: 'float64' })),
-          )(...xs);
-          const batched = pg.vmap((one: pg.Tensor) => f(one, k, v))(pg.stack([q, pg.neg(q), pg.mul(q, 0.5)], 0));
-          const tangent = pg.jvp((...ys: pg.Tensor[]) => f(ys[0]!, ys[1]!, ys[2]!), xs, [pg.sin(q), pg.cos(k), v]);
-          return [...second, batched, ...(Array.isArray(tangent) ? tangent : Object.values(tangent))] as pg.Tensor[];
-        };
-        const [ours, theirs] = [run('kernel'), run('whole')];
-        for (const [i, t] of ours.entries()) close(await numbers(t), await numbers(theirs[i]!), 1e-10);
+        const wanted = await byWholeForm(derivatives, c);
+        await pg.setEngine(make());
+        for (const [i, found] of (await derivatives(c, 'kernel')).entries()) close(found, wanted[i]!, 1e-10);
       }
     });
   });
@@ -277,12 +297,16 @@ describe('attention by tiles of matrices', () => {
         const result = pg.scaledDotProductAttention(xs[0]!, xs[1]!, xs[2]!, optionsOf(c, d, 'kernel', 'float32'));
         close(await numbers(pg.cast(result, 'float32')), formula(c, { ...d, q, k, v }), digits[dtype]);
         expect(products.length).toBeGreaterThan(0);
-        const own = pg.grads((...ys: pg.Tensor[]) => loss('float32', ...ys))(...xs);
+        const own = await Promise.all(
+          pg
+            .grads((...ys: pg.Tensor[]) => loss('float32', ...ys))(...xs)
+            .map((gradient) => numbers(pg.cast(gradient, 'float32'))),
+        );
+        await pg.setEngine(engines['one thread']());
         const exact = pg.grads((...ys: pg.Tensor[]) => loss('float64', ...ys))(
           ...tensors(c, { ...d, q, k, v }, 'float64'),
         );
-        for (const [i, gradient] of own.entries())
-          close(await numbers(pg.cast(gradient, 'float32')), await numbers(exact[i]!), 4 * digits[dtype]);
+        for (const [i, gradient] of own.entries()) close(gradient, await numbers(exact[i]!), 4 * digits[dtype]);
       });
 });
 
