@@ -10,6 +10,7 @@ import {
   accessTransposed,
   accessVectors,
   copyDispatch,
+  type DotStreams,
   dotAligned,
   dotLane,
   dotMemory,
@@ -47,6 +48,7 @@ import { type Contraction, productsOf } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
 import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
+import { collide } from './staging.ts';
 
 /** Whether tiles of vectors pay where a dispatch before copies so many elements of a factor; 0: no copy. */
 export function paysFor(c: Contraction, copied = 0): boolean {
@@ -139,11 +141,13 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
       continue;
     }
     for (const k of lanes === 1 ? [] : c.k.filter((r) => isFixed(r) && fills(r))) {
-      const tile = dotShape(least, width, costs, height);
-      const [shape, steps] = formula?.along(k.arg.extent, lanes, tile) ?? [tile, 1];
+      const measured = dotShape(least, width, costs, height);
       const rest = resultsOf(c) * (dotMemory + lanes * dotLane + c.indices.length);
       for (const rowWay of consecutiveWays(rows, row, k)) {
         for (const columnWay of consecutiveWays(columns, column, k)) {
+          const streams = dotStreams(rowWay, columnWay, lanes, c);
+          const [tile, steps] = formula?.along(k.arg.extent, lanes, least, width, streams, height) ?? [null, 1];
+          const shape = tile === null ? measured : { rows: tile[0], vectors: tile[1], lanes: 1 };
           const slower = Math.max(dotCost(columnWay, k, lanes), dotCost(rowWay, k, lanes));
           weigh(shape, k, rowWay, columnWay, slower * steps, rest);
         }
@@ -236,6 +240,15 @@ function dotCost({ kind, strides }: Way, along: Range, lanes: number): number {
   return pitches.every((s) => s % lanes === 0) ? dotAligned : dotOther;
 }
 
+/** How a tile reads its factors where the sum runs over vectors. */
+function dotStreams(rows: Way, columns: Way, lanes: number, c: Contraction): DotStreams {
+  const { bytes } = dtypeInfo[c.reduce.dtype as DType];
+  const stream = ({ apart }: Way): DotStreams['row'] => {
+    return { apart: Math.abs(apart) / lanes, crowded: Math.abs(apart) >= lanes && collide(apart * bytes, 2) };
+  };
+  return { row: stream(rows), column: stream(columns) };
+}
+
 /** Tiles of elementwise products load a vector for every product. */
 function sharedCost({ rows }: TileShape): number {
   return sharedSlowdown + sharedSlowdown / rows;
@@ -260,7 +273,7 @@ function resultsOf(c: Contraction): number {
 /** Nanoseconds of the products, with those that tiles waste. */
 function computeCost(
   c: Contraction,
-  { shape, row, column }: Choice,
+  { shape, row, column, rowWay, columnWay, along, lanes }: Choice,
   narrower: number,
   { flopsPerNs, formula }: ProductCosts,
   extent: (r: Range) => number,
@@ -270,7 +283,8 @@ function computeCost(
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];
     const vectors = Math.ceil(column.arg.extent / shape.lanes);
-    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors]);
+    const dots = along === null ? undefined : dotStreams(rowWay, columnWay, lanes, c);
+    const slower = formula.slower(height, vectors, [shape.rows, shape.vectors], dots);
     const padding = (vectors * shape.lanes) / column.arg.extent;
     return ((2 * all) / flopsPerNs) * (Math.max(4, bytes) / 4) * slower * padding * narrower;
   }

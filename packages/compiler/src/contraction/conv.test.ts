@@ -27,6 +27,26 @@ function check(g: Geometry, kind: Kind, relu = false, caps = vectorCaps): void {
   expect(worst, name).toBeLessThanOrEqual(1);
 }
 
+/** The same with a second-level cache of 32 KiB, of which a group streams through half. */
+const smallCaps: typeof vectorCaps = {
+  ...machineCaps,
+  lowering: {
+    ...machineCaps.lowering,
+    products: processorCosts({ registers: 32, sums: 12, flopsPerNs: 224, cacheBytes: 2 ** 15, cacheWays: 16 }),
+  },
+};
+
+/** The transforms of a convolution's tiles, and how many multiply-adds a step of them has. */
+function tilesOf(g: Geometry, kind: Kind, caps = machineCaps): { readonly done: string[]; readonly products: number } {
+  const { lowered, worst } = checkCase('float32', convolution(g, kind), caps, processorContraction);
+  expect(worst).toBeLessThanOrEqual(1);
+  const { body, transforms = [] } = lowered!.dispatches.find(({ program }) => program.name === 'contraction')!.program;
+  return {
+    done: printTransforms(transforms),
+    products: body.filter((n) => n.op === 'MULADD' && n.lanes === 16).length,
+  };
+}
+
 /** The same added to what the results were. */
 function updating(build: (m: Making) => Parts): (m: Making) => Parts {
   return (m) => {
@@ -139,6 +159,22 @@ describe('convolutions', () => {
       }
     }
     expect(transforms.some((text) => text.startsWith('stage'))).toBe(true);
+  });
+
+  it('takes several lines that vectors fill', () => {
+    const { done, products } = tilesOf({ ...base, inputs: 24, outputs: 8, size: [6, 16] }, 'forward');
+    expect(done[0]).toMatch(/^tile .* 8 16 /);
+    expect(products).toBeGreaterThanOrEqual(16);
+  });
+
+  it('groups that follow each other have the same columns where these do not stay in a cache', () => {
+    const g = { ...base, images: 16, inputs: 40, outputs: 128, size: [4, 5] } as const;
+    const firstCut = (caps: typeof vectorCaps): string | undefined => {
+      const { done } = tilesOf(g, 'forward', caps);
+      return done.find((text) => / grid /.test(text));
+    };
+    // i3 are the features, i0 the lines of the image.
+    expect([firstCut(smallCaps), firstCut(machineCaps)]).toEqual(['split i3 1 grid serial', 'split i0 1 grid serial']);
   });
 
   it('takes whole lines where the number of images is given at dispatch', () => {

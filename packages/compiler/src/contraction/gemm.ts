@@ -13,7 +13,7 @@ import type { Exprs } from '../ir/expr.ts';
 import { productOf, type Range, sizeOf, typicalOf } from '../ir/free-ranges.ts';
 import { step } from '../ir/rewrite.ts';
 import { dtypeInfo } from '../shape/dtype.ts';
-import { isFixed, leastOf } from './access.ts';
+import { isFixed, leastOf, type Operand } from './access.ts';
 import { Assembly } from './assembly.ts';
 import {
   type Block,
@@ -92,6 +92,7 @@ export function lowerTiled(
   const memory = separate ? via() : null;
   const target = memory === null ? c.kernel.stores : [memory.store];
   const plans = groupsOf(c, choice, { whole, beside, last }, extents, split, costs);
+  const within = loopsWithin(choice, { whole, beside, last }, plans.groups[0]!, split, costs);
   const again = costs.formula !== undefined && !readsWhatItWrites(target);
   const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map(
@@ -101,6 +102,7 @@ export function lowerTiled(
       again: again && i < plans.together,
       reduce: c.reduce,
       outer,
+      within,
       rows: { range: row, segment: block.rows, layout: rowLayout },
       columns: { range: column, segment: block.columns, layout: columnLayouts[i]! },
       lines,
@@ -179,6 +181,31 @@ function groupsOf(
     return copied && i < whole.length ? { ...plan, rows: rows.count, columns: copiedTiles(columns.count) } : plan;
   });
   return { groups, together: common === null ? 0 : own.length };
+}
+
+/**
+ * Loops around the tiles that consecutive groups run through with the same columns: those that the columns' factor does not have, where its
+ * columns would not stay in the second-level cache from one iteration to the next. Other columns then read the rows' factor again, so it must
+ * be the smaller traffic.
+ */
+function loopsWithin(
+  { columns, columnWay, rows, outer }: Choice,
+  { whole }: Cover,
+  groups: GroupPlan,
+  split: Split | null,
+  { cacheBytes, formula }: ProductCosts,
+): ReadonlySet<Range> {
+  const within = outer.filter((r) => isFixed(r) && columns.axisOf(r) === null);
+  const parts = split === null ? 1 : split.part.arg.extent;
+  // Bytes of a factor for one iteration of all other loops.
+  const bytesOf = (x: Operand): number =>
+    x.bytes / parts / sizeOf(outer.filter((r) => !within.includes(r) && x.axisOf(r) !== null));
+  const taken = groups.outer.slice(split === null ? 0 : 1);
+  const turns = outer.reduce((n, r, i) => (within.includes(r) ? n * Math.ceil(r.arg.extent / taken[i]!) : n), 1);
+  const chunks = Math.ceil(whole[0]!.columns.count / groups.columns);
+  const [wide, tall] = [bytesOf(columns), bytesOf(rows)];
+  const pays = wide > cacheBytes && turns * wide + tall > wide + chunks * tall;
+  return new Set(formula !== undefined && columnWay.kind !== 'local' && chunks > 1 && pays ? within : []);
 }
 
 /** Elements that dispatches before the tiles copy. */

@@ -52,6 +52,8 @@ export interface NestSpec {
   readonly reduce: KNode;
   /** Ranges around the tiles, outermost first. */
   readonly outer: readonly Range[];
+  /** Those of them through which consecutive groups run with the same columns. */
+  readonly within: ReadonlySet<Range>;
   readonly rows: NestSide;
   readonly columns: ColumnSide;
   /** What tiles take of a loop around them. */
@@ -103,7 +105,7 @@ class Nest {
     this.#e = e;
     this.#grid = grid;
     this.#spec = spec;
-    const { split, groups, rows, columns, lanes, lines } = spec;
+    const { split, groups, rows, columns, lanes, lines, within } = spec;
     const outer = split === null ? spec.outer : [split.part, ...spec.outer];
     for (const { range, segment } of [rows, columns])
       if (range !== null) this.done.push(step('split', [range], [], [segment.width, 'serial', 'unroll']));
@@ -117,13 +119,17 @@ class Nest {
       }
       return c;
     };
-    outer.forEach((r, i) => {
-      const { value, ranges } = run(e, open(r, turnsOf(r, lines), groups.outer[i]!, r.src[0]));
-      this.#around.push(...ranges);
-      this.#outer.set(r, lines?.of(e, r, value) ?? value);
-    });
-    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
+    const openAround = (isWanted: (r: Range) => boolean): void =>
+      outer.forEach((r, i) => {
+        if (!isWanted(r)) return;
+        const { value, ranges } = run(e, open(r, turnsOf(r, lines), groups.outer[i]!, r.src[0]));
+        this.#around.push(...ranges);
+        this.#outer.set(r, lines?.of(e, r, value) ?? value);
+      });
+    openAround((r) => !within.has(r));
     this.#columnTiles = open(columns.range, columns.segment.count, groups.columns);
+    openAround((r) => within.has(r));
+    this.#first = split === null ? e.i32(0) : e.mul(this.#outer.get(split.part)!, split.chunk);
     this.#rowTiles = open(rows.range, rows.segment.count, groups.rows, tilesUntil(e, rows.segment));
     this.#firstCopied = e.i32(0);
     this.#columnLayout = 'copied' in columns.layout ? this.#groupPanel(columns.layout.copied) : columns.layout;

@@ -1,5 +1,5 @@
 /**
- * Tiles that take whole lines of an image, with vectors that reach past the end: the length of a line is seldom a multiple of a
+ * Tiles that take whole lines of an image, with vectors that reach past the end where the length of a line is no multiple of a
  * vector. Only engines with known processor facts load this; pages do not.
  *
  * The columns' factor is copied over its domain, with room behind the end. A tile takes several lines, so that elements of the rows'
@@ -21,9 +21,13 @@ export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, 
   const { extent } = column.arg;
   const { formula } = costs;
   const step = columns.axisOf(column)?.members.find((m) => m.range === column)?.step;
-  if (formula === undefined || !columns.hasWindows || step !== 1 || extent % lanes === 0 || 2 * extent <= lanes) return;
+  if (formula === undefined || !columns.hasWindows || step !== 1 || 2 * extent <= lanes) return;
+  // Whole vectors along a loop that is in no window, as images, need no lines.
+  if (extent % lanes === 0 && columns.isAlone(column)) return;
   const vectors = Math.ceil(extent / lanes);
-  const rest = epilogueCost(c, column, costs) + accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  // Lines that vectors fill are stored as they are.
+  const staged = extent % lanes === 0 ? 0 : accessStaged * sizeOf(c.kernel.stores[0]?.ranges ?? []);
+  const rest = epilogueCost(c, column, costs) + staged;
   const columnWay = { ...domain(columns, column, column), apart: 0 };
   const own = outer.filter((r) => isFixed(r) && columns.axisOf(r) !== null && !c.batch.includes(r));
   // The nearest first, whose lines overlap.

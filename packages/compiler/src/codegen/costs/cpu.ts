@@ -128,10 +128,18 @@ export interface ProductCosts {
   readonly formula?: TileFormula;
 }
 
-/** Rows of a tile, and vectors of each. */
-export interface RowsOfVectors {
-  readonly rows: number;
-  readonly vectors: number;
+/** How a tile reads its factors where the sum runs over vectors. */
+export interface DotStreams {
+  readonly row: DotStream;
+  readonly column: DotStream;
+}
+
+/** Vectors of one factor, that a step reads side by side. */
+interface DotStream {
+  /** Their distance, in vectors: those of a kernel's window share cache lines. */
+  readonly apart: number;
+  /** True if all of them fall into one set of a first-level cache. */
+  readonly crowded: boolean;
 }
 
 /** Tiles derived from facts of a processor (costs/processors.ts). */
@@ -141,17 +149,24 @@ export interface TileFormula {
    * given at dispatch is greatest, `rows` being the least.
    */
   tile(rows: number, vectors: number, widest?: number, most?: number): readonly [rows: number, vectors: number];
-  /** Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. */
-  slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number]): number;
+  /** Time for this many rows and vectors of results with such tiles, relative to their multiply-adds alone. `dots`: the sum runs over vectors. */
+  slower(rows: number, vectors: number, tile: readonly [rows: number, vectors: number], dots?: DotStreams): number;
   /** Rows of a tile, and how many of so many lines of `vectors` vectors it takes, each whole. Null: a line does not fit. */
   lines(rows: number, vectors: number, lines: number): readonly [rows: number, lines: number] | null;
   /** Whether vectors may run along a loop of the sum: it is much longer, or they and narrower ones for its remainder fill it. */
   fills(extent: number, lanes: number): boolean;
   /**
-   * The tile then, and its steps, relative to a loop that vectors fill. The vectors of each width, and single elements, have sums of their own, so
-   * that fewer rows fit.
+   * The tile then for so many rows and columns, and its steps, relative to a loop that vectors fill. The vectors of each width, and single elements,
+   * have sums of their own, so that fewer rows fit.
    */
-  along<T extends RowsOfVectors>(extent: number, lanes: number, tile: T): readonly [tile: T, steps: number];
+  along(
+    extent: number,
+    lanes: number,
+    rows: number,
+    columns: number,
+    dots: DotStreams,
+    most?: number,
+  ): readonly [tile: readonly [rows: number, columns: number], steps: number];
 }
 
 /** WebAssembly: V8 leaves 15 of the 16 vector registers of x64; three quarters of a second-level cache of 1 MiB count as near, 64 KiB fit well inside. */

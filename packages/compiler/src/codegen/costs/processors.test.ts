@@ -8,7 +8,7 @@ const machines = [
 ] as const;
 
 describe.each(machines)('%i registers', (registers, sums) => {
-  const { tile, slower } = tileFormula({ registers, sums });
+  const { along, slower, tile } = tileFormula({ registers, sums });
 
   it('results, columns, a row and one more fit', () => {
     for (let rows = 1; rows <= 40; rows++) {
@@ -47,6 +47,36 @@ describe.each(machines)('%i registers', (registers, sums) => {
         for (let width = 1; width <= vectors && height * width + width + 2 <= registers; width++)
           expect(lost(chosen)).toBeLessThanOrEqual(lost([height, width]) * (1 + 1e-12));
     }
+  });
+
+  it('sums along vectors have the positions of a window side by side, and fit where they have several widths', () => {
+    const far = { apart: 64, crowded: false };
+    const window = { apart: 1 / 16, crowded: false };
+    for (const extent of [32, 28, 29]) {
+      const [[r, v]] = along(extent, 16, 64, 64, { row: far, column: far });
+      const [[near, v2]] = along(extent, 16, 3, 64, { row: window, column: far });
+      const parts = extent === 32 ? 1 : extent === 28 ? 3 : 4;
+      for (const [rows, vectors] of [
+        [r, v],
+        [near, v2],
+      ] as const)
+        expect(rows * vectors * parts + vectors + 2).toBeLessThanOrEqual(registers);
+      // With 16 registers three positions leave too few sums.
+      if (parts > 1 || registers < 32) continue;
+      const distant = slower(64, 64, [r, v], { row: far, column: far });
+      expect(slower(3, 64, [near, v2], { row: window, column: far })).toBeLessThan(distant);
+    }
+  });
+
+  it('reads fewer lines of one cache set side by side than that has', () => {
+    const crowded = { apart: 64, crowded: true };
+    const window = { apart: 1 / 16, crowded: false };
+    for (const rows of [3, 64]) {
+      const [[, v]] = along(32, 16, rows, 64, { row: window, column: crowded });
+      expect(v).toBeLessThan(8);
+    }
+    const [[r]] = along(32, 16, 64, 1, { row: crowded, column: window });
+    expect(r).toBeLessThan(8);
   });
 
   it('no tile is better than that of one result', () => {

@@ -6,7 +6,7 @@
  */
 import type { Range } from '../../ir/free-ranges.ts';
 import { lineBytes, linesThatStay } from './caches.ts';
-import { leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
+import { type DotStreams, leastVector, type ProductCosts, reducedSteps, type TileFormula, vectorSteps } from './cpu.ts';
 
 /** Facts of a kind of processor. */
 export interface ProcessorFacts {
@@ -23,6 +23,13 @@ export interface ProcessorFacts {
 
 /** Relative cost of a step's loads, for each row and vector: more square tiles need less of caches. */
 const feeding = { row: 0.05, vector: 0.1 };
+/**
+ * Relative cost of a cache line that a step along the sum reads, beside those of a tile of 4 x 4 whose rows lie apart: two multiply-adds for a line. The costs of
+ * sums along vectors (`dotAligned`, `dotOther`) stand for such a tile.
+ */
+const dotLine = { cost: 0.5, products: 2 };
+/** Most lines a page apart that are read side by side: one less than the ways of a first-level cache. */
+const mostCrowded = 7;
 /** A load for each multiply-add takes a quarter longer than multiply-adds alone. */
 const load = 1.25;
 /** Slowdown of tiles at an edge. */
@@ -43,32 +50,51 @@ const evictions = { cost: 2, lines: (bytes: number): number => linesThatStay(byt
 /** Fewest lanes of vectors along a loop that is shorter than those of its nest, and along the remainder of a sum. */
 const narrowest = 4;
 
+/** Cache lines that a step reads of so many rows or columns. */
+function linesOf({ apart }: DotStreams['row'], count: number): number {
+  return Math.max(1, count * Math.min(1, apart));
+}
+
 /** Tiles that fill the registers: results, the vectors of a row of columns, a broadcast element, and one spare. */
 export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers' | 'sums'>): TileFormula {
-  const steps = (rows: number, vectors: number): number =>
-    Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors;
-  const time = (rows: number, vectors: number, height: number, width: number): number => {
+  const steps = (rows: number, vectors: number, dots?: DotStreams): number => {
+    const lines = dots === undefined ? 0 : linesOf(dots.row, rows) + linesOf(dots.column, vectors);
+    const more = dots === undefined ? 0 : dotLine.cost * (lines - (rows * vectors) / dotLine.products);
+    return (
+      Math.max(rows * vectors, sums, load * (rows + vectors)) + feeding.row * rows + feeding.vector * vectors + more
+    );
+  };
+  const time = (rows: number, vectors: number, height: number, width: number, dots?: DotStreams): number => {
     const rest = vectors % width;
-    const row = Math.floor(vectors / width) * steps(height, width) + (rest === 0 ? 0 : edge * steps(height, rest));
+    const row =
+      Math.floor(vectors / width) * steps(height, width, dots) + (rest === 0 ? 0 : edge * steps(height, rest, dots));
     return Math.ceil(rows / height) * row;
   };
-  return {
-    tile(rows, vectors, widest = vectors, most = rows) {
-      let [bestHeight, bestWidth] = [1, 1];
-      let least = Number.POSITIVE_INFINITY;
-      for (let height = 1; height <= rows; height++) {
-        for (let width = 1; width <= widest && height * width + width + 2 <= registers; width++) {
-          let cost = time(rows, vectors, height, width);
-          if (most !== rows) cost *= time(most, vectors, height, width);
-          if (cost >= least) continue;
-          least = cost;
-          bestHeight = height;
-          bestWidth = width;
-        }
+  /** The best tile whose results take `parts` registers each. */
+  const best = (
+    rows: number,
+    vectors: number,
+    widest: number,
+    most: number,
+    parts: number,
+    dots?: DotStreams,
+  ): readonly [rows: number, vectors: number] => {
+    const tallest = dots?.row.crowded ? Math.min(rows, mostCrowded) : rows;
+    const limit = dots?.column.crowded ? Math.min(widest, mostCrowded) : widest;
+    let found: readonly [number, number] = [1, 1];
+    let least = Number.POSITIVE_INFINITY;
+    for (let height = 1; height <= tallest; height++) {
+      for (let width = 1; width <= limit && height * width * parts + width + 2 <= registers; width++) {
+        let cost = time(rows, vectors, height, width, dots);
+        if (most !== rows) cost *= time(most, vectors, height, width, dots);
+        if (cost < least) [found, least] = [[height, width], cost];
       }
-      return [bestHeight, bestWidth];
-    },
-    slower: (rows, vectors, tile) => time(rows, vectors, tile[0], tile[1]) / (rows * vectors),
+    }
+    return found;
+  };
+  return {
+    tile: (rows, vectors, widest = vectors, most = rows) => best(rows, vectors, widest, most, 1),
+    slower: (rows, vectors, tile, dots) => time(rows, vectors, tile[0], tile[1], dots) / (rows * vectors),
     lines(rows, vectors, lines) {
       let best: readonly [number, number] | null = null;
       let least = Number.POSITIVE_INFINITY;
@@ -84,7 +110,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
     },
     fills: (extent, lanes) =>
       extent >= 6 * lanes || extent % lanes === 0 || (extent >= 3 * lanes && extent % narrowest === 0),
-    along(extent, lanes, tile) {
+    along(extent, lanes, rows, columns, dots, most = rows) {
       let [parts, steps, rest] = [0, 0, extent];
       for (let width = lanes; width >= narrowest; width /= 2) {
         if (rest < width) continue;
@@ -94,9 +120,7 @@ export function tileFormula({ registers, sums }: Pick<ProcessorFacts, 'registers
         rest %= width;
       }
       parts += Math.min(rest, 1);
-      const { rows, vectors } = tile;
-      const fitting = parts === 1 ? rows : Math.floor((registers - vectors - 2) / (parts * vectors));
-      return [{ ...tile, rows: Math.max(1, Math.min(rows, fitting)) }, ((steps + rest / 2) / extent) * lanes];
+      return [best(rows, columns, columns, most, parts, dots), ((steps + rest / 2) / extent) * lanes];
     },
   };
 }
