@@ -5,10 +5,11 @@
  */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
-const devices = new URL('./tooling/devices/environment.mjs', import.meta.url).href;
-const { deviceEnvironment } = (await import(devices)) as { deviceEnvironment(): Record<string, string> };
+const environment = new URL('./tooling/devices/environment.mjs', import.meta.url).href;
+const { deviceEnvironment } = (await import(environment)) as { deviceEnvironment(): Record<string, string> };
 const kind = process.env.POLYGRAD_TESTS ?? 'unit';
 
 /**
@@ -19,7 +20,7 @@ const hangs = kind === 'long' ? 7_200_000 : 600_000;
 
 /**
  * Packages and applications whose test files share two processes, because starting one for each and loading core there costs as much as the
- * tests do. Those with devices of drivers start afresh, and so do tooling and applications that start processes anyhow.
+ * tests do. Tooling and applications start processes anyhow.
  */
 const sharing = {
   packages: [
@@ -52,12 +53,51 @@ const byItself = [...alone, '**/*.long.test.ts'];
 
 const never = ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])];
 
+/** Packages with devices of drivers. Their files share processes too, but none with those above, which find no engine that is not theirs. */
+const devices = ['backend-webgpu', 'backend-opencl', 'backend-cuda', 'backend-native'];
+const withDevices = devices.map((name) => `packages/${name}/src/**/*.test.ts`);
+
+/**
+ * Of these, files with a process of their own: they replace modules, tell a driver which devices there are before it is loaded, or lose a device
+ * where no engine may have been current before.
+ */
+const aloneWithDevices = [
+  'packages/backend-native/src/{arm64,arm64-few,missing,provider}.test.ts',
+  'packages/backend-opencl/src/two-devices.test.ts',
+  'packages/backend-{opencl,cuda,webgpu}/src/recovery.test.ts',
+];
+
 /** Everything that does not run together. */
 function apart(): string[] {
-  const others = Object.entries(sharing).map(([folder, names]) => `${folder}/!(${names.join('|')})/src/**/*.test.ts`);
+  const others = Object.entries(sharing).map(
+    ([folder, names]) => `${folder}/!(${[...names, ...devices].join('|')})/src/**/*.test.ts`,
+  );
   const long = kind === 'long' ? ['{packages,apps}/*/src/**/*.long.test.ts'] : [];
-  return [...others, 'tooling/*.test.mjs', ...alone, ...long];
+  return [...others, 'tooling/*.test.mjs', ...alone, ...aloneWithDevices, ...long];
 }
+
+/** Files that take longest or wait longest, each group's first: begun last, they would leave processors idle at the end of it. */
+const longest = [
+  ...['playground', 'bench-gpu', 'browser', 'manifests'].map((name) => `tooling/${name}.test.mjs`),
+  'packages/backend-native/src/arm64.test.ts',
+  'packages/core/src/placement/calibrate.test.ts',
+  'packages/backend-opencl/src/shared.test.ts',
+  'packages/backend-native/src/arm64-node.test.ts',
+  ...['cudnn', 'drivers', 'shared'].map((name) => `packages/backend-cuda/src/${name}.test.ts`),
+];
+
+/** As vitest orders files, by what they took the last time or else by their size, but these first. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const i = longest.findIndex((path) => moduleId.endsWith(`/${path}`));
+      return i < 0 ? longest.length : i;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
+
+const isShuffled = process.argv.some((arg) => arg.startsWith('--sequence.shuffle'));
 
 export default defineConfig({
   resolve: { conditions },
@@ -68,6 +108,7 @@ export default defineConfig({
     testTimeout: hangs,
     hookTimeout: hangs,
     passWithNoTests: true,
+    ...(isShuffled ? {} : { sequence: { sequencer: LongestFirst } }),
     projects: [
       {
         extends: true,
@@ -78,10 +119,22 @@ export default defineConfig({
           isolate: false,
           setupFiles: ['tooling/own-runtime.mjs'],
           maxWorkers: 2,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'devices',
+          include: withDevices,
+          exclude: [...never, ...aloneWithDevices, '**/*.long.test.ts'],
+          isolate: false,
+          setupFiles: ['tooling/own-runtime.mjs'],
+          maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 1 },
         },
       },
-      // What stands in both lists of `together` is here. Three tenths of the time these wait for browsers, emulators and processes of their own.
+      // Whatever stands in a list `alone` is here. Three tenths of the time these wait for browsers, emulators and processes of their own.
       {
         extends: true,
         test: {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { forms, narrowForms, problemsOfForms } from '@polygrad/addon/fixtures/forms';
 import { watched } from '@polygrad/addon/fixtures/watched';
 import { setEngine } from '@polygrad/core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cublasLtVariable, soughtCublasLt } from './cublaslt.ts';
 import { hasSimulator, simulator } from './fixtures/device.ts';
 import { kit } from './fixtures/kit.ts';
@@ -43,7 +43,8 @@ it('is looked for in the system, a toolkit and the packages of Python', () => {
 
 describe.skipIf(!hasSimulator())('cuBLASLt of the simulated driver', () => {
   it('computes every form where it was measured faster', async () => {
-    process.env[cublasLtVariable] = library;
+    vi.stubEnv(cublasLtVariable, library);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const { engine, products } = watched(kit, 'real');
     await setEngine(engine);
     const names = [...Object.keys(forms), ...Object.keys(narrowForms)];
