@@ -86,8 +86,8 @@ function isCycle(place: Place): boolean {
 /** Visits everything below `root`, depth first, in order. What is in two places is visited under both names. */
 function walk(
   root: object,
-  onTensor: (name: string, tensor: Tensor) => void,
-  onModule: (name: string, module: AnyModule) => void,
+  onTensor: (name: string, tensor: Tensor) => unknown,
+  onModule: (name: string, module: AnyModule) => unknown,
 ): void {
   const pending: Place[] = [{ name: '', value: root, parent: undefined }];
   for (let count = pending.length; pending.length > 0; ) {
@@ -109,6 +109,27 @@ function walk(
   }
 }
 
+/** Names under which modules had parameters when these were last asked for. */
+const learned = new WeakMap<object, readonly string[]>();
+
+/** Throws NnError where a tensor that is no parameter has taken the place of one: an optimizer would go on with the one before. */
+function checkKept(module: object): void {
+  const members = Object.entries(module);
+  for (const name of learned.get(module) ?? []) {
+    const value = members.find(([key]) => key === name)?.[1];
+    if (isTensor(value) && roleOf(value) === undefined) {
+      const remedy = `change its numbers with ${name}.assign(value), or put parameter(value) there before the optimizer is made`;
+      throw new NnError(
+        'Module',
+        `'${name}' of a ${module.constructor.name} was a parameter and is a plain tensor: ${remedy}`,
+        [name],
+      );
+    }
+  }
+  const names = members.filter(([, value]) => isTensor(value) && roleOf(value) === 'parameter').map(([name]) => name);
+  learned.set(module, names);
+}
+
 /** Parameters below a module, each once: every step of a training asks for them, and for no names. */
 function parametersIn(module: object): Tensor[] {
   const found: Tensor[] = [];
@@ -123,6 +144,7 @@ function parametersIn(module: object): Tensor[] {
       if (roleOf(value) === 'parameter') found.push(value);
       continue;
     }
+    if (isModule(value)) checkKept(value);
     const items = itemsOf(value);
     checkPlaces((count += items.length));
     for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
@@ -183,7 +205,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
         const own = roleOf(tensor);
         if (own === role) found.push({ name, tensor, role: own });
       },
-      () => undefined,
+      (_, module) => role === 'parameter' && checkKept(module),
     );
     return found;
   }
@@ -198,7 +220,11 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
     return this.#members('buffer').map(({ name, tensor }) => [name, tensor]);
   }
 
-  /** Every parameter once, in order. */
+  /**
+   * Every parameter once, in order.
+   *
+   * @throws NnError where a plain tensor has taken the place of a parameter
+   */
   parameters(): Tensor[] {
     return parametersIn(this);
   }
@@ -282,7 +308,11 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Gives the memory of all parameters and buffers back; the module cannot be used afterwards. */
   dispose(): void {
-    for (const tensor of Object.values(this.stateDict())) tensor.dispose();
+    walk(
+      this,
+      (_, tensor) => roleOf(tensor) !== undefined && tensor.dispose(),
+      () => undefined,
+    );
   }
 
   [Symbol.dispose](): void {
