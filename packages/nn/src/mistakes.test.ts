@@ -155,7 +155,7 @@ describe('a parameter whose place a plain tensor has taken', () => {
     return layer;
   };
   const message =
-    /^\[Module\] 'weight' of a Linear was a parameter and is a plain tensor: change its numbers with weight\.assign\(value\), or put parameter\(value\) there before the optimizer is made$/;
+    /^\[Module\] 'weight' was a parameter and is a plain tensor; use weight\.assign\(\), or parameter\(\) and a new optimizer$/;
 
   it('is refused where gradients, parameters and states are asked for, inside of other modules too', () => {
     const layer = replaced();

@@ -114,19 +114,18 @@ const learned = new WeakMap<object, readonly string[]>();
 
 /** Throws NnError where a tensor that is no parameter has taken the place of one: an optimizer would go on with the one before. */
 function checkKept(module: object): void {
-  const members = Object.entries(module);
-  for (const name of learned.get(module) ?? []) {
-    const value = members.find(([key]) => key === name)?.[1];
-    if (isTensor(value) && roleOf(value) === undefined) {
-      const remedy = `change its numbers with ${name}.assign(value), or put parameter(value) there before the optimizer is made`;
+  const before = learned.get(module);
+  const names = Object.keys(module).filter((name) => {
+    const value: unknown = module[name as keyof typeof module];
+    const role = isTensor(value) ? roleOf(value) : null;
+    if (role === undefined && before?.includes(name))
       throw new NnError(
         'Module',
-        `'${name}' of a ${module.constructor.name} was a parameter and is a plain tensor: ${remedy}`,
+        `'${name}' was a parameter and is a plain tensor; use ${name}.assign(), or parameter() and a new optimizer`,
         [name],
       );
-    }
-  }
-  const names = members.filter(([, value]) => isTensor(value) && roleOf(value) === 'parameter').map(([name]) => name);
+    return role === 'parameter';
+  });
   learned.set(module, names);
 }
 
