@@ -81,6 +81,36 @@ it('knows results from prose', () => {
     expect(statedBy(prose), prose).toBeUndefined();
 });
 
+it('checks statements of several lines, whose comment stands on the last', () => {
+  const code = [
+    'each((x) => {',
+    '  log(x); // each of them',
+    '  return x.y;',
+    '})(1); // throws TypeError',
+    'const z = run(() => {',
+    '  return 3;',
+    '}); // 3',
+    'for (const a of b) {',
+    '  a();',
+    '} // throws TypeError',
+  ];
+  const { text, stated } = moduleOf({ code: code.join('\n'), line: 1 }, []);
+  expect(text.split('\n')).toEqual([
+    '',
+    'await throwing(async () => each((x) => {',
+    '  log(x); // each of them',
+    '  return x.y;',
+    '})(1), "throws TypeError");',
+    'const z = run(() => {',
+    '  return 3;',
+    '}); await stated(z, "3");',
+    ...code.slice(7),
+    'export {};',
+    '',
+  ]);
+  expect(stated).toBe(2);
+});
+
 it('makes modules with imports and checks, at the lines of the document', () => {
   const exports = new Map([
     ['add', { kind: 'function' }],

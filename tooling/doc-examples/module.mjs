@@ -26,12 +26,35 @@ export function statedBy(comment) {
   }
 }
 
-const statement = /^(?:const (\w+)(?:: [\w[\]<>| ]+)? = )?([^=\s].*?);\s+\/\/ (.*)$/;
+const statement = /^(?:const (\w+)(?:: [\w[\]<>| ]+)? = )?([^=\s][\s\S]*?);[^\S\n]+\/\/ (.*)$/;
 
-/** A line with its check, or the line itself. */
+/** The first line of the statement that ends in line `last`: where what this closes was opened, at the same indentation. */
+function firstLine(lines, last) {
+  const indentation = /^\s*/.exec(lines[last])[0];
+  const opens = (line) => line.startsWith(indentation) && /^[^\s})\]]/.test(line.slice(indentation.length));
+  return /^\s*[})\]]/.test(lines[last]) ? lines.findLastIndex((line, at) => at < last && opens(line)) : last;
+}
+
+/** Lines with their checks, and how many these are. A statement of several lines, as one with the body of a function, has its comment on the last. */
+function checkedLines(code) {
+  const lines = code.split('\n');
+  let count = 0;
+  for (let last = 0; last < lines.length; last++) {
+    const first = Math.max(0, firstLine(lines, last));
+    const whole = lines.slice(first, last + 1);
+    const { line, stated } = checkedLine(whole.join('\n'));
+    if (!stated) continue;
+    count++;
+    lines.splice(first, whole.length, ...line.split('\n'));
+  }
+  return { text: lines.join('\n'), count };
+}
+
+/** A statement with its check, or as it is. */
 function checkedLine(line) {
   const [, declared, expression = '', comment = ''] = statement.exec(line) ?? [];
-  if (/^(?:const|let|return|import|using|throw)\b|^[}\])]/.test(expression)) return { line, stated: false };
+  if (/^(?:const|let|return|import|using|throw|if|for|while|function|class)\b|^[}\])]/.test(expression))
+    return { line, stated: false };
   const wanted = comment === '' || comment.startsWith('=>') ? undefined : statedBy(comment);
   if (wanted === undefined) return { line, stated: false };
   const text = JSON.stringify(comment);
@@ -69,10 +92,10 @@ function importsFor(code, entries) {
 export function moduleOf({ code, line }, entries) {
   const start = '\n'.repeat(Math.max(0, line - 2));
   if (imports(code)) return { text: `${start}\n${code}\nexport {};\n`, stated: expectedOutput(code).length };
-  const lines = code.split('\n').map(checkedLine);
+  const { text, count } = checkedLines(code);
   return {
-    text: `${start}${importsFor(code, entries)}\n${lines.map((l) => l.line).join('\n')}\nexport {};\n`,
-    stated: lines.filter((l) => l.stated).length + expectedOutput(code).length,
+    text: `${start}${importsFor(code, entries)}\n${text}\nexport {};\n`,
+    stated: count + expectedOutput(code).length,
   };
 }
 

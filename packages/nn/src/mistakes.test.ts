@@ -146,3 +146,38 @@ describe('optimizers', () => {
     );
   });
 });
+
+describe('a parameter whose place a plain tensor has taken', () => {
+  const replaced = (): nn.Linear => {
+    const layer = new nn.Linear(2, 1);
+    layer.parameters();
+    (layer as { weight: Tensor }).weight = tensor([[1, 2]]);
+    return layer;
+  };
+  const message =
+    /^\[Module\] 'weight' was a parameter and is a plain tensor; use weight\.assign\(\), or parameter\(\) and a new optimizer$/;
+
+  it('is refused where gradients, parameters and states are asked for, inside of other modules too', () => {
+    const layer = replaced();
+    expect(() => nn.lossAndGrad(layer, () => layer.forward(ones([1, 2])).sum())).toThrow(message);
+    expect(() => layer.parameters()).toThrow(message);
+    expect(() => layer.stateDict()).toThrow(message);
+    expect(() => layer.zeroGrad()).toThrow(message);
+    expect(() => new nn.Sequential(replaced()).namedParameters()).toThrow(message);
+    layer.dispose();
+  });
+
+  it('may be taken by a parameter, by nothing, and by a tensor that is a buffer', () => {
+    const layer = new nn.Linear(2, 1) as nn.Module & { weight: Tensor; bias: Tensor | null };
+    layer.parameters();
+    layer.weight = nn.parameter(ones([1, 2]));
+    layer.bias = null;
+    expect(layer.parameters().map((p) => p === layer.weight)).toEqual([true]);
+    layer.weight = nn.buffer(ones([1, 2]));
+    expect(layer.parameters()).toEqual([]);
+    // Never a parameter.
+    (layer as unknown as { mask: Tensor }).mask = ones([1]);
+    expect(layer.parameters()).toEqual([]);
+    layer.dispose();
+  });
+});

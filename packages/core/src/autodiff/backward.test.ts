@@ -1,6 +1,6 @@
 /** backward() and the gradients it leaves in leaves, on the reference engine. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { detach, exp, memory, mul, ones, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
+import { detach, exp, memory, mul, noGrad, ones, scope, setEngine, sum, type Tensor, tensor } from '../index.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { read } from './fixtures/vectors.ts';
 
@@ -51,6 +51,24 @@ describe('backward', () => {
     const again = exp(w);
     sum(again).backward({ retainGraph: true });
     sum(again).backward();
+  });
+
+  it('refuses what was computed from a released graph, and keeps no history of it', async () => {
+    const w = tensor([1, 2], { requiresGrad: true });
+    const h = mul(w, 3);
+    sum(h).backward();
+    const later = mul(h, 2);
+    // Through it flows a part of the gradient: 6 w * w has 12 w, not 6 w.
+    expect(() => sum(mul(later, w)).backward()).toThrow(/the graph of a mul \[2\] was released/);
+    expect(() => sum(later).backward()).toThrow(/released/);
+    expect([later.requiresGrad, later.node.src.length > 0]).toEqual([true, true]);
+    await later.data();
+    expect(later.node.src).toEqual([]);
+    // What is detached is a constant.
+    w.grad = null;
+    sum(mul(detach(later), w)).backward();
+    expect(await read(w.grad as unknown as Tensor)).toEqual([6, 12]);
+    expect(noGrad(() => mul(h, 2)).requiresGrad).toBe(false);
   });
 
   it('builds a graph of gradients on request', async () => {

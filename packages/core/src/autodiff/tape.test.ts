@@ -87,6 +87,26 @@ describe('GradientTape', () => {
     tape.dispose();
   });
 
+  it('does not know what backward() released, unless it is watched', async () => {
+    const w = tensor([1, 2], { dtype: 'float64', requiresGrad: true });
+    const h = mul(w, 3);
+    sum(h).backward();
+    const lost = new GradientTape();
+    const y = sum(mul(h, h));
+    expect(() => lost.gradient(y, h)).toThrow('[gradient] the tape does not know a float64 [2]: watch() it before');
+    const tape = new GradientTape();
+    tape.watch(h);
+    await near(tape.gradient(sum(mul(h, h)), h), [6, 12]);
+    // Recorded before the release: the tape keeps its own history.
+    const before = new GradientTape({ persistent: true });
+    const z = mul(w, 3);
+    const loss = sum(mul(z, z));
+    loss.backward();
+    await near(before.gradient(loss, z), [6, 12]);
+    await near(before.gradient(loss, w), [18, 36]);
+    before.dispose();
+  });
+
   it('ends with its scope', () => {
     const tape = scope(() => {
       const inner = new GradientTape();

@@ -19,6 +19,7 @@ import {
   traceScope,
   watchNode,
 } from '../graph/scope.ts';
+import { isLeaf } from '../graph/recorder.ts';
 import { hintCollector } from '../engine/pool.ts';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
@@ -137,7 +138,7 @@ export class GradientTape {
       if (!createGraph) pauseRecording(recording);
       try {
         for (const { node: source } of leavesOf('gradient', sources))
-          if ((source.pins & recording.bit) === 0 && source.slot === null)
+          if ((source.pins & recording.bit) === 0 && !isLeaf(source))
             throw new GradientError(
               'gradient',
               say`the tape does not know a ${source.dtype} ${showShape(source.shape)}: watch() it before it is used`,
@@ -155,7 +156,7 @@ export class GradientTape {
             );
           const gradients: Gradients = new Map([[node, seed]]);
           const { bit, nodes } = recording;
-          walk(nodes, nodes.length, gradients, (source) => (source.pins & bit) !== 0 || source.slot !== null);
+          walk(nodes, nodes.length, gradients, (source) => (source.pins & bit) !== 0 || isLeaf(source));
           return gradientsOf('gradient', gradients, sources) as S;
         });
       } finally {

@@ -20,6 +20,7 @@ import {
   zeros,
 } from '../index.ts';
 import { GradientTape } from '../autodiff/tape.ts';
+import { keepsHistory } from './node.ts';
 import { nodesBelow, verifyGraph } from './print.ts';
 import { graph } from './state.ts';
 import { counts, data, fakeFlush, pretend } from './fixtures/pretended.ts';
@@ -218,7 +219,8 @@ describe('histories', () => {
       const loss = scope(() => sum(exp(w)));
       loss.backward();
       const next = add(total, loss);
-      expect(next.requiresGrad).toBe(false);
+      // It says so, keeps no history, and another backward() through it throws.
+      expect([next.requiresGrad, keepsHistory(next.node)]).toEqual([true, false]);
       total.dispose();
       loss.dispose();
       total = next;

@@ -161,15 +161,17 @@ export function recordKind<P extends PrimitiveName>(
 ): Node<P> {
   const node = new Recorded(kind, op, src, attr, shape, dtype);
   let fromLeaf = false;
+  let released = false;
   let pins = 0;
   // stopGradient hides the gradient of its value, but a custom gradient's inputs follow it.
   for (let i = op === 'stopGradient' ? 1 : 0; i < src.length; i++) {
     const source = src[i]!;
-    // A source whose history an earlier backward() released counts as a constant here; backward() through it throws.
-    if (source.requiresGrad && source.slot !== releasedSlot) fromLeaf = true;
+    if (source.requiresGrad)
+      if (source.slot === releasedSlot) released = true;
+      else fromLeaf = true;
     pins |= source.pins;
   }
-  if (fromLeaf || pins !== 0) track(node, fromLeaf, pins);
+  if (fromLeaf || released || pins !== 0) track(node, fromLeaf, released, pins);
   graph.pendingNodes++;
   return node;
 }

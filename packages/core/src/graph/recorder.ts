@@ -14,6 +14,9 @@ import { type GraphState, graph, leastBytes } from './state.ts';
 /** Marks a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
 export const releasedSlot: GradientSlot = { grad: null };
 
+/** True for a leaf made with requiresGrad. */
+export const isLeaf = ({ slot }: Node): boolean => slot !== null && slot !== releasedSlot;
+
 /** A handle as the recorder tracks it. */
 export interface TrackedHandle extends Handle {
   /** True while the finalisation backstop watches the handle. */

@@ -10,7 +10,7 @@ import { eachInside } from '@polygrad/compiler/shape/nested';
 import { handleBrand } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { forgetHistory, nextMark, type Node } from './node.ts';
-import { checkLimits, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
+import { checkLimits, releasedSlot, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
 import { type Casting, graph, type GraphState } from './state.ts';
 
 /** What a scope can end: handles and tapes. `kept` ones and those with the exit's `stamp` survive. */
@@ -326,14 +326,18 @@ export function endRecording(ended: Recording): void {
   watched.length = 0;
 }
 
-/** Called by `recordKind` for a node with a tracked source: gives it requiresGrad and pins, if it is a float. */
-export function track(node: Node, fromLeaf: boolean, pins: number): void {
+/**
+ * Called by `recordKind` for a node with a tracked source: gives it requiresGrad and pins, if it is a float. What is made of nothing but sources
+ * whose history an earlier `backward()` released is as they are: it keeps no history, and another `backward()` that meets it throws.
+ */
+export function track(node: Node, fromLeaf: boolean, released: boolean, pins: number): void {
   if (dtypeInfo[node.dtype].kind !== 'float') return;
   const g = graph;
   if (g.collector !== null) g.collector(node);
   let bits = pins & g.recording;
   if (fromLeaf) bits |= g.watchingLeaves & g.recording;
-  node.requiresGrad = fromLeaf && g.leaves;
+  node.requiresGrad = (fromLeaf || released) && g.leaves;
+  if (node.requiresGrad && !fromLeaf) node.slot = releasedSlot;
   node.pins = bits;
   while (bits !== 0) {
     const index = 31 - Math.clz32(bits);

@@ -7,7 +7,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
-import { releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
@@ -179,7 +179,7 @@ export class TensorHandle implements TrackedHandle {
     }
     graph.placeholders?.checkAssign(this, node);
     // A leaf keeps its gradient and stays a leaf, without making the value's own node one.
-    const leaf = target.slot !== null && target.slot !== releasedSlot;
+    const leaf = isLeaf(target);
     const next = leaf ? stopGradient(node) : node;
     if (next !== target) transactions.assign(this, next);
     this.rebind(next, leaf ? target.slot : null);
@@ -235,8 +235,7 @@ export class TensorHandle implements TrackedHandle {
     if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
-    if (node.slot !== null && node.slot !== releasedSlot && node.handles === 1)
-      (node.slot.grad as TensorHandle | null)?.dispose();
+    if (isLeaf(node) && node.handles === 1) (node.slot!.grad as TensorHandle | null)?.dispose();
     release(node);
   }
 

@@ -86,8 +86,8 @@ function isCycle(place: Place): boolean {
 /** Visits everything below `root`, depth first, in order. What is in two places is visited under both names. */
 function walk(
   root: object,
-  onTensor: (name: string, tensor: Tensor) => void,
-  onModule: (name: string, module: AnyModule) => void,
+  onTensor: (name: string, tensor: Tensor) => unknown,
+  onModule: (name: string, module: AnyModule) => unknown,
 ): void {
   const pending: Place[] = [{ name: '', value: root, parent: undefined }];
   for (let count = pending.length; pending.length > 0; ) {
@@ -109,6 +109,26 @@ function walk(
   }
 }
 
+/** Names under which modules had parameters when these were last asked for. */
+const learned = new WeakMap<object, readonly string[]>();
+
+/** Throws NnError where a tensor that is no parameter has taken the place of one: an optimizer would go on with the one before. */
+function checkKept(module: object): void {
+  const before = learned.get(module);
+  const names = Object.keys(module).filter((name) => {
+    const value: unknown = module[name as keyof typeof module];
+    const role = isTensor(value) ? roleOf(value) : null;
+    if (role === undefined && before?.includes(name))
+      throw new NnError(
+        'Module',
+        `'${name}' was a parameter and is a plain tensor; use ${name}.assign(), or parameter() and a new optimizer`,
+        [name],
+      );
+    return role === 'parameter';
+  });
+  learned.set(module, names);
+}
+
 /** Parameters below a module, each once: every step of a training asks for them, and for no names. */
 function parametersIn(module: object): Tensor[] {
   const found: Tensor[] = [];
@@ -123,6 +143,7 @@ function parametersIn(module: object): Tensor[] {
       if (roleOf(value) === 'parameter') found.push(value);
       continue;
     }
+    if (isModule(value)) checkKept(value);
     const items = itemsOf(value);
     checkPlaces((count += items.length));
     for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
@@ -183,7 +204,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
         const own = roleOf(tensor);
         if (own === role) found.push({ name, tensor, role: own });
       },
-      () => undefined,
+      (_, module) => role === 'parameter' && checkKept(module),
     );
     return found;
   }
@@ -198,7 +219,11 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
     return this.#members('buffer').map(({ name, tensor }) => [name, tensor]);
   }
 
-  /** Every parameter once, in order. */
+  /**
+   * Every parameter once, in order.
+   *
+   * @throws NnError where a plain tensor has taken the place of a parameter
+   */
   parameters(): Tensor[] {
     return parametersIn(this);
   }
@@ -282,7 +307,11 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
 
   /** Gives the memory of all parameters and buffers back; the module cannot be used afterwards. */
   dispose(): void {
-    for (const tensor of Object.values(this.stateDict())) tensor.dispose();
+    walk(
+      this,
+      (_, tensor) => roleOf(tensor) !== undefined && tensor.dispose(),
+      () => undefined,
+    );
   }
 
   [Symbol.dispose](): void {

@@ -264,16 +264,24 @@ async function positionsOf(op: string, flags: Tensor): Promise<Tensor> {
     const ends = counted(p.reshape(nodeOf(flags), [n]));
     return { ends: keep(wrap(ends)), total: keep(lastOf(ends)) };
   });
-  const count = await made.total.item();
-  const result = compose(op, () => wrap(packed(p.reshape(nodeOf(flags), [n]), nodeOf(made.ends), p.iota(n), count)));
-  made.ends.dispose();
-  made.total.dispose();
-  return result;
+  return whileHeld([made.ends, made.total], async () => {
+    const count = await made.total.item();
+    return compose(op, () => wrap(packed(p.reshape(nodeOf(flags), [n]), nodeOf(made.ends), p.iota(n), count)));
+  });
 }
 
 /** A separate handle on the value, so that the caller may dispose theirs, or end the scope, during the wait. */
 function held(x: Node): Tensor {
   return keep(wrap(p.identity(x)));
+}
+
+/** Runs what waits for data, and disposes what was made for it, also where the wait fails. */
+async function whileHeld<T>(held: readonly Tensor[], body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } finally {
+    for (const t of held) t.dispose();
+  }
 }
 
 /**
@@ -288,7 +296,7 @@ function held(x: Node): Tensor {
 export async function nonZero(x: Tensor): Promise<Tensor> {
   const flags = compose('nonZero', () => held(p.cast(nodeOf(x), 'bool')));
   const { shape } = flags;
-  const positions = await positionsOf('nonZero', flags);
+  const positions = await whileHeld([flags], () => positionsOf('nonZero', flags));
   const result = compose('nonZero', () => {
     let rest = nodeOf(positions);
     const count = rest.shape[0]!;
@@ -309,7 +317,6 @@ export async function nonZero(x: Tensor): Promise<Tensor> {
       ),
     );
   });
-  flags.dispose();
   positions.dispose();
   return result;
 }
@@ -335,15 +342,15 @@ export async function maskedSelect(x: Tensor, mask: Tensor): Promise<Tensor> {
     const shape = broadcastShapes('maskedSelect', nodeOf(x).shape, flags.shape);
     return { data: held(nodeOf(x)), flags: held(p.broadcastTo(flags, shape)), shape };
   });
-  const positions = await positionsOf('maskedSelect', made.flags);
-  const result = compose('maskedSelect', () => {
-    const flat = p.reshape(p.broadcastTo(nodeOf(made.data), made.shape), [sizeOf(made.shape)]);
-    return wrap(makeNode(gatherPrimitive, [flat, nodeOf(positions)], { axis: 0 }));
+  return whileHeld([made.data, made.flags], async () => {
+    const positions = await positionsOf('maskedSelect', made.flags);
+    const result = compose('maskedSelect', () => {
+      const flat = p.reshape(p.broadcastTo(nodeOf(made.data), made.shape), [sizeOf(made.shape)]);
+      return wrap(makeNode(gatherPrimitive, [flat, nodeOf(positions)], { axis: 0 }));
+    });
+    positions.dispose();
+    return result;
   });
-  made.data.dispose();
-  made.flags.dispose();
-  positions.dispose();
-  return result;
 }
 
 /** Options of unique: what to return besides the values. */
@@ -391,40 +398,34 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
     const before = n === 0 ? sorted : p.previous(sorted, 0, false, 0);
     const fresh = p.binary('or', first, p.not(p.eq(sorted, before)));
     const ends = counted(fresh);
-    return { flat: held(flat), order: held(order), fresh: held(fresh), ends: held(ends) };
+    return { nodes: [flat, order, fresh, ends].map(held), total: n === 0 ? null : keep(lastOf(ends)) };
   });
-  const total = x.size === 0 ? null : compose(op, () => keep(lastOf(nodeOf(made.ends))));
   const shape = [...x.shape];
-  const count = total === null ? 0 : await total.item();
-  total?.dispose();
-  const result = compose(op, () => {
-    const [flat, order, fresh, ends] = [made.flat, made.order, made.fresh, made.ends].map((t) => nodeOf(t)) as [
-      Node,
-      Node,
-      Node,
-      Node,
-    ];
-    const n = flat.shape[0]!;
-    const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
-    const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
-      values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),
-    };
-    if (wanted.returnIndices) found.indices = wrap(indices);
-    const ranks = p.sub(ends, int(1));
-    if (wanted.returnInverse) {
-      const base = p.constant(0, 'int32', [n]);
-      found.inverse = wrap(
-        p.reshape(n === 0 ? base : makeNode(scatterPrimitive, [base, order, ranks], { axis: 0, op: 'set' }), shape),
-      );
-    }
-    if (wanted.returnCounts) {
-      const base = p.constant(0, 'int32', [count]);
-      found.counts = wrap(
-        n === 0 ? base : makeNode(scatterAddPrimitive, [base, ranks, p.constant(1, 'int32', [n])], { axis: 0 }),
-      );
-    }
-    return options === undefined ? found.values : found;
+  const { nodes, total } = made;
+  return whileHeld(total === null ? nodes : [...nodes, total], async () => {
+    const count = total === null ? 0 : await total.item();
+    return compose(op, () => {
+      const [flat, order, fresh, ends] = nodes.map((t) => nodeOf(t)) as [Node, Node, Node, Node];
+      const n = flat.shape[0]!;
+      const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
+      const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
+        values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),
+      };
+      if (wanted.returnIndices) found.indices = wrap(indices);
+      const ranks = p.sub(ends, int(1));
+      if (wanted.returnInverse) {
+        const base = p.constant(0, 'int32', [n]);
+        found.inverse = wrap(
+          p.reshape(n === 0 ? base : makeNode(scatterPrimitive, [base, order, ranks], { axis: 0, op: 'set' }), shape),
+        );
+      }
+      if (wanted.returnCounts) {
+        const base = p.constant(0, 'int32', [count]);
+        found.counts = wrap(
+          n === 0 ? base : makeNode(scatterAddPrimitive, [base, ranks, p.constant(1, 'int32', [n])], { axis: 0 }),
+        );
+      }
+      return options === undefined ? found.values : found;
+    });
   });
-  for (const t of [made.flat, made.order, made.fresh, made.ends]) t.dispose();
-  return result;
 }

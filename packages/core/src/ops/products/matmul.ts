@@ -7,6 +7,7 @@ import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { checkList, normalizeAxes, normalizeAxis } from '@polygrad/compiler/shape/axes';
+import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
@@ -73,12 +74,23 @@ export function gemm(a: Tensor, b: Tensor, options: GemmOptions = {}): Tensor {
         throw new ShapeError('gemm', say`no matrix: ${showShape(node.shape)}; needs at least two axes`, [node.shape]);
       return transpose ? p.permute(node, [...range(0, rank - 2), rank - 1, rank - 2]) : node;
     };
-    let result = wrap(matmulNode('gemm', widened(matrix(x, options.transA)), widened(matrix(y, options.transB))));
-    if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
-    const { c } = options;
-    const dtype = typeof c === 'object' ? promoteTypes('gemm', x.dtype, nodeOf(c).dtype) : x.dtype;
-    return wrap(p.cast(nodeOf(plus('gemm', result, c, options.beta)), dtype));
+    const product = matmulNode('gemm', widened(matrix(x, options.transA)), widened(matrix(y, options.transB)));
+    return scaled('gemm', product, x.dtype, options, options.c);
   });
+}
+
+/** alpha * product + beta * c, rounded once to what factors of `dtype` and c promote to. */
+function scaled(
+  op: string,
+  product: Node,
+  dtype: DType,
+  { alpha = 1, beta }: { readonly alpha?: TensorLike; readonly beta?: TensorLike },
+  c: TensorLike | undefined,
+): Tensor {
+  const whole = wrap(product);
+  const result = alpha === 1 ? whole : mul(whole, given(alpha, whole));
+  const rounded = typeof c === 'object' ? promoteTypes(op, dtype, nodeOf(c).dtype) : dtype;
+  return wrap(p.cast(nodeOf(plus(op, result, c, beta)), rounded));
 }
 
 /** result + beta * c. As in BLAS, c is not read where beta is 0: its NaN and infinities do not count. */
@@ -126,9 +138,8 @@ export function gemv(
         [matrix.shape, vector.shape],
       );
     }
-    let result = wrap(matmulNode('gemv', options.transA ? p.permute(matrix, [1, 0]) : matrix, vector));
-    if (options.alpha !== undefined && options.alpha !== 1) result = mul(result, given(options.alpha, result));
-    return plus('gemv', result, options.y, options.beta);
+    const turned = options.transA ? p.permute(matrix, [1, 0]) : matrix;
+    return scaled('gemv', matmulNode('gemv', widened(turned), widened(vector)), matrix.dtype, options, options.y);
   });
 }
 

@@ -103,6 +103,21 @@ describe('products', () => {
     expect(await values(pg.gemm(a, b, { c: 2, beta: 3, alpha: -1 }))).toEqual([-5]);
   });
 
+  it('gemm and gemv of 16 bits round once, after alpha and beta', async () => {
+    // The square of 1 + 2^-7 needs 15 digits, of which a float16 has 11. 64 times it, less 64, has 9 again.
+    const one = 1 + 2 ** -7;
+    const a = pg.tensor([[one]], { dtype: 'float16' });
+    const x = pg.tensor([one], { dtype: 'float16' });
+    const options = { alpha: 64, beta: -64 };
+    const y = pg.tensor([1], { dtype: 'float16' });
+    const exact = 64 * one * one - 64;
+    const product = pg.gemv(a, x, { ...options, y });
+    expect(product.dtype).toBe('float16');
+    expect(await product.array()).toEqual([exact]);
+    const matrix = pg.gemm(a, x.reshape([1, 1]), { ...options, c: y });
+    expect(await matrix.array()).toEqual([[exact]]);
+  });
+
   it('are batched in gemm as in matmul, of all numbers of axes', () => {
     const shapes: readonly (readonly [number[], number[], number[]])[] = [
       [[3], [3], []],

@@ -33,13 +33,12 @@ const leastWidth = 32;
 const widest = 4096;
 
 /**
- * True for a reduction along a sized axis, which is not cut into chunks. Where several sizes change, a very large one gets its own plan:
- * otherwise tensors of all shapes would share the slower form.
+ * True for a reduction along a sized axis, which is not cut into chunks. A very large one gets its own plan: in one piece it is slower, and a sum
+ * loses digits, as every element is added to one that grows.
  */
 function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
-  if (graph.size!.capacities.length > 1 && x.size >= 4 * columnChunk)
-    throw new SizesRefused(`a reduction of shape [${x.shape}]`);
+  if (x.size >= 4 * columnChunk) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
   return true;
 }
 
