@@ -134,6 +134,22 @@ export function groups(tiny) {
     ['ResNet-18 (CIFAR), batch 64', { network: 'resnet18', width: size(64, 4), side: size(32, 8) }, size(64, 2), 1],
     ['GPT 4 x 256, batch 16 of 128', gpt, size(16, 1), size(128, 8)],
   ];
+  // A layer and its gradients at batches that come anew, in one class of sizes: it is known after two of them.
+  const batches = (label) =>
+    [
+      ['linear 1024 to 1024', { layer: 'linear', c: size(1024, 24), o: size(1024, 20) }],
+      [
+        'conv 64 to 64, 3 x 3, 28 x 28',
+        { layer: 'conv', c: size(64, 4), o: size(64, 6), side: size(28, 5), kernel: 3 },
+      ],
+    ].map(([name, more]) => ({
+      name: `${label}${name}, forward and backward, batches not met before`,
+      kind: 'batches',
+      ...more,
+      known: size([129, 250], [33, 41]),
+      lengths: Array.from({ length: size(24, 2) }, (_, i) => size(130 + ((i * 37) % 120), 50 + 14 * i)),
+      figure: 'ms',
+    }));
   // Groups that look at the networks of `steps` in another way: of small work at one of them.
   const measuredAgain = size(steps, steps.slice(0, 1));
   const small = size(1 << 22, 1 << 10);
@@ -230,6 +246,8 @@ export function groups(tiny) {
         },
       ],
     },
+    batches: { options: own, cases: batches('') },
+    batchesLibrary: { cases: batches('with libraries: ') },
     // The processor does as much as it can in the time: small shapes.
     cpu: {
       against: 'cpu',

@@ -103,9 +103,9 @@ try {
       // Nothing is read from such an engine.
       if (one.kind === 'download') continue;
       console.log(one.name);
-      core.setDynamicSizes(one.kind === 'sizes' ? 'automatic' : 'never');
+      core.setDynamicSizes(one.lengths === undefined ? 'never' : 'automatic');
       const made = kinds[one.kind](one);
-      for (const use of made.uses ?? [made.run]) use()?.dispose?.();
+      for (const use of [...(made.known ?? []), ...(made.uses ?? [made.run])]) use()?.dispose?.();
       core.flush();
       if (values['all-tiles']) await core.tune(engine, { budget: 1e6 });
       made.dispose?.();

@@ -112,6 +112,17 @@ export const kinds = {
     const { step, dispose } = trained(one);
     return { uses: one.lengths.map((length) => () => step(length)), dispose };
   },
+  batches: (one) => {
+    const w = drawn(one.layer === 'conv' ? [one.o, one.c, one.kernel, one.kernel] : [one.c, one.o]);
+    const of = (x, y) => (one.layer === 'conv' ? core.conv2d(x, y, { padding: one.kernel >> 1 }) : core.matmul(x, y));
+    const use = (batch) => {
+      const area = one.layer === 'conv' ? [one.side, one.side] : [];
+      const [x, slopes] = [one.c, one.o].map((n) => drawn([batch, n, ...area]));
+      const parts = () => core.vjp(of, [x, w], slopes).flat();
+      return () => scope(() => parts().reduce((sum, t) => sum.add(t.sum()), core.zeros([])));
+    };
+    return { known: one.known.map(use), uses: one.lengths.map(use) };
+  },
   small: () => {
     const [a, b] = [drawn([1]), drawn([1])];
     return { run: computed(() => a.add(b)) };

@@ -104,8 +104,8 @@ async function work({ cases, options = {}, store: folder, brief }) {
     let made;
     try {
       say({ begins: one.name });
-      // A program of one size has kernels for that size. After the case before they would be for a class of sizes, whose tiles are not measured.
-      core.setDynamicSizes(one.kind === 'sizes' ? 'automatic' : 'never');
+      // A program of one size has kernels for that size. After the case before they would be for a class of sizes.
+      core.setDynamicSizes(one.lengths === undefined ? 'never' : 'automatic');
       made = kinds[one.kind](one);
       if (one.kind === 'profile') {
         for (let i = 0; i < 2; i++) made.run();
@@ -113,6 +113,12 @@ async function work({ cases, options = {}, store: folder, brief }) {
         await tuned(engine, store, brief);
         say({ name: one.name, profile: await profiled(made) });
       } else {
+        // A class of sizes is known, measured, and planned anew.
+        if (made.known !== undefined) {
+          await timed(made.known);
+          await tuned(engine, store, brief);
+          await timed(made.known);
+        }
         const found = made.uses === undefined ? await measure(engine, store, brief, made) : await timed(made.uses);
         // A figure of wrong numbers is none.
         if (made.check !== undefined && !(await made.check())) throw new Error('the numbers are wrong');

@@ -175,8 +175,32 @@ def measure(run, brief, share=1):
     return {"median": samples[len(samples) // 2], "best": samples[0]}
 
 
+def batches(one):
+    conv = one["layer"] == "conv"
+    shape = [one["o"], one["c"], one["kernel"], one["kernel"]] if conv else [one["c"], one["o"]]
+    w = torch.rand(shape, device=device, requires_grad=True)
+    made = {}
+
+    def drawn(batch):
+        area = [one["side"], one["side"]] if conv else []
+        return [torch.rand([batch, n, *area], device=device) for n in (one["c"], one["o"])]
+
+    def step(batch):
+        x, slopes = made[batch]
+        y = torch.nn.functional.conv2d(x, w, padding=one["kernel"] // 2) if conv else x @ w
+        dx, dw = torch.autograd.grad(y, [x, w], slopes)
+        return y.detach().sum() + dx.sum() + dw.sum()
+
+    for batch in one["known"] + one["lengths"]:
+        made[batch] = drawn(batch)
+        made[batch][0].requires_grad_()
+    for batch in one["known"]:
+        step(batch).item()
+    return step
+
+
 def uses(one):
-    step = trained(one)
+    step = batches(one) if one["kind"] == "batches" else trained(one)
     times = []
     for length in one["lengths"]:
         start = time.perf_counter()
@@ -191,7 +215,7 @@ def work(request):
         say({"begins": one["name"]})
         torch.backends.cuda.matmul.allow_tf32 = one.get("tf32", False)
         try:
-            if one["kind"] == "sizes":
+            if "lengths" in one:
                 found = uses(one)
             else:
                 found = measure(kinds[one["kind"]](one), request["brief"], one["length"] if one["kind"] == "replayed" else 1)

@@ -57,14 +57,23 @@ export class CommandEncoder<K extends AddonKernel> {
           `got ${bindings.length} and ${scalars.length}`,
       );
     if (kernel.empty) return;
-    const { product } = program;
-    if (product !== undefined && this.#library?.takes(product) === true) {
+    const product = this.#productOf(kernel, scalars);
+    if (product !== null && this.#library?.takes(product) === true) {
       this.#multiply(product, bindings);
       return;
     }
     const handle = kernel.handle >= 0 ? kernel.handle : this.#kernels.handleOf(kernel);
     const at = this.#encoded.dispatch(handle, kernel.cells, groups);
     kernel.write(this.#encoded, at, this.#memory, bindings, scalars);
+  }
+
+  /** The product that a command computes, with its numbers; null for any other command. */
+  productOf(command: Command | undefined): Product | null {
+    return command?.kind === 'dispatch' ? this.#productOf(command.kernel as K, command.scalars) : null;
+  }
+
+  #productOf({ program: { product } }: K, scalars: readonly (number | bigint)[]): Product | null {
+    return product === undefined || this.#library === null ? null : this.#library.programs.at(product, scalars);
   }
 
   #multiply(product: Product, bindings: readonly Binding[]): void {

@@ -181,9 +181,10 @@ export abstract class AddonEngine<K extends AddonKernel> implements IEngine {
     try {
       this.#driver.submit(bytes, count);
     } catch (error) {
-      if (!isNativeError(error) || this.#library?.failedBy(error) !== true)
+      const rest = isNativeError(error) ? this.#encoder.rest(commands, error.command) : [];
+      if (this.#library?.failedBy(error, this.#encoder.productOf(rest[0])) !== true)
         throw this.#stopped(error, commands, written);
-      this.submit(this.#encoder.rest(commands, error.command));
+      this.submit(rest);
       return;
     }
     this.#done.batches++;
@@ -203,7 +204,7 @@ export abstract class AddonEngine<K extends AddonKernel> implements IEngine {
       const [time = -1] = this.#driver.submitTimed(bytes, count);
       return time < 0 ? Number.NaN : time;
     } catch (error) {
-      if (this.#library?.failedBy(error) === true) return this.#timed(command);
+      if (this.#library?.failedBy(error, this.#encoder.productOf(command)) === true) return this.#timed(command);
       throw this.#failed(error, 'submit', 0);
     }
   }

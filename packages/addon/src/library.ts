@@ -3,7 +3,7 @@
  * own kernels (tuning/ of core), and left alone from the moment it fails.
  */
 import { type LibraryPrograms, libraryPrograms, type ProductLibrary } from '@polygrad/core/engine';
-import type { Product } from '@polygrad/core/kernel';
+import type { Count, Product } from '@polygrad/core/kernel';
 import { CommandBuffer } from './command-buffer.ts';
 import { isNativeError } from './native-error.ts';
 import { productCommand } from './product.ts';
@@ -17,19 +17,22 @@ export interface LibraryParts {
   /** Opens it; an empty string, or why it could not. */
   open(): string;
   /** True for products it has routines for. */
-  has(product: Product): boolean;
+  has(product: Product<Count>): boolean;
   /** Resolves when it has made ready what a product like this command needs. */
   prepare(cells: Uint8Array, count: number): Promise<void>;
-  /** True for codes of errors that refuse one product and say nothing about others. Default: there are none. */
+  /** True for codes of errors that refuse one product, which kernels then compute, and say nothing about others. Default: there are none. */
   refuses?(code: number): boolean;
 }
 
 /** What an engine with an addon computes products by: one library, or several. */
 export interface ProductLibraries extends ProductLibrary {
   missing(): Readonly<Record<string, string | null>>;
-  /** True for an error of a library's routines; from then on kernels do its work. */
-  failedBy(error: unknown): boolean;
+  /** True for an error of a library's routines at this product; from then on kernels do its work, or compute this product. */
+  failedBy(error: unknown, product: Product | null): boolean;
 }
+
+/** A library that refuses more products than this is not asked again. */
+const mostRefused = 256;
 
 /**
  * The library of one engine.
@@ -44,6 +47,8 @@ export class AddonLibrary implements ProductLibraries {
   readonly programs: LibraryPrograms = libraryPrograms;
   readonly #parts: LibraryParts;
   readonly #told: (() => void)[] = [];
+  /** Products that it has refused, as text. */
+  readonly #refused = new Set<string>();
   /** Why it is not used, '' if it is, null before it is opened. */
   #missing: string | null = null;
 
@@ -66,8 +71,9 @@ export class AddonLibrary implements ProductLibraries {
     return this.#name;
   }
 
-  takes(product: Product): boolean {
-    return this.#parts.has(product) && this.reason === null;
+  takes(product: Product<Count>): boolean {
+    if (!this.#parts.has(product) || this.reason !== null) return false;
+    return this.#refused.size === 0 || !this.#refused.has(JSON.stringify(product));
   }
 
   async prepare(product: Product): Promise<boolean> {
@@ -97,10 +103,11 @@ export class AddonLibrary implements ProductLibraries {
     for (const tell of this.#told) tell();
   }
 
-  /** True for an error of its routines; from then on kernels do its work. */
-  failedBy(error: unknown): boolean {
+  failedBy(error: unknown, product: Product | null): boolean {
     if (!isNativeError(error) || !error.call.startsWith(this.#parts.prefix)) return false;
-    this.fail(error.message);
+    const isOne = product !== null && this.#parts.refuses?.(error.code) === true && this.#refused.size < mostRefused;
+    if (isOne) this.#refused.add(JSON.stringify(product));
+    else this.fail(error.message);
     return true;
   }
 }
@@ -122,15 +129,15 @@ export class SeveralLibraries implements ProductLibraries {
     this.#all = all;
   }
 
-  #of(product: Product): AddonLibrary | undefined {
+  #of(product: Product<Count>): AddonLibrary | undefined {
     return this.#all.find((library) => library.takes(product));
   }
 
-  nameOf(product: Product): string {
+  nameOf(product: Product<Count>): string {
     return this.#of(product)?.nameOf() ?? '';
   }
 
-  takes(product: Product): boolean {
+  takes(product: Product<Count>): boolean {
     return this.#of(product) !== undefined;
   }
 
@@ -146,7 +153,7 @@ export class SeveralLibraries implements ProductLibraries {
     for (const library of this.#all) library.onFailure(told);
   }
 
-  failedBy(error: unknown): boolean {
-    return this.#all.some((library) => library.failedBy(error));
+  failedBy(error: unknown, product: Product | null): boolean {
+    return this.#all.some((library) => library.failedBy(error, product));
   }
 }

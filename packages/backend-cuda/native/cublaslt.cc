@@ -16,8 +16,6 @@ std::mutex cublasGuard;
 bool cublasOpened = false;
 CublasLtTable lt;
 
-/** Ways kept for one engine. */
-constexpr size_t kMostWays = 512;
 /** Bindings are aligned to this, and the way must not depend on what is better aligned by chance. */
 constexpr uint64_t kAlignment = 16;
 
@@ -113,7 +111,7 @@ CublasLt::CublasLt() {
 }
 
 CublasLt::~CublasLt() {
-  ways_.clear();
+  ways_.Clear();
   if (handle_ != nullptr) lt.Destroy(handle_);
 }
 
@@ -121,8 +119,7 @@ const CublasLt::Way& CublasLt::WayOf(const Product& p, const uint32_t (&alignmen
   const Key key = {static_cast<uint64_t>(p.factor), static_cast<uint64_t>(p.result), p.m,          p.n,        p.k,          p.batch,      p.a.stride,     p.a.distance,
                    p.b.stride,   p.b.distance, p.c.stride, p.c.distance, p.a.transposed, p.b.transposed, alignment[0],
                    alignment[1], alignment[2]};
-  const auto found = ways_.find(key);
-  if (found != ways_.end()) return *found->second;
+  if (const Way* found = ways_.Find(key)) return *found;
   auto way = std::make_unique<Way>();
   CheckStatus(lt.DescCreate(&way->desc, p.isDouble() ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, p.isDouble() ? CUDA_R_64F : CUDA_R_32F),
               "cublasLtMatmulDescCreate");
@@ -163,8 +160,7 @@ const CublasLt::Way& CublasLt::WayOf(const Product& p, const uint32_t (&alignmen
   if (best.workspaceSize > kProductWorkspace) throw NativeError{CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic"};
   way->algo = best.algo;
   way->workspaceBytes = best.workspaceSize;
-  if (ways_.size() >= kMostWays) ways_.clear();
-  return *(ways_[key] = std::move(way));
+  return ways_.Keep(key, std::move(way));
 }
 
 void CublasLt::Decide(const Product& product) {

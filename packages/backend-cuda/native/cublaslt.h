@@ -5,13 +5,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "context.h"
 #include "product.h"
+#include "ways.h"
 
 using cublasStatus = int;
 using cublasLtHandle = struct cublasLtContext*;
@@ -101,9 +100,9 @@ class CublasLt {
  private:
   struct Way;
   /** Sizes, strides, and how the matrices are aligned: on nothing else may the way depend. */
-  using Key = std::vector<uint64_t>;
+  using Key = Ways<Way>::Key;
   const Way& WayOf(const Product& product, const uint32_t (&alignment)[3]);
 
   cublasLtHandle handle_ = nullptr;
-  std::map<Key, std::unique_ptr<Way>> ways_;
+  Ways<Way> ways_;
 };

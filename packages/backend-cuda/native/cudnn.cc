@@ -16,8 +16,7 @@ std::mutex cudnnGuard;
 bool cudnnOpened = false;
 CudnnTable dnn;
 
-/** Ways kept for one engine, and algorithms the library is asked for. */
-constexpr size_t kMostConvolutions = 512;
+/** Algorithms the library is asked for. */
 constexpr int kMostAlgorithms = 16;
 /** The first version that computes float32 without TF32 where it is told to. */
 constexpr size_t kLeastVersion = 8000;
@@ -179,7 +178,7 @@ Cudnn::Cudnn(bool tf32) : tf32_(tf32) {
 }
 
 Cudnn::~Cudnn() {
-  ways_.clear();
+  ways_.Clear();
   if (handle_ != nullptr) dnn.Destroy(handle_);
 }
 
@@ -187,13 +186,11 @@ const Cudnn::Way& Cudnn::WayOf(const Convolution& p) {
   Key key = {static_cast<uint64_t>(p.element), static_cast<uint64_t>(p.pass), p.images, p.groups, p.channels, p.features, p.flipped};
   for (const Pair* pair : {&p.size, &p.kernel, &p.positions, &p.stride, &p.padding, &p.dilation}) key.insert(key.end(), pair->begin(), pair->end());
   for (const Image* image : {&p.a, &p.b, &p.c}) key.insert(key.end(), image->strides.begin(), image->strides.end());
-  const auto found = ways_.find(key);
-  if (found != ways_.end()) return *found->second;
+  if (const Way* found = ways_.Find(key)) return *found;
   auto way = std::make_unique<Way>();
   way->Describe(p, tf32_);
   way->Choose(handle_, p.pass);
-  if (ways_.size() >= kMostConvolutions) ways_.clear();
-  return *(ways_[key] = std::move(way));
+  return ways_.Keep(key, std::move(way));
 }
 
 size_t Cudnn::Decide(const Convolution& convolution) { return WayOf(convolution).workspaceBytes; }

@@ -3,13 +3,12 @@
  * descriptors, of versions 8 and 9.
  */
 #pragma once
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "context.h"
 #include "convolution.h"
+#include "ways.h"
 
 using cudnnStatus = int;
 using cudnnHandle = struct cudnnContext*;
@@ -114,10 +113,10 @@ class Cudnn {
  private:
   struct Way;
   /** Everything but places in memory. */
-  using Key = std::vector<uint64_t>;
+  using Key = Ways<Way>::Key;
   const Way& WayOf(const Convolution& convolution);
 
   const bool tf32_;
   cudnnHandle handle_ = nullptr;
-  std::map<Key, std::unique_ptr<Way>> ways_;
+  Ways<Way> ways_;
 };

@@ -20,6 +20,9 @@ export const soughtCublasLt: Sought = {
 /** The compute capabilities from which on it multiplies a dtype; 16-bit floats with sums of float32. */
 const least: Readonly<Record<string, number>> = { float16: 75, bfloat16: 80, float32: 75, float64: 75 };
 
+/** The status of a product that it has no way for. */
+const notSupported = 15;
+
 /** cuBLASLt for an engine on a card of a compute capability: `open` opens it, and says why it could not. */
 export function cublasLt(driver: Driver, computeCapability: number, open: () => string): AddonLibrary {
   return new AddonLibrary({
@@ -28,6 +31,7 @@ export function cublasLt(driver: Driver, computeCapability: number, open: () => 
     open,
     has: ({ kind, dtype }) => kind === 'matrices' && computeCapability >= (least[dtype] ?? Number.POSITIVE_INFINITY),
     prepare: (cells, count) => driver.prepareProduct(cells, count),
+    refuses: (code) => code === notSupported,
   });
 }
 

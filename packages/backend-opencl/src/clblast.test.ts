@@ -34,14 +34,14 @@ describe.skipIf(clblastMissing() !== null)('CLBlast itself', () => {
 });
 
 describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
-  const { product } = productProgram();
+  const product = productProgram().product as MatrixProduct;
 
   it('says why, and takes nothing', async () => {
     const { driver } = setUp({ cache: false });
     const library = clblast(driver, () => 'there is none', true);
     expect(library.reason).toBe('there is none');
-    expect(library.takes(product!)).toBe(false);
-    expect(await library.prepare(product!)).toBe(false);
+    expect(library.takes(product)).toBe(false);
+    expect(await library.prepare(product)).toBe(false);
     driver.dispose();
   });
 
@@ -55,10 +55,10 @@ describe.skipIf(!hasDevice())('a CLBlast that is not there', () => {
     const library = clblast(faulty, () => '', false);
     let told = 0;
     library.onFailure(() => told++);
-    expect(library.takes({ ...(product as MatrixProduct), dtype: 'float64' })).toBe(false);
-    expect(library.takes(product!)).toBe(true);
-    expect(await library.prepare(product!)).toBe(false);
-    expect([library.takes(product!), library.reason, told]).toEqual([false, 'it failed: native', 1]);
+    expect(library.takes({ ...product, dtype: 'float64' })).toBe(false);
+    expect(library.takes(product)).toBe(true);
+    expect(await library.prepare(product)).toBe(false);
+    expect([library.takes(product), library.reason, told]).toEqual([false, 'it failed: native', 1]);
     driver.dispose();
   });
 

@@ -8,7 +8,7 @@ import { type Inside, linearize } from '../codegen/linearize/linearize.ts';
 import { optimize } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import type { KNode, KNodeOf, LoopKernel, LoopStore, Product, Transform } from '../ir/ir.ts';
+import type { Count, KNode, KNodeOf, LoopKernel, LoopStore, Product, Transform } from '../ir/ir.ts';
 import { Rewriter } from '../ir/rewrite.ts';
 import { nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
@@ -50,7 +50,7 @@ export class Assembly {
     suffix: string,
     stores: readonly LoopStore[],
     shaped: readonly Transform[] | null,
-    product?: (slotOf: (slot: number) => number) => Product,
+    product?: (slotOf: (slot: number) => number) => Product<Count>,
     inside?: Inside,
   ): void {
     const used = paramsOf(stores);

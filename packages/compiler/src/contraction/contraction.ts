@@ -8,8 +8,8 @@
 import { mergeRanges } from '../codegen/loops/optimize.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
-import { FreeRanges, isSized, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
-import type { KNode, KNodeOf, LoopKernel, Product } from '../ir/ir.ts';
+import { FreeRanges, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
+import type { Count, KNode, KNodeOf, LoopKernel, Product } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
@@ -38,11 +38,6 @@ function isWhole(r: Range): boolean {
   if (r.arg.extent === 0) return false;
   const limit = sizeLimit(r);
   return limit === null ? isFixed(r) : lowOf(limit) >= 1;
-}
-
-/** True if a loop ends at a size given at dispatch: without a size nothing can be measured. */
-export function hasSizes({ kernel, k }: Contraction): boolean {
-  return [...k, ...(kernel.stores[0]?.ranges ?? [])].some(isSized);
 }
 
 /** The only sum of products in a kernel whose stores all have the same loops; null if the kernel has another form. */
@@ -162,11 +157,11 @@ export const byLibrary = 'library';
  */
 export interface ProductLibrary {
   /** The name of what computes it, a single word; measurements are kept under it. */
-  nameOf(product: Product): string;
+  nameOf(product: Product<Count>): string;
   /** `libraryPrograms`. They come with the library, so that pages without one do not carry them. */
   readonly programs: LibraryPrograms;
   /** Whether it can compute this; false for everything once it has failed. */
-  takes(product: Product): boolean;
+  takes(product: Product<Count>): boolean;
   /** Resolves when the first such product can run without further preparation: true if the library can compute it. */
   prepare(product: Product): Promise<boolean>;
   /** Its name, or those of several libraries behind it, each with why it is not used, or null. Opens what was not opened yet. */

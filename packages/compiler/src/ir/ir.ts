@@ -272,7 +272,7 @@ export interface Program {
   /** Of a program that an earlier process has compiled, and which is as engines take it: its code, where the engine had some to keep. */
   readonly kept?: KeptCode | null;
   /** What it computes, if that is a product which a library may compute instead (contraction/contraction.ts). */
-  readonly product?: Product;
+  readonly product?: Product<Count>;
 }
 
 /** What an engine made of a program, as plain data: an equal engine of another process takes it with an equal program. */
@@ -281,8 +281,14 @@ export type KeptCode = Readonly<Record<string, string | readonly number[] | Uint
 // What a program computes, where that is a product of matrices or a convolution and nothing else: enough for a library of the device to run
 // in its place. The program stays the definition, and is what runs where there is no such library.
 
-/** A product of two tensors `a` and `b`, stored to `c`. */
-export type Product = MatrixProduct | ConvolutionProduct;
+/**
+ * A number of a product: fixed, or given at dispatch as a sum of terms, each a factor times scalars of the program by their slots. `[[3, 0, 1], [-2]]`
+ * is 3 s0 s1 - 2.
+ */
+export type Count = number | readonly (readonly [factor: number, ...slots: number[]])[];
+
+/** A product of two tensors `a` and `b`, stored to `c`. `N`: `Count` as long as numbers may hang on what is given at dispatch. */
+export type Product<N = number> = MatrixProduct<N> | ConvolutionProduct<N>;
 
 /** What all products have. */
 interface AnyProduct<Operand> {
@@ -297,26 +303,26 @@ interface AnyProduct<Operand> {
 }
 
 /** Matrices in memory, row-major. Offset, stride and distance count elements. */
-export interface MatrixOperand {
+export interface MatrixOperand<N = number> {
   /** PARAM slot of the program. */
   readonly slot: number;
   /** The first element. */
-  readonly offset: number;
+  readonly offset: N;
   /** From one row to the next as they lie in memory. */
-  readonly stride: number;
+  readonly stride: N;
   /** From one matrix of the batch to the next. */
-  readonly distance: number;
+  readonly distance: N;
   /** Rows in memory are columns of the matrix. */
   readonly transposed: boolean;
 }
 
 /** c = a b for `batch` pairs: a is m x k, b is k x n, and c m x n and never transposed. */
-export interface MatrixProduct extends AnyProduct<MatrixOperand> {
+export interface MatrixProduct<N = number> extends AnyProduct<MatrixOperand<N>> {
   readonly kind: 'matrices';
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly batch: number;
+  readonly m: N;
+  readonly n: N;
+  readonly k: N;
+  readonly batch: N;
 }
 
 /** Of rows and of columns. */
@@ -344,10 +350,10 @@ export type ConvolutionPass = 'forward' | 'input' | 'kernel';
  * ...positions]; x is 0 outside of its size. Features of a group have the channels of that group. `forward`: a, b, c are x, w, y. `input`: they
  * are y, w, x: the sum over all y that x goes into. `kernel`: x, y, w.
  */
-export interface ConvolutionProduct extends AnyProduct<ImageOperand> {
+export interface ConvolutionProduct<N = number> extends AnyProduct<ImageOperand> {
   readonly kind: 'convolution';
   readonly pass: ConvolutionPass;
-  readonly images: number;
+  readonly images: N;
   readonly groups: number;
   /** Of one group. */
   readonly channels: number;

@@ -4,7 +4,17 @@
  * Operations are written by name: a read program has only known operations, dtypes and fields, and is verified like any program.
  */
 import { withSources, uniqueNode } from '@polygrad/compiler/ir/expr';
-import type { KArgs, KNode, KNodeOf, KOp, NestOp, Product, Program, ProgramNode } from '@polygrad/compiler/ir/ir';
+import type {
+  Count,
+  KArgs,
+  KNode,
+  KNodeOf,
+  KOp,
+  NestOp,
+  Product,
+  Program,
+  ProgramNode,
+} from '@polygrad/compiler/ir/ir';
 import type { MatrixTile } from '@polygrad/compiler/ir/matrix';
 import {
   binaryOps,
@@ -412,14 +422,14 @@ function readTransform(from: ByteReader): NonNullable<Program['transforms']>[num
 }
 
 /** Writes a product as JSON: few programs have one, and only an engine's library reads it, whose addon checks every number. */
-function writeProduct(out: ByteWriter, product: Product | undefined): void {
+function writeProduct(out: ByteWriter, product: Product<Count> | undefined): void {
   out.text(product === undefined ? '' : JSON.stringify(product));
 }
 
-function readProduct(from: ByteReader): Product | null {
+function readProduct(from: ByteReader): Product<Count> | null {
   const text = from.text();
   if (text === '') return null;
-  const product = parsed(text, 'a product') as Product | null;
+  const product = parsed(text, 'a product') as Product<Count> | null;
   check(Boolean(product?.kind), 'a product');
   return product;
 }

@@ -8,7 +8,7 @@ import { writeCopies } from '@polygrad/compiler/codegen/linearize/copies';
 import { sideBySide } from '@polygrad/compiler/codegen/loops/beside';
 import { acrossThreads } from '@polygrad/compiler/codegen/linearize/group';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
-import { byLibrary, type ContractionTemplate, hasSizes, worthwhile } from '@polygrad/compiler/contraction/contraction';
+import { byLibrary, type ContractionTemplate, worthwhile } from '@polygrad/compiler/contraction/contraction';
 import { paysFor } from '@polygrad/compiler/contraction/choose';
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
@@ -29,7 +29,7 @@ export const lowerContraction: ContractionTemplate = (kernel, e, caps, choices) 
   const c = worthwhile(kernel, e, caps, caps.simt ? undefined : paysFor);
   if (c === null) return null;
   const question = choices === undefined ? null : questionOf(c, caps, choices.library);
-  if (question !== null && !hasSizes(c)) choices?.note(question.key, kernel, e);
+  if (question !== null) choices?.note(question.key, kernel, e);
   const chosen = question === null ? undefined : choices?.find(question.key);
   if (chosen === byLibrary && question?.product)
     return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;

@@ -5,6 +5,8 @@ import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '..
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { legalPrograms, type Lowered, type Way } from '@polygrad/compiler/codegen/lowering';
+import { groupsAt } from '@polygrad/compiler/ir/groups';
+import { highOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
 import { byLibrary, type Contraction, findContraction } from '@polygrad/compiler/contraction/contraction';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import type { Seen, SeenNest } from './choices.ts';
@@ -91,7 +93,22 @@ async function parameters(engine: IEngine, params: readonly Parameter[], buffers
   return bindings;
 }
 
-function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readonly Binding[]): Candidate {
+/** Values for the scalars of a kernel by slot: of sizes one in between (`typicalOf`), of others 1. */
+function scalarsOf(seen: Seen): number[] {
+  const values: number[] = [];
+  if (!('kernel' in seen)) return values;
+  for (const n of nodesOf(seen.kernel.stores.flatMap(({ store, ranges }) => [store, ...ranges])))
+    if (n.op === 'SCALAR' && lowOf(n) > 0) values[n.arg.slot] = Math.round(Math.sqrt(lowOf(n) * highOf(n)));
+  return values;
+}
+
+function prepare(
+  engine: IEngine,
+  tile: string,
+  lowered: Lowered,
+  params: readonly Binding[],
+  sizes: readonly number[],
+): Candidate {
   const buffers: EngineBuffer[] = [];
   const kernels = engine.compile(legalPrograms(lowered, engine.caps));
   try {
@@ -99,8 +116,11 @@ function prepare(engine: IEngine, tile: string, lowered: Lowered, params: readon
     const commands = lowered.dispatches.map(({ bindings }, i): Command => {
       const kernel = kernels[i]!;
       const bound = bindings.map((b) => ('param' in b ? params[b.param] : temps[b.temp])!);
-      const scalars = kernel.program.scalars.map((dtype) => (dtype.endsWith('64') && !isFloat(dtype) ? 1n : 1));
-      return { kind: 'dispatch', kernel, bindings: bound, scalars };
+      const scalars = kernel.program.scalars.map((dtype, slot) =>
+        dtype.endsWith('64') && !isFloat(dtype) ? 1n : (sizes[slot] ?? 1),
+      );
+      const groups = engine.caps.simt ? groupsAt(kernel.program, sizes) : null;
+      return { kind: 'dispatch', kernel, bindings: bound, scalars, groups };
     });
     return { tile, commands, kernels, buffers, best: Number.POSITIVE_INFINITY, runs: 1 };
   } catch (error) {
@@ -141,20 +161,26 @@ async function round(engine: IEngine, candidate: Candidate, now: () => number): 
 }
 
 /** What to measure, the default first. */
-async function waysOf(engine: IEngine, c: Contraction, { kernel, e }: SeenNest): Promise<Way[]> {
+async function waysOf(
+  engine: IEngine,
+  c: Contraction,
+  { kernel, e }: SeenNest,
+  sizes: readonly number[],
+): Promise<Way[]> {
   const { caps, library } = engine;
   const ways = caps.lowering.ways(c, kernel, e, caps);
   const found = questionOf(c, caps, library)?.product ?? null;
-  if (found === null || library === undefined || !(await library.prepare(found.product))) return ways;
+  if (found === null || library === undefined) return ways;
+  if (!(await library.prepare(library.programs.at(found.product, sizes)))) return ways;
   // Second, after the default, so that it is measured whatever the budget is.
   return [...ways.slice(0, 1), [byLibrary, () => library.programs.lower(c, e, caps, found)], ...ways.slice(1)];
 }
 
 /** What to measure, the default first; nothing for a nest that is no contraction. */
-async function candidatesOf(engine: IEngine, seen: Seen): Promise<readonly Way[]> {
+async function candidatesOf(engine: IEngine, seen: Seen, sizes: readonly number[]): Promise<readonly Way[]> {
   if ('ways' in seen) return seen.ways;
   const c = findContraction(seen.kernel, seen.e);
-  return c === null ? [] : waysOf(engine, c, seen);
+  return c === null ? [] : waysOf(engine, c, seen, sizes);
 }
 
 /**
@@ -162,7 +188,8 @@ async function candidatesOf(engine: IEngine, seen: Seen): Promise<readonly Way[]
  * compile, or has no memory for, is left out.
  */
 export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }: MeasureOptions): Promise<Measured[]> {
-  const ways = await candidatesOf(engine, seen);
+  const sizes = scalarsOf(seen);
+  const ways = await candidatesOf(engine, seen, sizes);
   if (ways.length === 0) return [];
   const buffers: EngineBuffer[] = [];
   const candidates: Candidate[] = [];
@@ -175,7 +202,7 @@ export async function measureTiles(engine: IEngine, seen: Seen, { budget, now }:
       if (candidates.length > 0 && name !== byLibrary && now() - start > budget) break;
       let candidate: Candidate | null = null;
       try {
-        candidate = prepare(engine, name, lower(), params);
+        candidate = prepare(engine, name, lower(), params, sizes);
         await begin(engine, candidate, now);
       } catch (error) {
         if (candidate !== null) giveBack(engine, candidate);

@@ -3,13 +3,15 @@
  *
  * One factor is an image under windows (windows.ts), the other is read in place. The forward pass and the gradient of the kernel
  * differ only in which loop of a window is the short one. In the gradient of the input the image is the output's gradient, dilated
- * by the stride, and the kernel has features and channels exchanged. Asymmetric padding is left to kernels of this library.
+ * by the stride, and the kernel has features and channels exchanged. Asymmetric padding is left to kernels of this library. How many images there are
+ * may be given at dispatch.
  */
 import { type Range, sizeOf } from '../../ir/free-ranges.ts';
-import type { ConvolutionPass, ConvolutionProduct, ImageOperand, KNodeOf, Pair } from '../../ir/ir.ts';
+import type { ConvolutionPass, ConvolutionProduct, Count, ImageOperand, KNodeOf, Pair } from '../../ir/ir.ts';
 import type { DType } from '../../shape/dtype.ts';
 import { isFixed, type LinearAccess, linearAccess } from '../access.ts';
 import type { Contraction } from '../contraction.ts';
+import type { SizedAccess } from './counts.ts';
 import type { Factors, ProductForm } from './forms.ts';
 import { areaOf, type Window, type Windowed, windowed } from './windows.ts';
 
@@ -43,7 +45,7 @@ const extentOf = (r: Range | null): number => (r === null ? 1 : r.arg.extent);
 const pair = <T>(make: (axis: 0 | 1) => T): readonly [T, T] => [make(0), make(1)];
 
 export function convolutionOf(c: Contraction, factors: Factors): ProductForm | null {
-  if (c.batch.length > 1 || ![...c.k, ...c.batch, ...c.factors.flatMap(({ own }) => own)].every(isFixed)) return null;
+  if (c.batch.length > 1) return null;
   for (const at of [0, 1] as const) {
     const [image, other] = [c.factors[at], c.factors[1 - at]!];
     const [feature = null, ...more] = other.own;
@@ -55,6 +57,12 @@ export function convolutionOf(c: Contraction, factors: Factors): ProductForm | n
     }
   }
   return null;
+}
+
+/** Where the kernel stores; null if that hangs on sizes. */
+function fixedPlace({ memory, offset, strides }: SizedAccess): Place | null {
+  const fixed = new Map([...strides].flatMap(([r, x]) => (typeof x === 'number' ? [[r, x] as const] : [])));
+  return typeof offset === 'number' && fixed.size === strides.size ? placeOf({ memory, offset, strides: fixed }) : null;
 }
 
 function placeOf({ memory, offset, strides }: LinearAccess): Place {
@@ -95,7 +103,8 @@ function asPass(
           [second, first],
         ];
   // Where the kernel stores, else row-major.
-  const results = [...(factors.own === null ? [] : [placeOf(factors.own.access)]), null];
+  const place = factors.own && fixedPlace(factors.own.access);
+  const results = place === null ? [null] : [place, null];
   for (const pass of passesOf(x, other, feature))
     for (const result of results)
       for (const windows of orders) {
@@ -107,7 +116,7 @@ function asPass(
 
 function makePass(
   c: Contraction,
-  { dtype, own, apart }: Factors,
+  { counts, dtype, own, apart }: Factors,
   pass: ConvolutionPass,
   x: Windowed,
   other: Place,
@@ -125,9 +134,19 @@ function makePass(
       : pass === 'forward'
         ? { group, image: x.loop, channel: x.sum, feature: ownLoop, kernel: within, positions: around }
         : { group, image: x.loop, channel: ownLoop, feature: x.sum, kernel: within, positions: around };
+  const { image: images, ...others } = loops;
+  const count = images === null ? 1 : counts.lengthOf(images);
+  if (
+    count === null ||
+    !Object.values(others)
+      .flat()
+      .every((r) => r === null || isFixed(r))
+  )
+    return null;
+  // Of the greatest number of images.
   const sizes = {
     ...geometry,
-    images: extentOf(loops.image),
+    images: extentOf(images),
     groups: extentOf(group),
     channels: extentOf(loops.channel),
     features: extentOf(loops.feature),
@@ -137,7 +156,8 @@ function makePass(
   const places = placesOf(pass, sizes, loops, image, other, result ?? rowMajor(order));
   if (places === null) return null;
   const made = { dtype, result: (result === null ? apart.dtype : own!.dtype) as DType };
-  return { product: { kind: 'convolution', pass, ...made, ...sizes, ...places }, direct: result !== null, order };
+  const product: ConvolutionProduct<Count> = { kind: 'convolution', pass, ...made, ...sizes, ...places, images: count };
+  return { product, direct: result !== null, order };
 }
 
 /** Loops of the result, outermost first. */

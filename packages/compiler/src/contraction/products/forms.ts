@@ -1,12 +1,12 @@
 /** Types of products for a library of the device: the facts they are recognised from (`Factors`), and the result (`LibraryProduct`). */
 import type { Range } from '../../ir/free-ranges.ts';
-import type { KNode, Product } from '../../ir/ir.ts';
+import type { Count, KNode, Product } from '../../ir/ir.ts';
 import type { DType } from '../../shape/dtype.ts';
-import type { LinearAccess } from '../access.ts';
+import type { Counts, SizedAccess } from './counts.ts';
 
 /** A contraction as a product. */
 export interface ProductForm {
-  readonly product: Product;
+  readonly product: Product<Count>;
   /** True if the library writes where the kernel stores; otherwise results go through memory, in this order. */
   readonly direct: boolean;
   readonly order: readonly Range[];
@@ -19,12 +19,13 @@ export interface LibraryProduct extends ProductForm {
 
 /** A store that keeps sums as they are, or rounded: where, and in which dtype. */
 export interface OwnStore {
-  readonly access: LinearAccess;
+  readonly access: SizedAccess;
   readonly dtype: DType;
 }
 
 /** What is known of a contraction's factors and its store. */
 export interface Factors {
+  readonly counts: Counts;
   /** Both factors as memory holds them, in the contraction's order. */
   readonly stored: readonly [KNode, KNode];
   readonly dtype: DType;

@@ -2,10 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { type ProductLibrary, type TileChoices, byLibrary } from '../contraction.ts';
 import { interpret } from '../../interpreter/interpret.ts';
-import type { KNode, MatrixOperand, MatrixProduct } from '../../ir/ir.ts';
-import type { DType, TypedArray } from '../../shape/dtype.ts';
+import type { KNode, MatrixProduct } from '../../ir/ir.ts';
+import type { DType } from '../../shape/dtype.ts';
 import type { Lowered } from '../../codegen/lowering.ts';
 import { makeCase, type Making, numbers, type Parts, threadCaps, vectorCaps } from '../fixtures/cases.ts';
+import { multiply } from '../fixtures/products.ts';
 import { libraryPrograms } from './library.ts';
 import { lowerContraction } from '@polygrad/core/internals';
 
@@ -34,20 +35,6 @@ function lower(build: (m: Making) => Parts, own: TileChoices = choices(library),
   return lowerContraction(kernel, e, caps, own) as Lowered;
 }
 
-/** The product by its description. */
-function multiply({ m, n, k, batch, a, b, c }: MatrixProduct, memory: readonly TypedArray[]): void {
-  const at = ({ offset, stride, distance, transposed }: MatrixOperand, z: number, i: number, j: number): number =>
-    offset + z * distance + (transposed ? j * stride + i : i * stride + j);
-  const of = (x: MatrixOperand): Float64Array => memory[x.slot] as Float64Array;
-  for (let z = 0; z < batch; z++)
-    for (let i = 0; i < m; i++)
-      for (let j = 0; j < n; j++) {
-        let sum = 0;
-        for (let s = 0; s < k; s++) sum += (of(a)[at(a, z, i, s)] as number) * (of(b)[at(b, z, s, j)] as number);
-        of(c)[at(c, z, i, j)] = sum;
-      }
-}
-
 /** All parameters of the kernel after its dispatches, products by their descriptions or by their programs. */
 function results(build: (m: Making) => Parts, lowered: Lowered, described: boolean): number[][] {
   const { kernel } = makeCase('float64', build);
@@ -55,7 +42,7 @@ function results(build: (m: Making) => Parts, lowered: Lowered, described: boole
   const temps = lowered.temps.map((bytes) => new Float64Array(bytes / 8).fill(7));
   for (const { program, bindings } of lowered.dispatches) {
     const bound = bindings.map((b) => ('param' in b ? buffers[b.param] : temps[b.temp]) as Float64Array);
-    if (described && program.product?.kind === 'matrices') multiply(program.product, bound);
+    if (described && program.product?.kind === 'matrices') multiply(program.product as MatrixProduct, bound);
     else interpret(program, bound);
   }
   return buffers.map((buffer) => [...buffer]);

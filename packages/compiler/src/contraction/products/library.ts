@@ -6,14 +6,14 @@
  */
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { KNode, KNodeOf, Product } from '../../ir/ir.ts';
+import type { Count, KNode, KNodeOf, Product } from '../../ir/ir.ts';
 import { nodesOf } from '../../ir/node.ts';
 import { type DType, isSmallFloat } from '../../shape/dtype.ts';
-import { linearPosition } from '../access.ts';
 import { Assembly } from '../assembly.ts';
 import type { Contraction } from '../contraction.ts';
 import { workspaceFor } from '../workspace.ts';
 import { convolutionOf } from './convolutions.ts';
+import { Counts, productAt } from './counts.ts';
 import { matricesOf } from './matrices.ts';
 import type { Factors, LibraryProduct, OwnStore, ProductForm } from './forms.ts';
 
@@ -24,13 +24,17 @@ export interface LibraryPrograms {
   /** The contraction as products, the simplest form first. */
   find(c: Contraction): readonly LibraryProduct[];
   lower(c: Contraction, e: Exprs, caps: CodegenCaps, found: LibraryProduct): Lowered;
+  /** The product with its numbers, where the program's scalars have these values. */
+  at(product: Product<Count>, scalars: readonly (number | bigint)[]): Product;
 }
 
 function productsOf(c: Contraction): LibraryProduct[] {
   const factors = c.factors.map(({ value }) => stored(value)) as [KNode, KNode];
   const { dtype } = factors[0];
   if (dtype === 'void' || dtype !== factors[1].dtype) return [];
-  const known: Factors = { stored: factors, dtype, own: ownStore(c, dtype), apart: roundedSums(c, dtype) ?? c.reduce };
+  const counts = new Counts();
+  const own = ownStore(c, dtype, counts);
+  const known: Factors = { counts, stored: factors, dtype, own, apart: roundedSums(c, dtype) ?? c.reduce };
   const found = [matricesOf(c, known), convolutionOf(c, known)].filter((one) => one !== null);
   return found.map((one) => ({ ...one, details: detailsOf(one) }));
 }
@@ -42,7 +46,7 @@ function stored(value: KNode): KNode {
 }
 
 /** The only store, if it keeps the sum unchanged, or rounded to the factors' 16 bits. */
-function ownStore(c: Contraction, factors: DType): OwnStore | null {
+function ownStore(c: Contraction, factors: DType, counts: Counts): OwnStore | null {
   const [only, ...more] = c.kernel.stores;
   if (only === undefined || more.length > 0) return null;
   const [memory, index, value, gate] = only.store.src as readonly KNode[];
@@ -51,7 +55,7 @@ function ownStore(c: Contraction, factors: DType): OwnStore | null {
   if ((value !== c.reduce && !isRounded) || gate !== undefined) return null;
   if (memory?.op !== 'PARAM' || memory.dtype !== value?.dtype) return null;
   if (memory.arg.access !== 'write') return null;
-  const access = linearPosition(memory, index!);
+  const access = counts.accessOf(memory, index!);
   return access === null ? null : { access, dtype: memory.dtype };
 }
 
@@ -92,10 +96,10 @@ function lowerForLibrary(
 }
 
 /** The product with its operands at other slots. */
-function placed(product: Product, slotOf: (slot: number) => number): Product {
+function placed(product: Product<Count>, slotOf: (slot: number) => number): Product<Count> {
   const at = <T extends { readonly slot: number }>(operand: T): T => ({ ...operand, slot: slotOf(operand.slot) });
   const { a, b, c } = product;
-  return { ...product, a: at(a), b: at(b), c: at(c) } as Product;
+  return { ...product, a: at(a), b: at(b), c: at(c) } as Product<Count>;
 }
 
 /** What else the speed of a product hangs on, which classes of contractions do not tell. */
@@ -107,4 +111,4 @@ function detailsOf({ product, direct }: ProductForm): string {
   return `${through} ${pass}${flipped ? '~' : ''}:${pairs}/${groups}`;
 }
 
-export const libraryPrograms: LibraryPrograms = { find: productsOf, lower: lowerForLibrary };
+export const libraryPrograms: LibraryPrograms = { find: productsOf, lower: lowerForLibrary, at: productAt };

@@ -24,7 +24,7 @@ import {
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import { type Contraction, type ContractionTemplate, hasSizes, worthwhile } from '../contraction.ts';
+import { type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
 import {
   blockOf,
   classOf,
@@ -267,7 +267,7 @@ export const threadContraction: ContractionTemplate = (kernel, e, caps, choices)
   const c = worthwhile(kernel, e, caps);
   if (c === null) return null;
   const key = choices === undefined ? '' : classOf(c, caps);
-  if (!hasSizes(c)) choices?.note(key, kernel, e);
+  choices?.note(key, kernel, e);
   return byThreads(c, e, caps, choices?.find(key));
 };
 

@@ -8,7 +8,16 @@
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import { coefficient, countOf, endOf, indexForms, type Range, sizeOf, stretchesOf } from '../../ir/free-ranges.ts';
+import {
+  coefficient,
+  countOf,
+  endOf,
+  indexForms,
+  isSized,
+  type Range,
+  sizeOf,
+  stretchesOf,
+} from '../../ir/free-ranges.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Linear } from '../../ir/node.ts';
 import { decodeRanges, type Replacement } from '../../ir/rewrite.ts';
@@ -186,8 +195,13 @@ function layoutOf({ factor, consecutive, alongSum }: Side): string {
 
 /** The class of a contraction on an engine, as a key. */
 export function classOf(c: Contraction, caps: CodegenCaps): string {
-  const { rows, columns, outer, depth } = flatProblem(c);
-  const sizes = [rows.extent, columns.extent, depth, sizeOf(outer)].map(rounded).join('x');
+  const { rows, columns, outer } = flatProblem(c);
+  // Where loops end at a size, from the least to the greatest.
+  const lengths = [rows.ranges, columns.ranges, c.k, outer].map((ranges) => {
+    const [least, most] = [productOf(ranges, 'least'), sizeOf(ranges)].map(rounded);
+    return ranges.some(isSized) ? `${least}-${most}` : most;
+  });
+  const sizes = lengths.join('x');
   const ragged = columns.extent % Math.max(1, vectorLanes(c.kernel.stores, caps)) === 0 ? '' : ' ragged';
   return `${c.reduce.dtype} ${sizes} ${layoutOf(rows)}.${layoutOf(columns)} ${c.k.length}${ragged}`;
 }

@@ -13,7 +13,7 @@ import { dtypeInfo } from '../../shape/dtype.ts';
 import { Assembly } from '../assembly.ts';
 import { workspaceFor } from '../workspace.ts';
 import { questionOf } from '../choice.ts';
-import { byLibrary, type Contraction, type ContractionTemplate, hasSizes, worthwhile } from '../contraction.ts';
+import { byLibrary, type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
 import { blocksFor } from './blocks.ts';
 import { byThreads, candidateTiles } from './choose.ts';
 import { lowerSimt } from './gemm.ts';
@@ -91,7 +91,7 @@ function chosenWay(
 ): Lowered | null {
   const question = questionOf(c, caps, choices?.library);
   const key = `${found.kind}${question?.key}`;
-  if (!hasSizes(c)) choices?.note(key, c.kernel, e);
+  choices?.note(key, c.kernel, e);
   const chosen = choices?.find(key);
   if (chosen === byLibrary && question?.product)
     return choices?.library?.programs.lower(c, e, caps, question.product) ?? null;

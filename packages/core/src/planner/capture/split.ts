@@ -217,7 +217,8 @@ export function splitDilated(
   if (phases === 1 || phases > mostPhases || sizeOf(shape) * taps * (1 - 1 / phases) < worthSplitting) return null;
   /** The convolution of each phase along the first axis, itself split along the others; their outputs interleaved. */
   const phasesOf = (attr: ConvAttr, rhs: PlanNode, shape: Shape, [i, ...others]: readonly number[]): PlanNode => {
-    if (i === undefined) return graph.make('conv', attr, [lhs, rhs], shape, dtype);
+    if (i === undefined)
+      return graph.make('conv', attr, [lhs, inMemory(graph, rhs, sizeOf(shape) / shape[1]!)], shape, dtype);
     const hole = attr.lhsDilation[i]!;
     const axis = i + 2;
     const at = (list: Shape, value: number): number[] => list.map((n, k) => (k === axis ? value : n));
@@ -240,6 +241,20 @@ export function splitDilated(
     return graph.make('slice', { start: none, length: shape, step: ones }, [whole], shape, dtype);
   };
   return phasesOf(attr, rhs, shape, axes);
+}
+
+/** Results for which each element of the kernel is needed, from which on its elements are copied to lie side by side. */
+const worthCopying = 512;
+
+/**
+ * The elements of a kernel that a phase uses, side by side in memory. In the kernel they lie apart, so that each read brings others that the phase does not
+ * need, and all groups of results read them. `results`: of each feature.
+ */
+function inMemory(graph: PlanGraph, kernel: PlanNode, results: number): PlanNode {
+  if (kernel.op !== 'slice' || results < worthCopying) return kernel;
+  const copy = graph.exactly('contiguous', null, [kernel], kernel.shape, kernel.dtype);
+  copy.forced = true;
+  return copy;
 }
 
 /** The kernel elements that one phase uses along an axis, and their convolution; null where it uses none. */
