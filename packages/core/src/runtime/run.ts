@@ -5,16 +5,17 @@
  * also holds what is kept between runs: for each engine its plans, kernels and counts (per-engine.ts).
  */
 import { usualLogger } from '#inspection';
-import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
+import type { Command, DispatchCommand, IEngine, Binding, Logger } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import type { BindingPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
+import type { BindingPlan, DispatchPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -215,7 +216,7 @@ export function run(
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
-    const found = state.plans.find(cone.hash, cone.key);
+    const found = state.plans.find(cone.key);
     // A plan known to stay here costs one comparison.
     if (placer !== null && (told || found === undefined || found.stays !== placer.stays))
       if (!placer.isHere(state, cone, wanted, told, found)) return false;
@@ -283,14 +284,13 @@ const optionsOf = (state: EngineState): PlanOptions => {
 
 /** The plan of the cone. */
 export function planOf(state: EngineState, cone: Cone): Plan {
-  const found = state.plans.find(cone.hash, cone.key);
+  const found = state.plans.find(cone.key);
   if (found !== undefined) state.planHits++;
   return found ?? newPlan(state, cone);
 }
 
 /** Makes and keeps the plan of the cone. */
 function newPlan(state: EngineState, cone: Cone): Plan {
-  const { hash, key } = cone;
   state.planMisses++;
   const started = performance.now();
   let plan: Plan | null = null;
@@ -301,7 +301,7 @@ function newPlan(state: EngineState, cone: Cone): Plan {
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? null;
   }
   plan ??= options.makePlan(cone, options, null);
-  state.plans.add(hash, key, plan);
+  state.plans.add(cone.key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;
   return plan;
@@ -415,33 +415,83 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const commands = new Array<Command>(dispatches.length);
+/**
+ * The commands of a plan for this run. Those of its run before serve again where they name the same memory and numbers. So neither a command nor a list of
+ * them is changed later: engines, profiles and recordings keep them.
+ */
+function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): readonly Command[] {
+  const { dispatches, sizes, commands: before } = plan;
+  let commands: DispatchCommand[] | null = null;
   for (let at = 0; at < dispatches.length; at++) {
-    const { kernel, bindings, scalars, groups } = dispatches[at]!;
-    const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) {
-      const b = bindings[i]!;
-      bound[i] =
-        b.kind === 'taken'
-          ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
-          : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
+    const dispatch = dispatches[at]!;
+    const old = before[at];
+    if (old !== undefined && isSame(old, dispatch, sizes, cone, taken)) {
+      if (commands !== null) commands[at] = old;
+      continue;
     }
-    const values = scalars.length === 0 ? noScalars : scalarsOf(scalars, sizes, cone);
-    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
+    if (commands === null) {
+      commands = new Array<DispatchCommand>(dispatches.length);
+      for (let i = 0; i < at; i++) commands[i] = before[i]!;
+    }
+    commands[at] = commandOf(dispatch, sizes, cone, taken);
   }
-  return commands;
+  if (commands !== null) plan.commands = commands;
+  return plan.commands;
 }
 
-function scalarsOf(scalars: readonly number[], sizes: Plan['sizes'], cone: Cone): (number | bigint)[] {
-  const list = new Array<number | bigint>(scalars.length);
-  for (let i = 0; i < scalars.length; i++) {
-    const local = scalars[i]!;
-    list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+/** True if a command of the run before names what this run would. */
+function isSame(
+  command: DispatchCommand,
+  { bindings, scalars }: DispatchPlan,
+  sizes: Plan['sizes'],
+  cone: Cone,
+  taken: readonly PoolBuffer[],
+): boolean {
+  for (let i = 0; i < bindings.length; i++) {
+    const b = bindings[i]!;
+    const known = command.bindings[i]!;
+    if (b.kind === 'taken') {
+      if (taken[b.at]!.memory !== known.buffer) return false;
+    } else {
+      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      if ((buffer as PoolBuffer).memory !== known.buffer || offsetOf(b, view) !== known.offset) return false;
+    }
   }
-  return list;
+  for (let i = 0; i < scalars.length; i++)
+    if (!Object.is(scalarOf(scalars[i]!, sizes, cone), command.scalars[i])) return false;
+  return true;
 }
 
-function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
-  return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
+function commandOf(
+  { kernel, bindings, scalars, groups }: DispatchPlan,
+  sizes: Plan['sizes'],
+  cone: Cone,
+  taken: readonly PoolBuffer[],
+): DispatchCommand {
+  const bound = new Array<Binding>(bindings.length);
+  for (let i = 0; i < bindings.length; i++) {
+    const b = bindings[i]!;
+    const { bytes } = b;
+    if (b.kind === 'taken') bound[i] = { buffer: taken[b.at]!.memory, offset: b.offset, bytes };
+    else {
+      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      bound[i] = { buffer: (buffer as PoolBuffer).memory, offset: offsetOf(b, view), bytes };
+    }
+  }
+  let values = noScalars;
+  if (scalars.length > 0) {
+    const list = new Array<number | bigint>(scalars.length);
+    for (let i = 0; i < scalars.length; i++) list[i] = scalarOf(scalars[i]!, sizes, cone);
+    values = list;
+  }
+  return { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
+}
+
+function scalarOf(local: number, sizes: Plan['sizes'], cone: Cone): number | bigint {
+  return local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+}
+
+/** Bytes from the start of a leaf's buffer. */
+function offsetOf({ unit, offset }: BindingPlan, view: View): number {
+  return view.offset * unit - offset;
 }
