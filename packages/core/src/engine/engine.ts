@@ -76,7 +76,7 @@ export interface DispatchCommand {
   readonly groups?: Groups | null | undefined;
 }
 
-/** A command is never changed, and may be submitted again. */
+/** Neither a command nor a list of them is changed once it was submitted: engines may keep them. The same list may be submitted again. */
 export type Command =
   | DispatchCommand
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }

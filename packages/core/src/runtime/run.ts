@@ -15,7 +15,15 @@ import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import type { BindingPlan, DispatchPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
+import type {
+  BindingPlan,
+  BufferPlan,
+  DispatchPlan,
+  MakePlan,
+  OutputPlan,
+  Plan,
+  PlanOptions,
+} from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -318,14 +326,17 @@ function newPlan(state: EngineState, cone: Cone): Plan {
 function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
   const nodes = cone.nodes as readonly Node[];
   // Output buffers, then blocks for temporaries.
-  const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
+  const { buffers, blocks } = plan;
+  const taken = new Array<PoolBuffer>(buffers.length + blocks.length);
   let count = 0;
   try {
-    for (const { bytes, sizeClass, donor } of plan.buffers) {
+    for (let i = 0; i < buffers.length; i++) {
+      const { bytes, sizeClass, donor } = buffers[i]!;
       taken[count] = donor < 0 ? pool.alloc(bytes, sizeClass) : donated(nodes[donor]!);
       count++;
     }
-    for (const { bytes, sizeClass } of plan.blocks) {
+    for (let i = 0; i < blocks.length; i++) {
+      const { bytes, sizeClass } = blocks[i]!;
       taken[count] = pool.alloc(bytes, sizeClass);
       count++;
     }
@@ -359,10 +370,11 @@ function start(engine: IEngine, commands: readonly Command[], { buffers }: Plan)
   try {
     runs.submit(engine, commands);
   } catch (error) {
-    const overwrites = buffers.some(({ donor }) => donor >= 0);
-    throw unstarted(error, engine, commands, overwrites);
+    throw unstarted(error, engine, commands, buffers.some(isDonated));
   }
 }
+
+const isDonated = ({ donor }: BufferPlan): boolean => donor >= 0;
 
 /** Codes of errors after which the batch has not begun, or may safely run again. */
 const toldBefore: readonly unknown[] = ['OUT_OF_MEMORY', 'COMPILE', 'UNSUPPORTED', 'DEVICE_LOST', 'ENGINE_DISPOSED'];
