@@ -78,6 +78,40 @@ describe.skipIf(!there)('the native engine', () => {
     expect(() => engine.alloc(8)).toThrow('disposed');
   });
 
+  it('runs a list again as it was, and none whose buffer or kernel is gone', () => {
+    const engine = createNativeEngine({ threads: 1 });
+    const bytes = 20000;
+    const wanted = result(engine, groupsProgram(), bytes);
+    const places = [0, 1].map(() => ({ buffer: engine.alloc(bytes), offset: 0, bytes }));
+    const kernels = engine.compile([groupsProgram()]);
+    const [first, second] = places.map((place) => [
+      { kind: 'dispatch', kernel: kernels[0]!, bindings: [place], scalars: [] } as const,
+    ]);
+    const isDone = (at: number): boolean =>
+      Buffer.compare(engine.downloadSync(places[at]!, new Uint8Array(bytes)), wanted) === 0;
+    const clear = (): void => {
+      for (const place of places) engine.upload(place, new Uint8Array(bytes));
+    };
+    for (const [list, done] of [
+      [first, [true, false]],
+      [first, [true, false]],
+      [second, [false, true]],
+      [first, [true, false]],
+    ] as const) {
+      clear();
+      engine.submit(list!);
+      expect([0, 1].map(isDone)).toEqual(done);
+    }
+    engine.free(places[0]!.buffer);
+    expect(() => engine.submit(first!)).toThrow('was freed');
+    expect(() => engine.submit(first!)).toThrow('was freed');
+    engine.submit(second!);
+    engine.release(kernels);
+    expect(() => engine.submit(second!)).toThrow("kernel 'groups' was released");
+    engine.dispose();
+    expect(() => engine.submit(second!)).toThrow('disposed');
+  });
+
   it('refuses bindings that are not its own, freed or too small', () => {
     const [a, b] = [createNativeEngine({ threads: 1 }), createNativeEngine({ threads: 1 })];
     const buffer = a.alloc(64);

@@ -51,6 +51,8 @@ export class NativeEngine implements IEngine {
   /** The cells that the addon knows, and the function that runs them. */
   #submitted: Float64Array | null = null;
   #submitCells: ReturnType<Addon['submitter']> | null = null;
+  /** The list whose batch is in the cells, as long as none of its buffers or kernels can have been given back. */
+  #written: readonly Command[] | null = null;
   #live = true;
   #tellLost!: (info: EngineLostInfo) => void;
 
@@ -78,7 +80,9 @@ export class NativeEngine implements IEngine {
   }
 
   free(buffer: EngineBuffer): void {
-    if (this.#live) this.#buffers.free(buffer);
+    if (!this.#live) return;
+    this.#written = null;
+    this.#buffers.free(buffer);
   }
 
   upload(to: Binding, data: ArrayBufferView): void {
@@ -147,6 +151,7 @@ export class NativeEngine implements IEngine {
 
   release(kernels: readonly CompiledKernel[]): void {
     if (!this.#live) return;
+    this.#written = null;
     for (const kernel of kernels as readonly NativeKernel[]) {
       if (kernel.codes !== this.#codes) throw new Error('[native.release] the kernel belongs to another engine');
       if (kernel.released) continue;
@@ -160,15 +165,22 @@ export class NativeEngine implements IEngine {
 
   submit(commands: readonly Command[]): void {
     this.#check('submit');
+    // A list is never changed, so what it says is written there already.
+    if (commands !== this.#written) this.#write(commands);
+    const fault = this.#submitCells!();
+    if (fault !== undefined) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
+  }
+
+  #write(commands: readonly Command[]): void {
+    this.#written = null;
     this.#cells.clear();
-    for (const c of commands) this.#cells.add(c);
+    for (let i = 0; i < commands.length; i++) this.#cells.add(commands[i]!);
     const cells = this.#cells.close();
     if (cells !== this.#submitted) {
       this.#submitted = cells;
       this.#submitCells = this.#setup.addon.submitter(this.#number, cells);
     }
-    const fault = this.#submitCells!();
-    if (fault !== undefined) throw new Error(`[native.submit] a kernel reaches outside of its memory (check ${fault})`);
+    this.#written = commands;
   }
 
   async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {

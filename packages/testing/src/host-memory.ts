@@ -5,7 +5,7 @@ import { EngineDisposedError } from '@polygrad/core/functions';
 /** A host buffer; also answers whether it was freed, since using freed memory is what tests look for. */
 export class HostBuffer implements EngineBuffer {
   readonly bytes: number;
-  readonly data: ArrayBuffer;
+  data: ArrayBuffer;
   freed = false;
 
   constructor(bytes: number, keepsData: boolean) {
@@ -41,6 +41,8 @@ export class HostMemory {
     const own = hostBuffer(buffer);
     if (own.freed) throw new Error(`[${this.#engine}] a buffer of ${own.bytes} bytes is freed twice`);
     own.freed = true;
+    // Commands of a plan may name it until the plan runs again.
+    own.data = new ArrayBuffer(0);
     this.buffers--;
     this.bytes -= own.bytes;
   }

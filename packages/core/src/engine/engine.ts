@@ -65,17 +65,20 @@ export interface CompiledKernel {
 /** Groups along each axis. */
 export type Groups = readonly [number, number, number];
 
+export interface DispatchCommand {
+  readonly kind: 'dispatch';
+  readonly kernel: CompiledKernel;
+  /** The binding of each PARAM slot. */
+  readonly bindings: readonly Binding[];
+  /** The number of each SCALAR slot; bigints only for 64-bit integers. */
+  readonly scalars: readonly (number | bigint)[];
+  /** Groups to run, if the sizes among the scalars need fewer than the program's grid has. */
+  readonly groups?: Groups | null | undefined;
+}
+
+/** Neither a command nor a list of them is changed once it was submitted: engines may keep them. The same list may be submitted again. */
 export type Command =
-  | {
-      readonly kind: 'dispatch';
-      readonly kernel: CompiledKernel;
-      /** The binding of each PARAM slot. */
-      readonly bindings: readonly Binding[];
-      /** The number of each SCALAR slot; bigints only for 64-bit integers. */
-      readonly scalars: readonly (number | bigint)[];
-      /** Groups to run, if the sizes among the scalars need fewer than the program's grid has. */
-      readonly groups?: Groups | null | undefined;
-    }
+  | DispatchCommand
   | { readonly kind: 'copy'; readonly from: Binding; readonly to: Binding }
   /** Fills with a repeated 32-bit pattern; `bytes` of the binding is a multiple of 4. */
   | { readonly kind: 'fill'; readonly to: Binding; readonly pattern: number };

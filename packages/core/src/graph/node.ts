@@ -222,8 +222,11 @@ export function keepsHistory(node: Node): boolean {
 export function retain(node: Node): void {
   node.handles++;
   if (node.edges === 'floating') countInSources(node);
-  else if (node.edges === 'dead')
-    throw new Error(`[recorder] node ${node.id} (${node.op}) was released before it was retained`);
+  else if (node.edges === 'dead') throw wrongLifetime(node, 'before it was retained');
+}
+
+function wrongLifetime({ id, op }: Node, when: string): Error {
+  return new Error(`[recorder] node ${id} (${op}) was released ${when}`);
 }
 
 /** Makes a floating node needed: it counts in its sources from now on, and floating sources become needed too. */
@@ -238,10 +241,7 @@ function countInSources(start: Node): void {
     if (node.storage !== null && node.op !== 'buffer') node.storage.buffer.retain();
     for (let i = 0; i < src.length; i++) {
       const source = src[i]!;
-      if (source.edges === 'dead')
-        throw new Error(
-          `[recorder] node ${source.id} (${source.op}) was released while node ${node.id} (${node.op}) needs it`,
-        );
+      if (source.edges === 'dead') throw wrongLifetime(source, `while node ${node.id} (${node.op}) needs it`);
       if (source.edges === 'floating') {
         source.edges = 'uses';
         (stack ??= []).push(source);

@@ -143,12 +143,10 @@ export function finishFlush(): void {
   const g = graph;
   const { pending, young } = g;
   if (young.length > 0) watchYoung(g);
-  for (let i = 0; i < pending.length; i++) {
-    const handle = pending[i]!;
-    if (!handle.disposed && !handle.watched) young.push(handle);
-  }
+  // The lists change places: most of what was pending is young now, and disposed ones are passed over when it is watched.
+  g.young = pending;
+  g.pending = young;
   watchSoon();
-  empty(pending);
   g.pendingNodes = 0;
   g.pendingBytes = 0;
   // The engine may be another one next time.

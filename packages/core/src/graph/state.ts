@@ -34,7 +34,7 @@ export class GraphState {
   // Pending work: recorder.ts.
 
   /** Handles recorded since the last global flush. Strong references until then. May contain disposed ones. */
-  readonly pending: TrackedHandle[] = [];
+  pending: TrackedHandle[] = [];
   pendingNodes: number = 0;
   pendingBytes: number = 0;
   /** Limits of pending work. A negative number of nodes: none may wait, and its absolute value applies when `setEager` is off again. */
@@ -47,8 +47,11 @@ export class GraphState {
   epoch: number = 0;
   /** Tensors that exist and are not disposed. */
   live: number = 0;
-  /** Survivors of the last flush that are not watched yet: watching is expensive, and most handles are disposed soon. */
-  readonly young: TrackedHandle[] = [];
+  /**
+   * Handles of the last flush that are not watched yet: watching is expensive, and most are disposed soon. May contain disposed ones, and some that are
+   * watched.
+   */
+  young: TrackedHandle[] = [];
   watching: boolean = false;
   /** Backstop for Tensors that are never disposed: drops a handle's count when the handle is garbage collected. */
   readonly backstop: FinalizationRegistry<Node> = new FinalizationRegistry((node) => {

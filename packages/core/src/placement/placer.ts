@@ -13,7 +13,7 @@ import { definitionAt } from '../graph/definition.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
 import { IntWriter, PlanCache } from '../planner/capture/cache.ts';
-import { type Cone, hashInts, storageIn, viewSpan } from '../planner/capture/cone.ts';
+import { type Cone, storageIn, viewSpan } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
 import { isFree } from '../runtime/placement.ts';
 import { runs, stateOf } from '../runtime/run.ts';
@@ -263,8 +263,7 @@ export class EnginePlacer implements Placer {
 
   #keptFor(order: readonly Node[], wanted: readonly Node[], current: EngineState, told: boolean): Kept {
     const key = this.#keyOf(order, wanted, told);
-    const hash = hashInts(key.data, key.length);
-    const found = this.#kept.find(hash, key);
+    const found = this.#kept.find(key);
     const first = wanted[0]?.id ?? null;
     const counts = (kept: Kept): boolean => (kept.paidFor === null ? kept.uses < kept.until : kept.paidFor === first);
     if (found !== undefined && counts(found)) {
@@ -287,7 +286,7 @@ export class EnginePlacer implements Placer {
       paidFor: decision.spent ? first : null,
       seen,
     };
-    if (found === undefined) this.#kept.add(hash, key, kept);
+    if (found === undefined) this.#kept.add(key, kept);
     else Object.assign(found, kept);
     return found ?? kept;
   }

@@ -2,7 +2,7 @@
  * Plans: everything about a flush that depends only on its structure - compiled kernels, and the bindings of their
  * slots - and how a plan is made from a cone.
  */
-import type { CompiledKernel, Groups, IEngine, Planner } from '../engine/engine.ts';
+import type { CompiledKernel, DispatchCommand, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { sizeClass } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
@@ -79,6 +79,8 @@ export interface Plan {
   placed: { readonly by: object } | null;
   /** Equal to the placer's `stays` if the plan needs no further decision: work that no reader waits for runs on the current engine. */
   stays: object | null;
+  /** The commands of its last run; none before the first. A new list takes their place, so that they may be kept. */
+  commands: readonly DispatchCommand[];
 }
 
 export interface PlanOptions {
@@ -161,6 +163,7 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
     sizes: size?.capacities ?? [],
     placed: null,
     stays: null,
+    commands: [],
   };
 }
 

@@ -46,20 +46,24 @@ export interface Attempt {
   readonly transaction: Transaction;
 }
 
+/** An attempt and how it ended. */
+export interface Tried extends Attempt {
+  /** What the last attempt threw, or the promise it waits for. */
+  result: unknown;
+}
+
 /** Why a flush failed; any value may have been thrown. */
 export interface Failure {
   readonly error: unknown;
 }
 
 /** A flush that is not finished. */
-export interface Entry extends Attempt {
+export interface Entry extends Tried {
   state: FlushState;
   nodes: readonly Node[];
   everything: boolean;
   patience: Patience;
   transaction: Transaction;
-  /** What the last attempt threw, or the promise it waits for. */
-  result: unknown;
   /** The promise that already has a listener. */
   arrival: Promise<void> | null;
   /** If it is split: the parts not tried yet, grouped by what is tried together; the next group is the last one. */

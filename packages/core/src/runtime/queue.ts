@@ -25,6 +25,7 @@ import {
   next,
   type Outcome,
   split,
+  type Tried,
 } from './flush-entry.ts';
 import { load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
@@ -59,6 +60,8 @@ export class FlushQueue {
   #failed: FailedFlush[] = [];
   /** The failure of the first flush that was put off and failed later. */
   #lateFailure: Failure | null = null;
+  /** The first attempt of a flush: the same object for all flushes of a transaction. */
+  #firstTry: Tried | null = null;
 
   constructor(log: TransactionLog) {
     this.#log = log;
@@ -101,9 +104,9 @@ export class FlushQueue {
     }
   }
 
-  #new(state: FlushState, nodes: readonly Node[]): Entry {
+  #new(state: FlushState, nodes: readonly Node[], result: unknown): Entry {
     const { current: transaction } = this.#log;
-    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction, result: null, arrival: null };
+    return { state, nodes, everything: state !== 'data', patience: 'memory', transaction, result, arrival: null };
   }
 
   /**
@@ -112,8 +115,26 @@ export class FlushQueue {
    * Assignments since the last flush are committed, rolled back, or put off with it.
    */
   add(nodes: readonly Node[]): Failure | null {
-    const entry = this.#new('recorded', nodes);
-    if (!this.isPutOff) this.#try(entry, 'memory');
+    let entry: Entry;
+    if (this.isPutOff) entry = this.#new('recorded', nodes, null);
+    else {
+      const log = this.#log;
+      const { current: transaction } = log;
+      let first = this.#firstTry;
+      if (first === null || first.transaction !== transaction)
+        this.#firstTry = first = { everything: true, patience: 'memory', transaction, result: null };
+      transaction.letGo();
+      const wanted = needed(nodes);
+      const outcome = this.#attempt(first, wanted);
+      // Nearly always, and then there is no entry.
+      if (outcome === 'computed') {
+        log.commit(transaction);
+        return null;
+      }
+      entry = this.#new('recorded', wanted, first.result);
+      first.result = null;
+      this.#conclude(entry, outcome);
+    }
     if (isOver(entry)) return entry.failure ?? null;
     this.#entries.push(entry);
     if (!isWaiting(entry)) {
@@ -125,28 +146,34 @@ export class FlushQueue {
 
   /** Attempts an entry and sets its next state. */
   #try(entry: Entry, patience: Patience): void {
-    const log = this.#log;
-    const flushes = !isWaiting(entry);
+    const waits = isWaiting(entry);
     entry.patience = patience;
     // The assignments of an entry that waits for data are final. Later ones belong to the next flush.
-    if (!flushes) entry.transaction = log.current;
-    const { transaction } = entry;
+    if (waits) entry.transaction = this.#log.current;
     let outcome: Outcome = 'error';
     if (entry.parts === undefined) {
-      if (flushes) transaction.letGo();
+      if (!waits) entry.transaction.letGo();
       entry.nodes = needed(entry.nodes);
       outcome = this.#attempt(entry, entry.nodes);
-      if (flushes && outcome === 'error') {
-        transaction.hold();
-        if (entry.result instanceof OutOfMemoryError) hintCollector();
-        entry.state = next(entry, outcome);
-        const together = transaction.nodes();
-        entry.together = together;
-        entry.parts = [];
-        split(entry, componentsOf(entry.nodes, together));
-      }
     }
-    if (entry.parts !== undefined) outcome = this.#tryParts(entry, entry.parts);
+    this.#conclude(entry, outcome);
+  }
+
+  /** Sets the state of an entry after an attempt to compute all of it. */
+  #conclude(entry: Entry, tried: Outcome): void {
+    const log = this.#log;
+    const flushes = !isWaiting(entry);
+    const { transaction } = entry;
+    if (flushes && tried === 'error' && entry.parts === undefined) {
+      transaction.hold();
+      if (entry.result instanceof OutOfMemoryError) hintCollector();
+      entry.state = next(entry, tried);
+      const together = transaction.nodes();
+      entry.together = together;
+      entry.parts = [];
+      split(entry, componentsOf(entry.nodes, together));
+    }
+    const outcome = entry.parts === undefined ? tried : this.#tryParts(entry, entry.parts);
     const state = next(entry, outcome);
     if (flushes) {
       if (state === 'memory' || state === 'split') transaction.hold();
@@ -190,8 +217,8 @@ export class FlushQueue {
     return null;
   }
 
-  /** Attempts to realise nodes of an entry. */
-  #attempt(entry: Entry, nodes: readonly Node[]): Outcome {
+  /** Attempts to realise nodes of an entry, or of a flush that has none yet. */
+  #attempt(entry: Tried, nodes: readonly Node[]): Outcome {
     try {
       const arrival =
         this.#failed.length === 0
@@ -264,8 +291,7 @@ export class FlushQueue {
       if (outcome === 'error') split(entry, parts);
       if (outcome === 'data') {
         // It waits as a separate entry.
-        const part = this.#new(outcome, nodes);
-        part.result = entry.result;
+        const part = this.#new(outcome, nodes, entry.result);
         const at = this.#entries.findIndex((other) => !isWaiting(other));
         this.#entries.splice(at < 0 ? this.#entries.length : at, 0, part);
         this.#listen(part);

@@ -5,16 +5,25 @@
  * also holds what is kept between runs: for each engine its plans, kernels and counts (per-engine.ts).
  */
 import { usualLogger } from '#inspection';
-import type { Command, IEngine, Binding, Logger } from '../engine/engine.ts';
+import type { Command, DispatchCommand, IEngine, Binding, Logger } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
+import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
 import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
 import { newFamilies } from '#families';
-import type { BindingPlan, MakePlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
+import type {
+  BindingPlan,
+  BufferPlan,
+  DispatchPlan,
+  MakePlan,
+  OutputPlan,
+  Plan,
+  PlanOptions,
+} from '../planner/plan.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
@@ -215,7 +224,7 @@ export function run(
   const { cone } = runs;
   try {
     if (!cone.collect(wanted, options)) return false;
-    const found = state.plans.find(cone.hash, cone.key);
+    const found = state.plans.find(cone.key);
     // A plan known to stay here costs one comparison.
     if (placer !== null && (told || found === undefined || found.stays !== placer.stays))
       if (!placer.isHere(state, cone, wanted, told, found)) return false;
@@ -283,14 +292,13 @@ const optionsOf = (state: EngineState): PlanOptions => {
 
 /** The plan of the cone. */
 export function planOf(state: EngineState, cone: Cone): Plan {
-  const found = state.plans.find(cone.hash, cone.key);
+  const found = state.plans.find(cone.key);
   if (found !== undefined) state.planHits++;
   return found ?? newPlan(state, cone);
 }
 
 /** Makes and keeps the plan of the cone. */
 function newPlan(state: EngineState, cone: Cone): Plan {
-  const { hash, key } = cone;
   state.planMisses++;
   const started = performance.now();
   let plan: Plan | null = null;
@@ -301,7 +309,7 @@ function newPlan(state: EngineState, cone: Cone): Plan {
     plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? null;
   }
   plan ??= options.makePlan(cone, options, null);
-  state.plans.add(hash, key, plan);
+  state.plans.add(cone.key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;
   return plan;
@@ -318,14 +326,17 @@ function newPlan(state: EngineState, cone: Cone): Plan {
 function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
   const nodes = cone.nodes as readonly Node[];
   // Output buffers, then blocks for temporaries.
-  const taken = new Array<PoolBuffer>(plan.buffers.length + plan.blocks.length);
+  const { buffers, blocks } = plan;
+  const taken = new Array<PoolBuffer>(buffers.length + blocks.length);
   let count = 0;
   try {
-    for (const { bytes, sizeClass, donor } of plan.buffers) {
+    for (let i = 0; i < buffers.length; i++) {
+      const { bytes, sizeClass, donor } = buffers[i]!;
       taken[count] = donor < 0 ? pool.alloc(bytes, sizeClass) : donated(nodes[donor]!);
       count++;
     }
-    for (const { bytes, sizeClass } of plan.blocks) {
+    for (let i = 0; i < blocks.length; i++) {
+      const { bytes, sizeClass } = blocks[i]!;
       taken[count] = pool.alloc(bytes, sizeClass);
       count++;
     }
@@ -359,10 +370,11 @@ function start(engine: IEngine, commands: readonly Command[], { buffers }: Plan)
   try {
     runs.submit(engine, commands);
   } catch (error) {
-    const overwrites = buffers.some(({ donor }) => donor >= 0);
-    throw unstarted(error, engine, commands, overwrites);
+    throw unstarted(error, engine, commands, buffers.some(isDonated));
   }
 }
+
+const isDonated = ({ donor }: BufferPlan): boolean => donor >= 0;
 
 /** Codes of errors after which the batch has not begun, or may safely run again. */
 const toldBefore: readonly unknown[] = ['OUT_OF_MEMORY', 'COMPILE', 'UNSUPPORTED', 'DEVICE_LOST', 'ENGINE_DISPOSED'];
@@ -415,33 +427,83 @@ function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly
 
 const noScalars: readonly (number | bigint)[] = [];
 
-function commandsOf({ dispatches, sizes }: Plan, cone: Cone, taken: readonly PoolBuffer[]): Command[] {
-  const commands = new Array<Command>(dispatches.length);
+/**
+ * The commands of a plan for this run. Those of its run before serve again where they name the same memory and numbers. So neither a command nor a list of
+ * them is changed later: engines, profiles and recordings keep them.
+ */
+function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): readonly Command[] {
+  const { dispatches, sizes, commands: before } = plan;
+  let commands: DispatchCommand[] | null = null;
   for (let at = 0; at < dispatches.length; at++) {
-    const { kernel, bindings, scalars, groups } = dispatches[at]!;
-    const bound = new Array<Binding>(bindings.length);
-    for (let i = 0; i < bindings.length; i++) {
-      const b = bindings[i]!;
-      bound[i] =
-        b.kind === 'taken'
-          ? { buffer: taken[b.at]!.memory, offset: b.offset, bytes: b.bytes }
-          : leafBinding(b, cone.storageOf(cone.nodes[b.at]!));
+    const dispatch = dispatches[at]!;
+    const old = before[at];
+    if (old !== undefined && isSame(old, dispatch, sizes, cone, taken)) {
+      if (commands !== null) commands[at] = old;
+      continue;
     }
-    const values = scalars.length === 0 ? noScalars : scalarsOf(scalars, sizes, cone);
-    commands[at] = { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
+    if (commands === null) {
+      commands = new Array<DispatchCommand>(dispatches.length);
+      for (let i = 0; i < at; i++) commands[i] = before[i]!;
+    }
+    commands[at] = commandOf(dispatch, sizes, cone, taken);
   }
-  return commands;
+  if (commands !== null) plan.commands = commands;
+  return plan.commands;
 }
 
-function scalarsOf(scalars: readonly number[], sizes: Plan['sizes'], cone: Cone): (number | bigint)[] {
-  const list = new Array<number | bigint>(scalars.length);
-  for (let i = 0; i < scalars.length; i++) {
-    const local = scalars[i]!;
-    list[i] = local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+/** True if a command of the run before names what this run would. */
+function isSame(
+  command: DispatchCommand,
+  { bindings, scalars }: DispatchPlan,
+  sizes: Plan['sizes'],
+  cone: Cone,
+  taken: readonly PoolBuffer[],
+): boolean {
+  for (let i = 0; i < bindings.length; i++) {
+    const b = bindings[i]!;
+    const known = command.bindings[i]!;
+    if (b.kind === 'taken') {
+      if (taken[b.at]!.memory !== known.buffer) return false;
+    } else {
+      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      if ((buffer as PoolBuffer).memory !== known.buffer || offsetOf(b, view) !== known.offset) return false;
+    }
   }
-  return list;
+  for (let i = 0; i < scalars.length; i++)
+    if (!Object.is(scalarOf(scalars[i]!, sizes, cone), command.scalars[i])) return false;
+  return true;
 }
 
-function leafBinding({ unit, offset, bytes }: BindingPlan, { buffer, view }: NodeStorage): Binding {
-  return { buffer: (buffer as PoolBuffer).memory, offset: view.offset * unit - offset, bytes };
+function commandOf(
+  { kernel, bindings, scalars, groups }: DispatchPlan,
+  sizes: Plan['sizes'],
+  cone: Cone,
+  taken: readonly PoolBuffer[],
+): DispatchCommand {
+  const bound = new Array<Binding>(bindings.length);
+  for (let i = 0; i < bindings.length; i++) {
+    const b = bindings[i]!;
+    const { bytes } = b;
+    if (b.kind === 'taken') bound[i] = { buffer: taken[b.at]!.memory, offset: b.offset, bytes };
+    else {
+      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      bound[i] = { buffer: (buffer as PoolBuffer).memory, offset: offsetOf(b, view), bytes };
+    }
+  }
+  let values = noScalars;
+  if (scalars.length > 0) {
+    const list = new Array<number | bigint>(scalars.length);
+    for (let i = 0; i < scalars.length; i++) list[i] = scalarOf(scalars[i]!, sizes, cone);
+    values = list;
+  }
+  return { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
+}
+
+function scalarOf(local: number, sizes: Plan['sizes'], cone: Cone): number | bigint {
+  return local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+}
+
+/** Bytes from the start of a leaf's buffer. */
+function offsetOf({ unit, offset }: BindingPlan, view: View): number {
+  return view.offset * unit - offset;
 }

@@ -12,7 +12,7 @@ const isNeeded = (node: Node): boolean => node.storage === null && node.edges !=
 /** Nodes that have users and are not in memory. */
 export function needed(nodes: readonly Node[]): readonly Node[] {
   // Usually all.
-  for (const node of nodes) if (!isNeeded(node)) return nodes.filter(isNeeded);
+  for (let i = 0; i < nodes.length; i++) if (!isNeeded(nodes[i]!)) return nodes.filter(isNeeded);
   return nodes;
 }
 

@@ -27,7 +27,7 @@ export interface Signature {
 
 /** The signature for a cone, or for a class of its sizes. */
 export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
-  if (sized === null) return { hash: cone.hash, data: cone.key.data, length: cone.key.length };
+  if (sized === null) return { hash: cone.key.hash, data: cone.key.data, length: cone.key.length };
   const data = sized.key();
   let hash = data.length;
   for (const x of data) {

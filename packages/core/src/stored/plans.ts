@@ -329,7 +329,7 @@ export function readPlan(bytes: Uint8Array, cone: Cone, options: PlanOptions, si
     const dispatches = used.flatMap(({ compiled }, u) =>
       compiled.map((kernel, i): DispatchPlan => ({ kernel, ...bound[u]![i]! })),
     );
-    return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null, stays: null };
+    return { dispatches, buffers, outputs, blocks, kernels: used, sizes, placed: null, stays: null, commands: [] };
   } finally {
     // Kernels of a refused plan are dropped, unless other plans use them.
     if (!taken) kernels.drop([...new Set(entries)].filter(({ uses }) => uses === 0));

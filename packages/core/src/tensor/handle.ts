@@ -289,11 +289,16 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
     // A revoked proxy, or one that throws.
   }
   // With a name it is a tensor argument, not an operand of an operation, so autocast does not apply.
-  if (node !== null) return op === '' && graph.casting !== null ? graph.casting(node) : node;
+  if (node === null) throw notAlive(tensor, op);
+  return op === '' && graph.casting !== null ? graph.casting(node) : node;
+}
+
+/** The error for a value that is no tensor, or one that was disposed. */
+function notAlive(tensor: unknown, op: string): OperationError {
   // The name of the caller if it gave one, or of the operation in progress.
-  const name = op !== '' && composingDepth() === 0 ? op : opName(op || (isHandle(tensor) ? handle.node.op : 'tensor'));
-  if (isHandle(tensor)) throw new DisposedError(name, handle);
-  throw new OperationError(name, say`not a tensor: ${shown(tensor)}; make one with tensor()`);
+  const name = op !== '' && composingDepth() === 0 ? op : opName(op || (isHandle(tensor) ? tensor.node.op : 'tensor'));
+  if (isHandle(tensor)) return new DisposedError(name, tensor as TensorHandle);
+  return new OperationError(name, say`not a tensor: ${shown(tensor)}; make one with tensor()`);
 }
 
 /**

@@ -40,6 +40,10 @@ export class IntWriter {
     this.length = at;
   }
 
+  get hash(): number {
+    return hashInts(this.data, this.length);
+  }
+
   /** The integers as a list. */
   values(): number[] {
     return Array.from(this.data.subarray(0, this.length));
@@ -62,6 +66,20 @@ export class IntWriter {
   }
 }
 
+/** A hash of integers. Two halves are computed side by side, so that the processor overlaps their multiplications. */
+function hashInts(data: Int32Array, length: number): number {
+  let a = 0x2545f491;
+  let b = length;
+  for (let i = 1; i < length; i += 2) {
+    a = Math.imul(a ^ data[i - 1]!, 0x9e3779b1);
+    b = Math.imul(b ^ data[i]!, 0x85ebca6b);
+    a ^= b >>> 15;
+  }
+  if ((length & 1) === 1) b ^= data[length - 1]!;
+  a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
+  return a ^ (a >>> 15);
+}
+
 /** Integers as a key of a Map. */
 export function textOf({ data, length }: IntWriter): string {
   let text = '';
@@ -80,6 +98,9 @@ export const intsPerAxis = 8;
 export function encodeAttr<P extends PrimitiveName>(op: P, attr: Attrs[P], out: IntWriter): void {
   definitionOf(op).encode?.(attr, out);
 }
+
+/** The integers of a writer. */
+type Key = Pick<IntWriter, 'data' | 'length' | 'hash'>;
 
 interface Entry<T> {
   readonly key: Int32Array;
@@ -108,14 +129,14 @@ export class PlanCache<T> {
     return this.#size;
   }
 
-  find(hash: number, key: IntWriter): T | undefined {
+  find(key: Key): T | undefined {
     const last = this.#last;
-    // A loop of small flushes often asks for the same plan again.
-    if (last !== null && last.hash === hash && sameInts(last.key, key)) {
+    // Loops often ask for the same plan again, and need no hash.
+    if (last !== null && sameInts(last.key, key)) {
       last.lastUse = ++this.#clock;
       return last.value;
     }
-    const bucket = this.#entries.get(hash);
+    const bucket = this.#entries.get(key.hash);
     if (bucket === undefined) return undefined;
     for (const entry of bucket) {
       if (sameInts(entry.key, key)) {
@@ -127,8 +148,9 @@ export class PlanCache<T> {
     return undefined;
   }
 
-  add(hash: number, key: IntWriter, value: T): void {
+  add(key: Key, value: T): void {
     if (this.#size >= this.limit) this.#evict();
+    const { hash } = key;
     const entry = { key: key.data.slice(0, key.length), hash, value, lastUse: ++this.#clock };
     const bucket = this.#entries.get(hash);
     if (bucket === undefined) this.#entries.set(hash, [entry]);
@@ -162,8 +184,7 @@ export class PlanCache<T> {
   }
 }
 
-function sameInts(stored: Int32Array, key: IntWriter): boolean {
-  const { data, length } = key;
+function sameInts(stored: Int32Array, { data, length }: Key): boolean {
   if (stored.length !== length) return false;
   for (let i = 0; i < length; i++) if (stored[i] !== data[i]) return false;
   return true;

@@ -43,7 +43,6 @@ export class Cone {
   readonly donatable: IntWriter = new IntWriter(64);
   /** The structure as integers; the first `key.length` are valid. */
   readonly key: IntWriter = new IntWriter();
-  hash = 0;
   /** Copies on this engine of leaves of other engines, by local number, below `#foreignEnd`. The list is never shortened, so flushes reuse it. */
   readonly #foreign: (NodeStorage | null)[] = [];
   #foreignEnd = 0;
@@ -91,7 +90,6 @@ export class Cone {
     this.key.reserve(this.outputs.length + this.donatable.length + 2);
     this.key.append(this.outputs);
     this.key.append(this.donatable);
-    this.hash = hashInts(this.key.data, this.key.length);
     return true;
   }
 
@@ -115,33 +113,35 @@ export class Cone {
 
   #visit(root: Node, options: ConeOptions): void {
     const mark = this.#mark;
+    // Nodes whose sources are being visited, and where to go on in them: none for a node of leaves.
     const stack = this.#stack;
     const cursor = this.#cursor;
     let top = 0;
     let deepest = 0;
-    stack[0] = root;
-    cursor[0] = 0;
-    walk: while (top >= 0) {
-      const node = stack[top]!;
+    let node = root;
+    let at = 0;
+    walk: for (;;) {
       const { src } = node;
-      for (let at = cursor[top]!; at < src.length; at++) {
+      for (; at < src.length; at++) {
         const source = src[at]!;
         if (source.mark === mark) continue;
         if (source.storage !== null) {
-          // Leaves need no entry on the stack.
           this.#takeLeaf(source, source.storage, options);
           continue;
         }
+        stack[top] = node;
         cursor[top] = at + 1;
-        stack[++top] = source;
-        cursor[top] = 0;
-        if (top > deepest) deepest = top;
+        if (++top > deepest) deepest = top;
+        node = source;
+        at = 0;
         continue walk;
       }
       this.#takeComputed(node, options);
-      top--;
+      if (top === 0) break;
+      node = stack[--top]!;
+      at = cursor[top]!;
     }
-    for (let i = 0; i <= deepest; i++) stack[i] = undefined;
+    for (let i = 0; i < deepest; i++) stack[i] = undefined;
   }
 
   /** Numbers a node whose sources are numbered, and writes it to the key. Writes into the key's array directly, because this runs for every node. */
@@ -282,20 +282,6 @@ export class Cone {
       this.donatable.push(local);
     }
   }
-}
-
-/** A hash of integers. Two halves are computed side by side, so that the processor overlaps their multiplications. */
-export function hashInts(data: Int32Array, length: number): number {
-  let a = 0x2545f491;
-  let b = length;
-  for (let i = 1; i < length; i += 2) {
-    a = Math.imul(a ^ data[i - 1]!, 0x9e3779b1);
-    b = Math.imul(b ^ data[i]!, 0x85ebca6b);
-    a ^= b >>> 15;
-  }
-  if ((length & 1) === 1) b ^= data[length - 1]!;
-  a = Math.imul(a ^ (b >>> 13), 0xc2b2ae35) ^ b;
-  return a ^ (a >>> 15);
 }
 
 // Which elements of a buffer a strided view touches.

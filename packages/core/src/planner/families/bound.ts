@@ -71,6 +71,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
     sizes,
     placed: null,
     stays: null,
+    commands: [],
     dispatches: plan.dispatches.map((d) => ({
       ...d,
       bindings: d.bindings.map(fit),
