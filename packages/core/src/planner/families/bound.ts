@@ -4,6 +4,7 @@
  *
  * Temporaries of a plan are laid out for its capacity.
  */
+import { block } from '../../engine/pool.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
@@ -18,7 +19,7 @@ import {
   SizesRefused,
 } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
-import { block, type Plan } from '../plan.ts';
+import type { Plan } from '../plan.ts';
 
 /** A number of a plan with sizes in place of capacities. */
 function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
