@@ -83,6 +83,9 @@ if (path === null && !required) {
         `plans of the page: ${file.length} bytes, ${gzipSync(file, { level: 9 }).length} gzip, for ${visitors.length} engines; ` +
           `${whole.file.length} bytes, ${gzipSync(Buffer.from(whole.file), { level: 9 }).length} gzip for one; first step ${report.first.toFixed(0)} ms`,
       );
+      // What the page loads besides its code, a little above what it is.
+      expect(whole.file.length).toBeLessThan(39_000);
+      expect(gzipSync(Buffer.from(whole.file), { level: 9 }).length).toBeLessThan(14_600);
       expect(report).toMatchObject({ losses: whole.losses[0], plansMade: 0, told: [] });
       expect(report.losses).toEqual(recorded.losses[0]);
       expect(report.plansLoaded).toBeGreaterThan(0);
