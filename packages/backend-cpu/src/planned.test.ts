@@ -53,7 +53,7 @@ function plannedEntry(): Promise<typeof import('./planned.ts')> {
 /** The engine of such a page. */
 async function plannedEngine(options: CpuEngineOptions = one): Promise<IEngine> {
   const planned = await plannedEntry();
-  const engine = planned.createCpuEngine(options);
+  const engine = planned.createPlannedEngine(options);
   engines.push(engine);
   await setEngine(engine);
   return engine;
@@ -220,7 +220,7 @@ describe('where a plan is missing', () => {
 
   it('loadCompiler has it there', async () => {
     const planned = await plannedEntry();
-    const engine = planned.createCpuEngine(one);
+    const engine = planned.createPlannedEngine(one);
     engines.push(engine);
     await setEngine(engine);
     await planned.loadCompiler();

@@ -43,20 +43,20 @@ export function loadCompiler(): Promise<void> {
  *
  * @throws ArgumentError for wrong options
  * @example
- * import { createCpuEngine } from '@polygrad/backend-cpu/planned';
- * const engine = createCpuEngine({ threads: 1 });
+ * import { createPlannedEngine } from '@polygrad/backend-cpu/planned';
+ * const engine = createPlannedEngine({ threads: 1 });
  * console.log(engine.name); //=> cpu
  * engine.dispose();
  */
-export function createCpuEngine(options: CpuEngineOptions = {}): IEngine {
+export function createPlannedEngine(options: CpuEngineOptions = {}): IEngine {
   return new WasmEngine(options, lowering, () => compiler.get());
 }
 
-/** The 'cpu' backend, whose engine loads its compiler when a plan is missing. Options: those of `createCpuEngine`. */
+/** The 'cpu' backend, whose engine loads its compiler when a plan is missing. Options: those of `createPlannedEngine`. */
 export const plannedCpuProvider: BackendProvider = {
   name: 'cpu',
   probe: probeCpu,
-  create: (options) => createCpuEngine(options as CpuEngineOptions | undefined),
+  create: (options) => createPlannedEngine(options as CpuEngineOptions | undefined),
 };
 
 showEngine(WasmEngine.prototype, 'CpuEngine');
