@@ -1,38 +1,8 @@
-/**
- * The CPU engine: one WebAssembly memory, kernels compiled from programs, worker threads that share it all.
- *
- * `submit` returns when at most the workers' last share of the last command is left; whatever touches memory waits for that, so
- * `downloadSync` always works.
- */
-import {
-  checkAttached,
-  type Binding,
-  type Command,
-  CompileError,
-  type CompiledKernel,
-  type EngineBuffer,
-  type EngineCaps,
-  type EngineLostInfo,
-  type EngineMemory,
-  type IEngine,
-  type KeptCode,
-  type KernelSource,
-  showEngine,
-} from '@polygrad/core/engine';
-import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/kernel/ir';
-import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
-import { emitFunction } from './emit/emit.ts';
-import type { EmitTarget } from './emit/target.ts';
-import { EngineState } from './engine-state.ts';
-import { CommandQueue, type QueueSetup } from './command-queue.ts';
-import { Code, CodeModule, CpuKernel } from './kernel.ts';
-import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/shaping';
-import { argSlots, heapAt } from './memory/layout.ts';
+/** The CPU engine with its compiler: whatever it is asked, it computes at once. planned.ts is one that loads the compiler when a plan is missing. */
+import { showEngine } from '@polygrad/core/engine';
+import { kernelCode } from './kernel-code.ts';
 import type { CpuEngineOptions } from './options.ts';
-import { setUp, sharedBytes } from './setup.ts';
-import { processorName } from '#host';
-import { Workers } from './threads/workers.ts';
-import { ArgsBlock } from './memory/args.ts';
+import { WasmEngine } from './wasm-engine.ts';
 
 /**
  * An engine on WebAssembly. Make one with `createCpuEngine`.
@@ -42,187 +12,10 @@ import { ArgsBlock } from './memory/args.ts';
  * engine.name; // 'cpu'
  * engine.dispose();
  */
-export class CpuEngine implements IEngine {
-  readonly name = 'cpu';
-  readonly inHostMemory = true;
-  readonly device: string;
-  readonly caps: EngineCaps;
-  readonly lost: Promise<EngineLostInfo>;
-  readonly codeKey: string;
-  readonly #state = new EngineState();
-  readonly #threads: number;
-  readonly #memory: WebAssembly.Memory;
-  readonly #import: MemoryImport;
-  readonly #target: EmitTarget;
-  readonly #buffers: HeapBuffers;
-  readonly #queue: CommandQueue;
-  readonly #view: QueueSetup['view'];
-  readonly #workers: Workers | null;
-  readonly #codes = new CodeTable<Code>();
-
+export class CpuEngine extends WasmEngine {
   constructor(options: CpuEngineOptions = {}) {
-    const setup = setUp(options);
-    const { threads, memory, target } = setup;
-    this.#threads = threads;
-    this.#memory = memory;
-    this.#import = setup.memoryImport;
-    this.#target = target;
-    this.codeKey = JSON.stringify(target);
-    const wide = target.addressBits === 64;
-    const args = new ArgsBlock(memory, wide);
-    const heap = new Heap(memory, heapAt, setup.limit, () => args.refresh(), wide);
-    const scratch = Array.from({ length: threads }, () => heap.alloc(sharedBytes).address);
-    const buffers = new HeapBuffers('cpu', heap);
-    const workers = threads > 1 ? new Workers(memory, heap, scratch, wide) : null;
-    this.#buffers = buffers;
-    this.#workers = workers;
-    const view: QueueSetup['view'] = (b, bytes) => new Uint8Array(memory.buffer, buffers.addressOf(b, bytes), bytes);
-    this.#queue = new CommandQueue({ buffers, args, workers, scratch: scratch[0]!, view });
-    this.#view = view;
-    this.device = `${processorName()}, ${threads} thread${threads === 1 ? '' : 's'}`;
-    this.caps = setup.caps;
-    this.lost = this.#state.lost;
+    super(options, kernelCode.lowering, () => kernelCode);
   }
-
-  /** Workers that have started so far; for tests and reports. */
-  get readyWorkers(): number {
-    return this.#workers?.ready ?? 0;
-  }
-
-  alloc(bytes: number): EngineBuffer {
-    this.#state.check('alloc');
-    return this.#buffers.alloc(bytes);
-  }
-
-  free(buffer: EngineBuffer): void {
-    if (this.#state.live) this.#buffers.free(buffer);
-  }
-
-  upload(to: Binding, data: ArrayBufferView): void {
-    this.#state.check('upload');
-    checkAttached('upload', 'data', data);
-    this.#bytesOf(to, data.byteLength).set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
-  }
-
-  download(from: Binding, into: Uint8Array): Promise<Uint8Array> {
-    try {
-      return Promise.resolve(this.downloadSync(from, into));
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  downloadSync(from: Binding, into: Uint8Array): Uint8Array {
-    this.#state.check('download');
-    into.set(this.#bytesOf(from, from.bytes));
-    return into;
-  }
-
-  compile(programs: readonly Program[]): readonly CompiledKernel[] {
-    this.#state.check('compile');
-    const packed = programs.map(packProgram);
-    const codes = packed.map((p) => this.#codes.find(p));
-    const fresh: { readonly program: Program; readonly packed: PackedProgram }[] = [];
-    for (const [i, p] of packed.entries()) {
-      if (codes[i] === undefined && !fresh.some((f) => sameCode(f.packed, p)))
-        fresh.push({ program: programs[i]!, packed: p });
-    }
-    if (fresh.length > 0) {
-      this.#workers?.start();
-      const bodies = fresh.map(
-        ({ program }) => (program.kept as FunctionBody | null) ?? emitFunction(checkSlots(program), this.#target),
-      );
-      const module = this.#load(bodies);
-      module.users = fresh.length;
-      for (const [index, f] of fresh.entries()) this.#codes.add(new Code(f.packed, module, index, bodies[index]!));
-    }
-    return packed.map((p, i) => {
-      const code = codes[i] ?? this.#codes.find(p)!;
-      code.users++;
-      return new CpuKernel(p, code, this.#threads);
-    });
-  }
-
-  codeOf(kernel: CompiledKernel): KeptCode {
-    return (kernel as CpuKernel).code.body as FunctionBody & KeptCode;
-  }
-
-  release(kernels: readonly CompiledKernel[]): void {
-    if (!this.#state.live) return;
-    for (const kernel of kernels as readonly CpuKernel[]) {
-      if (kernel.released) continue;
-      kernel.released = true;
-      const { code } = kernel;
-      if (--code.users > 0) continue;
-      this.#codes.remove(code);
-      const { module } = code;
-      if (--module.users === 0 && module.published !== null) this.#workers!.withdraw(module.published);
-    }
-  }
-
-  submit(commands: readonly Command[]): void {
-    this.#begin(commands);
-    for (const c of commands) this.#queue.run(c);
-  }
-
-  /** The clock of browsers has steps of 5 microseconds, 100 where the page is not cross-origin isolated. */
-  async submitTimed(commands: readonly Command[]): Promise<readonly number[]> {
-    this.#begin(commands);
-    return commands.map((c) => {
-      this.#queue.finish();
-      const start = performance.now();
-      this.#queue.run(c);
-      this.#queue.finish();
-      return (performance.now() - start) * 1e6;
-    });
-  }
-
-  async source(kernel: CompiledKernel): Promise<KernelSource> {
-    const { functionText } = await import('./asm/text.ts');
-    return { language: 'wasm', text: functionText(emitFunction(kernel.program, this.#target)) };
-  }
-
-  #begin(commands: readonly Command[]): void {
-    this.#state.check('submit');
-    if (this.#workers !== null && this.#workers.ready > 0) this.#workers.before(sharableNs(commands));
-  }
-
-  async idle(): Promise<void> {
-    if (this.#state.live) this.#queue.finish();
-  }
-
-  memory(): EngineMemory {
-    const { bytes, count, heap } = this.#buffers;
-    return { bytes, buffers: count, reservedBytes: this.#state.live ? heap.reserved : 0 };
-  }
-
-  /** Stops the workers; every later call throws EngineDisposedError. */
-  dispose(): void {
-    if (!this.#state.dispose()) return;
-    this.#workers?.dispose();
-    this.#codes.clear();
-    this.#buffers.clear();
-  }
-
-  /** The bytes of a binding, which nothing reads or writes any more. */
-  #bytesOf(b: Binding, bytes: number): Uint8Array {
-    this.#queue.finish();
-    return this.#view(b, bytes);
-  }
-
-  #load(functions: readonly FunctionBody[]): CodeModule {
-    const bytes = assembleModule(this.#import, functions);
-    const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), { m: { m: this.#memory } });
-    return new CodeModule(instance.exports, this.#workers?.publish(bytes) ?? null);
-  }
-}
-
-/** Estimated nanoseconds of what a batch lets several threads do. */
-function sharableNs(commands: readonly Command[]): number {
-  let work = 0;
-  for (const c of commands)
-    if (c.kind === 'dispatch' && (c.kernel as CpuKernel).shares.chunk > 0) work += (c.kernel as CpuKernel).estimate;
-  return work;
 }
 
 showEngine(CpuEngine.prototype, 'CpuEngine');
@@ -241,14 +34,4 @@ showEngine(CpuEngine.prototype, 'CpuEngine');
  */
 export function createCpuEngine(options: CpuEngineOptions = {}): CpuEngine {
   return new CpuEngine(options);
-}
-
-function checkSlots(p: Program): Program {
-  if (p.params.length <= argSlots && p.scalars.length <= argSlots) return p;
-  throw new CompileError(
-    'cpu',
-    p.name,
-    `${p.params.length} tensors or ${p.scalars.length} scalars are more than ${argSlots}`,
-    '',
-  );
 }

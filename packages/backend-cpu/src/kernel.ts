@@ -4,7 +4,7 @@
  * Several kernels share one `Code` where their programs print alike; a `CodeModule` holds the functions of one compile batch.
  */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
-import { type PackedProgram, type Program, unpackProgram } from '@polygrad/core/kernel/ir';
+import type { PackedProgram, Program } from '@polygrad/core/engine/planned';
 import { exportName, type FunctionBody } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Shares, Work } from './threads/work.ts';
@@ -95,7 +95,11 @@ export class CpuKernel implements CompiledKernel, Work {
   readonly step: number;
   released = false;
 
-  constructor(packed: PackedProgram, code: Code, threads: number) {
+  readonly #again: () => Program;
+
+  /** `again` makes the program again. */
+  constructor(packed: PackedProgram, code: Code, threads: number, again: () => Program) {
+    this.#again = again;
     const { name, grid, scalars, cost } = packed.head;
     this.packed = packed;
     this.code = code;
@@ -113,7 +117,7 @@ export class CpuKernel implements CompiledKernel, Work {
   }
   /** The program, made again: for people. */
   get program(): Program {
-    return unpackProgram(this.packed);
+    return this.#again();
   }
 }
 

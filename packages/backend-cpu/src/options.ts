@@ -9,6 +9,11 @@ export interface CpuEngineOptions {
    * (Node 24 and current browsers), whose accesses cost more.
    */
   readonly memory?: number;
+  /**
+   * False: without the relaxed instructions of WebAssembly, such as multiply-add in one rounding, where there are some. Results then have the same bits on
+   * every machine and in every browser, and kernels take longer. Default true.
+   */
+  readonly relaxedSimd?: boolean;
 }
 
 /** Most threads an engine may have. */

@@ -10,9 +10,7 @@ import {
   showCaps,
   shown,
 } from '@polygrad/core/engine';
-import { vectorShaping } from '@polygrad/core/engine/shaping';
-import { computesAll, type KOp } from '@polygrad/core/kernel/ir';
-import { dtypeCode } from '#dtypes';
+import type { KOp } from '@polygrad/core/kernel/ir';
 import type { MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { detectFeatures, everyDType, makeMemory, noMemory } from './features.ts';
@@ -27,11 +25,10 @@ const addressLimit = 2 ** 32 - pageBytes;
 /** Largest 64-bit memory that current engines allow. */
 const wideLimit = 16 * 2 ** 30;
 const threadRule = numberFrom(1, maxThreads, true);
-const rules: OptionRules<CpuEngineOptions> = { threads: threadRule, memory: numberFrom(1) };
-
-const lowering: EngineCaps['lowering'] = {
-  ...vectorShaping,
-  legalize: (program, caps) => (computesAll(caps, program) ? program : dtypeCode().legalize(program, caps)),
+const rules: OptionRules<CpuEngineOptions> = {
+  threads: threadRule,
+  memory: numberFrom(1),
+  relaxedSimd: [(x) => typeof x === 'boolean', 'true or false'],
 };
 
 /** Scratch memory of each thread, for SHARED. */
@@ -48,11 +45,14 @@ export interface Setup {
 }
 
 /** Makes the memory and decides everything that stays as it is. */
-export function setUp(options: CpuEngineOptions): Setup {
+export function setUp(options: CpuEngineOptions, lowering: EngineCaps['lowering']): Setup {
   checkFields('cpu', options, rules);
   const wishedThreads = whyAlone() === null ? threadCount(options.threads) : 1;
   const shared = wishedThreads > 1;
-  const { fusedMadd, laneSelect, memory64 } = detectFeatures();
+  const found = detectFeatures();
+  const { memory64 } = found;
+  const relaxed = options.relaxedSimd !== false;
+  const [fusedMadd, laneSelect] = [relaxed && found.fusedMadd, relaxed && found.laneSelect];
   const wished = options.memory ?? addressLimit;
   const addressBits = wished > addressLimit && memory64 ? 64 : 32;
   const minPages = Math.ceil((heapAt + wishedThreads * sharedBytes) / pageBytes) + 1;

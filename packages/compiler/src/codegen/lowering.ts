@@ -62,10 +62,3 @@ export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
   const program = linearize(optimize(loop, caps), caps);
   return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
 }
-
-/** The programs of a lowered kernel as an engine takes them. */
-export function legalPrograms({ dispatches }: Lowered, caps: CodegenCaps): readonly Program[] {
-  return dispatches.map(({ program }) =>
-    program.kept === undefined ? (caps.lowering.legalize?.(program, caps) ?? program) : program,
-  );
-}

@@ -6,7 +6,7 @@
  */
 import { showAs } from '#shown-as';
 import type { DType } from '../shape/dtype.ts';
-import type { KArg, KArgs, KNode, KOp, ReduceOp, ValueOp } from './ir.ts';
+import type { KArg, KArgs, KNode, KNodeOf, KOp, ReduceOp, ValueOp } from './ir.ts';
 
 /** A linear form `sum(coefs[i] * terms[i]) + offset` of int32 expressions, in wrapping arithmetic. Terms are sorted by node number. */
 export interface Linear {
@@ -71,6 +71,11 @@ export class NodeObject {
     this.key = key;
     this.hash = hash;
   }
+}
+
+/** A PARAM that no expression uses, of a program whose body was left out. */
+export function paramOf(dtype: DType, arg: KArgs['PARAM']): KNodeOf<'PARAM'> {
+  return new NodeObject('PARAM', dtype, 1, [], arg, 0, 0) as unknown as KNodeOf<'PARAM'>;
 }
 
 // A node leads to all it computes from, by every way: written out as a tree that is more than memory holds.

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { randomProgram } from '@polygrad/testing';
 import { ProgramBuilder } from './builder/builder.ts';
 import type { Program } from './ir.ts';
-import { packProgram, sameCode, unpackProgram } from './packed.ts';
+import { packProgram, sameCode } from './packed.ts';
+import { unpackProgram } from './unpacked.ts';
 import { printProgram } from './print.ts';
 import { verifyProgram } from './verify/verify.ts';
 

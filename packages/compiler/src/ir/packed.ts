@@ -1,13 +1,10 @@
 /**
  * Programs as lists of integers: what is kept of those that are compiled. Their nodes take ten times the memory, and a page that
- * meets many shapes has thousands of programs.
+ * meets many shapes has thousands of programs. unpacked.ts makes nodes of them again.
  */
-import type { DType } from '../shape/dtype.ts';
 import { showAs } from '#shown-as';
-import type { KArg, KNode, KNodeOf, KOp, Program, ProgramNode } from './ir.ts';
-import { uniqueNode } from './expr.ts';
-import { assumeBounds, highOf, type Known, lowOf, newMark, sourcesFirst } from './node.ts';
-import { programOf } from './program.ts';
+import type { KNode, Program } from './ir.ts';
+import { highOf, type Known, lowOf, newMark, sourcesFirst } from './node.ts';
 
 /** All of a program but its nodes, and those as integers. */
 export interface PackedProgram {
@@ -34,7 +31,8 @@ showAs(
   'PackedProgram',
 );
 
-const names: string[] = [];
+/** Names of operations and dtypes by their numbers in words. */
+export const names: string[] = [];
 const codes = new Map<string, number>();
 
 function codeOf(name: string): number {
@@ -46,11 +44,12 @@ function codeOf(name: string): number {
   return code;
 }
 
-const hasArg = 1 << 16;
-const isInBody = 1 << 17;
-const notNegative = 1 << 18;
-const positive = 1 << 19;
-const inInt32 = 1 << 20;
+// Flags in the first word of a node.
+export const hasArg: number = 1 << 16;
+export const isInBody: number = 1 << 17;
+export const notNegative: number = 1 << 18;
+export const positive: number = 1 << 19;
+export const inInt32: number = 1 << 20;
 
 /** What emitters use of an integer's bounds, which may come from outside the program. */
 function signsOf(n: KNode): number {
@@ -138,39 +137,17 @@ class Packer {
 
 const sourcesOf = (n: KNode): readonly KNode[] => n.src;
 
-/**
- * The program again, of new nodes.
- *
- * @example
- * const { program } = randomProgram(1);
- * printProgram(unpackProgram(packProgram(program))) === printProgram(program); // true
- */
-export function unpackProgram({ head, paramCount, words, args }: PackedProgram): Program {
-  const nodes: KNode[] = [];
-  const body: ProgramNode[] = [];
-  let next = 0;
-  for (let at = 0; at < words.length; ) {
-    const what = words[at++]!;
-    const size = words[at++]!;
-    const src = Array.from(words.subarray(at, (at += size >> 16)), (i) => nodes[i]!);
-    const dtype = names[(what >> 8) & 255] as DType;
-    const arg = (what & hasArg) === 0 ? null : (args[next++] as KArg<KOp>);
-    const node = uniqueNode(names[what & 255] as ProgramNode['op'], dtype, size & 0xffff, src, arg) as ProgramNode;
-    if (dtype === 'int32' || dtype === 'uint32') {
-      const low = (what & positive) !== 0 ? 1 : (what & notNegative) !== 0 ? 0 : Number.NEGATIVE_INFINITY;
-      assumeBounds(node, low, (what & inInt32) !== 0 ? 0x7fffffff : Number.POSITIVE_INFINITY);
-    }
-    nodes.push(node);
-    if ((what & isInBody) !== 0) body.push(node);
-  }
-  return programOf({ ...head, params: nodes.slice(0, paramCount) as KNodeOf<'PARAM'>[], body });
-}
-
 /** Of arguments, what says nothing of the code that is printed. */
 const unprinted = ['name', 'low', 'high', 'fewer'];
 
+/** True for a program whose body was left out, because its code is all that is needed of it. */
+function isBodiless({ words, paramCount }: PackedProgram): boolean {
+  // Of a PARAM there are two words.
+  return words.length === 2 * paramCount;
+}
+
 /**
- * True if emitters print the same code for both: names, costs and lengths of tensors may differ.
+ * True if emitters print the same code for both: names, costs and lengths of tensors may differ. A program without a body is like no other.
  *
  * @example
  * const { program } = randomProgram(1);
@@ -178,6 +155,7 @@ const unprinted = ['name', 'low', 'high', 'fewer'];
  */
 export function sameCode(p: PackedProgram, q: PackedProgram): boolean {
   if (p === q) return true;
+  if (isBodiless(p)) return false;
   if (p.hash !== q.hash || p.paramCount !== q.paramCount || p.words.length !== q.words.length) return false;
   if (p.words.some((word, i) => word !== q.words[i])) return false;
   const [a, b] = [p.head, q.head];

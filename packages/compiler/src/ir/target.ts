@@ -94,3 +94,18 @@ export function computesAll(caps: Pick<TargetCaps, 'computes'>, { body, params }
   const fits = ({ dtype }: KNode): boolean => dtype === 'void' || computesIn(caps, dtype);
   return body.every(fits) && params.every(fits);
 }
+
+/** A target with what rewrites programs to the dtypes it computes in, if it needs that. */
+interface Legalizing extends TargetCaps {
+  readonly lowering: { legalize?(program: Program, caps: TargetCaps): Program };
+}
+
+/** The programs of a lowered kernel as an engine takes them. Those that an earlier process has compiled are. */
+export function legalPrograms(
+  dispatches: readonly { readonly program: Program }[],
+  caps: Legalizing,
+): readonly Program[] {
+  return dispatches.map(({ program }) =>
+    program.kept === undefined ? (caps.lowering.legalize?.(program, caps) ?? program) : program,
+  );
+}

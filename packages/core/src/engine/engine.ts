@@ -156,6 +156,11 @@ export interface IEngine {
   compile(programs: readonly Program[]): readonly CompiledKernel[];
   /** Present if code is worth keeping between processes: everything besides the program that the code depends on. */
   readonly codeKey?: string;
+  /**
+   * True if plans and code are for every device with the same capabilities and `codeKey`, and code cannot reach beyond the engine's own memory.
+   * Then a program may ship them (`recordPlans`).
+   */
+  readonly isPortable?: boolean;
   /** The code of a kernel, if there is a `codeKey`. An engine with the same key accepts it together with an equal program (`Program.kept`). */
   codeOf?(kernel: CompiledKernel): KeptCode;
   /**

@@ -35,6 +35,11 @@ export function sizeClass(bytes: number): number {
   return (exponent - 6) * 8 + Math.ceil((bytes - 2 ** exponent) / step);
 }
 
+/** Bytes, and the class of buffers that holds them. */
+export function block(bytes: number): { bytes: number; sizeClass: number } {
+  return { bytes, sizeClass: sizeClass(bytes) };
+}
+
 /** Bytes of the blocks of a class. */
 export function classBytes(index: number): number {
   if (index === 0) return minBlock;

@@ -3,7 +3,7 @@
  * slots - and how a plan is made from a cone.
  */
 import type { CompiledKernel, DispatchCommand, Groups, IEngine, Planner } from '../engine/engine.ts';
-import { sizeClass } from '../engine/pool.ts';
+import { block } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
 import type { View } from '@polygrad/compiler/shape/view';
@@ -13,6 +13,7 @@ import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
 import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
+import { entryOf } from './lowering/nests.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
 import { Partition, relieve, shorten } from './fusion/partition.ts';
 import {
@@ -167,11 +168,6 @@ export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone 
   };
 }
 
-/** Bytes, and the class of buffers that holds them. */
-export function block(bytes: number): { bytes: number; sizeClass: number } {
-  return { bytes, sizeClass: sizeClass(bytes) };
-}
-
 function elementSize(dtype: DType, elementBytes: readonly number[]): number {
   return elementBytes[dtypeInfo[dtype].id]!;
 }
@@ -210,7 +206,7 @@ function toPrograms(
   size: PlanSize | null,
   { engine, kernels }: PlanOptions,
 ): Programs {
-  if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: kernels.find(kernel) };
+  if (kernel !== null) return { slots: kernel.slots, scalars: kernel.scalars, entry: entryOf(kernels, kernel, engine) };
   const [{ stores }] = unit as readonly [KernelDraft];
   const { node } = stores[0]!.demand;
   const programs = definitionOf(node.op).programs;

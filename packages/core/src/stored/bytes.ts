@@ -45,8 +45,7 @@ export class ByteWriter {
   }
 
   ints(values: readonly number[]): void {
-    this.uint(values.length);
-    for (const value of values) this.int(value);
+    this.list(values, (value) => this.int(value));
   }
 
   /** A number by its bits. */
@@ -63,6 +62,12 @@ export class ByteWriter {
 
   text(value: string): void {
     this.bytes(text.encoder.encode(value));
+  }
+
+  /** How many there are, and then each of them, which `one` writes. */
+  list<T>(values: readonly T[], one: (value: T) => void): void {
+    this.uint(values.length);
+    for (const value of values) one(value);
   }
 
   /** Bytes, and before them how many. */

@@ -5,29 +5,18 @@
  */
 import { checkoutStamp, usualStore } from '#plan-store';
 import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
-import { CompileError } from '../engine/errors.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { SizedCone } from '../planner/capture/plan-graph.ts';
 import type { MakePlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { planByEngine, runs, stateOf } from '../runtime/run.ts';
-import { PolygradError } from '@polygrad/compiler/shape/errors';
+import { choicesOf } from '../tuning/choices.ts';
 import { checkFields, numberFrom, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteWriter } from './bytes.ts';
-import { contextOf, format } from './context.ts';
-import {
-  type Entry,
-  isFor,
-  keyOf,
-  placeOf,
-  seal,
-  sha256,
-  type Signature,
-  signatureOf,
-  unseal,
-  unsealNow,
-} from './entries.ts';
-import { type Pause, readPlan, writePlan } from './plans.ts';
-import type { PlanLimits, PlanStore } from './store.ts';
+import { fixedContext, stampOf } from './context.ts';
+import { type Entry, placeOf, seal, sha256, type Signature, signatureOf, unseal, unsealNow } from './entries.ts';
+import { type Pause, wholeKernel, wholeKernels, writePlan } from './plans.ts';
+import { planAmong } from './read-plan.ts';
+import { firstTold, type PlanLimits, type PlanStore } from './store.ts';
 import { version } from './version.ts';
 
 /** Where plans are kept, and how many. */
@@ -89,12 +78,27 @@ function later(f: () => void, milliseconds: number): void {
   (timer as { unref?: () => void }).unref?.();
 }
 
+/** True if plans depend on tiles, or a library, that are measured while the program runs. */
+function isMeasured({ caps, library }: IEngine): boolean {
+  return caps.simt || library !== undefined;
+}
+
+/** The context as text. Null while plans should not be kept, because tiles are about to be measured. */
+function contextOf(engine: IEngine): string | null {
+  if (!isMeasured(engine)) return fixedContext(engine);
+  const choices = choicesOf(engine);
+  if (engine.tuning?.automatic && choices.wanted().size > 0) return null;
+  return `${fixedContext(engine)}\n${choices.write()}`;
+}
+
 class StoredPlans implements PlanCache {
   readonly #store: PlanStore;
   readonly #limits: PlanLimits;
   /** What names of this version begin with. */
   #prefix = '';
-  readonly #logger: () => Logger | null;
+  readonly #tell: (text: string) => void;
+  /** Finds or makes plans that are not here. */
+  readonly #next: MakePlan = runs.makePlan;
   /** Entries by place, and names of entries that were not read yet. */
   readonly #known = new Map<string, Held[]>();
   readonly #names = new Map<string, string[]>();
@@ -103,23 +107,21 @@ class StoredPlans implements PlanCache {
   #working: Promise<void> | null = null;
   /** True if writing is scheduled or in progress. */
   #isDue = false;
-  #told = false;
   #stopped = false;
   plans = 0;
 
   constructor(store: PlanStore, limits: PlanLimits, log: Logger | null | undefined) {
     this.#store = store;
     this.#limits = limits;
-    const here = runs;
-    this.#logger = () => (log === undefined ? here.logger : log);
+    this.#tell = firstTold(log);
   }
 
   /** Reads the existing entries. False if plans can be neither found nor kept. */
   async load(own = ''): Promise<boolean> {
     const ofCheckout = own === '' && version === '0.0.0';
-    const whole = [format, version, own, ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : ''];
+    const checkout = ofCheckout ? await checkoutStamp().catch(() => `${Math.random()}`) : '';
     try {
-      this.#prefix = `${hex(await sha256(new TextEncoder().encode(whole.join('\n'))), 6)}-`;
+      this.#prefix = `${hex(await sha256(new TextEncoder().encode(`${stampOf(own)}\n${checkout}`)), 6)}-`;
     } catch {
       this.#tell('plans are not kept: crypto.subtle is missing, which pages have on HTTPS and localhost');
       return false;
@@ -175,8 +177,8 @@ class StoredPlans implements PlanCache {
     const signature = signatureOf(cone, sized);
     const found = this.#find(cone, options, sized, signature);
     if (found === null) {
-      const made = planByEngine(cone, options, sized);
-      this.#made(options.engine, cone, signature, made);
+      const made = this.#next(cone, options, sized);
+      this.#made(options.engine, signature, made);
       return made;
     }
     stateOf(options.engine).keptPlans++;
@@ -188,25 +190,17 @@ class StoredPlans implements PlanCache {
     if (context === null) return null;
     const place = placeOf(context, signature.hash);
     this.#read(place);
-    const list = this.#known.get(place);
-    const entry = list?.find((each) => isFor(each, context, signature));
-    if (list === undefined || entry === undefined) return null;
-    try {
-      return readPlan(entry.plan, cone, options, sized);
-    } catch (error) {
-      // A lost device, or code that is being loaded, says nothing about the plan.
-      if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;
-      list.splice(list.indexOf(entry), 1);
-      this.#refuse(entry.name, error instanceof Error ? error.message : String(error));
-      return null;
-    }
+    const list = this.#known.get(place) ?? [];
+    return planAmong(list, context, signature, wholeKernel, cone, options, sized, ({ name }, why) =>
+      this.#refuse(name, why),
+    );
   }
 
-  #made(engine: IEngine, cone: Cone, signature: Signature, plan: Plan): void {
+  #made(engine: IEngine, signature: Signature, plan: Plan): void {
     if (this.#stopped || this.#waiting.length >= mostWaiting) return;
     const context = contextOf(engine);
     if (context === null) return;
-    this.#waiting.push({ key: keyOf(context, cone, signature), plan, engine });
+    this.#waiting.push({ key: { ...signature, context }, plan, engine });
     if (this.#isDue) return;
     this.#isDue = true;
     later(() => {
@@ -231,7 +225,7 @@ class StoredPlans implements PlanCache {
     this.#known.clear();
     this.#names.clear();
     this.plans = 0;
-    if (runs.makePlan === this.plan) runs.makePlan = planByEngine;
+    if (runs.makePlan === this.plan) runs.makePlan = this.#next;
   }
 
   #work(): Promise<void> {
@@ -267,7 +261,7 @@ class StoredPlans implements PlanCache {
     this.#written.add(name);
     const isCode = engine.codeKey !== undefined && engine.codeOf !== undefined;
     const codeOf = (kernel: CompiledKernel) => (isCode ? engine.codeOf!(kernel) : null);
-    const bytes = await writePlan(plan, codeOf, pause);
+    const bytes = await writePlan(plan, wholeKernels(codeOf), pause);
     if (bytes !== null && !this.#stopped)
       await this.#store.save(name, await seal({ ...key, plan: bytes }), this.#limits);
   }
@@ -288,13 +282,6 @@ class StoredPlans implements PlanCache {
     Promise.resolve()
       .then(() => this.#store.remove(name))
       .catch(() => {});
-  }
-
-  #tell(text: string): void {
-    if (this.#told) return;
-    this.#told = true;
-    // After planning: the logger may compute.
-    void Promise.resolve(`[polygrad] ${text}`).then((said) => this.#logger()?.(said));
   }
 }
 

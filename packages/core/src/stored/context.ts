@@ -1,11 +1,16 @@
-/** What a plan depends on besides its cone: the library, the engine and its capabilities, tiles measured on it. */
+/** What a plan depends on besides its cone: the library, the engine and its capabilities. */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
-import { choicesOf } from '../tuning/choices.ts';
+import { version } from './version.ts';
 
 /** Version of the format of entries; increase it with every change. */
-export const format = 3;
+const format = 4;
 
-/** A value as text: equal values give equal text, whatever the order of their fields or elements. Functions are left out; the library's version covers them. */
+/** The version of what is kept: the library's, the format's, and a program's own. */
+export function stampOf(own = ''): string {
+  return [format, version, own].join('\n');
+}
+
+/** A value as text: equal values give equal text, whatever the order of their fields or elements. */
 function textOf(value: unknown): string {
   if (value instanceof Set) return `{${[...value].map(String).sort().join()}}`;
   if (typeof value === 'function') return 'function';
@@ -14,27 +19,29 @@ function textOf(value: unknown): string {
   return `(${fields.sort().join()})`;
 }
 
+/** The data of a lowering as text. Functions are left out: the library's version covers them, and some may still have to be loaded. */
+function dataOf(lowering: EngineCaps['lowering']): string {
+  const { planner: _, ...rest } = lowering;
+  return textOf(Object.fromEntries(Object.entries(rest).filter(([, x]) => typeof x !== 'function')));
+}
+
 const fixed = new WeakMap<IEngine, string>();
 
-function fixedOf(engine: IEngine): string {
+/** All that decides but tiles that are measured (cache.ts), as text. */
+export function fixedContext(engine: IEngine): string {
   let text = fixed.get(engine);
   if (text === undefined) {
-    const { lowering, ...caps }: EngineCaps = engine.caps;
-    text = [engine.name, engine.device, textOf(caps), textOf(lowering), engine.codeKey ?? ''].join('\n');
+    const { lowering, maxBufferBytes, memoryBytes, ...caps }: EngineCaps = engine.caps;
+    // Whether a plan fits into the memory of an engine is checked when it is read.
+    const more =
+      engine.isPortable === true ? [dataOf(lowering)] : [engine.device, maxBufferBytes, memoryBytes, textOf(lowering)];
+    text = [engine.name, textOf(caps), ...more, engine.codeKey ?? ''].join('\n');
     fixed.set(engine, text);
   }
   return text;
 }
 
-/** True if plans depend on tiles, or a library, that are measured while the program runs. */
-function isMeasured({ caps, library }: IEngine): boolean {
-  return caps.simt || library !== undefined;
-}
-
-/** The context as text. Null while plans should not be kept, because tiles are about to be measured. */
-export function contextOf(engine: IEngine): string | null {
-  if (!isMeasured(engine)) return fixedOf(engine);
-  const choices = choicesOf(engine);
-  if (engine.tuning?.automatic && choices.wanted().size > 0) return null;
-  return `${fixedOf(engine)}\n${choices.write()}`;
+/** The context of an engine whose plans a program may ship; null for others. */
+export function portableContext(engine: IEngine): string | null {
+  return engine.isPortable === true ? fixedContext(engine) : null;
 }

@@ -1,58 +1,70 @@
 /**
  * Entries of the cache: what a plan is for, and its bytes, with a hash of both.
  *
- * A plan is for a cone or for a class of its sizes: the integers of that, the primitives that they number, and a context (context.ts).
+ * A plan is for a signature, that of a cone or of a class of its sizes, in a context (context.ts).
  */
 import { definitionAt } from '../graph/definition.ts';
+import { intsPerAxis, IntWriter } from '../planner/capture/cache.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { SizedCone } from '../planner/capture/plan-graph.ts';
 import { ByteReader, ByteWriter, check, Damaged } from './bytes.ts';
 
-/** A plan that was read, or is to be written. */
-export interface Entry {
-  readonly context: string;
+/**
+ * What a plan is for: integers that mean the same in every process. `primitives` are the names of those that occur, and the integers have their
+ * places in that list: the numbers of primitives depend on what a program imports.
+ */
+export interface Signature {
   readonly hash: number;
   readonly key: Int32Array;
-  /** Ids of primitives with their names, because ids depend on what a program imports. */
-  readonly primitives: readonly (readonly [id: number, name: string])[];
+  readonly primitives: readonly string[];
+}
+
+/** A plan that was read, or is to be written. */
+export interface Entry extends Signature {
+  readonly context: string;
   readonly plan: Uint8Array;
 }
 
-/** The integers that identify what a plan is for: the first `length` of `data`. */
-export interface Signature {
-  readonly hash: number;
-  readonly data: Int32Array;
-  readonly length: number;
-}
+const attributes = new IntWriter();
+/** Bits of a primitive's number in the first integer of a node (planner/capture/cone.ts). */
+const kindMask = 0xff;
 
-/** The signature for a cone, or for a class of its sizes. */
+/** The signature for a cone, or for a class of its sizes: both have the same integers at the same places of nodes. */
 export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
-  if (sized === null) return { hash: cone.key.hash, data: cone.key.data, length: cone.key.length };
-  const data = sized.key();
-  let hash = data.length;
-  for (const x of data) {
+  const key = sized === null ? cone.key.data.slice(0, cone.key.length) : sized.key();
+  const primitives: string[] = [];
+  const numbers = new Map<number, number>();
+  let at = 0;
+  for (let i = 0; i < cone.count; i++) {
+    const { kind, op, attr, shape, src, storage } = cone.nodes[i]!;
+    if (storage !== null) {
+      // A leaf: dtype, rank, shape, strides, buffer, alignment.
+      at += 4 + 2 * shape.length;
+      continue;
+    }
+    if (!numbers.has(kind)) numbers.set(kind, primitives.push(op) - 1);
+    key[at] = (key[at]! & ~kindMask) | numbers.get(kind)!;
+    attributes.length = 0;
+    attributes.reserve(shape.length * intsPerAxis + src.length + 64);
+    (definitionAt(kind).encode as ((attr: unknown, out: IntWriter) => void) | null | undefined)?.(attr, attributes);
+    at += 1 + attributes.length + (src.length || 1 + shape.length);
+  }
+  let hash = key.length;
+  for (const x of key) {
     hash = Math.imul(hash ^ x, 0x9e3779b1);
     hash ^= hash >>> 15;
   }
-  return { hash, data, length: data.length };
+  return { hash, key, primitives };
 }
 
-/** The identity of an entry, as it is kept. */
-export function keyOf(context: string, cone: Cone, { hash, data, length }: Signature): Omit<Entry, 'plan'> {
-  const primitives = new Map<number, string>();
-  for (let i = 0; i < cone.count; i++) {
-    const { kind, op } = cone.nodes[i]!;
-    primitives.set(kind, op);
-  }
-  return { context, hash, key: data.slice(0, length), primitives: [...primitives] };
-}
-
-/** True if the entry is for this signature. */
-export function isFor({ context, key, primitives }: Entry, own: string, { data, length }: Signature): boolean {
-  if (context !== own) return false;
-  if (key.length !== length) return false;
-  for (let i = 0; i < length; i++) if (key[i] !== data[i]) return false;
-  return primitives.every(([id, name]) => definitionAt(id)?.op === name);
+/** True if the entry is for this signature in this context. */
+export function isFor(entry: Omit<Entry, 'plan'>, context: string, { key, primitives }: Signature): boolean {
+  return (
+    entry.context === context &&
+    entry.key.length === key.length &&
+    entry.key.every((x, i) => x === key[i]) &&
+    entry.primitives.join() === primitives.join()
+  );
 }
 
 /** Prefix of the names, after the version, of entries for a context and the hash of a signature. Different signatures rarely share it. */
@@ -79,19 +91,14 @@ export async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array
   return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
 }
 
-/** An entry as the bytes of a file. */
-export async function seal({ context, hash, key, primitives, plan }: Entry): Promise<Uint8Array<ArrayBuffer>> {
-  const out = new ByteWriter();
-  out.text(context);
-  out.int(hash);
-  out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
-  out.uint(primitives.length);
-  for (const [id, name] of primitives) {
-    out.uint(id);
-    out.text(name);
-  }
-  out.raw(plan);
-  const body = out.take();
+/** What a file of a program's own plans begins with (plan-file.ts). */
+export const planFileMagic: Uint8Array<ArrayBuffer> = new TextEncoder().encode('PGPLANS\n');
+
+/** A file: what files of its kind begin with, the hash of the rest, the rest. */
+export async function sealed(
+  magic: Uint8Array<ArrayBuffer>,
+  body: Uint8Array<ArrayBuffer>,
+): Promise<Uint8Array<ArrayBuffer>> {
   const file = new Uint8Array(bodyAt + body.length);
   file.set(magic);
   file.set(await sha256(body), magic.length);
@@ -99,20 +106,31 @@ export async function seal({ context, hash, key, primitives, plan }: Entry): Pro
   return file;
 }
 
-/** The bytes of a file behind its hash, or null for other files. */
-function bodyOf(file: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
+/** The bytes of a file behind its hash, or null for files of another kind. */
+export function bodyOf(file: Uint8Array<ArrayBuffer>, magic: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | null {
   return file.length <= bodyAt || magic.some((byte, i) => file[i] !== byte) ? null : file.subarray(bodyAt);
+}
+
+/** An entry as the bytes of a file. */
+export function seal({ context, hash, key, primitives, plan }: Entry): Promise<Uint8Array<ArrayBuffer>> {
+  const out = new ByteWriter();
+  out.text(context);
+  out.int(hash);
+  out.bytes(new Uint8Array(key.buffer, key.byteOffset, key.byteLength));
+  out.list(primitives, (name) => out.text(name));
+  out.raw(plan);
+  return sealed(magic, out.take());
 }
 
 /** The entry of a file, or null for one that is incomplete or something else. */
 export async function unseal(file: Uint8Array<ArrayBuffer>): Promise<Entry | null> {
-  const body = bodyOf(file);
+  const body = bodyOf(file, magic);
   return body === null ? null : entryOf(file, body, await sha256(body));
 }
 
 /** The same, synchronously. */
 export function unsealNow(file: Uint8Array<ArrayBuffer>, hash: (bytes: Uint8Array) => Uint8Array): Entry | null {
-  const body = bodyOf(file);
+  const body = bodyOf(file, magic);
   return body === null ? null : entryOf(file, body, hash(body));
 }
 
@@ -125,7 +143,7 @@ function entryOf(file: Uint8Array, body: Uint8Array, found: Uint8Array): Entry |
     const ints = from.bytes();
     check(ints.length % 4 === 0, 'a key');
     const key = new Int32Array(new Uint8Array(ints).buffer);
-    const primitives = from.list((): [number, string] => [from.uint(), from.text()]);
+    const primitives = from.list(() => from.text());
     return { context, hash, key, primitives, plan: from.rest() };
   } catch (error) {
     if (error instanceof Damaged) return null;

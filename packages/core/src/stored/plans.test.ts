@@ -9,7 +9,8 @@ import { runs, stateOf } from '../runtime/run.ts';
 import { Damaged } from './bytes.ts';
 import { type Entry, seal, unseal } from './entries.ts';
 import { asProcess, MemoryPlans } from './fixtures/processes.ts';
-import { readPlan, writePlan } from './plans.ts';
+import { wholeKernel, wholeKernels, writePlan } from './plans.ts';
+import { readPlan } from './read-plan.ts';
 
 /** Two kernels with something between them, a number of the user and two outputs, of which one is a view of the other. */
 async function work(rows = 2): Promise<number[][]> {
@@ -73,7 +74,7 @@ async function withPlans(
     const storages = own.nodes.map((node) => node?.storage ?? null);
     const options: PlanOptions = { engine, kernels: new KernelCache(engine), elementBytes, makePlan };
     own.storageOf = (leaf) => storages[own.nodes.indexOf(leaf)]!;
-    waiting.push(use(plan, (bytes) => readPlan(bytes, own, options, sized)));
+    waiting.push(use(plan, (bytes) => readPlan(bytes, wholeKernel, own, options, sized)));
     return plan;
   };
   try {
@@ -151,7 +152,7 @@ describe('plans that do not fit', () => {
   it.each(refused)('are refused: %s, %s', async (name, kind) => {
     let seen = 0;
     const count = await withPlans(createReferenceEngine(), kinds[kind], async (plan, read) => {
-      const whole = await writePlan(plan, noCode, noPause);
+      const whole = await writePlan(plan, wholeKernels(noCode), noPause);
       const found = read(whole!);
       const places = ({ buffers, outputs, blocks, sizes }: Plan) => ({ buffers, outputs, blocks, sizes });
       expect(places(found)).toEqual(places(plan));
@@ -159,7 +160,7 @@ describe('plans that do not fit', () => {
       expect(bound(found)).toEqual(bound(plan));
       const changed = changes[name]!(plan);
       if (changed === null) return;
-      const bytes = await writePlan(changed, noCode, noPause);
+      const bytes = await writePlan(changed, wholeKernels(noCode), noPause);
       expect(() => read(bytes!), name).toThrow(Damaged);
       seen++;
     });

@@ -32,6 +32,7 @@ import { verifyProgram } from '@polygrad/compiler/ir/verify/verify';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { normalize } from '@polygrad/compiler/shape/host';
 import { type ByteReader, type ByteWriter, check, Damaged } from './bytes.ts';
+import { isLong } from './kernels.ts';
 
 /** Operations of programs that are not arithmetic, and whether they have arguments. */
 const others: Readonly<Record<Exclude<keyof KArgs, NestOp>, boolean>> = {
@@ -94,11 +95,6 @@ const mostLanes = 1024;
 /** Flags in the byte that holds the number of a dtype. */
 const inList = 16;
 const bounded = 32;
-
-/** True for dtypes whose constants are bigints. */
-export function isLong(dtype: string): boolean {
-  return dtype === 'int64' || dtype === 'uint64';
-}
 
 function writeArg(out: ByteWriter, n: KNode): void {
   switch (n.op) {

@@ -2,6 +2,9 @@
  * Stores of entries between processes: the interface, and one in memory. Folders: folder.ts. Databases of pages: database.ts.
  */
 
+import type { Logger } from '../engine/engine.ts';
+import { runs } from '../runtime/run.ts';
+
 /** Limits on what is kept and read. */
 export interface PlanLimits {
   /** Bytes of all entries. */
@@ -44,4 +47,16 @@ export function within<T extends { readonly size: number }>(newestFirst: readonl
   return newestFirst
     .slice(0, limits.plans)
     .filter(({ size }) => size <= limits.bytes && (bytes += size) <= limits.bytes);
+}
+
+/** Tells the first problem to a logger: `log`, null for none, else that of the runtime in use now. */
+export function firstTold(log: Logger | null | undefined): (text: string) => void {
+  const here = runs;
+  let told = false;
+  return (text) => {
+    if (told) return;
+    told = true;
+    // After planning: the logger may compute.
+    void Promise.resolve(`[polygrad] ${text}`).then((said) => (log === undefined ? here.logger : log)?.(said));
+  };
 }

@@ -4,9 +4,10 @@
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { CompileError, OutOfMemoryError } from '../engine/errors.ts';
 import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
-import { legalPrograms, type Lowered, type Way } from '@polygrad/compiler/codegen/lowering';
+import type { Lowered, Way } from '@polygrad/compiler/codegen/lowering';
 import { groupsAt } from '@polygrad/compiler/ir/groups';
 import { highOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
+import { legalPrograms } from '@polygrad/compiler/ir/target';
 import { byLibrary, type Contraction, findContraction } from '@polygrad/compiler/contraction/contraction';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import type { Seen, SeenNest } from './choices.ts';
@@ -110,7 +111,7 @@ function prepare(
   sizes: readonly number[],
 ): Candidate {
   const buffers: EngineBuffer[] = [];
-  const kernels = engine.compile(legalPrograms(lowered, engine.caps));
+  const kernels = engine.compile(legalPrograms(lowered.dispatches, engine.caps));
   try {
     const temps = lowered.temps.map((size) => memoryOf(engine, size, buffers));
     const commands = lowered.dispatches.map(({ bindings }, i): Command => {

@@ -4,6 +4,7 @@
  *
  * Temporaries of a plan are laid out for its capacity.
  */
+import { block } from '../../engine/pool.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
@@ -18,17 +19,8 @@ import {
   SizesRefused,
 } from '../capture/plan-graph.ts';
 import type { Index } from '../lowering/index-map.ts';
-import { block, type Plan } from '../plan.ts';
-
-/** A number of a plan with sizes in place of capacities. */
-function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
-  let value = n;
-  for (let i = 0; i < capacities.length; i++) {
-    const capacity = capacities[i]!;
-    for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * sizes[i]!;
-  }
-  return value;
-}
+import type { Plan } from '../plan.ts';
+import { atSizes, bytesAt } from '../sized-bytes.ts';
 
 /** `PlanSize.factorOf`. */
 export function factorOf(capacities: readonly number[], n: number): number {
@@ -95,18 +87,6 @@ export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: 
   const { capacities } = size;
   const reach = bytesAt({ unit: 1, shape, strides, more: 0 }, capacities, capacities);
   return { unit, shape, strides, more: (span - reach) * unit - start };
-}
-
-/** The bytes at these sizes. */
-export function bytesAt(
-  { unit, shape, strides, more }: SizedBytes,
-  capacities: readonly number[],
-  sizes: readonly number[],
-): number {
-  const at = (x: number): number => atSizes(x, capacities, sizes);
-  if (strides === null) return shape.reduce((all, extent) => all * at(extent), unit) + more;
-  const reach = shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!)) * (at(extent) - 1), 0);
-  return reach * unit + more;
 }
 
 /** `PlanSize.placeIn`. */

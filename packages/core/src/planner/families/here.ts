@@ -4,3 +4,5 @@ import { PlanFamilies } from './families.ts';
 
 /** Families of an engine, if their code is there. */
 export const newFamilies = (): PlanFamilies | null => new PlanFamilies({ guess, grown });
+
+export const loadFamilies = async (): Promise<void> => {};

@@ -5,20 +5,22 @@
 import type { PlanFamilies } from './families.ts';
 
 let families: typeof import('./families.ts') | null = null;
-let asked = false;
+let loading: Promise<void> | null = null;
+
+/** Resolves when the code is there, or cannot be loaded: then the next call tries again. */
+export function loadFamilies(): Promise<void> {
+  return (loading ??= import('./families.ts').then(
+    (module) => {
+      families = module;
+    },
+    () => {
+      loading = null;
+    },
+  ));
+}
 
 /** Families of an engine, if their code is there; the first call loads it. */
 export function newFamilies(): PlanFamilies | null {
-  if (!asked) {
-    asked = true;
-    import('./families.ts').then(
-      (module) => {
-        families = module;
-      },
-      () => {
-        asked = false;
-      },
-    );
-  }
+  void loadFamilies();
   return families && new families.PlanFamilies();
 }

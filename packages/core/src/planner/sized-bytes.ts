@@ -1,0 +1,27 @@
+/**
+ * Numbers of a plan for a class of sizes at given sizes. Apart from what else families do (families/bound.ts): plans that are read need it, in pages too that
+ * bring theirs.
+ */
+import type { SizedBytes } from './capture/plan-graph.ts';
+
+/** A number of a plan with sizes in place of capacities. */
+export function atSizes(n: number, capacities: readonly number[], sizes: readonly number[]): number {
+  let value = n;
+  for (let i = 0; i < capacities.length; i++) {
+    const capacity = capacities[i]!;
+    for (let left = n; left !== 0 && left % capacity === 0; left /= capacity) value = (value / capacity) * sizes[i]!;
+  }
+  return value;
+}
+
+/** The bytes at these sizes. */
+export function bytesAt(
+  { unit, shape, strides, more }: SizedBytes,
+  capacities: readonly number[],
+  sizes: readonly number[],
+): number {
+  const at = (x: number): number => atSizes(x, capacities, sizes);
+  if (strides === null) return shape.reduce((all, extent) => all * at(extent), unit) + more;
+  const reach = shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!)) * (at(extent) - 1), 0);
+  return reach * unit + more;
+}
