@@ -138,6 +138,22 @@ describe('a replay does what the function does', () => {
     expect(await replaysOf(make)).toBeGreaterThan(3);
   });
 
+  it('with a loss that is added up after backward(), whose history is gone then', async () => {
+    const make = (): Program => {
+      const [w, total] = [tensor([1, 2, 3, 4], { requiresGrad: true }), zeros([])];
+      const f = (x: Tensor): Tensor => {
+        const loss = w.mul(x).square().mean();
+        loss.backward();
+        noGrad(() => w.assign(w.sub(w.grad!.mul(0.1))));
+        w.grad = null;
+        total.assign(total.add(loss));
+        return loss.detach();
+      };
+      return { f, state: [w, total] };
+    };
+    expect(await replaysOf(make)).toBeGreaterThan(2);
+  });
+
   it('with flushes inside, and data of the host that stays the same', async () => {
     const make = (): Program => {
       const w = batch(30);

@@ -178,9 +178,9 @@ export class TensorHandle implements TrackedHandle {
       );
     }
     graph.placeholders?.checkAssign(this, node);
-    // A leaf keeps its gradient and stays a leaf, without making the value's own node one.
+    // A leaf keeps its gradient and stays a leaf, without making the value's own node one. A released history is of no use to who keeps the value.
     const leaf = isLeaf(target);
-    const next = leaf ? stopGradient(node) : node;
+    const next = leaf || node.slot === releasedSlot ? stopGradient(node) : node;
     if (next !== target) transactions.assign(this, next);
     this.rebind(next, leaf ? target.slot : null);
     return this as unknown as Tensor;
