@@ -19,7 +19,14 @@ export interface DeviceOptions {
 const [isIndex] = numberFrom(0, 2 ** 31, true);
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-/** Their rules; `devices` says what names a device. */
+/**
+ * Their rules; `devices` says what names a device.
+ *
+ * @example
+ * const [isDevice, what] = deviceRules('the index of a card').device;
+ * isDevice(-1); // false
+ * what; // 'the index of a card'
+ */
 export function deviceRules(devices: string): OptionRules<DeviceOptions> {
   return {
     device: [(value: unknown) => isIndex(value) || isText(value), devices],
@@ -29,7 +36,14 @@ export function deviceRules(devices: string): OptionRules<DeviceOptions> {
   };
 }
 
-/** The device wished for: the option, else what a variable of the environment names; numbers are indices. */
+/**
+ * The device wished for: the option, else what a variable of the environment names; numbers are indices.
+ *
+ * @example
+ * namedDevice('a card', 'MY_DEVICE'); // 'a card'
+ * process.env.MY_DEVICE = '1';
+ * namedDevice(undefined, 'MY_DEVICE'); // 1
+ */
 export function namedDevice(option: number | string | undefined, variable: string): number | string | undefined {
   if (option !== undefined) return option;
   const text = process.env[variable];
@@ -38,7 +52,12 @@ export function namedDevice(option: number | string | undefined, variable: strin
   return /^\d{1,4}$/.test(text) ? Number(text) : text;
 }
 
-/** What is measured, and where it is kept; null: nothing. */
+/**
+ * What is measured, and where it is kept; null: nothing.
+ *
+ * @example
+ * tuningOf({ tuning: false }); // null
+ */
 export function tuningOf(
   { tuning, tuningStore }: DeviceOptions,
   standard: 'automatic' | 'load' = 'automatic',
