@@ -27,6 +27,7 @@ const engines = {
   'threads by themselves': createReferenceEngine(),
   groups: createReferenceEngine({ simt: true }),
   'groups with subgroups': createReferenceEngine({ simt: true, subgroup: 4 }),
+  'groups with barriers for parts': createReferenceEngine({ simt: true }),
 };
 afterAll(() => {
   for (const engine of Object.values(engines)) engine.dispose();
@@ -52,7 +53,7 @@ for (const [name, engine] of Object.entries(engines)) {
       const result = (): Int32Array => new Int32Array(x.length).fill(-1);
       const [before, whole, reduced] = [result(), result(), result()];
       const lower = (caps: typeof engine.caps) => {
-        const set = new ProgramSet('scan', caps);
+        const set = new ProgramSet('scan', name.endsWith('parts') ? { ...caps, parts: 8 } : caps);
         const write = (w: ProgramWriter): void => {
           const { b, e, group, thread } = w;
           const source = w.param(0, 'int32', 'read', x.length);

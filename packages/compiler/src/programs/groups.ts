@@ -79,10 +79,9 @@ export function groupReduce(w: ProgramWriter, value: KNode, { both }: Combining)
   const { b, e, threads, thread } = w;
   if (threads === 1) return value;
   const cells = inSteps(w, value, true, (totals, distance) => {
-    // The last thread of two neighbouring parts gets the combination of both.
-    const last = b.place(e.sub(e.mul(e.mul(e.add(thread, 1), distance), 2), 1));
-    b.ifThen(e.lt(last, threads), () =>
-      b.store(totals, last, both(b.load(totals, e.sub(last, distance)), b.load(totals, last))),
+    // The last thread of two neighbouring parts gets the combination of both: it, so that a step stays among neighbours.
+    b.ifThen(e.eq(e.irem(thread, e.shl(distance, 1)), e.sub(e.shl(distance, 1), 1)), () =>
+      b.store(totals, thread, both(b.load(totals, e.sub(thread, distance)), b.load(totals, thread))),
     );
   });
   return b.load(cells, threads - 1);
