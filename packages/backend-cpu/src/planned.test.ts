@@ -277,3 +277,13 @@ it('a recording without plans is no file', async () => {
   await expect(recording.file()).rejects.toThrow('[recordPlans] no plan was recorded');
   recording.stop();
 });
+
+it('a recording that is stopped records no more, though a file is used since', async () => {
+  const recording = recordPlans();
+  await used(bytes);
+  recording.stop();
+  await wholeEngine();
+  const before = recording.plans;
+  await tensor([1, 2, 3]).add(1).data();
+  expect([before, recording.plans]).toEqual([0, 0]);
+});

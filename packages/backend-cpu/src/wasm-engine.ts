@@ -19,14 +19,21 @@ import {
   type KeptCode,
   type KernelSource,
 } from '@polygrad/core/engine';
-import { type PackedProgram, packProgram, type Program, sameCode } from '@polygrad/core/engine/planned';
+import {
+  CodeTable,
+  Heap,
+  HeapBuffers,
+  type PackedProgram,
+  packProgram,
+  type Program,
+  sameCode,
+} from '@polygrad/core/engine/planned';
 import { assembleModule, type FunctionBody, type MemoryImport } from './asm/module.ts';
 import type { EmitTarget } from './emit/target.ts';
 import { EngineState } from './engine-state.ts';
 import { CommandQueue, type QueueSetup } from './command-queue.ts';
 import { Code, CodeModule, CpuKernel } from './kernel.ts';
 import type { KernelCode } from './kernel-code.ts';
-import { CodeTable, Heap, HeapBuffers } from '@polygrad/core/engine/planned';
 import { argSlots, heapAt } from './memory/layout.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { setUp, sharedBytes } from './setup.ts';

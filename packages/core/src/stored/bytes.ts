@@ -11,9 +11,15 @@ export function check(holds: boolean, what: string): asserts holds {
 }
 
 const text = { encoder: new TextEncoder(), decoder: new TextDecoder('utf-8', { fatal: true }) };
+const latin1 = /* @__PURE__ */ new TextDecoder('latin1');
 const float = new Float64Array(1);
 const floatBytes = new Uint8Array(float.buffer);
 const big = new BigInt64Array(float.buffer);
+
+/** Bytes as a key of a Map: other bytes are another text. */
+export function bytesAsText(bytes: Uint8Array): string {
+  return latin1.decode(bytes);
+}
 
 /** Writes values one after the other. */
 export class ByteWriter {

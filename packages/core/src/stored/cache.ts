@@ -16,7 +16,7 @@ import { fixedContext, stampOf } from './context.ts';
 import { type Entry, placeOf, seal, sha256, type Signature, signatureOf, unseal, unsealNow } from './entries.ts';
 import { type Pause, wholeKernel, wholeKernels, writePlan } from './plans.ts';
 import { planAmong } from './read-plan.ts';
-import { firstTold, type PlanLimits, type PlanStore } from './store.ts';
+import { firstTold, isText, type PlanLimits, type PlanStore } from './store.ts';
 import { version } from './version.ts';
 
 /** Where plans are kept, and how many. */
@@ -285,7 +285,6 @@ class StoredPlans implements PlanCache {
   }
 }
 
-const isText = [(x: unknown): boolean => typeof x === 'string' && x !== '', 'a text'] as const;
 const isStore = [
   (x: unknown): boolean => typeof (x as PlanStore | null)?.load === 'function',
   'a store of plans: { load, save, remove }',

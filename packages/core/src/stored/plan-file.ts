@@ -6,15 +6,14 @@
  */
 import { loadFamilies } from '#families';
 import type { Logger } from '../engine/engine.ts';
-import type { MakePlan } from '../planner/plan.ts';
-import { runs, stateOf } from '../runtime/run.ts';
+import { stateOf } from '../runtime/run.ts';
 import { checkFields, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteReader, Damaged } from './bytes.ts';
 import { portableContext, stampOf } from './context.ts';
 import { bodyOf, type Entry, planFileMagic, sha256, signatureOf } from './entries.ts';
 import { readBodiless } from './kernels.ts';
 import { type KernelReader, planAmong } from './read-plan.ts';
-import { firstTold } from './store.ts';
+import { beforeMaking, firstTold, isText } from './store.ts';
 
 /** Where a file of plans comes from: its bytes, or what has them, as the answer of `fetch` and files of pages do. */
 export type PlanFileSource = ArrayBuffer | Uint8Array<ArrayBuffer> | { arrayBuffer(): Promise<ArrayBuffer> };
@@ -80,7 +79,7 @@ async function readFile(source: PlanFileSource | Promise<PlanFileSource>, stamp:
 }
 
 const rules: OptionRules<PlanFileOptions> = {
-  version: [(x) => typeof x === 'string' && x !== '', 'a text'],
+  version: isText,
   log: [(x) => x === null || typeof x === 'function', 'a function, or null'],
 };
 
@@ -113,7 +112,6 @@ export async function usePlanFile(
   options: PlanFileOptions = {},
 ): Promise<PlanFile> {
   checkFields('usePlanFile', options, rules);
-  const here = runs;
   const tell = firstTold(options.log);
   let contents: Contents | null = null;
   try {
@@ -124,8 +122,7 @@ export async function usePlanFile(
   }
   if (contents === null) return { plans: 0, stop() {} };
   const { entries, contexts, kernelIn } = contents;
-  const next = here.makePlan;
-  const plan: MakePlan = (cone, planOptions, sized) => {
+  const stop = beforeMaking((next) => (cone, planOptions, sized) => {
     const { engine } = planOptions;
     const context = portableContext(engine);
     const found =
@@ -143,14 +140,6 @@ export async function usePlanFile(
       : `it has none for ${engine.name} with these threads, this memory and these instructions`;
     tell(`a plan is not in the file, and is made: ${why}`);
     return next(cone, planOptions, sized);
-  };
-  here.makePlan = plan;
-  const plans = entries.length;
-  return {
-    plans,
-    stop() {
-      entries.length = 0;
-      if (here.makePlan === plan) here.makePlan = next;
-    },
-  };
+  });
+  return { plans: entries.length, stop };
 }

@@ -7,7 +7,7 @@ import type { KeptCode } from '@polygrad/compiler/ir/ir';
 import { programOf } from '@polygrad/compiler/ir/program';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
-import { ByteReader, ByteWriter, check } from './bytes.ts';
+import { bytesAsText, ByteReader, ByteWriter, check } from './bytes.ts';
 import { readCode, writeCode } from './kernels.ts';
 import { readProgram, writeProgram } from './programs.ts';
 import type { KernelReader } from './read-plan.ts';
@@ -30,12 +30,10 @@ export function wholeKernels(codeOf: (kernel: CompiledKernel) => KeptCode | null
   };
 }
 
-const latin1 = new TextDecoder('latin1');
-
 /** Reads what `wholeKernels` has written. */
 export const wholeKernel: KernelReader = (from) => {
   const bytes = from.bytes();
-  return { key: `kept ${latin1.decode(bytes)}`, read: () => readKernel(bytes) };
+  return { key: `kept ${bytesAsText(bytes)}`, read: () => readKernel(bytes) };
 };
 
 function readKernel(bytes: Uint8Array): Lowered {

@@ -3,15 +3,15 @@
  */
 import type { IEngine } from '../engine/engine.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
-import type { MakePlan, Plan } from '../planner/plan.ts';
-import { runs } from '../runtime/run.ts';
+import type { Plan } from '../planner/plan.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields } from '@polygrad/compiler/shape/options';
-import { ByteWriter } from './bytes.ts';
+import { bytesAsText, ByteWriter } from './bytes.ts';
 import { portableContext, stampOf } from './context.ts';
 import { type Entry, isFor, planFileMagic, sealed, signatureOf } from './entries.ts';
 import { writeCode, writeInterface } from './kernels.ts';
 import { writePlan } from './plans.ts';
+import { beforeMaking, isText } from './store.ts';
 
 /** How plans are recorded. */
 export interface RecordPlansOptions {
@@ -39,8 +39,6 @@ interface Recorded {
   readonly engine: IEngine;
 }
 
-const latin1 = new TextDecoder('latin1');
-
 /** The bytes of kernels, each once. */
 class KernelTable {
   readonly all: Uint8Array[] = [];
@@ -54,7 +52,7 @@ class KernelTable {
       writeCode(out, engine.codeOf!(kernel));
     });
     const bytes = out.take();
-    const text = latin1.decode(bytes);
+    const text = bytesAsText(bytes);
     let at = this.#known.get(text);
     if (at === undefined) {
       at = this.all.push(bytes) - 1;
@@ -111,12 +109,10 @@ async function fileOf(recorded: readonly Recorded[], stamp: string): Promise<Uin
  * recording.stop();
  */
 export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
-  checkFields('recordPlans', options, { version: [(x) => typeof x === 'string' && x !== '', 'a text'] });
+  checkFields('recordPlans', options, { version: isText });
   const stamp = stampOf(options.version);
-  const here = runs;
-  const next = here.makePlan;
   const recorded: Recorded[] = [];
-  const plan: MakePlan = (cone, planOptions, sized) => {
+  const stop = beforeMaking((next) => (cone, planOptions, sized) => {
     const { engine } = planOptions;
     const signature = signatureOf(cone, sized);
     const made = next(cone, planOptions, sized);
@@ -124,8 +120,7 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
     const isNew = !recorded.some(({ entry }) => isFor(entry, context ?? '', signature));
     if (context !== null && isNew) recorded.push({ entry: { ...signature, context }, plan: made, engine });
     return made;
-  };
-  here.makePlan = plan;
+  });
   return {
     get plans() {
       return recorded.length;
@@ -137,8 +132,6 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
         'no plan was recorded: no flush on the CPU engine since the call needed one; call it before the first computation',
       );
     },
-    stop() {
-      if (here.makePlan === plan) here.makePlan = next;
-    },
+    stop,
   };
 }

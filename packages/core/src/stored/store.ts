@@ -3,6 +3,7 @@
  */
 
 import type { Logger } from '../engine/engine.ts';
+import type { MakePlan } from '../planner/plan.ts';
 import { runs } from '../runtime/run.ts';
 
 /** Limits on what is kept and read. */
@@ -58,5 +59,24 @@ export function firstTold(log: Logger | null | undefined): (text: string) => voi
     told = true;
     // After planning: the logger may compute.
     void Promise.resolve(`[polygrad] ${text}`).then((said) => (log === undefined ? here.logger : log)?.(said));
+  };
+}
+
+/** A rule of options: a text. */
+export const isText = [(x: unknown): boolean => typeof x === 'string' && x !== '', 'a text'] as const;
+
+/**
+ * Puts something before the making of plans, which is given to it. The result ends that, also where something else was put before it since: then
+ * calls are passed on.
+ */
+export function beforeMaking(put: (next: MakePlan) => MakePlan): () => void {
+  const here = runs;
+  const next = here.makePlan;
+  let current = put(next);
+  const makePlan: MakePlan = (...args) => current(...args);
+  here.makePlan = makePlan;
+  return () => {
+    current = next;
+    if (here.makePlan === makePlan) here.makePlan = next;
   };
 }
