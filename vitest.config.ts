@@ -36,7 +36,7 @@ const together = Object.entries(sharing).flatMap(([folder, names]) =>
 /** Of these, files that need modules or a process of their own, by why. */
 const alone = [
   // They replace modules.
-  'packages/backend-cpu/src/{setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
+  'packages/backend-cpu/src/{planned,setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
   'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',
   // They register backends, or count what is registered.
   'packages/backend-cpu/src/late.test.ts',
