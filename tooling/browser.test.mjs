@@ -9,6 +9,7 @@ import { runChecks } from './browser/checks.mjs';
 import { findChromium, patience, startChromium } from './browser/chromium.mjs';
 import { inPage as inPageOf, say, within } from './browser/page.mjs';
 import { isolation } from './browser/server.mjs';
+import { isWhole } from '../packages/compiler/src/fixtures/everyday.ts';
 
 const path = findChromium();
 const named = (process.env.POLYGRAD_REQUIRE ?? '').split(',');
@@ -16,7 +17,7 @@ const required = named.includes('browser');
 const reason = 'no Chromium here: `bash tooling/devices/install.sh browser` installs it';
 
 /** Everyday one of so many cases of the suite; the long tests run all (the part `engines in Chromium`). */
-const sample = process.env.POLYGRAD_TESTS === 'long' ? 1 : 4;
+const sample = isWhole ? 1 : 12;
 
 // Run in the page; texts, because the test runner rewrites `import` in functions.
 const onMainThread = `import('/checks.js').then(({ runChecks }) => runChecks({ sample: ${sample} }))`;

@@ -32,6 +32,15 @@ describe('the table', () => {
         for (const name of test.includes('%s') ? ['threads', 'simt'].map((mode) => test.replace('%s', mode)) : [test])
           expect(patterns.filter((text) => name.includes(text)).length, name).toBe(1);
     }
+    // What takes a part of its cases every day has all of them in some part.
+    const samplers = spawnSync('git', ['grep', '-lE', 'fixtures/everyday|sampledTargets'], {
+      cwd: root,
+      encoding: 'utf8',
+    }).stdout;
+    const playground = new Set(['access', 'networks', 'training'].map((name) => `tooling/playground/${name}.mjs`));
+    for (const file of samplers.trim().split('\n'))
+      if (/\.mjs$|\.test\.ts$/.test(file) && !file.startsWith('tooling/long') && !playground.has(file))
+        expect(files).toContain(file);
     const tests = 'packages/backend-opencl/src/*.test.ts packages/addon/src/fixtures/*.ts'.split(' ');
     const { stdout: own } = spawnSync('git', ['ls-files', ...tests], { cwd: root, encoding: 'utf8' });
     const starts = own

@@ -30,5 +30,7 @@ beforeAll(() => {
 
 for (const name of ['resetModules', 'doMock', 'mock'])
   vi[name] = () => {
-    throw new Error(`vi.${name} in a process that test files share: name the file in a list \`alone\` of vitest.config.ts`);
+    throw new Error(
+      `vi.${name} in a process that test files share: name the file in a list \`alone\` of vitest.config.ts`,
+    );
   };

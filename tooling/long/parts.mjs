@@ -27,7 +27,31 @@ const randomFiles = [
   ),
 ];
 
+/** Test files that take some of their cases every day (packages/compiler/src/fixtures/everyday.ts), and all of them here. */
+const whole = {
+  'of tools and pages': [
+    ...['bench-gpu', 'bundles', 'manifests', 'playground'].map((name) => `tooling/${name}.test.mjs`),
+  ],
+  'of the compiler': [
+    ...['conv', 'sizes', 'simt/sizes'].map((name) => `${compiler}/contraction/${name}.test.ts`),
+    ...['rows', 'emitted', 'assembled'].map((name) => `packages/emit-ptx/src/${name}.test.ts`),
+  ],
+  'of core and nn': [
+    ...['ops/wrong-kinds', 'ops/attention/attention-kernel', 'placement/calibrate'].map(
+      (name) => `${core}/${name}.test.ts`,
+    ),
+    ...['several', 'counted'].map((name) => `${core}/planner/families/${name}.test.ts`),
+    ...['wrong-arguments', 'optim/failed-steps'].map((name) => `packages/nn/src/${name}.test.ts`),
+  ],
+  'of engines': [
+    ...['bitwise', 'values', 'fuzz', 'arm64'].map((name) => `${native}/${name}.test.ts`),
+    ...['drivers', 'cudnn'].map((name) => `${cuda}/${name}.test.ts`),
+    'packages/backend-webgpu/src/tuning.test.ts',
+  ],
+};
+
 const unit = [
+  ...Object.entries(whole).map(([name, files]) => vitest(`unit tests whole ${name}`, 6, files)),
   vitest('random unit tests', 2, randomFiles),
   vitest('accuracy over float32', 2, [`${compiler}/arithmetic/decompose/decompose.long.test.ts`]),
   vitest('changed calls', 4, [`${core}/changed-calls.long.test.ts`]),

@@ -1,6 +1,7 @@
 /** Eyes, hands and screens of all sorts. */
 import { expect, it } from 'vitest';
 import { accessibility, reads, ready, status, steps, visit } from './visitor.mjs';
+import { isWhole } from '../../packages/compiler/src/fixtures/everyday.ts';
 
 /** @param lab what the tests share: see ../playground.test.mjs */
 export function access(lab) {
@@ -24,7 +25,7 @@ export function access(lab) {
     }
   });
 
-  it('has the pad near the button on a telephone, and times beside the names of kernels', async () => {
+  it.runIf(isWhole)('has the pad near the button on a telephone, and times beside the names of kernels', async () => {
     await visit(lab.browser, lab.site.url, async (own) => {
       const top = async (selector) => (await own.locator(selector).boundingBox()).y;
       await own.setViewportSize({ width: 390, height: 844 });
@@ -44,7 +45,7 @@ export function access(lab) {
     });
   });
 
-  it('can be used with the keyboard alone', async () => {
+  it.runIf(isWhole)('can be used with the keyboard alone', async () => {
     await visit(lab.browser, lab.site.url, async (own) => {
       await ready(own);
       const focus = () =>

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { millisecondsOf, time } from '../../apps/playground/src/view/numbers.ts';
 import { draw, figure, reads, ready, steps, stop, visit } from './visitor.mjs';
+import { isWhole } from '../../packages/compiler/src/fixtures/everyday.ts';
 
 /** @param lab what the tests share: see ../playground.test.mjs */
 export function training(lab) {
@@ -41,7 +42,7 @@ export function training(lab) {
     }
   });
 
-  it('names one step, not an older one beside it', async () => {
+  it.runIf(isWhole)('names one step, not an older one beside it', async () => {
     await visit(lab.browser, `${lab.site.url}?layers=pool+4,+linear+16`, async (own) => {
       await ready(own);
       // A minute passes between two reports: what is said now and then is said.
@@ -84,7 +85,7 @@ export function training(lab) {
     expect(await page.textContent('#bars .best')).toMatch(/^7/);
   });
 
-  it('goes on where it stopped, also with another learning rate and batch', async () => {
+  it.runIf(isWhole)('goes on where it stopped, also with another learning rate and batch', async () => {
     const { page } = lab;
     const before = await figure(page, 'step');
     await page.waitForTimeout(300);

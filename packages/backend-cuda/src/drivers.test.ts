@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { hasSimulator, simulator } from './fixtures/device.ts';
 import { ask } from './fixtures/process.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
 interface Said {
   readonly name: string;
@@ -67,7 +68,7 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
     POLYGRAD_CUDA_SIM_FAIL: fail,
   });
 
-  it.each([
+  const refusals: readonly (readonly [string, string, string, number | undefined, RegExp])[] = [
     [
       'a driver that is too old',
       'driver=11020',
@@ -97,7 +98,8 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
       304,
       /the driver cannot start: cuInit says CUDA_ERROR_OPERATING_SYSTEM/,
     ],
-  ])('says why it is not available: %s', (_, settings, fail, driverCode, text) => {
+  ];
+  it.each(sampled(refusals, 3))('says why it is not available: %s', (_, settings, fail, driverCode, text) => {
     const { reason, score, thrown } = refusal(env(settings, fail));
     expect(score).toBe(0);
     expect(reason).toMatch(text);

@@ -5,8 +5,9 @@ import { expect, it } from 'vitest';
 import { createNativeEngine } from './create.ts';
 import { targets } from './testing/targets.ts';
 import { TwinEngine } from './testing/twins.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
-const isas = [...new Set(targets().map(([isa]) => isa))];
+const isas = sampled([...new Set(targets().map(([isa]) => isa))], 2);
 
 it.each(isas)('%s', async (isa) => {
   const twins = new TwinEngine(

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { createNativeEngine } from './create.ts';
 import { valueCases } from './fixtures/value-cases.ts';
 import { targets } from './testing/targets.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
-describe.each(targets())('%s, vectors of %i bytes', (isa, vectorBytes) => {
+describe.each(sampled(targets(), 2))('%s, vectors of %i bytes', (isa, vectorBytes) => {
   it('gives what the reference engine gives', async () => {
     const engine = createNativeEngine({ threads: 1, isa, vectorBytes });
     const all = [...valueCases()];

@@ -9,11 +9,11 @@ import {
   threadCases,
 } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { assemble, ptxas, targets } from './fixtures/ptxas.ts';
+import { assemble, ptxas, sampledTargets } from './fixtures/ptxas.ts';
 import { createSimulatedEngine } from './fixtures/simulated-engine.ts';
 import { emitPtx } from './index.ts';
 
-it.skipIf(ptxas() === null).each(targets)('texts are assembled for sm_$computeCapability', (target) => {
+it.skipIf(ptxas() === null).each(sampledTargets)('texts are assembled for sm_$computeCapability', (target) => {
   const { caps } = createSimulatedEngine(target);
   const dtypes = [...caps.dtypes];
   const cases = [

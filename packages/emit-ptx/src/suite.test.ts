@@ -4,5 +4,5 @@ import { ptxRun } from './fixtures/ptx-run.ts';
 import { suiteProblems } from './fixtures/suite.ts';
 
 it.skipIf(ptxRun() === null)('a sample of the suite passes, and its kernels are assembled', async () => {
-  expect(await suiteProblems({ sample: 401 })).toEqual([]);
+  expect(await suiteProblems({ sample: 801 })).toEqual([]);
 });

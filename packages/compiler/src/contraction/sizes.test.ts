@@ -13,6 +13,7 @@ import {
   product,
   type Product,
 } from './fixtures/sized.ts';
+import { isWhole, sampled } from '../fixtures/everyday.ts';
 
 const classes: readonly (readonly [number, number])[] = [
   [4, 7],
@@ -37,7 +38,7 @@ describe('sizes given at dispatch', () => {
     [true, true],
   ] as const;
 
-  for (const [transposeA, transposeB] of transposes) {
+  for (const [transposeA, transposeB] of isWhole ? transposes : transposes.slice(1, 3)) {
     const name = `${transposeA ? 'A^T' : 'A'} ${transposeB ? 'B^T' : 'B'}`;
 
     it(`rows, ${name}`, () => {
@@ -157,7 +158,7 @@ describe('sizes given at dispatch', () => {
 });
 
 describe('convolutions of a batch given at dispatch', () => {
-  for (const [name, change] of Object.entries(geometries)) {
+  for (const [name, change] of sampled(Object.entries(geometries), 2)) {
     it(name, () => {
       const g = { ...base, outputs: 9, size: [6, 10], ...change } as const;
       checkConvolution({ ...g, least: 4, images: 7 }, 'forward', true, [vectorCaps, threadCaps]);

@@ -27,6 +27,7 @@ import { Adam } from './adam.ts';
 import { ParameterGroups } from './groups.ts';
 import type { Optimizer } from './optimizer.ts';
 import { SGD } from './sgd.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
 const steps = 4;
 const engine = createFaultyEngine(createReferenceEngine());
@@ -97,38 +98,41 @@ afterEach(() => {
 });
 
 describe.each(Object.keys(modes) as (keyof typeof modes)[])('a step that fails, recorded %s', (mode) => {
-  it.each(Object.keys(optimizers))('leaves the values of the last one that was completed: %s', async (name) => {
-    const make = optimizers[name]!;
-    await setEngine(engine);
-    const { states, calls } = await healthy(make, modes[mode]);
-    const broken: string[] = [];
-    let failed = 0;
-    for (const member of ['alloc', 'compile', 'submit'] as FaultyMember[])
-      for (const kind of faultKinds[member].filter((one) => one === 'memory' || one === 'refused'))
-        for (let at = 1; at <= calls[member]; at++) {
-          const fault: Fault = { member, kind, at, times: 2, begun: 1 };
-          const training = await makeTraining(make);
-          modes[mode]();
-          engine.arm(fault);
-          for (let done = 0, tries = 0; done < steps; tries++) {
-            expect(tries).toBeLessThan(5 * steps);
-            try {
-              training.step();
-            } catch (error) {
-              if (!(error instanceof PolygradError)) throw error;
-              failed++;
+  it.each(sampled(Object.keys(optimizers), 2))(
+    'leaves the values of the last one that was completed: %s',
+    async (name) => {
+      const make = optimizers[name]!;
+      await setEngine(engine);
+      const { states, calls } = await healthy(make, modes[mode]);
+      const broken: string[] = [];
+      let failed = 0;
+      for (const member of ['alloc', 'compile', 'submit'] as FaultyMember[])
+        for (const kind of faultKinds[member].filter((one) => one === 'memory' || one === 'refused'))
+          for (let at = 1; at <= calls[member]; at++) {
+            const fault: Fault = { member, kind, at, times: 2, begun: 1 };
+            const training = await makeTraining(make);
+            modes[mode]();
+            engine.arm(fault);
+            for (let done = 0, tries = 0; done < steps; tries++) {
+              expect(tries).toBeLessThan(5 * steps);
+              try {
+                training.step();
+              } catch (error) {
+                if (!(error instanceof PolygradError)) throw error;
+                failed++;
+              }
+              let state: string | null = null;
+              while (state === null) state = await training.state().catch(() => null);
+              done = states.indexOf(state);
+              if (done >= 0) continue;
+              broken.push(`${kind} at ${member} ${at}: ${state}`);
+              break;
             }
-            let state: string | null = null;
-            while (state === null) state = await training.state().catch(() => null);
-            done = states.indexOf(state);
-            if (done >= 0) continue;
-            broken.push(`${kind} at ${member} ${at}: ${state}`);
-            break;
+            engine.arm(null);
+            training.dispose();
           }
-          engine.arm(null);
-          training.dispose();
-        }
-    expect(broken).toEqual([]);
-    expect(failed).toBeGreaterThan(0);
-  });
+      expect(broken).toEqual([]);
+      expect(failed).toBeGreaterThan(0);
+    },
+  );
 });

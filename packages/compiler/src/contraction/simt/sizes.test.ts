@@ -5,6 +5,7 @@ import { findContraction } from '../contraction.ts';
 import { checkSizes, makeCase, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { base, convolution } from '../fixtures/convolutions.ts';
 import { product } from '../fixtures/sized.ts';
+import { sampled } from '../../fixtures/everyday.ts';
 
 const bounds = [8, 19] as const;
 const cases = {
@@ -16,7 +17,7 @@ const cases = {
   'the sum over images': convolution({ ...base, images: 19, least: 8, size: [5, 6], inputs: 4 }, 'kernelGradient'),
 };
 
-describe.each(Object.keys(cases))('tiles for a class of sizes: %s', (name) => {
+describe.each(sampled(Object.keys(cases), 2))('tiles for a class of sizes: %s', (name) => {
   const build = cases[name as keyof typeof cases];
   it.each(['threads', 'processors'] as const)('of %s', (kind) => {
     const caps = { ...(kind === 'threads' ? threadCaps : processorCaps), lowering: matrixLowering };

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
 import { kinds, numbers, rows, sameAtSizes, valuesOf } from './fixtures/at-sizes.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
 describe.each(kinds)('%s', (_, options) => {
   beforeEach(async () => {
@@ -61,7 +62,7 @@ describe.each(kinds)('%s', (_, options) => {
       masks: (n) => pg.rand([n, 3], { key: [1, 2] }).add(rows(n, 3)),
       positions: (n) => pg.arange(0, n, 1, { dtype: 'int32' }).add(tensor(numbers(n), { dtype: 'int32' })),
     };
-    it.each(Object.entries(cases))('%s', async (_, f) => {
+    it.each(sampled(Object.entries(cases), 2))('%s', async (_, f) => {
       await sameAtSizes(f, [9, 13, 8, 15, 11, 17, 31, 9, 35]);
       await sameAtSizes(f, [4, 7, 5, 6]);
     });
@@ -127,7 +128,7 @@ describe.each(kinds)('%s', (_, options) => {
           ),
         )(rows(n, 3)),
     };
-    it.each(Object.entries(ends))('%s', async (name, f) => {
+    it.each(sampled(Object.entries(ends), 2))('%s', async (name, f) => {
       const bound = await sameAtSizes(f, [9, 13, 8, 15, 11, 17, 31, 9, 35, 120]);
       // What is told from the beginning is refused.
       if (!/behind|stretch/.test(name)) expect(bound).toBe(8);

@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
 import { numbers, valuesOf } from './fixtures/at-sizes.ts';
+import { sampled } from '@polygrad/compiler/fixtures/everyday';
 
 const of = (...shape: number[]): Tensor =>
   tensor(
@@ -154,7 +155,7 @@ describe.each([
     await setEngine(createReferenceEngine(options));
   });
 
-  it.each(Object.entries(cases).filter(([name]) => kind === 'vectors' || onThreads.test(name)))(
+  it.each(sampled(Object.entries(cases), 2).filter(([name]) => kind === 'vectors' || onThreads.test(name)))(
     '%s',
     async (name, f) => {
       const { plansMade, binds } = await sameAtSizes(f, byTurns);
