@@ -201,9 +201,10 @@ describe.skipIf(!hasSimulator())('a simulated driver', () => {
        const value = await core.tensor([1, 2, 3]).mul(2).data();
        clearInterval(turning);
        say(value[2] === 6 ? turns : -1);`,
-      env('compile=200'),
+      env('compile=500'),
     );
-    expect(turns).toBeGreaterThan(3);
+    // A loop that waits for the compiler turns once at the end.
+    expect(turns).toBeGreaterThan(1);
   });
 
   it('compiles nothing more where a program goes on as before', () => {
