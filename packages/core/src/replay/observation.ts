@@ -14,7 +14,7 @@ import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { queue } from '../runtime/queue.ts';
 import { runs } from '../runtime/run.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { sizeOf } from '@polygrad/compiler/shape/view';
