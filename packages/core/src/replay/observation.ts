@@ -6,7 +6,7 @@ import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.t
 import type { PoolBuffer } from '../engine/pool.ts';
 import type { Node, StorageBuffer } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
-import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
 import { isHandle } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import type { Cone } from '../planner/capture/cone.ts';
@@ -169,11 +169,11 @@ export class Observation extends Watch {
   }
 
   /** Why a value cannot be an input of a script. */
-  #obstacle({ id, storage, requiresGrad, slot }: Node): string | null {
+  #obstacle(node: Node): string | null {
+    const { id, storage, requiresGrad, slot } = node;
     if (id > this.#newest || storage === null) return 'it uses a tensor that is not computed yet';
     if ((storage.buffer as PoolBuffer).pool !== this.#state.pool) return 'it uses a tensor on another engine';
-    if (requiresGrad && (slot === null || slot === releasedSlot))
-      return 'it uses a tensor from outside that has a history of gradients';
+    if (requiresGrad && !isLeaf(node)) return 'it uses a tensor from outside that has a history of gradients';
     return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
   }
 
