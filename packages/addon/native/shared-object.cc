@@ -65,3 +65,20 @@ void* OpenFirst(const std::vector<std::string>& names, std::string* why) {
   }
   return nullptr;
 }
+
+bool OpenOnce::IsOpen() {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return open_;
+}
+
+std::string OpenOnce::Open(const std::vector<std::string>& names, const std::function<std::string(void* library)>& read) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  if (open_) return "";
+  std::string why;
+  void* library = OpenFirst(names, &why);
+  if (library == nullptr) return why;
+  why = read(library);
+  open_ = why.empty();
+  if (!open_) CloseLibrary(library);
+  return why;
+}

@@ -1,7 +1,5 @@
 #include "cublaslt.h"
 
-#include <mutex>
-
 #include "shared-object.h"
 
 namespace {
@@ -12,8 +10,7 @@ struct CublasLtTable {
 #undef CUBLASLT_MEMBER
 };
 
-std::mutex cublasGuard;
-bool cublasOpened = false;
+OpenOnce cublas;
 CublasLtTable lt;
 
 /** Bindings are aligned to this, and the way must not depend on what is better aligned by chance. */
@@ -41,29 +38,20 @@ uint32_t AlignmentOf(uint64_t at) {
 }  // namespace
 
 std::string OpenCublasLt(const std::string& path) {
-  const std::lock_guard<std::mutex> lock(cublasGuard);
-  if (cublasOpened) return "";
-  std::string why;
-  void* library = OpenFirst({path}, &why);
-  if (library == nullptr) return why;
-  CublasLtTable table;
-#define CUBLASLT_FIND(name, symbol, arguments)                                        \
+  return cublas.Open({path}, [&](void* library) -> std::string {
+    CublasLtTable table;
+#define CUBLASLT_FIND(name, symbol, arguments)                                       \
   table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol)); \
-  if (table.name == nullptr) {                                                        \
-    CloseLibrary(library);                                                            \
-    return path + " lacks " #symbol ": cuBLASLt of CUDA 11.4 or newer is needed";     \
-  }
-  CUBLASLT_FUNCTIONS(CUBLASLT_FIND)
+  if (table.name == nullptr) return path + " lacks " #symbol ": cuBLASLt of CUDA 11.4 or newer is needed";
+    CUBLASLT_FUNCTIONS(CUBLASLT_FIND)
 #undef CUBLASLT_FIND
-  lt = table;
-  cublasOpened = true;
-  return "";
+    lt = table;
+    return "";
+  });
 }
 
 void NeedCublasLt() {
-  // Also orders what is read afterwards behind what another thread wrote when it opened the library.
-  const std::lock_guard<std::mutex> lock(cublasGuard);
-  if (!cublasOpened) throw NativeError{CUDA_ERROR_INVALID_VALUE, "cublasLt", -1, "openCublasLt() comes first"};
+  if (!cublas.IsOpen()) throw NativeError{CUDA_ERROR_INVALID_VALUE, "cublasLt", -1, "openCublasLt() comes first"};
 }
 
 /**

@@ -1,7 +1,5 @@
 #include "cudnn.h"
 
-#include <mutex>
-
 #include "shared-object.h"
 
 namespace {
@@ -12,8 +10,7 @@ struct CudnnTable {
 #undef CUDNN_MEMBER
 };
 
-std::mutex cudnnGuard;
-bool cudnnOpened = false;
+OpenOnce cudnn;
 CudnnTable dnn;
 
 /** Algorithms the library is asked for. */
@@ -61,35 +58,23 @@ constexpr const char* kPassCalls[] = {"cudnnConvolutionForward", "cudnnConvoluti
 }  // namespace
 
 std::string OpenCudnn(const std::string& path) {
-  const std::lock_guard<std::mutex> lock(cudnnGuard);
-  if (cudnnOpened) return "";
-  std::string why;
-  void* library = OpenFirst({path}, &why);
-  if (library == nullptr) return why;
-  CudnnTable table;
-#define CUDNN_FIND(name, symbol, arguments)                                           \
+  return cudnn.Open({path}, [&](void* library) -> std::string {
+    CudnnTable table;
+#define CUDNN_FIND(name, symbol, arguments)                                          \
   table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol)); \
-  if (table.name == nullptr) {                                                        \
-    CloseLibrary(library);                                                            \
-    return path + " lacks " #symbol ": cuDNN 8 or 9 is needed";                       \
-  }
-  CUDNN_FUNCTIONS(CUDNN_FIND)
+  if (table.name == nullptr) return path + " lacks " #symbol ": cuDNN 8 or 9 is needed";
+    CUDNN_FUNCTIONS(CUDNN_FIND)
 #undef CUDNN_FIND
-  const auto versionOf = reinterpret_cast<size_t(CU_CALL*)()>(FindSymbol(library, "cudnnGetVersion"));
-  const size_t version = versionOf == nullptr ? 0 : versionOf();
-  if (version < kLeastVersion) {
-    CloseLibrary(library);
-    return path + " is cuDNN " + std::to_string(version / 1000) + ": cuDNN 8 or 9 is needed";
-  }
-  dnn = table;
-  cudnnOpened = true;
-  return "";
+    const auto versionOf = reinterpret_cast<size_t(CU_CALL*)()>(FindSymbol(library, "cudnnGetVersion"));
+    const size_t version = versionOf == nullptr ? 0 : versionOf();
+    if (version < kLeastVersion) return path + " is cuDNN " + std::to_string(version / 1000) + ": cuDNN 8 or 9 is needed";
+    dnn = table;
+    return "";
+  });
 }
 
 void NeedCudnn() {
-  // Also orders what is read afterwards behind what another thread wrote when it opened the library.
-  const std::lock_guard<std::mutex> lock(cudnnGuard);
-  if (!cudnnOpened) throw NativeError{CUDA_ERROR_INVALID_VALUE, "cudnn", -1, "openCudnn() comes first"};
+  if (!cudnn.IsOpen()) throw NativeError{CUDA_ERROR_INVALID_VALUE, "cudnn", -1, "openCudnn() comes first"};
 }
 
 /** How convolutions of one kind are computed. */

@@ -1,5 +1,4 @@
-/** Finds NVIDIA's driver at run time. It is opened once per process and stays open: drivers do not like unloading. */
-#include <mutex>
+/** Finds NVIDIA's driver at run time. */
 #include <vector>
 
 #include "cu.h"
@@ -9,8 +8,7 @@ CuTable cu;
 
 namespace {
 
-std::mutex guard;
-bool opened = false;
+OpenOnce driver;
 std::string openedPath;
 bool simulated = false;
 bool graphs = false;
@@ -24,40 +22,29 @@ const std::vector<std::string> names = {"libcuda.so.1", "/usr/lib/wsl/lib/libcud
 
 }  // namespace
 
-bool IsOpen() {
-  std::lock_guard<std::mutex> lock(guard);
-  return opened;
-}
-
+bool IsOpen() { return driver.IsOpen(); }
 const std::string& LibraryPath() { return openedPath; }
 bool IsSimulated() { return simulated; }
 bool HasGraphs() { return graphs; }
 
 std::string OpenLibrary(const std::string& path) {
-  std::lock_guard<std::mutex> lock(guard);
-  if (opened) return "";
-  std::string why;
-  void* library = OpenFirst(path.empty() ? names : std::vector<std::string>{path}, &why);
-  if (library == nullptr) return why;
-  CuTable table;
-#define CU_FIND(name, symbol, arguments)                                                \
-  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol));    \
-  if (table.name == nullptr) {                                                          \
-    CloseLibrary(library);                                                              \
-    return "the library lacks " #symbol ": a driver for CUDA 11.4 or newer is needed";  \
-  }
-  CU_FUNCTIONS(CU_FIND)
+  return driver.Open(path.empty() ? names : std::vector<std::string>{path}, [&](void* library) -> std::string {
+    CuTable table;
+#define CU_FIND(name, symbol, arguments)                                             \
+  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol)); \
+  if (table.name == nullptr) return "the library lacks " #symbol ": a driver for CUDA 11.4 or newer is needed";
+    CU_FUNCTIONS(CU_FIND)
 #undef CU_FIND
-  bool all = true;
+    bool all = true;
 #define CU_FIND_GRAPH(name, symbol, arguments)                                       \
   table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, #symbol)); \
   all = all && table.name != nullptr;
-  CU_GRAPH_FUNCTIONS(CU_FIND_GRAPH)
+    CU_GRAPH_FUNCTIONS(CU_FIND_GRAPH)
 #undef CU_FIND_GRAPH
-  graphs = all;
-  cu = table;
-  openedPath = path;
-  simulated = FindSymbol(library, "polygradSimulated") != nullptr;
-  opened = true;
-  return "";
+    graphs = all;
+    cu = table;
+    openedPath = path;
+    simulated = FindSymbol(library, "polygradSimulated") != nullptr;
+    return "";
+  });
 }

@@ -1,6 +1,5 @@
 #include "clblast.h"
 
-#include <mutex>
 #include <vector>
 
 #include "shared-object.h"
@@ -19,8 +18,7 @@ struct Routines {
                size_t, size_t, size_t, size_t, cl_command_queue*, cl_event*) = nullptr;
 };
 
-std::mutex blastGuard;
-bool blastOpened = false;
+OpenOnce blast;
 Routines<float> single;
 Routines<double> twice;
 
@@ -53,28 +51,21 @@ int Call(const Routines<T>& routines, const Product& p, const Matrices& at, cl_c
 }  // namespace
 
 std::string OpenBlast(const std::string& path) {
-  std::lock_guard<std::mutex> lock(blastGuard);
-  if (blastOpened) return "";
-  std::string why;
-  void* library = OpenFirst(path.empty() ? blastNames : std::vector<std::string>{path}, &why);
-  if (library == nullptr) return why;
-  Routines<float> s;
-  Routines<double> d;
-  if (!Get(library, "CLBlastSgemm", &s.one) || !Get(library, "CLBlastSgemmStridedBatched", &s.batch) ||
-      !Get(library, "CLBlastDgemm", &d.one) || !Get(library, "CLBlastDgemmStridedBatched", &d.batch)) {
-    CloseLibrary(library);
-    return "the library lacks CLBlastSgemmStridedBatched or another routine: CLBlast 1.4 or newer is needed";
-  }
-  single = s;
-  twice = d;
-  blastOpened = true;
-  return "";
+  return blast.Open(path.empty() ? blastNames : std::vector<std::string>{path}, [](void* library) -> std::string {
+    Routines<float> s;
+    Routines<double> d;
+    if (!Get(library, "CLBlastSgemm", &s.one) || !Get(library, "CLBlastSgemmStridedBatched", &s.batch) ||
+        !Get(library, "CLBlastDgemm", &d.one) || !Get(library, "CLBlastDgemmStridedBatched", &d.batch)) {
+      return "the library lacks CLBlastSgemmStridedBatched or another routine: CLBlast 1.4 or newer is needed";
+    }
+    single = s;
+    twice = d;
+    return "";
+  });
 }
 
 void NeedBlast() {
-  // Also orders what is read afterwards behind what another thread wrote when it opened the library.
-  std::lock_guard<std::mutex> lock(blastGuard);
-  if (!blastOpened) throw ClError{CL_INVALID_VALUE, "CLBlast", -1, "openClblast() comes first"};
+  if (!blast.IsOpen()) throw ClError{CL_INVALID_VALUE, "CLBlast", -1, "openClblast() comes first"};
 }
 
 void Enqueue(const Product& product, const Matrices& matrices, cl_command_queue queue, cl_event* event) {

@@ -1,7 +1,6 @@
-/** Finds the OpenCL ICD loader at run time. It is opened once per process and stays open: drivers do not like unloading. */
+/** Finds the OpenCL ICD loader at run time. */
 #include "cl.h"
 
-#include <mutex>
 #include <vector>
 
 #include "shared-object.h"
@@ -10,8 +9,7 @@ ClTable cl;
 
 namespace {
 
-std::mutex guard;
-bool opened = false;
+OpenOnce driver;
 
 #if defined(_WIN32)
 const std::vector<std::string> names = {"OpenCL.dll"};
@@ -23,27 +21,17 @@ const std::vector<std::string> names = {"libOpenCL.so.1", "libOpenCL.so"};
 
 }  // namespace
 
-bool IsOpen() {
-  std::lock_guard<std::mutex> lock(guard);
-  return opened;
-}
+bool IsOpen() { return driver.IsOpen(); }
 
 std::string OpenLibrary(const std::string& path) {
-  std::lock_guard<std::mutex> lock(guard);
-  if (opened) return "";
-  std::string why;
-  void* library = OpenFirst(path.empty() ? names : std::vector<std::string>{path}, &why);
-  if (library == nullptr) return why;
-  ClTable table;
-#define CL_FIND(result, name, arguments)                                                     \
-  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, "cl" #name));      \
-  if (table.name == nullptr) {                                                               \
-    CloseLibrary(library);                                                                   \
-    return "the library lacks cl" #name ": OpenCL 1.2 or newer is needed";                   \
-  }
-  CL_FUNCTIONS(CL_FIND)
+  return driver.Open(path.empty() ? names : std::vector<std::string>{path}, [](void* library) -> std::string {
+    ClTable table;
+#define CL_FIND(result, name, arguments)                                                \
+  table.name = reinterpret_cast<decltype(table.name)>(FindSymbol(library, "cl" #name)); \
+  if (table.name == nullptr) return "the library lacks cl" #name ": OpenCL 1.2 or newer is needed";
+    CL_FUNCTIONS(CL_FIND)
 #undef CL_FIND
-  cl = table;
-  opened = true;
-  return "";
+    cl = table;
+    return "";
+  });
 }

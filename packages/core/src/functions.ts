@@ -118,15 +118,14 @@ export {
   type Trace,
   type TraceEvent,
   type TransferRun,
+  writeTrace,
 } from './runtime/profile.ts';
-export { writeTrace } from './runtime/trace.ts';
 export { ExecutionContext, type ExecutionContextOptions } from './placement/context.ts';
 export { calibrate, type CalibrateOptions } from './placement/calibrate.ts';
 export { type EngineEstimate, explainPlacement, type PlacedPart, type PlacementReport } from './placement/explain.ts';
 export type { FallbackLogger } from './placement/placer.ts';
 export { AdaptiveThresholds, type MeasuredCosts } from './placement/thresholds.ts';
-export type { CostCurve, EngineCosts, TransferCost } from './placement/costs.ts';
-export type { OperationFamily } from './placement/families.ts';
+export type { CostCurve, EngineCosts, OperationFamily, TransferCost } from './placement/costs.ts';
 export type { PlacementPolicy } from './placement/decide.ts';
 export { to } from './placement/to.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
@@ -158,10 +157,10 @@ export {
 export { type LostEvent, onLost, type RecoveryPolicy } from './engine/recovery.ts';
 export { setRecovery } from './runtime/policy.ts';
 export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
-export { DeviceFaultError } from './engine/device-fault.ts';
 export {
   CompileError,
   DeviceError,
+  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

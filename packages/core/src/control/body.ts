@@ -1,6 +1,8 @@
 /**
- * Bodies of loops: what a graph reads from outside, and the nodes of a loop and of its results.
+ * Bodies of loops: what a graph reads from outside, the nodes of a loop and of its results, and whether a step returns the carry that the next one takes:
+ * structure, shapes and dtypes as they were given.
  */
+import { leavesOf, mapTree } from '../autodiff/walk.ts';
 import { definitionOf } from '../graph/definition.ts';
 import { LoopBody, putInLoop } from '../graph/loop.ts';
 import { isOp, nextMark, type Node } from '../graph/node.ts';
@@ -8,7 +10,11 @@ import * as p from '../graph/primitives.ts';
 import { makeNode } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { loopOutputPrimitive, loopPrimitive } from '../primitives/loop.ts';
+import { nodeOf } from '../tensor/handle.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { say } from '@polygrad/compiler/shape/shown';
+import { sameShape } from '@polygrad/compiler/shape/view';
 
 export type Loop = Node<'loop'>;
 export type LoopOutput = Node<'loopOutput'>;
@@ -167,4 +173,43 @@ export function eachOf(loop: Loop, node: Node): Node {
   const { body } = loop.attr;
   const item = body.items.indexOf(node);
   return item >= 0 ? loop.src[body.carries.length + item]! : output(loop, -1, node);
+}
+
+/** The structure of a tree, as text. */
+function formOf(op: string, tree: unknown): string {
+  return JSON.stringify(mapTree(op, tree, () => 0));
+}
+
+function shownNode({ dtype, shape }: Node): string {
+  return `${dtype} ${showShape(shape)}`;
+}
+
+/** Throws unless the carry that a step returned is like the one it was given. */
+export function checkCarry(op: string, before: unknown, after: unknown): void {
+  const forms = [formOf(op, before), formOf(op, after)] as const;
+  if (forms[0] !== forms[1])
+    throw new ArgumentError(
+      op,
+      say`the carry changes its structure: ${forms[0]} goes in, ${forms[1]} comes out (0 for a tensor); return it in the structure of init`,
+    );
+  const [given, returned] = [before, after].map((tree) => leavesOf(op, tree).map((t) => nodeOf(t, op))) as [
+    Node[],
+    Node[],
+  ];
+  given.forEach((node, i) => {
+    const now = returned[i]!;
+    const which = given.length === 1 ? 'the carry' : say`part ${i} of the carry`;
+    if (now.dtype !== node.dtype)
+      throw new DTypeError(
+        op,
+        say`${which} changes its dtype: ${shownNode(node)} goes in, ${shownNode(now)} comes out; cast one of them, so that every step is the same`,
+        [node.dtype, now.dtype],
+      );
+    if (!sameShape(now.shape, node.shape))
+      throw new ShapeError(
+        op,
+        say`${which} changes its shape: ${shownNode(node)} goes in, ${shownNode(now)} comes out; start with the shape that a step returns`,
+        [node.shape, now.shape],
+      );
+  });
 }

@@ -12,8 +12,7 @@ import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/optio
 import { isList, say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../tensor/handle.ts';
 import { called } from '../tensor/scope.ts';
-import { checkCarry } from './carry.ts';
-import { eachOf, lastOf, makeLoop } from './body.ts';
+import { checkCarry, eachOf, lastOf, makeLoop } from './body.ts';
 import { rules } from './derivatives.ts';
 
 const op = 'scan';

@@ -13,7 +13,7 @@ import { sizeOf } from '@polygrad/compiler/shape/view';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { called, dispose, scope } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
-import { checkCarry } from './carry.ts';
+import { checkCarry } from './body.ts';
 
 const op = 'whileLoop';
 

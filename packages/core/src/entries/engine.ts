@@ -16,10 +16,10 @@ export type {
 export type { KeptCode } from '@polygrad/compiler/ir/ir';
 export { showCaps, showEngine, showKernel } from '#inspection';
 export type { ProductLibrary } from '@polygrad/compiler/contraction/contraction';
-export { DeviceFaultError } from '../engine/device-fault.ts';
 export {
   CompileError,
   DeviceError,
+  DeviceFaultError,
   DeviceLostError,
   EngineDisposedError,
   EngineMissingError,

@@ -6,7 +6,7 @@ export { usualLimits } from '../graph/state.ts';
 export { compileProgram } from '@polygrad/compiler/interpreter/compile';
 export { binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/node';
 export { BASE_OPS } from '@polygrad/compiler/ir/ir';
-export { castPolicies } from '../precision/policy.ts';
+export { castPolicies } from '../precision/autocast.ts';
 export { readAxes, readAxis } from '../ops/reduction/axis-argument.ts';
 export { fromDevice, storageBytes, toDevice } from '../engine/pool.ts';
 export {

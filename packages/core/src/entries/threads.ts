@@ -4,6 +4,5 @@
  * A separate entry, because some bundlers load everything that an entry names together: a page loads this with the engine of its GPU, later.
  */
 export { keepRounding } from '@polygrad/compiler/arithmetic/rounded';
-export { anyLowering } from '../targets/any.ts';
+export { anyLowering, matrixLowering } from '../targets/any.ts';
 export { threadLowering } from '../targets/threads.ts';
-export { matrixLowering } from '../targets/matrix.ts';

@@ -15,7 +15,8 @@ import { type GraphState, graph, leastBytes } from './state.ts';
 export const releasedSlot: GradientSlot = { grad: null };
 
 /** True for a leaf made with requiresGrad. */
-export const isLeaf = ({ slot }: Node): boolean => slot !== null && slot !== releasedSlot;
+export const isLeaf = (node: Node): node is Node & { slot: GradientSlot } =>
+  node.slot !== null && node.slot !== releasedSlot;
 
 /** A handle as the recorder tracks it. */
 export interface TrackedHandle extends Handle {

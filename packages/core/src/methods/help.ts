@@ -1,6 +1,6 @@
 /**
  * Help for people who write programs, put on Tensors in Node, and in pages while they are developed: it is `#help` of methods/own-methods.ts there
- * (no-help.ts is it in others). What it puts throws, with what to do instead, where JavaScript would give undefined or say little; or shows values.
+ * (engine/browsers.ts is it in others). What it puts throws, with what to do instead, where JavaScript would give undefined or say little; or shows values.
  */
 import type { Node } from '../graph/node.ts';
 import { peek } from '../runtime/reading.ts';

@@ -8,9 +8,8 @@ import { checkEngine, cpuEngine, getEngine } from '../engine/registry.ts';
 import { EngineMissingError } from '../engine/errors.ts';
 import { checkFields, numberFrom } from '@polygrad/compiler/shape/options';
 import { defaultStore } from '../tuning/store.ts';
-import type { EngineCosts, TransferCost } from './costs.ts';
+import { type EngineCosts, type TransferCost, operationFamilies } from './costs.ts';
 import { fusedCost, measureCurves } from './curves.ts';
-import { operationFamilies } from './families.ts';
 import { AdaptiveThresholds } from './thresholds.ts';
 
 /** Options of `calibrate`. */

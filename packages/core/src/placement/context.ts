@@ -12,7 +12,7 @@ import { load } from '../runtime/late.ts';
 import { flush } from '../runtime/runtime.ts';
 import { runs } from '../runtime/run.ts';
 import { isPolicy, policies, type PlacementPolicy } from './decide.ts';
-import type { OperationFamily } from './families.ts';
+import type { OperationFamily } from './costs.ts';
 import { type FallbackLogger, placerInUse, type PlacementRules } from './placer.ts';
 import { AdaptiveThresholds } from './thresholds.ts';
 

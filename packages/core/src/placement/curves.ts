@@ -17,13 +17,12 @@ import { matmul } from '../ops/products/matmul.ts';
 import { cumSum } from '../ops/reduction/cumulative.ts';
 import { sum } from '../ops/reduction/reduction.ts';
 import { prepare, run, stateOf } from '../runtime/run.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { wrap } from '../tensor/handle.ts';
 import type { Tensor } from '../tensor/types.ts';
-import type { CostCurve } from './costs.ts';
-import { type OperationFamily, operationFamilies, workOf } from './families.ts';
+import { type CostCurve, type OperationFamily, operationFamilies, workOf } from './costs.ts';
 
 /** Element counts that are measured: 100, 316, 1000 ... 10 million. */
 const sizes: readonly number[] = Array.from({ length: 11 }, (_, i) => Math.round(10 ** (2 + i / 2)));

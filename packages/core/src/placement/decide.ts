@@ -10,10 +10,17 @@ import { nodesBelow } from '../graph/print.ts';
 import { definitionAt } from '../graph/definition.ts';
 import { storageIn } from '../planner/capture/cone.ts';
 import { holds, isFree } from '../runtime/placement.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import { sizeOf } from '@polygrad/compiler/shape/view';
-import { copyCost, crossingCost, type EngineCosts, kernelCost } from './costs.ts';
-import { familyOf, type OperationFamily, workOf } from './families.ts';
+import {
+  copyCost,
+  crossingCost,
+  type EngineCosts,
+  kernelCost,
+  familyOf,
+  type OperationFamily,
+  workOf,
+} from './costs.ts';
 import { FlowNetwork } from './min-cut.ts';
 import type { AdaptiveThresholds } from './thresholds.ts';
 

@@ -6,7 +6,7 @@ import { rehearse } from '../tensor/scope.ts';
 import { showAs } from '#shown-as';
 import { never, type PlacementPolicy } from './decide.ts';
 import { EnginePlacer } from './placer.ts';
-import { familyOf } from './families.ts';
+import { familyOf } from './costs.ts';
 
 /** Estimated milliseconds on an engine; null if it cannot do the work. */
 export interface EngineEstimate {

@@ -1,5 +1,5 @@
 /**
- * Chooses engines for the runtime (`Placer` in runtime/placer.ts): decisions are made once for each form of a flush (decide.ts) and
+ * Chooses engines for the runtime (`Placer` in runtime/state.ts): decisions are made once for each form of a flush (decide.ts) and
  * kept, together with what another decision would have gained.
  *
  * A decision is found by integers, as plans are: the structure of the nodes and where their data is. Flushes that stay where they are only
@@ -17,8 +17,7 @@ import { type Cone, storageIn, viewSpan } from '../planner/capture/cone.ts';
 import type { Plan } from '../planner/plan.ts';
 import { isFree } from '../runtime/placement.ts';
 import { runs, stateOf } from '../runtime/run.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
-import type { Placer } from '../runtime/placer.ts';
+import type { EngineState, Placer } from '../runtime/state.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { showShape } from '@polygrad/compiler/shape/errors';
 import { type Decision, decide, type PlacementPolicy, type Question } from './decide.ts';

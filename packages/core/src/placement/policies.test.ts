@@ -21,8 +21,7 @@ import {
   tensor,
 } from '../index.ts';
 import { policies } from './decide.ts';
-import type { EngineCosts } from './costs.ts';
-import { operationFamilies } from './families.ts';
+import { type EngineCosts, operationFamilies } from './costs.ts';
 import { AdaptiveThresholds } from './thresholds.ts';
 import { mulberry32 } from './fixtures/random.ts';
 

@@ -2,8 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
-import { kernelCost } from './costs.ts';
-import { operationFamilies } from './families.ts';
+import { kernelCost, operationFamilies } from './costs.ts';
 import { AdaptiveThresholds, crossoverOf, type MeasuredCosts } from './thresholds.ts';
 
 /** Times at rising sizes, which rise too. */

@@ -7,8 +7,15 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { showAs } from '#shown-as';
-import { assumedDevice, assumedProcessor, type CostCurve, type EngineCosts, kernelCost } from './costs.ts';
-import { type OperationFamily, operationFamilies } from './families.ts';
+import {
+  assumedDevice,
+  assumedProcessor,
+  type CostCurve,
+  type EngineCosts,
+  kernelCost,
+  type OperationFamily,
+  operationFamilies,
+} from './costs.ts';
 
 /** Costs of the CPU engine and of a device. */
 export interface MeasuredCosts {

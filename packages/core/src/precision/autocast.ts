@@ -3,6 +3,10 @@
  *
  * Operands are cast where operations read them (`nodeOf`), by the name of the operation in progress. What the operation made itself is newer
  * than its begin and left alone, so composites compute inside as they always do. Nothing is cached: equal casts are merged by the planner.
+ *
+ * The table below is the only one of mixed precision. An operation is in it for what it is made of: 'narrow' for those that sum products of two operands,
+ * 'float32' for those that sum, normalise or take powers, exponentials and logarithms. All others take operands as they come. A test of conformance
+ * (cast-policy.test.ts) compares it with the primitives that operations record, and with docs/mixed-precision.md.
  */
 import type { Node } from '../graph/node.ts';
 import { cast } from '../graph/primitives.ts';
@@ -15,7 +19,39 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFunction, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { called } from '../tensor/scope.ts';
-import { castPolicies } from './policy.ts';
+
+/** What an operation makes of operands that are floats of at most 32 bits. */
+export type CastPolicy = 'narrow' | 'float32';
+
+const narrow =
+  'matmul gemm gemv dot inner vdot outer tensordot kron bilinear einsum ' +
+  'conv1d conv2d conv3d depthwiseConv2d locallyConnectedConv2d convTranspose1d convTranspose2d convTranspose3d ' +
+  'scaledDotProductAttention graphConv prelu';
+
+const float32 =
+  // Powers, exponentials and logarithms.
+  'pow reciprocal rsqrt exp exp2 expm1 log log2 log1p log10 logAddExp xlogy ' +
+  'tan asin acos sinh cosh asinh acosh atanh erfc erfinv lgamma digamma polygamma softplus ' +
+  // Sums over many elements.
+  'sum prod mean variance std norm nanSum nanMean logSumExp cumSum cumProd logCumSumExp trace histogram ' +
+  // Normalisations and distances.
+  'softmax softmin logSoftmax batchNorm layerNorm rmsNorm groupNorm instanceNorm localResponseNorm ' +
+  'normalize cosineSimilarity cdist rbfKernel cross lpPool1d lpPool2d ' +
+  // Losses.
+  'mseLoss l1Loss huberLoss smoothL1Loss binaryCrossEntropy binaryCrossEntropyWithLogits klDiv gaussianNllLoss hingeLoss ' +
+  'cosineEmbeddingLoss tripletMarginLoss nllLoss crossEntropy softMarginLoss hingeEmbeddingLoss marginRankingLoss poissonNllLoss ' +
+  'multiMarginLoss multiLabelMarginLoss multiLabelSoftMarginLoss focalLoss diceLoss ' +
+  // Sums at places that data says.
+  'scatterAdd scatterReduce indexAdd embeddingBag';
+
+const table = (policy: CastPolicy, names: string): [string, CastPolicy][] =>
+  names.split(' ').map((name) => [name, policy]);
+
+/** The policy of an operation by its name; operations that are not there have none. */
+export const castPolicies: ReadonlyMap<string, CastPolicy> = /* @__PURE__ */ new Map([
+  ...table('narrow', narrow),
+  ...table('float32', float32),
+]);
 
 function castingTo(dtype: SmallFloat): Casting {
   const target: Readonly<Record<'narrow' | 'float32', DType>> = { narrow: dtype, float32: 'float32' };

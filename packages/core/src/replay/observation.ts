@@ -6,7 +6,7 @@ import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.t
 import type { PoolBuffer } from '../engine/pool.ts';
 import type { Node, StorageBuffer } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
-import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
 import { isHandle } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import type { Cone } from '../planner/capture/cone.ts';
@@ -14,7 +14,7 @@ import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { queue } from '../runtime/queue.ts';
 import { runs } from '../runtime/run.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { sizeOf } from '@polygrad/compiler/shape/view';
@@ -169,11 +169,11 @@ export class Observation extends Watch {
   }
 
   /** Why a value cannot be an input of a script. */
-  #obstacle({ id, storage, requiresGrad, slot }: Node): string | null {
+  #obstacle(node: Node): string | null {
+    const { id, storage, requiresGrad, slot } = node;
     if (id > this.#newest || storage === null) return 'it uses a tensor that is not computed yet';
     if ((storage.buffer as PoolBuffer).pool !== this.#state.pool) return 'it uses a tensor on another engine';
-    if (requiresGrad && (slot === null || slot === releasedSlot))
-      return 'it uses a tensor from outside that has a history of gradients';
+    if (requiresGrad && !isLeaf(node)) return 'it uses a tensor from outside that has a history of gradients';
     return slot === null || slot.grad === null ? null : 'backward() finds gradients that are there already';
   }
 

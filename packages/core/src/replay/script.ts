@@ -5,7 +5,7 @@
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import type { DType, TypedArray } from '@polygrad/compiler/shape/dtype';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { TensorHandle } from '../tensor/handle.ts';

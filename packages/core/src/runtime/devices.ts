@@ -15,7 +15,7 @@ import type { IEngine } from '../engine/engine.ts';
 import type { DeviceLostError } from '../engine/errors.ts';
 import type { BufferPool } from '../engine/pool.ts';
 import type { BackendProvider, Engines } from '../engine/registry.ts';
-import type { EngineState } from './per-engine.ts';
+import type { EngineState } from './state.ts';
 
 /** The parts of engine/ that this file needs. */
 export interface EngineAccess {

@@ -16,7 +16,7 @@ import {
   replaceEngine,
 } from '../engine/registry.ts';
 import type { EngineAccess } from './devices.ts';
-import type { EngineState } from './per-engine.ts';
+import type { EngineState } from './state.ts';
 
 /** The code for several engines, once it is loaded. */
 export let multiEngine: typeof import('./multi-engine.ts') | null = null;

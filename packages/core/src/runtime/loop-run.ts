@@ -17,7 +17,7 @@ import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf, type View } from '@polygrad/compiler/shape/view';
 import { type Patience, planOf, run, runs, unstarted } from './run.ts';
-import type { EngineState } from './per-engine.ts';
+import type { EngineState } from './state.ts';
 
 export type Loop = Node<'loop'>;
 

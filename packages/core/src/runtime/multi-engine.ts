@@ -14,7 +14,7 @@ import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import { storageIn } from '../planner/capture/cone.ts';
 import { stateOf, runs, run } from './run.ts';
-import type { EngineState } from './per-engine.ts';
+import type { EngineState } from './state.ts';
 import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';
 import { quiet } from './late.ts';
 import type { Attempt } from './flush-entry.ts';

@@ -11,9 +11,8 @@ import { DeviceLostError } from '../engine/errors.ts';
 import { setEngine } from '../engine/registry.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import '../methods/methods.ts';
-import { profile } from './profile.ts';
+import { profile, writeTrace } from './profile.ts';
 import { flush, stats } from './runtime.ts';
-import { writeTrace } from './trace.ts';
 
 describe('profile', () => {
   beforeEach(async () => {

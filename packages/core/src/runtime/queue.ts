@@ -9,6 +9,7 @@
  */
 import { hintCollector } from '../engine/pool.ts';
 import { DeviceError, DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
+import { noticed } from '../engine/recovery.ts';
 import { getEngine, cpuEngine, engines, takeUntold } from '../engine/registry.ts';
 import type { Node } from '../graph/node.ts';
 import { setAside } from '../graph/recorder.ts';
@@ -27,10 +28,9 @@ import {
   split,
   type Tried,
 } from './flush-entry.ts';
-import { load, multiEngine, quiet, recover } from './late.ts';
+import { inTime, load, multiEngine, quiet, recover } from './late.ts';
 import { stateOf, type Patience, run, runs } from './run.ts';
 import { buildsOn, componentsOf, needed, open } from './unrealised.ts';
-import { isAnswerOnMemory, untilAnswered } from './waiting.ts';
 
 /** Most flushes that may wait for memory. */
 const most = 8;
@@ -48,6 +48,23 @@ const mostRefused = 8;
 /** Counts one more unit of work in flight, so that throttle() waits in loops that submit nothing. */
 function countWork(): void {
   stateOf(getEngine()).inFlight++;
+}
+
+/** True for the promise of an engine in use to say whether it has the requested memory. */
+function isAnswerOnMemory(promise: Promise<void>): boolean {
+  if (promise === getEngine().confirming?.()) return true;
+  return runs.placer?.others().some(({ engine }) => promise === engine.confirming?.()) === true;
+}
+
+/** Waits for an attempt's promise; for the device's answer about memory no longer than the time limit of answers. */
+export async function untilAnswered(arrival: Promise<void> | null | undefined): Promise<void> {
+  if (!arrival || !isAnswerOnMemory(arrival)) return arrival ?? undefined;
+  const state = stateOf(getEngine());
+  try {
+    await inTime(state, arrival, 'a request for memory');
+  } catch (error) {
+    throw noticed(state.engine, error);
+  }
 }
 
 export class FlushQueue {

@@ -18,8 +18,7 @@ import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host
 import { copies } from './copies.ts';
 import { inTime, recover } from './late.ts';
 import { goneError, isGone, placeOfNode } from './placement.ts';
-import { queue } from './queue.ts';
-import { untilAnswered } from './waiting.ts';
+import { queue, untilAnswered } from './queue.ts';
 import { missingCode, mostWaits, type Patience, run, runs, stateOf } from './run.ts';
 
 /**

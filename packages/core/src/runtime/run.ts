@@ -2,7 +2,7 @@
  * One run: finds or makes the plan of the requested nodes, binds it and submits it to one engine.
  *
  * In: nodes, an engine's state. Out: nodes with storage; or false, or a promise, if this engine cannot compute them now. It
- * also holds what is kept between runs: for each engine its plans, kernels and counts (per-engine.ts).
+ * also holds what is kept between runs: for each engine its plans, kernels and counts (state.ts).
  */
 import { usualLogger } from '#inspection';
 import type { Command, DispatchCommand, IEngine, Binding, Logger } from '../engine/engine.ts';
@@ -27,8 +27,7 @@ import type {
 import { definitionAt } from '../graph/definition.ts';
 import { PolygradError } from '@polygrad/compiler/shape/errors';
 import { DeviceError, DeviceLostError, type UnsupportedError } from '../engine/errors.ts';
-import type { EngineState } from './per-engine.ts';
-import type { Placer } from './placer.ts';
+import type { EngineState, Placer } from './state.ts';
 
 /** Plans kept per engine. */
 const planLimit = 512;

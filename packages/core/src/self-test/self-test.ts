@@ -1,8 +1,8 @@
 /**
- * The known-answer self-test: an engine computes small kernels with known results, and the first difference is reported.
+ * Entry point @polygrad/core/engine/self-test. The known-answer self-test: an engine computes small kernels with known results, and the first difference is reported.
  *
  * Drivers sometimes miscompile silently. Code that is about to use an engine with a driver for the first time runs this
- * first. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
+ * first, and loads it for that alone. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
 import { type Numbers, type Question, questions } from './questions.ts';

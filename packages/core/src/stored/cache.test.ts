@@ -12,7 +12,7 @@ import { readNode } from '../runtime/reading.ts';
 import { uploadNode } from '../runtime/upload.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { unseal } from './entries.ts';
-import { version } from './version.ts';
+import { version } from './context.ts';
 import { asProcess, type Inside, MemoryPlans } from './fixtures/processes.ts';
 
 const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => ((i * 7) % 11) - 5);

@@ -12,12 +12,11 @@ import { planByEngine, runs, stateOf } from '../runtime/run.ts';
 import { choicesOf } from '../tuning/choices.ts';
 import { checkFields, numberFrom, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteWriter } from './bytes.ts';
-import { fixedContext, stampOf } from './context.ts';
+import { fixedContext, stampOf, version } from './context.ts';
 import { type Entry, placeOf, seal, sha256, type Signature, signatureOf, unseal, unsealNow } from './entries.ts';
 import { type Pause, wholeKernel, wholeKernels, writePlan } from './plans.ts';
 import { planAmong } from './read-plan.ts';
 import { firstTold, isText, type PlanLimits, type PlanStore } from './store.ts';
-import { version } from './version.ts';
 
 /** Where plans are kept, and how many. */
 export interface PlanCacheOptions {

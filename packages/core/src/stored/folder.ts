@@ -4,8 +4,7 @@
  * Only the user may read the folder and its files. Files are written under another name and then renamed, so that readers never see
  * an incomplete one.
  */
-import { cacheFolder } from '../engine/cache-folder.ts';
-import { readPlainFile, refusalOf, type SyncFiles } from './private-folder.ts';
+import { cacheFolder, readPlainFile, refusalOf, type SyncFiles } from '../engine/folders.ts';
 import { type PlanLimits, type PlansAtHand, type PlanStore, type StoredEntry, within } from './store.ts';
 
 interface FileStatus {

@@ -1,6 +1,6 @@
 /**
- * Lowering for engines that may be of either kind, or have a library. Each kind has a separate file: a page with engines of one
- * kind carries nothing of the other.
+ * Lowering for engines that may be of either kind, have a library, or multiply tiles of matrices (`caps.matrix`). Each kind has a separate file: a page
+ * with engines of one kind carries nothing of the other.
  */
 import { legalize } from '@polygrad/compiler/arithmetic/legalize';
 import { reduceColumns } from '@polygrad/compiler/codegen/linearize/columns';
@@ -12,6 +12,7 @@ import { byLibrary, type ContractionTemplate, worthwhile } from '@polygrad/compi
 import { paysFor } from '@polygrad/compiler/contraction/choose';
 import { lowerTiled } from '@polygrad/compiler/contraction/gemm';
 import { byThreads } from '@polygrad/compiler/contraction/simt/choose';
+import { stagedContraction, stagedWays } from '@polygrad/compiler/contraction/simt/staged';
 import type { Lowering } from '../engine/engine.ts';
 import { planner } from '../planner/plan.ts';
 import { startTuning } from '../tuning/automatic.ts';
@@ -50,4 +51,14 @@ export const anyLowering: Lowering = {
   choices: choicesOf,
   ways: (c, kernel, e, caps) => of(caps).ways(c, kernel, e, caps),
   start: startTuning,
+};
+
+const byStages = /* @__PURE__ */ stagedContraction(lowerContraction);
+
+/** For engines with groups of threads that compute in every dtype they hold, may have a library, and multiply tiles of matrices where their `caps` list some. */
+export const matrixLowering: Lowering = {
+  ...threadLowering,
+  beside: sideBySide,
+  contraction: (kernel, e, engine) => byStages(kernel, e, engine.caps, choicesOf(engine)),
+  ways: (c, _kernel, e, caps) => stagedWays(c, e, caps),
 };

@@ -1,10 +1,17 @@
-/** Lowering for engines with machine code: loops for vectors, and costs from facts of the processor (`caps.lowering`). */
+/**
+ * Entry point @polygrad/core/engine/processors: lowering for engines with machine code, with loops for vectors, and costs from facts of the processor
+ * (`caps.lowering`).
+ *
+ * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
+ */
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
 import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/transposed-results';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
+
+export { fittingBytes, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 
 /**
  * For engines where a group is one thread, with vectors, on a kind of processor that is known.

@@ -130,16 +130,16 @@ export class TensorHandle implements TrackedHandle {
   }
 
   set grad(value: Tensor | null) {
-    const { slot } = this.node;
-    if (slot === null || slot === releasedSlot) {
+    const { node } = this;
+    if (!isLeaf(node)) {
       throw new OperationError(
         'grad',
         'this tensor is no leaf with requiresGrad, so it has no gradient to set; set requiresGrad = true first',
       );
     }
-    const old = slot.grad as TensorHandle | null;
+    const old = node.slot.grad as TensorHandle | null;
     if (old === (value as unknown)) return;
-    slot.grad = value;
+    node.slot.grad = value;
     old?.dispose();
   }
 
@@ -235,7 +235,7 @@ export class TensorHandle implements TrackedHandle {
     if (this.watched) unwatch(this);
     if (this.assigned) transactions.forget(this);
     const { node } = this;
-    if (isLeaf(node) && node.handles === 1) (node.slot!.grad as TensorHandle | null)?.dispose();
+    if (isLeaf(node) && node.handles === 1) (node.slot.grad as TensorHandle | null)?.dispose();
     release(node);
   }
 

@@ -9,7 +9,7 @@ import { type Node, release, retain } from '../graph/node.ts';
 import { registerCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
 import { stateOf, prepare, run } from '../runtime/run.ts';
-import type { EngineState } from '../runtime/per-engine.ts';
+import type { EngineState } from '../runtime/state.ts';
 import { rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
 
 /** What is measured: a product of matrices, elementwise work that memory bounds, and a chain of small kernels. */

@@ -1,5 +1,5 @@
 /** Files as a store: the import `#files` outside of bundles for browsers. */
-import { cacheFolder } from '../engine/cache-folder.ts';
+import { cacheFolder } from '../engine/folders.ts';
 import type { TuningStore } from '../engine/engine.ts';
 
 /** A file name for a key: readable, and different for different keys. */

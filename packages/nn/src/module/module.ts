@@ -63,9 +63,9 @@ function entriesOf(value: object): Iterable<readonly [string, unknown]> | undefi
   return undefined;
 }
 
-/** The same without names. */
+/** The same without names, of anything but a module. */
 function itemsOf(value: object): readonly unknown[] {
-  if (Array.isArray(value) || isModule(value) || isPlain(value)) return Object.values(value);
+  if (Array.isArray(value) || isPlain(value)) return Object.values(value);
   return value instanceof Map ? [...value.values()] : [];
 }
 
@@ -111,28 +111,46 @@ function walk(
 
 /** Names under which modules had parameters when these were last asked for. */
 const learned = new WeakMap<object, readonly string[]>();
+const none: readonly string[] = [];
 
-/** Throws NnError where a tensor that is no parameter has taken the place of one: an optimizer would go on with the one before. */
-function checkKept(module: object): void {
-  const before = learned.get(module);
-  const names = Object.keys(module).filter((name) => {
+/**
+ * The parameters and other objects among a module's properties, in one walk with a check: throws NnError where a tensor that is no parameter has taken the place of one, as an
+ * optimizer would go on with the one before.
+ */
+function valuesOf(module: object): unknown[] {
+  const before = learned.get(module) ?? none;
+  const values: unknown[] = [];
+  let same = 0;
+  /** The names, where they are not those from before. */
+  let names: string[] | null = null;
+  for (const name of Object.keys(module)) {
     const value: unknown = module[name as keyof typeof module];
-    const role = isTensor(value) ? roleOf(value) : null;
-    if (role === undefined && before?.includes(name))
+    if (typeof value !== 'object' || value === null) continue;
+    if (!isTensor(value)) {
+      values.push(value);
+      continue;
+    }
+    const role = roleOf(value);
+    if (role === 'parameter') {
+      values.push(value);
+      if (names === null && before[same] === name) same++;
+      else (names ??= before.slice(0, same)).push(name);
+    } else if (role === undefined && before.includes(name))
       throw new NnError(
         'Module',
         `'${name}' was a parameter and is a plain tensor; use ${name}.assign(), or parameter() and a new optimizer`,
         [name],
       );
-    return role === 'parameter';
-  });
-  learned.set(module, names);
+  }
+  if (names !== null || same < before.length) learned.set(module, names ?? before.slice(0, same));
+  return values;
 }
 
 /** Parameters below a module, each once: every step of a training asks for them, and for no names. */
 function parametersIn(module: object): Tensor[] {
   const found: Tensor[] = [];
   const seen = new Set<object>();
+  // Of tensors, parameters alone.
   const pending: unknown[] = [module];
   let count = 1;
   while (pending.length > 0) {
@@ -140,11 +158,12 @@ function parametersIn(module: object): Tensor[] {
     if (typeof value !== 'object' || value === null || seen.has(value)) continue;
     seen.add(value);
     if (isTensor(value)) {
-      if (roleOf(value) === 'parameter') found.push(value);
+      found.push(value);
       continue;
     }
-    if (isModule(value)) checkKept(value);
-    const items = itemsOf(value);
+    const items = isModule(value)
+      ? valuesOf(value)
+      : itemsOf(value).filter((item) => !isTensor(item) || roleOf(item) === 'parameter');
     checkPlaces((count += items.length));
     for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
   }
@@ -204,7 +223,7 @@ export abstract class Module<Inputs extends unknown[] = [x: Tensor], Output = Te
         const own = roleOf(tensor);
         if (own === role) found.push({ name, tensor, role: own });
       },
-      (_, module) => role === 'parameter' && checkKept(module),
+      (_, module) => role === 'parameter' && valuesOf(module),
     );
     return found;
   }

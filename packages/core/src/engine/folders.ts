@@ -1,8 +1,30 @@
 /**
- * Folders that belong to one user, because others could put code or links into them; and plain files in them.
+ * Folders for files that are kept between processes on Node: the default place; those that belong to one user, because others could put code or links into
+ * them; and plain files in them.
  *
- * The caller passes Node's `fs`, because pages carry this file too.
+ * The caller passes Node's `fs`, because bundlers for browsers should see no import of it.
  */
+
+/** The facts of a process that the folder depends on. */
+interface HostUser {
+  readonly platform: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const currentProcess = (): HostUser => (globalThis as unknown as { readonly process: HostUser }).process;
+
+/**
+ * The default folder for cached files of a kind: below XDG_CACHE_HOME; on Windows below LOCALAPPDATA; else in `.cache` of the home folder.
+ *
+ * @example
+ * import { cacheFolder } from '@polygrad/core/engine/folders';
+ * console.log(cacheFolder('opencl', { platform: 'linux', env: { HOME: '/home/me' } })); //=> /home/me/.cache/polygrad/opencl
+ */
+export function cacheFolder(name: string, { platform, env }: HostUser = currentProcess()): string {
+  const ofWindows = platform === 'win32' ? env.LOCALAPPDATA : undefined;
+  const base = env.XDG_CACHE_HOME || ofWindows || `${env.HOME ?? env.USERPROFILE ?? '.'}/.cache`;
+  return `${base}/polygrad/${name}`;
+}
 
 /** The result of `stat`. */
 interface Status {

@@ -1,6 +1,6 @@
 /** Folders of systems that are not this one. */
 import { expect, it } from 'vitest';
-import { cacheFolder } from './cache-folder.ts';
+import { cacheFolder } from './folders.ts';
 
 it.each([
   ['linux', { HOME: '/home/me' }, '/home/me/.cache/polygrad/plans'],
