@@ -201,7 +201,9 @@ if (sizes)
     `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times; ${sized.compared} programs at a size compared with plans of their own`,
   );
 if (transforms)
-  console.log(`${functions.compared} results compared, ${functions.replays} calls replayed, ${functions.unsure} inputs without formulas`);
+  console.log(
+    `${functions.compared} results compared, ${functions.replays} calls replayed, ${functions.unsure} inputs without formulas`,
+  );
 // A generator whose programs share no plans shows nothing.
 const few = sizes && values.path === undefined && sized.ran >= 50 && sized.bound * 5 < sized.ran;
 if (few) console.log('fewer than a fifth of the programs have shared plans');

@@ -65,16 +65,17 @@ export function subjectOf(rows: Rows, settings: Settings): Subject {
   const c = new Choices(rows.at(-1) ?? []);
   const drawn = generate(rows.slice(0, -1), settings);
   const way = c.pick(ways);
-  const alone = way === 'compile' || way === 'state' || way === 'step';
-  const steps = drawn.steps.filter((s) => 'id' in s || (alone && s.kind === 'flush'));
+  const nested = c.pick<readonly Lift[]>([[], [], ['scan'], ['vmap']]);
+  const inner = way === 'scan' || way === 'vmap' ? [...nested, way] : way === 'compile' ? nested : [];
+  // Where examples stand for values, nothing can be flushed.
+  const flushes = inner.length === 0 && way !== 'while';
+  const steps = drawn.steps.filter((s) => 'id' in s || (flushes && s.kind === 'flush'));
   const program: Program = { steps, outputs: drawn.outputs, scoped: true };
   const changed = new Set(steps.flatMap((s) => (s.kind === 'assign' ? [s.target] : [])));
   const free = steps.filter((s): s is InputStep => s.kind === 'input' && !changed.has(s.id));
   // Derivatives are of all inputs.
   const varied = settings.smooth ? free.filter(({ dtype }) => dtype === 'float64') : c.some(free, 1);
   const outside = c.some(free.filter((s) => !varied.includes(s)));
-  const nested = c.pick<readonly Lift[]>([[], [], ['scan'], ['vmap']]);
-  const inner = way === 'scan' || way === 'vmap' ? [...nested, way] : way === 'compile' ? nested : [];
   return {
     program,
     varied,
@@ -133,7 +134,9 @@ function argument({ dtype, shape }: InputStep, data: readonly number[], layout: 
   const [rows] = shape as [number];
   if (layout === 'part') {
     const around = [...data, ...data, ...data];
-    return pg.scope(() => pg.slice(inputTensor(around, dtype, [3 * rows, ...shape.slice(1)]), [{ start: rows, stop: 2 * rows }]));
+    return pg.scope(() =>
+      pg.slice(inputTensor(around, dtype, [3 * rows, ...shape.slice(1)]), [{ start: rows, stop: 2 * rows }]),
+    );
   }
   const axes = shape.map((_, i) => shape.length - 1 - i);
   const strides = shape.map((_, axis) => count(shape.slice(axis + 1)));
@@ -212,7 +215,8 @@ export class TransformFuzz {
   /** Values of the program, transformed, against the program at the same inputs and its formulas. */
   async #values(subject: Subject): Promise<void> {
     const { plan, program, varied } = subject;
-    const many = plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
+    const many =
+      plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const alone: (readonly Outcome[] | null)[] = [];
     const programs = Array.from({ length: many }, (_, k) => programAt(subject, series, k));
@@ -247,7 +251,8 @@ export class TransformFuzz {
   /** Gradients of the program, transformed, against its gradients at each of the inputs. */
   async #derivatives(subject: Subject): Promise<void> {
     const { plan, varied } = subject;
-    const many = plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
+    const many =
+      plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const problem = new Problem(subject.program);
     if (problem.empty || problem.inputs.some((s) => !varied.includes(s))) return;
@@ -270,8 +275,11 @@ export class TransformFuzz {
     if (plan.inner.length === 0) return;
     // The gradient of a loop or a batch is that of its parts.
     const whole: Lifted = (...stacked) =>
-      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [problem.run(...each)], plan)(...xs)[0]!))(...stacked) as Tensor[];
-    for (const { k, outcomes } of await this.#run(given, series, () => whole, true)) near(`gradient of ${plan.way} at inputs ${k}`, outcomes, alone[k]!);
+      pg.grads((...xs: Tensor[]) => pg.sum(transformed((...each) => [problem.run(...each)], plan)(...xs)[0]!))(
+        ...stacked,
+      ) as Tensor[];
+    for (const { k, outcomes } of await this.#run(given, series, () => whole, true))
+      near(`gradient of ${plan.way} at inputs ${k}`, outcomes, alone[k]!);
   }
 
   /** The results of all calls, and which set of inputs each is of. */
@@ -360,7 +368,8 @@ async function onArguments({ varied, plan }: Subject, series: readonly Series[],
       return argument(stacked, depth === 0 ? series[i]![k]! : series[i]!.flat(), layout);
     });
     const outcomes = await readAll(call(...args), args);
-    unstacked(outcomes, depth).forEach((part, at) => found.push({ k: depth === 0 ? k : at, outcomes: part }));
+    for (const [at, part] of unstacked(outcomes, depth).entries())
+      found.push({ k: depth === 0 ? k : at, outcomes: part });
     pg.dispose(args);
   }
   compiled?.dispose();
@@ -395,7 +404,8 @@ async function onState({ varied, plan }: Subject, series: readonly Series[], f: 
 async function inWhileLoop({ varied }: Subject, series: readonly Series[], f: Lifted): Promise<Found> {
   const stacked = varied.map((s, i) => inputTensor(series[i]!.flat(), s.dtype, [series[i]!.length, ...s.shape]));
   const zero = pg.zeros([], { dtype: 'int32' });
-  const at = (i: Tensor): Tensor[] => stacked.map((t) => pg.reshape(pg.indexSelect(t, pg.reshape(i, [1]), 0), t.shape.slice(1)));
+  const at = (i: Tensor): Tensor[] =>
+    stacked.map((t) => pg.reshape(pg.indexSelect(t, pg.reshape(i, [1]), 0), t.shape.slice(1)));
   const first = pg.scope(() => f(...at(zero)).map(zerosOf));
   const many = series[0]!.length;
   type Carry = readonly [step: Tensor, results: readonly Tensor[]];
