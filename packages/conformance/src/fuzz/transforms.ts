@@ -220,7 +220,7 @@ export class TransformFuzz {
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const alone: (readonly Outcome[] | null)[] = [];
     const programs = Array.from({ length: many }, (_, k) => programAt(subject, series, k));
-    for (const at of programs) alone.push(await this.#trusted(at));
+    for (const [k, at] of programs.entries()) alone.push(await this.#trusted(at, k === 0));
     if (alone.every((outcomes) => outcomes === null)) return;
     const f = functionOf(subject);
     const found = await this.#run(subject, series, f);
@@ -236,13 +236,14 @@ export class TransformFuzz {
     }
   }
 
-  /** What the program gives alone; null where it is not what the formulas say: they need not hold at other inputs. */
-  async #trusted(program: Program): Promise<readonly Outcome[] | null> {
+  /** What the program gives alone; null where it is not what the formulas say: they need not hold at other inputs than those `drawn`. */
+  async #trusted(program: Program, drawn: boolean): Promise<readonly Outcome[] | null> {
     const outcomes = await leavingNothing(() => execute(program));
     try {
       agree(program, [{ name: '', outcomes }], this.#options);
       return outcomes;
-    } catch {
+    } catch (error) {
+      if (drawn) throw error;
       this.unsure++;
       return null;
     }
