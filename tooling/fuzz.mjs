@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
+ * `npm run fuzz -- [--help] [--engine NAME] [--threads N] [--kind programs|gradients|errors|trainings|faults|sizes|size-gradients|transforms|transform-gradients] [--seed N] [--programs N] [--seconds N] [--path P] [--all] [--sizes always] [--trace FILE]`
  *
  * Random programs of public operations against float64 formulas, fused and op by op (packages/conformance/src/fuzz). What fails is
  * shrunk by fast-check and printed as TypeScript, with the seed and path that repeat it;
@@ -8,6 +8,8 @@
  * trainings are random networks and optimizers (fuzz/trainings.mjs), on the engine and on the reference engine;
  * faults are trainings on engines that fail (fuzz/faults.mjs): they end with the bits they would have had;
  * sizes are programs of which one extent changes from run to run, or two do, so that sizes share plans; size-gradients the same of derivatives;
+ * transforms are programs as functions that compile replays, as bodies of loops and batches, on state that calls change; transform-gradients their
+ * derivatives;
  * with --sizes always the first flush of a form is bound to a plan for a class of sizes already (setDynamicSizes): sizes and size-gradients are
  * compared with plans of their own, and of trainings the rows change; errors put every setting back, this one too;
  * with --all every different failure is printed as it is found, unshrunk;
@@ -22,6 +24,7 @@ import { Choices } from '../packages/conformance/dist/programs/choices.js';
 import { CallFuzz } from '../packages/conformance/dist/fuzz/refusals.js';
 import { everyDType, generate } from '../packages/conformance/dist/fuzz/generate.js';
 import { loadSharing, printSizes, programsOf, SizesFuzz } from '../packages/conformance/dist/fuzz/sizes.js';
+import { printSubject, subjectOf, TransformFuzz } from '../packages/conformance/dist/fuzz/transforms.js';
 import { printProgram } from '../packages/conformance/dist/programs/program.js';
 import { isRequired, makeEngine } from '../packages/conformance/dist/engines.js';
 import { setDynamicSizes, setEngine, setLogger } from '@polygrad/core';
@@ -58,7 +61,8 @@ process.on('unhandledRejection', (error) => rejected.push(error));
 
 const gpu = values.engine === 'webgpu';
 const options = { exact: !gpu, scale: gpu ? 8 : 1 };
-const smooth = values.kind === 'gradients' || values.kind === 'size-gradients';
+const smooth = values.kind.endsWith('gradients');
+const transforms = values.kind.startsWith('transform');
 const sizes = values.kind === 'sizes' || values.kind === 'size-gradients';
 const dtypes = smooth ? ['float64', 'float64', 'bool'] : everyDType.filter((d) => made.engine.caps.dtypes.has(d));
 // Programs that run at several sizes are short: more of them are met.
@@ -74,6 +78,7 @@ const traced = (text) => {
 };
 const calls = values.kind === 'errors' ? await CallFuzz.create(made.engine, { ...options, told: traced }) : null;
 const sized = sizes ? new SizesFuzz({ dtypes, smooth }, options, values.sizes) : null;
+const functions = transforms ? new TransformFuzz({ dtypes, smooth }, options) : null;
 if (sizes) await loadSharing();
 setDynamicSizes(values.sizes);
 let unreached = null;
@@ -133,6 +138,16 @@ async function one(raw) {
     if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
     return;
   }
+  if (functions !== null) {
+    traced(printSubject(subjectOf(raw, { dtypes, smooth })));
+    ran++;
+    await functions.check(raw, ({ program }) => {
+      for (const s of program.steps) if (s.kind === 'call') ops.set(s.op, (ops.get(s.op) ?? 0) + 1);
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    if (rejected.length > 0) throw new Error(`unhandled rejection: ${rejected.splice(0)[0]}`);
+    return;
+  }
   const program = programOf(raw);
   if (calls === null) traced(printProgram(program));
   ran++;
@@ -161,6 +176,7 @@ await running.catch((error) => {
 if (late !== null && !broken && !values.all) console.log(`the last one: ${String(late.stack).slice(0, 3000)}`);
 if (broken) {
   if (sizes) console.log(printSizes(programsOf(result.counterexample[0], { dtypes, smooth })));
+  else if (transforms) console.log(printSubject(subjectOf(result.counterexample[0], { dtypes, smooth })));
   else if (calls === null && !training && !faults) console.log(printProgram(programOf(result.counterexample[0])));
   console.log(String(result.errorInstance?.stack ?? result.errorInstance).slice(0, 3000));
   console.log(`seed ${result.seed}, path '${result.counterexamplePath}', ${result.numShrinks} shrinks`);
@@ -172,7 +188,7 @@ const told =
 const used = calls?.made ?? ops;
 const least = [...used].sort((a, b) => a[1] - b[1]);
 console.log(
-  `${ran} programs${smooth ? ` (${compared} with derivatives)` : told} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${used.size} operations, the rarest ${least
+  `${ran} programs${smooth && !transforms ? ` (${compared} with derivatives)` : told} on ${values.engine} in ${((performance.now() - started) / 1000).toFixed(0)} s; ${used.size} operations, the rarest ${least
     .slice(0, 6)
     .map(([k, n]) => `${k} ${n}`)
     .join(', ')}`,
@@ -183,6 +199,10 @@ if (training && values.sizes === 'always')
 if (sizes)
   console.log(
     `${sized.bound} programs with shared plans (${sized.boundOpByOp} ${smooth ? 'in checks of derivatives' : 'op by op'}), bound ${sized.binds} times; ${sized.compared} programs at a size compared with plans of their own`,
+  );
+if (transforms)
+  console.log(
+    `${functions.compared} results compared, ${functions.replays} calls replayed, ${functions.unsure} inputs without formulas`,
   );
 // A generator whose programs share no plans shows nothing.
 const few = sizes && values.path === undefined && sized.ran >= 50 && sized.bound * 5 < sized.ran;

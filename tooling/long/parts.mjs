@@ -126,7 +126,17 @@ const conformance = engines.filter(isThere).flatMap((entry) => {
 
 /** Programs of each kind where the same are drawn every time: what takes one to three minutes on two cores. */
 const programs = {
-  cpu: { programs: 6000, gradients: 600, errors: 6000, trainings: 200, faults: 1000, sizes: 400, 'size-gradients': 80 },
+  cpu: {
+    programs: 6000,
+    gradients: 600,
+    errors: 6000,
+    trainings: 200,
+    faults: 1000,
+    sizes: 400,
+    'size-gradients': 80,
+    transforms: 400,
+    'transform-gradients': 150,
+  },
   native: {
     programs: 2000,
     gradients: 300,
@@ -135,12 +145,14 @@ const programs = {
     faults: 1000,
     sizes: 300,
     'size-gradients': 60,
+    transforms: 300,
+    'transform-gradients': 100,
   },
   'native-v3': { programs: 1000, gradients: 200 },
-  webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30, faults: 60 },
-  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20, faults: 200 },
+  webgpu: { programs: 300, gradients: 200, errors: 800, trainings: 30, faults: 60, transforms: 60 },
+  opencl: { programs: 300, gradients: 100, errors: 600, trainings: 20, faults: 200, transforms: 60 },
   'opencl-simt': { programs: 300, gradients: 100, errors: 600, trainings: 20 },
-  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15, faults: 60 },
+  cuda: { programs: 300, gradients: 60, errors: 200, trainings: 15, faults: 60, sizes: 300, transforms: 60 },
   reference: {
     programs: 3000,
     gradients: 300,
@@ -149,8 +161,10 @@ const programs = {
     faults: 1000,
     sizes: 400,
     'size-gradients': 60,
+    transforms: 300,
+    'transform-gradients': 100,
   },
-  'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150 },
+  'reference-simt': { programs: 3000, gradients: 300, errors: 6000, trainings: 150, transforms: 300 },
   'reference-matrix': { programs: 2000, gradients: 200, trainings: 100 },
 };
 

@@ -62,7 +62,8 @@ export function record(step: Step, handles: Handles): void {
   }
 }
 
-async function read(t: Tensor): Promise<Outcome> {
+/** A tensor as it is read; it is not disposed. */
+export async function readTensor(t: Tensor): Promise<Outcome> {
   const [shape, dtype] = [[...t.shape], t.dtype];
   return { shape, dtype, values: Array.from((await elementsOf(t)) as ArrayLike<number>, Number) };
 }
@@ -72,7 +73,7 @@ export async function execute(program: Program): Promise<Outcome[]> {
   const handles: Handles = new Map();
   const begun: Promise<Outcome>[] = [];
   const peek = (id: number): void => {
-    const reading = read(handles.get(id) as Tensor);
+    const reading = readTensor(handles.get(id) as Tensor);
     reading.catch(() => undefined);
     begun.push(reading);
   };
@@ -101,7 +102,7 @@ export async function execute(program: Program): Promise<Outcome[]> {
       }
     }
     const outcomes = await Promise.all(begun);
-    for (const id of program.outputs) outcomes.push(await read(handles.get(id) as Tensor));
+    for (const id of program.outputs) outcomes.push(await readTensor(handles.get(id) as Tensor));
     return outcomes;
   } finally {
     for (const t of handles.values()) t.dispose();

@@ -2,7 +2,7 @@
 import { createCpuEngine } from '@polygrad/backend-cpu';
 import { createReferenceEngine } from '@polygrad/testing';
 import { expect, it } from 'vitest';
-import { fuzz, fuzzSizes } from './fixtures/run.ts';
+import { fuzz, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 
 it.each([11, 12, 13])('programs on the CPU engine, seed %i', async (seed) => {
   await fuzz(await createCpuEngine({ threads: 1 + (seed % 2) }), { kind: 'programs', seed, programs: 400 });
@@ -29,6 +29,12 @@ it.each(['sizes', 'size-gradients'] as const)('%s with shared plans from the fir
   const engine = await createCpuEngine({ threads: 1 });
   const { compared } = await fuzzSizes(engine, { kind, seed: 65, sharing: 'always', programs });
   expect(compared).toBeGreaterThanOrEqual(2 * programs);
+});
+
+it.each(['transforms', 'transform-gradients'] as const)('%s on the CPU engine', async (kind) => {
+  const programs = kind === 'transforms' ? 120 : 40;
+  const { compared } = await fuzzTransforms(await createCpuEngine({ threads: 1 }), { kind, seed: 66, programs });
+  expect(compared).toBeGreaterThan(3 * programs);
 });
 
 it('refusals on the CPU engine', async () => {

@@ -14,7 +14,7 @@ import { unaryRows } from '../operations/elementwise/unary.ts';
 import { families as operations } from '../operations/registry.ts';
 import { Choices } from '../programs/choices.ts';
 import { Pool } from '../programs/pool.ts';
-import { fuzz, fuzzSizes } from './fixtures/run.ts';
+import { fuzz, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
 import { type CallStep, printProgram, type Program, Ref, type Step } from '../programs/program.ts';
 import { execute, type Outcome } from './execute.ts';
@@ -38,6 +38,15 @@ describe('random programs', () => {
 
   it('have derivatives that agree', async () => {
     await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'gradients', seed: 2, programs: 3 });
+  });
+
+  it('give the same replayed, in loops, in batches and on state', async () => {
+    const engine = await createCpuEngine({ threads: 1 });
+    const { compared, replays } = await fuzzTransforms(engine, { kind: 'transforms', seed: 4, programs: 8 });
+    expect(compared).toBeGreaterThan(60);
+    expect(replays).toBeGreaterThan(5);
+    const slopes = await fuzzTransforms(engine, { kind: 'transform-gradients', seed: 5, programs: 3 });
+    expect(slopes.compared).toBeGreaterThan(10);
   });
 
   it('and calls of every function are refused in the words of the library, or have the values of the reference engine', async () => {

@@ -31,8 +31,9 @@ export function drawSizes(c: Choices): number[] {
   return [...sizes, within(), sizes[0] as number];
 }
 
-/** Sizes of a second extent, for every size of the first. */
-function drawSecond(c: Choices, count: number): number[] {
+/** Sizes of a second extent, for every size of the first: drawn on their own, or one more than it, as of a row that was added. */
+function drawSecond(c: Choices, sizes: readonly number[]): number[] {
+  if (c.nat(4) === 3) return sizes.map((n) => n + 1);
   const [low, high] = c.pick([
     [2, 7],
     [8, 31],
@@ -41,7 +42,7 @@ function drawSecond(c: Choices, count: number): number[] {
   const seldom = c.nat(3);
   const first = low + c.nat(high - low + 1);
   // Now and then it is as before, so that sizes are met one by one.
-  return Array.from({ length: count }, () => (c.nat(4) < seldom ? first : low + c.nat(high - low + 1)));
+  return sizes.map(() => (c.nat(4) < seldom ? first : low + c.nat(high - low + 1)));
 }
 
 /** A program, and its sizes. */
@@ -54,7 +55,7 @@ export interface SizedProgram {
 export function programsOf(rows: Rows, settings: Settings): SizedProgram[] {
   const c = new Choices(rows.at(-1) ?? []);
   const sizes = drawSizes(c);
-  const others = c.nat(2) === 0 ? null : drawSecond(c, sizes.length);
+  const others = c.nat(2) === 0 ? null : drawSecond(c, sizes);
   const most = Math.max(...sizes);
   return sizes.map((n, i) => {
     const also = others === null ? {} : { also: { n: others[i]!, most: Math.max(...others) } };

@@ -20,10 +20,12 @@ import {
   matmul,
   memory,
   mul,
+  noGrad,
   permutation,
   rand,
   randn,
   relu,
+  scan,
   scope,
   seed,
   setEager,
@@ -189,6 +191,56 @@ describe('vmap', () => {
     const deep = (x: Tensor): Tensor => checkpoint((t) => sum(tanh(mul(t, t))), x);
     await same(vmap(grad(deep))(xs), loop(grad(deep), xs));
     await same(grad((x: Tensor) => sum(vmap(deep)(x)))(xs), loop(grad(deep), xs));
+  });
+
+  it('takes what noGrad computes as a constant', async () => {
+    const x = tensor([
+      [1, 2],
+      [3, 4],
+    ]);
+    const held = (row: Tensor): Tensor =>
+      noGrad(() => row.square())
+        .mul(row)
+        .sum();
+    // The gradient of c x with c = x^2, not that of x^3.
+    expect(await grad((t: Tensor) => vmap(held)(t).sum())(x).array()).toEqual([
+      [1, 4],
+      [9, 16],
+    ]);
+    const [, change] = jvp(
+      vmap(held),
+      [x],
+      [
+        tensor([
+          [1, 1],
+          [1, 1],
+        ]),
+      ],
+    );
+    expect(await change.array()).toEqual([5, 25]);
+    // As one that escapes through a variable, in batches of batches, and from loops.
+    const outer = (rows: Tensor): Tensor =>
+      vmap((row: Tensor) => {
+        let c = row;
+        noGrad(() => {
+          c = scan((sum: Tensor, v: Tensor) => [sum.add(v.square()), null], zeros([]), row)[0];
+        });
+        return c.mul(row).sum();
+      })(rows).sum();
+    const deep = tensor(
+      [x, x.add(1)].map((t) => t.dataSync()).flatMap((t) => [...t]),
+      { shape: [2, 2, 2] },
+    );
+    expect(await grad((t: Tensor) => vmap(outer)(t).sum())(deep).array()).toEqual([
+      [
+        [5, 5],
+        [25, 25],
+      ],
+      [
+        [13, 13],
+        [41, 41],
+      ],
+    ]);
   });
 
   it('draws numbers of its own for every example, unless a key is given', async () => {

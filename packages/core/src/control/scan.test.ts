@@ -2,10 +2,14 @@
 import { createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
+  customGradient,
+  dispose,
   flush,
   full,
   grad,
+  jvp,
   memory,
+  noGrad,
   printGraph,
   profile,
   scan,
@@ -67,6 +71,31 @@ describe('scan', () => {
     x.dispose();
   });
 
+  it('leaves nothing in memory where rules of users name what is kept of each step', async () => {
+    const twice = customGradient(
+      (x) => x.exp(),
+      (g, { inputs: [x] }) => g.mul(x!).mul(7),
+    );
+    const f = (x: Tensor): Tensor =>
+      scan((carry: Tensor, row: Tensor) => [carry.add(twice(row.mul(tensor([2, 3])).sum())), null], zeros([]), x)[0];
+    const before = memory();
+    const x = tensor([
+      [1, 2],
+      [3, 4],
+    ]);
+    const [slope, [value, change]] = scope(() => [grad(f)(x), jvp(f, [x], [x])] as const);
+    // 7 s (2, 3) with s = 8 and 18.
+    expect(await slope.array()).toEqual([
+      [112, 168],
+      [252, 378],
+    ]);
+    expect(await change.item()).toBe(7 * (8 * 8 + 18 * 18));
+    dispose([x, slope, value, change]);
+    flush();
+    const { numTensors, numBuffers } = memory();
+    expect([numTensors, numBuffers]).toEqual([before.numTensors, before.numBuffers]);
+  });
+
   it('runs in eager mode, and is shown as a loop', async () => {
     const x = tensor([
       [1, 2],
@@ -123,5 +152,21 @@ describe('scan', () => {
     const [a, b] = [run(3), run(5)];
     flush();
     expect(await Promise.all([...a, ...b].map((t) => t.item()))).toEqual([2, 16, 2, 24]);
+  });
+
+  it('takes what noGrad computes as a constant', async () => {
+    const held = (x: Tensor): Tensor => {
+      const [sum, all] = scan(
+        (carry: Tensor, v: Tensor) => [carry.add(noGrad(() => v.mul(3)).mul(v)), noGrad(() => carry.mul(1)).mul(v)],
+        zeros([]),
+        x,
+      );
+      return sum.add(all.sum());
+    };
+    // Of 3 c v with c = v, and of the carries before each step: 0, 3 and 15.
+    expect(await grad(held)(tensor([1, 2, 3])).array()).toEqual([3, 9, 24]);
+    const [, change] = jvp(held, [tensor([1, 2, 3])], [tensor([1, 1, 1])]);
+    expect(await change.item()).toBe(36);
+    expect(await vmap(grad(held))(tensor([[1, 2, 3]])).array()).toEqual([[3, 9, 24]]);
   });
 });

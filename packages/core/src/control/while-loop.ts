@@ -2,9 +2,10 @@
 import { GradientError } from '../autodiff/backward.ts';
 import { leavesOf, mapTree, type TensorTree } from '../autodiff/walk.ts';
 import { customRules } from '../graph/definition.ts';
-import type { Node } from '../graph/node.ts';
+import { dropUse, holdUse, type Node } from '../graph/node.ts';
 import { identity, makeNode } from '../graph/primitives.ts';
-import { beginOp, collecting } from '../graph/scope.ts';
+import { beginOp, collecting, markAll } from '../graph/scope.ts';
+import { graph } from '../graph/state.ts';
 import { noGrad } from '../autodiff/custom-gradient.ts';
 import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
 import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/options';
@@ -69,10 +70,22 @@ export async function whileLoop<C extends TensorTree>(
   if (!(typeof maxSteps === 'number' && maxSteps >= 0))
     throw new ArgumentError(op, say`bad maxSteps: ${shown(maxSteps)}; must be 0 or more`);
   const first = leavesOf(op, init);
-  const tracked = new Set<Node>(first.map((t) => nodeOf(t, op)).filter(isTracked));
+  const { newest } = graph;
+  const tracked = new Set<Node>();
+  // Held until the loop has ended: others may let them go between its steps.
+  const track = (node: Node): void => {
+    if (!isTracked(node) || node.id > newest || tracked.has(node)) return;
+    holdUse(node);
+    tracked.add(node);
+  };
+  for (const t of first) track(nodeOf(t, op));
   let carry = init;
-  const letGo = (tree: C, but: readonly Tensor[]): void => {
-    for (const t of leavesOf(op, tree)) if (!first.includes(t) && !but.includes(t)) t.dispose();
+  const letGo = (tree: unknown, but: unknown = null): void => {
+    const kept = new Set<unknown>(first);
+    markAll(but, (t) => kept.add(t));
+    markAll(tree, (t) => {
+      if (!kept.has(t)) t.dispose();
+    });
   };
   try {
     for (let step = 0; step < maxSteps && (await holds(condition, carry)); step++) {
@@ -84,32 +97,28 @@ export async function whileLoop<C extends TensorTree>(
       const before = carry;
       carry = scope(() =>
         collecting(
-          (node) => follow(node, tracked),
+          ({ src }) => src.forEach(track),
           () => noGrad(() => called(op, body, before)),
         ),
       );
-      checkCarry(op, before, carry);
-      letGo(before, leavesOf(op, carry));
+      try {
+        checkCarry(op, before, carry);
+      } finally {
+        letGo(before, carry);
+      }
     }
-  } catch (error) {
-    if (carry !== init) dispose(carry);
-    throw error;
+    beginOp(op);
+    return mapTree(op, carry, (t) => wrap(ended(nodeOf(t, op), [...tracked]))) as C;
+  } finally {
+    for (const node of tracked) dropUse(node);
+    letGo(carry);
   }
-  beginOp(op);
-  const result = mapTree(op, carry, (t) => wrap(ended(nodeOf(t, op), [...tracked]))) as C;
-  letGo(carry, []);
-  return result;
 }
 
 /** Most steps of a loop, by default. */
 const mostUnasked = 1000;
 
 const isTracked = (node: Node): boolean => node.requiresGrad || node.pins !== 0;
-
-/** Adds the tracked nodes from outside that a recorded one is computed from. */
-function follow(node: Node, tracked: Set<Node>): void {
-  for (const source of node.src) if (isTracked(source)) tracked.add(source);
-}
 
 /** The value of a node, without a gradient: asking for one is an error. */
 function ended(node: Node, tracked: readonly Node[]): Node {

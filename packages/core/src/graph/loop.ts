@@ -94,8 +94,10 @@ export function putInLoop(nodes: Iterable<Node>): void {
     node.pins = 0;
     node.requiresGrad = false;
     const { edges } = node;
+    if (edges === 'dead') continue;
+    // Rules of derivatives name them for a while: that counts in no source either.
+    node.edges = 'body';
     if (edges !== 'uses' && edges !== 'handles') continue;
-    node.edges = 'floating';
     for (const source of node.src) {
       if (edges === 'handles') source.handles--;
       else source.uses--;

@@ -166,9 +166,10 @@ export interface Handle {
 
 /**
  * Whether a node is counted in its sources. `floating`: not needed yet, counted nowhere. `uses` and `handles`:
- * it adds one to that count of each source. `dead`: no longer needed; it cannot be used again.
+ * it adds one to that count of each source. `body`: of the body of a loop, counted nowhere whatever names it. `dead`: no longer needed; it cannot
+ * be used again.
  */
-export type EdgeState = 'floating' | 'uses' | 'handles' | 'dead';
+export type EdgeState = 'floating' | 'uses' | 'handles' | 'body' | 'dead';
 
 /** One recorded operation. Generic over the primitive so that `attr` has its type. */
 export interface Node<P extends PrimitiveName = PrimitiveName> {

@@ -6,7 +6,7 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { OperationError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
-import { record } from './primitives.ts';
+import { record, stopGradient } from './primitives.ts';
 import type { Node } from './node.ts';
 import { nodesBelow } from './print.ts';
 import type { TrackedHandle } from './recorder.ts';
@@ -49,6 +49,14 @@ class Running {
     let depth = -1;
     for (const node of nodesBelow([value])) depth = Math.max(depth, placeholders.get(node)?.depth ?? -1);
     return depth;
+  }
+
+  /**
+   * The node that a new tensor names: a constant where nothing is tracked (`noGrad`). Nothing tracks placeholders, so derivatives of what is recorded
+   * again for the values follow the graph alone.
+   */
+  tracked(node: Node): Node {
+    return graph.leaves || graph.recording !== 0 || node.src.length === 0 ? node : stopGradient(node);
   }
 
   /** Throws OperationError if a value to be kept depends on a placeholder. */

@@ -135,7 +135,7 @@ export function verifyGraph(roots: readonly (Node | Handle)[]): void {
     verifyNode(node);
     for (const source of node.src) {
       if (source.id >= node.id) throw new GraphInvariantError(node, say`comes before its source ${source.id}`);
-      if (node.edges === 'floating') continue;
+      if (node.edges === 'floating' || node.edges === 'body') continue;
       if (source.edges === 'floating')
         throw new GraphInvariantError(source, say`counts nowhere, but node ${node.id} needs it`);
       const counts = node.edges === 'handles' ? handles : uses;

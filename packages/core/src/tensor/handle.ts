@@ -267,7 +267,8 @@ Object.defineProperty(TensorHandle.prototype, handleBrand, { value: true });
 Object.defineProperty(TensorHandle, 'name', { value: 'Tensor' });
 
 /** A new Tensor for a node. It lives until its scope ends, it is disposed, or it is garbage collected. */
-export function wrap(node: Node): Tensor {
+export function wrap(made: Node): Tensor {
+  const node = graph.placeholders?.tracked(made) ?? made;
   retain(node);
   graph.live++;
   const handle = new TensorHandle(node);

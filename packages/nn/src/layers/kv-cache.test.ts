@@ -17,6 +17,7 @@ import {
   ones,
   OutOfMemoryError,
   randn,
+  scaledDotProductAttention,
   scope,
   setDynamicSizes,
   setEngine,
@@ -454,6 +455,23 @@ describe('a flush that fails', () => {
 });
 
 describe('what is refused', () => {
+  it('leaves the cache as it was', async () => {
+    const cache = new KVCache({ capacity: 8 });
+    const layer = {};
+    const [first, next] = [randn([1, 1, 2, 4], { key: 1 }), randn([1, 1, 1, 4], { key: 2 })];
+    const all = (mask?: Tensor): Tensor =>
+      scope(() => cache.attend(layer, next, next, next, mask === undefined ? {} : { mask }));
+    scope(() => void cache.attend(layer, first, first, first));
+    expect(() => all(ones([1, 1, 1, 5], { dtype: 'bool' }))).toThrow(/mask has shape \[1, 1, 1, 5\]/);
+    expect(() => all(ones([1, 1, 7, 8], { dtype: 'bool' }))).toThrow(/mask/);
+    expect(cache.length).toBe(2);
+    const whole = concat([first, next], 2);
+    const direct = scaledDotProductAttention(next, whole, whole);
+    expect(await allClose(all(), direct)).toBe(true);
+    expect(cache.length).toBe(3);
+    cache.reset();
+  });
+
   const caches: KVCache[] = [];
   const cacheOf = (options: KVCacheOptions): KVCache => {
     caches.push(new KVCache(options));

@@ -147,8 +147,16 @@ export class KVCache {
     const entry = this.#entryOf(layer, fresh, capacity);
     const { at, seen } = this.#stepOf(entry, count, capacity);
     const all = indexCopy(entry.kept, at, fresh, axis);
-    entry.kept.assign(detach(all));
     const isFirst = count > 1 && hostValue(() => entry.length === 0);
+    // A prompt sees itself alone: its scores need not be as wide as the room.
+    const alone = isFirst && (mask === null || mask.shape.at(-1) !== capacity);
+    const [keys, values] = [0, 1].map((part) => select(alone ? fresh : all, 0, part)) as [Tensor, Tensor];
+    const masks = alone
+      ? { mask, causal: true }
+      : { mask: mask === null ? seen : maskedBy(seen, wide(mask, start + count, capacity)) };
+    const result = scaledDotProductAttention(query, keys, values, { ...scale, ...masks, dropout });
+    // Behind all that may throw: a call that is refused leaves the cache as it is.
+    entry.kept.assign(detach(all));
     hostEffect(
       () => {
         if (entry.length + count > capacity) throw noRoom(entry.length + count, capacity);
@@ -158,19 +166,7 @@ export class KVCache {
         entry.length -= count;
       },
     );
-    // A prompt sees itself alone: its scores need not be as wide as the room.
-    if (isFirst && (mask === null || mask.shape.at(-1) !== capacity))
-      return scaledDotProductAttention(query, select(fresh, 0, 0), select(fresh, 0, 1), {
-        ...scale,
-        mask,
-        dropout,
-        causal: true,
-      });
-    return scaledDotProductAttention(query, select(all, 0, 0), select(all, 0, 1), {
-      ...scale,
-      mask: mask === null ? seen : maskedBy(seen, wide(mask, start + count, capacity)),
-      dropout,
-    });
+    return result;
   }
 
   /** How much room there is now. */
