@@ -74,7 +74,12 @@ export async function detect(
         if (r !== chosen && r.verdict === 'slower' && !required.includes(r.name))
           [r.verdict, r.reason] = ['left out', `not among what is required; ${r.reason}`];
     const report = showReport(conclude(rows, order(candidates, options), chosen));
-    for (const { name, verdict, reason } of report) log?.(`${name}: ${verdict}, ${reason}`);
+    for (const { name, verdict, reason } of report) {
+      log?.(`${name}: ${verdict}, ${reason}`);
+      // It may be the fastest one, on a machine that is busy.
+      if (log === undefined && verdict === 'timed out')
+        console.warn(`[${op}] the engine '${name}' is not used: ${reason}; raise 'timeout', or 'exclude' it`);
+    }
     onReport?.(report);
     if (engine === null) throw await failure(rows, report, options, considered(fallback));
     await setEngine(engine);

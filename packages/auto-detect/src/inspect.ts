@@ -67,7 +67,7 @@ async function inspectApart(
   const { specifier, load } = source;
   if (!processes.has(specifier))
     return rowOf(name, 'not installed', `add the package ${specifier}`, { install: installText(source) });
-  const { keyOf, loadKept, saveKept } = await import('./kept.ts');
+  const { failureText, keyOf, loadKept, saveKept } = await import('./kept.ts');
   const key = keyOf(await processes.fingerprint({ specifier, name }));
   const found = await loadKept(search.store, key);
   let kept = search.anew || found?.old !== false ? null : found.kept;
@@ -101,7 +101,7 @@ async function inspectApart(
   }
   const { probe, failed } = kept;
   if (failed !== null)
-    return rowOf(name, failed.verdict, `${failed.reason} (in an earlier run)`, {}, probe ?? undefined);
+    return rowOf(name, failed.verdict, failureText(failed.reason, found!.left), {}, probe ?? undefined);
   return answered(name, probe as Probe, create, { apart, close, kept, key });
 }
 

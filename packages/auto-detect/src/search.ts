@@ -35,7 +35,7 @@ export interface AutoDetectOptions {
    * engine in pages. One that computes wrongly is not used.
    */
   readonly selfTest?: boolean;
-  /** Called with a line about each backend, and about engines that compute wrongly. Default: the console, for wrong engines only; null: none. */
+  /** Called with a line about each backend, and about engines that compute wrongly. Default: the console, for those and engines that were too slow to answer; null: none. */
   readonly log?: ((text: string) => void) | null;
   /**
    * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
