@@ -5,7 +5,7 @@
  */
 import { compareEngines, type EngineComparison, type IEngine, type TuningStore } from '@polygrad/core/engine';
 import type { Row } from './rows.ts';
-import { isMistake, oneLine, within } from './limit.ts';
+import { isMistake, oneLine, within, withinProcess } from './limit.ts';
 
 /** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
 export type Measuring = 'automatic' | 'load' | 'anew' | false;
@@ -19,7 +19,7 @@ export interface Side {
   /** Makes an engine here. */
   readonly create: () => Promise<IEngine>;
   /** Measures in a separate process. Absent if the backend is asked in this one. */
-  readonly apart?: (defender: Side) => Promise<EngineComparison>;
+  readonly apart?: { started(): Promise<unknown>; compare(defender: Side): Promise<EngineComparison> };
 }
 
 export type Compare = typeof compareEngines;
@@ -104,12 +104,14 @@ export async function contest(
     if (how === 'load') return unmeasured('no earlier run has, and this one was not to');
   }
   const stop = new AbortController();
-  const outcome = await within(timeout, () =>
-    challenger.apart !== undefined ? challenger.apart(defender) : measure(challenger, defender, compare, stop.signal),
-  );
+  const { apart } = challenger;
+  const outcome =
+    apart === undefined
+      ? await within(timeout, () => measure(challenger, defender, compare, stop.signal))
+      : await withinProcess(timeout, apart, () => apart.compare(defender));
   if (outcome.kind === 'late') {
     stop.abort(new Error('too late'));
-    return unmeasured(`it took longer than ${timeout} ms`, true);
+    return unmeasured(outcome.reason ?? `it took longer than ${timeout} ms`, true);
   }
   if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
   if (outcome.kind === 'error') return unmeasured(oneLine(outcome.error));

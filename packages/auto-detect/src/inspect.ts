@@ -1,7 +1,7 @@
 /** Asks a backend what it found: one that is registered or loaded here, or native code in a separate process. The answer is kept. */
 import { type BackendProvider, getBackend, type Probe } from '@polygrad/core/engine';
 import type { Apart, Processes } from './apart.ts';
-import { oneLine, whyNotLoaded, within } from './limit.ts';
+import { oneLine, whyNotLoaded, within, withinProcess } from './limit.ts';
 import { type BackendPackage, inNode, isMissing } from './packages.ts';
 import { installText, type Row, rowOf } from './rows.ts';
 import { fallback, limit, refuse, type Search } from './search.ts';
@@ -82,7 +82,7 @@ async function inspectApart(
     const asked = apart();
     if (asked === null) return null;
     const { timeout } = search;
-    const probed = await within(timeout, () => asked.probe());
+    const probed = await withinProcess(timeout, asked, () => asked.probe());
     const times = found?.kept.failed?.times ?? 0;
     if (probed.kind === 'value') {
       kept = { probe: probed.value, failed: null, proofs: {} };

@@ -13,7 +13,7 @@ import {
 import { createReferenceEngine } from '@polygrad/testing';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Processes } from './apart.ts';
+import type { Apart, Processes } from './apart.ts';
 import { type Found, detect } from './detect.ts';
 import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
@@ -177,6 +177,32 @@ describe('a backend in a process of its own', () => {
     const refused = find({ engineOptions: { refuses: { threads: 2 } } }, ['refuses']);
     await expect(refused).rejects.toThrow(ArgumentError);
     await expect(refused).rejects.toThrow("[refuses] no option 'threads'");
+  });
+
+  it('has its time from when its process has started, which waits on a busy machine', async () => {
+    registry.clear();
+    const waits = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+    const slow = (start: number, probe: number): Apart => ({
+      started: () => waits(start),
+      probe: () => waits(probe).then(() => ({ score: 50, reason: 'as it is', device: 'a device' })),
+      prove: () => waits(probe).then(() => ({ wrong: null, dtypes: ['float32'], milliseconds: 1 })),
+      compare: () => Promise.reject(new Error('nothing is measured')),
+      close: () => undefined,
+    });
+    vi.useFakeTimers();
+    const times = { fine: [30_000, 4000], hangs: [30_000, 6000], leaves: [90_000, 0] } as const;
+    const open: Processes['open'] = ({ name }) => slow(...times[name as keyof typeof times]);
+    const known = [...Object.keys(times).map(apart), cpu];
+    const given = { measure: false, measureStore: memoryStore(), log: null } as const;
+    const found = detect(given, known, undefined, { ...processes, open });
+    await vi.advanceTimersByTimeAsync(200_000);
+    const { engine, report } = await found;
+    vi.useRealTimers();
+    expect(engine.name).toBe('fine');
+    expect(Object.fromEntries(report.map(({ name, reason }) => [name, reason]))).toMatchObject({
+      hangs: 'its probe did not answer within 5000 ms',
+      leaves: 'its process did not start within 60000 ms',
+    });
   });
 
   it('that is not installed costs no process', async () => {
