@@ -190,8 +190,12 @@ describe('a backend in a process of its own', () => {
       close: () => undefined,
     });
     vi.useFakeTimers();
-    const times = { fine: [30_000, 4000], hangs: [30_000, 6000], leaves: [90_000, 0] } as const;
-    const open: Processes['open'] = ({ name }) => slow(...times[name as keyof typeof times]);
+    const times: Readonly<Record<string, readonly [start: number, probe: number]>> = {
+      fine: [30_000, 4000],
+      hangs: [30_000, 6000],
+      leaves: [90_000, 0],
+    };
+    const open: Processes['open'] = ({ name }) => slow(...times[name]!);
     const known = [...Object.keys(times).map(apart), cpu];
     const given = { measure: false, measureStore: memoryStore(), log: null } as const;
     const found = detect(given, known, undefined, { ...processes, open });
