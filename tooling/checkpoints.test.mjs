@@ -243,6 +243,24 @@ describe('a training that is cut off', () => {
     expect(await all(second)).toEqual(await all(whole));
   });
 
+  it('has the random generator, or is told to leave it out', async () => {
+    const { model, optimizer } = made();
+    expect(() => checkpoints(folder, { model, optimizer })).toThrow(
+      /^\[checkpoints\] no random generator, .*\(dropout, augmentation\); add random: .* or random: false$/,
+    );
+    const path = join(folder, 'without-random');
+    await train(
+      { model, optimizer },
+      { epochs: 1, callbacks: [checkpoints(path, { model, optimizer, random: false })] },
+    );
+    seed(3);
+    const again = { ...made(), random: false };
+    const before = getRandomState();
+    expect(await checkpoints(path, again).resume()).toBe(1);
+    expect(getRandomState()).toEqual(before);
+    await expect(checkpoints(path, made()).resume()).rejects.toThrow('holds no state of the random generator; save it');
+  });
+
   it('keeps the best and brings it back', async () => {
     seed(6);
     const parts = made();

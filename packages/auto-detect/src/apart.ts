@@ -24,6 +24,8 @@ export interface Asked {
 
 /** A backend in a separate process. Promises reject if the backend throws, or its process ends. */
 export interface Apart {
+  /** Resolves once the process can be asked: on a busy machine seconds pass, which say nothing of the backend. */
+  started(): Promise<unknown>;
   probe(): Promise<Probe>;
   /** Makes an engine, and has it answer what is known. */
   prove(options: SentOptions | undefined): Promise<Proof>;
@@ -58,6 +60,9 @@ export type Question = { readonly id: number } & (
       readonly other: Asked & { readonly options: SentOptions | undefined };
     }
 );
+/** The number of what a process says unasked: that it can be asked. */
+export const startedId = -1;
+
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;

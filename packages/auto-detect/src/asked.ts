@@ -4,7 +4,7 @@
  */
 import { compareEngines, getBackend, type IEngine } from '@polygrad/core/engine';
 import { selfTest } from '@polygrad/core/engine/self-test';
-import type { Answer, Asked, Proof, Question, SentOptions } from './apart.ts';
+import { type Answer, type Asked, type Proof, type Question, type SentOptions, startedId } from './apart.ts';
 
 const [specifier = '', name = ''] = process.argv.slice(2);
 
@@ -51,3 +51,4 @@ process.on('message', (question: Question) => {
   );
 });
 process.on('disconnect', () => process.exit());
+send({ id: startedId });

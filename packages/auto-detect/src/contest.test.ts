@@ -224,8 +224,9 @@ describe('a processor by another way', () => {
     const found = find(hanging, { timeout: 30 });
     await vi.advanceTimersByTimeAsync(30);
     const { chosen, opencl } = await found;
-    expect([chosen, opencl.reason]).toEqual([
+    expect([chosen, opencl.verdict, opencl.reason]).toEqual([
       'cpu',
+      'timed out',
       expect.stringContaining('not measured: it took longer than 30 ms'),
     ]);
     expect(signal?.aborted).toBe(true);

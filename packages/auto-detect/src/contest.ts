@@ -5,7 +5,7 @@
  */
 import { compareEngines, type EngineComparison, type IEngine, type TuningStore } from '@polygrad/core/engine';
 import type { Row } from './rows.ts';
-import { isMistake, oneLine, within } from './limit.ts';
+import { isMistake, oneLine, within, withinProcess } from './limit.ts';
 
 /** 'load': only what earlier runs measured counts; 'automatic': what is new is measured, too; 'anew': everything; false: nothing. */
 export type Measuring = 'automatic' | 'load' | 'anew' | false;
@@ -19,7 +19,7 @@ export interface Side {
   /** Makes an engine here. */
   readonly create: () => Promise<IEngine>;
   /** Measures in a separate process. Absent if the backend is asked in this one. */
-  readonly apart?: (defender: Side) => Promise<EngineComparison>;
+  readonly apart?: { started(): Promise<unknown>; compare(defender: Side): Promise<EngineComparison> };
 }
 
 export type Compare = typeof compareEngines;
@@ -33,8 +33,16 @@ export interface ContestOptions {
   readonly compare?: Compare | undefined;
 }
 
+/** Why nothing was measured, and whether there was too little time for it. */
+interface Unmeasured {
+  readonly why: string;
+  readonly late: boolean;
+}
+
 /** What was measured, or why nothing was. */
-export type Result = EngineComparison | string;
+export type Result = EngineComparison | Unmeasured;
+
+const unmeasured = (why: string, late = false): Unmeasured => ({ why, late });
 
 /** Changes when what is measured does: older measurements are not found any more. */
 const version = 2;
@@ -88,23 +96,25 @@ export async function contest(
   defender: Side,
   { measure: how, timeout, store, compare = compareEngines }: ContestOptions,
 ): Promise<Result> {
-  if (how === false) return 'the option measure is false';
+  if (how === false) return unmeasured('the option measure is false');
   const key = keyOf(challenger, defender);
   if (how !== 'anew') {
     const known = read(await store.load(key).catch(() => null), key);
     if (known !== null) return known;
-    if (how === 'load') return 'no earlier run has, and this one was not to';
+    if (how === 'load') return unmeasured('no earlier run has, and this one was not to');
   }
   const stop = new AbortController();
-  const outcome = await within(timeout, () =>
-    challenger.apart !== undefined ? challenger.apart(defender) : measure(challenger, defender, compare, stop.signal),
-  );
+  const { apart } = challenger;
+  const outcome =
+    apart === undefined
+      ? await within(timeout, () => measure(challenger, defender, compare, stop.signal))
+      : await withinProcess(timeout, apart, () => apart.compare(defender));
   if (outcome.kind === 'late') {
     stop.abort(new Error('too late'));
-    return `it took longer than ${timeout} ms`;
+    return unmeasured(outcome.reason ?? `it took longer than ${timeout} ms`, true);
   }
   if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
-  if (outcome.kind === 'error') return oneLine(outcome.error);
+  if (outcome.kind === 'error') return unmeasured(oneLine(outcome.error));
   await store.save(key, JSON.stringify({ key, ...outcome.value })).catch(() => undefined);
   return outcome.value;
 }
@@ -147,8 +157,10 @@ export async function judgeRows(
   const named = yardstick.name === 'cpu' ? undefined : yardstick.name;
   for (const r of others) {
     const found = await contest(side(r), defender, how);
-    if (typeof found === 'string') {
-      if (how.measure !== false || r.processor !== null) explain(r, `not measured: ${found}`);
+    if ('why' in found) {
+      if (how.measure !== false || r.processor !== null) explain(r, `not measured: ${found.why}`);
+      // It is taken only where it was measured.
+      if (found.late && r.processor !== null) r.verdict = 'timed out';
       continue;
     }
     explain(r, describe(found, named));
@@ -160,7 +172,7 @@ export async function judgeRows(
   const [best, second] = others.filter((r) => r.faster && r.processor !== null).sort((a, b) => b.score - a.score);
   if (best === undefined || second === undefined) return;
   const found = await contest(side(second), side(best), how);
-  if (typeof found === 'string') return;
+  if ('why' in found) return;
   explain(second, describe(found, best.name));
   if (found.ratio > 1) second.score = Math.max(best.score + 0.01, scoreOf(best, found.ratio));
 }

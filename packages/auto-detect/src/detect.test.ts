@@ -63,8 +63,9 @@ describe('detection', () => {
     expect(verdicts(report)).toEqual(['cpu: chosen', 'webgpu: software adapter', 'opencl: slower']);
   });
 
-  it('goes on with the next where one does not start', async () => {
+  it('goes on with the next where one does not start, and tells of one that was too slow', async () => {
     vi.useFakeTimers();
+    const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined);
     const broken = packaged(
       fake(
         'cuda',
@@ -82,6 +83,15 @@ describe('detection', () => {
     expect(verdicts(report)).toEqual(['cpu: chosen', 'cuda: failed to start', 'webgpu: timed out']);
     expect(report[1]?.reason).toBe('the driver is too old');
     expect(report[2]?.reason).toBe('it did not start within 20 ms');
+    expect(warn.mock.calls).toEqual([
+      [
+        "[autoDetectAndConfigureGpu] the engine 'webgpu' is not used: it did not start within 20 ms; raise 'timeout', or 'exclude' it",
+      ],
+    ]);
+    const again = detect({ timeout: 20, log: () => undefined }, [broken, slow, cpu]);
+    await during(20, again);
+    expect(warn).toHaveBeenCalledTimes(1);
+    warn.mockRestore();
   });
 
   it('goes on with the next where a backend makes no engine', async () => {

@@ -14,7 +14,7 @@ import {
   setEngine,
 } from '@polygrad/core/engine';
 import type { PlanCache } from '@polygrad/core/plans';
-import type { Processes } from './apart.ts';
+import type { Apart, Processes } from './apart.ts';
 import type { Compare } from './contest.ts';
 import { inspect } from './inspect.ts';
 import { isMistake, within } from './limit.ts';
@@ -74,7 +74,12 @@ export async function detect(
         if (r !== chosen && r.verdict === 'slower' && !required.includes(r.name))
           [r.verdict, r.reason] = ['left out', `not among what is required; ${r.reason}`];
     const report = showReport(conclude(rows, order(candidates, options), chosen));
-    for (const { name, verdict, reason } of report) log?.(`${name}: ${verdict}, ${reason}`);
+    for (const { name, verdict, reason } of report) {
+      log?.(`${name}: ${verdict}, ${reason}`);
+      // It may be the fastest one, on a machine that is busy.
+      if (log === undefined && verdict === 'timed out')
+        console.warn(`[${op}] the engine '${name}' is not used: ${reason}; raise 'timeout', or 'exclude' it`);
+    }
     onReport?.(report);
     if (engine === null) throw await failure(rows, report, options, considered(fallback));
     await setEngine(engine);
@@ -197,6 +202,11 @@ async function judge(search: Search, waiting: Row[], compare: Compare | undefine
   const specifierOf = (name: string): string => known.find((p) => p.name === name)?.specifier ?? '';
   await judgeRows(yardstick, fine, { measure, timeout, store, compare }, (r) => {
     const given = optionsOf(search, r.name);
+    const asked = (): Apart => {
+      const process = r.apart?.();
+      if (!process) throw new Error('its process does not start');
+      return process;
+    };
     return {
       name: r.name,
       options: given,
@@ -205,11 +215,12 @@ async function judge(search: Search, waiting: Row[], compare: Compare | undefine
       ...(r.apart !== null &&
         r.kept !== null &&
         compare === undefined && {
-          apart: async (other) => {
-            const asked = r.apart?.();
-            if (!asked) throw new Error('its process does not start');
-            const against = { specifier: specifierOf(other.name), name: other.name, options: sent(other.options) };
-            return asked.compare(sent(given), against);
+          apart: {
+            started: async () => asked().started(),
+            compare: (other) => {
+              const against = { specifier: specifierOf(other.name), name: other.name, options: sent(other.options) };
+              return asked().compare(sent(given), against);
+            },
           },
         }),
     };

@@ -1,7 +1,7 @@
 /** Asks a backend what it found: one that is registered or loaded here, or native code in a separate process. The answer is kept. */
 import { type BackendProvider, getBackend, type Probe } from '@polygrad/core/engine';
 import type { Apart, Processes } from './apart.ts';
-import { oneLine, whyNotLoaded, within } from './limit.ts';
+import { oneLine, whyNotLoaded, within, withinProcess } from './limit.ts';
 import { type BackendPackage, inNode, isMissing } from './packages.ts';
 import { installText, type Row, rowOf } from './rows.ts';
 import { fallback, limit, refuse, type Search } from './search.ts';
@@ -67,7 +67,7 @@ async function inspectApart(
   const { specifier, load } = source;
   if (!processes.has(specifier))
     return rowOf(name, 'not installed', `add the package ${specifier}`, { install: installText(source) });
-  const { keyOf, loadKept, saveKept } = await import('./kept.ts');
+  const { failureText, keyOf, loadKept, saveKept } = await import('./kept.ts');
   const key = keyOf(await processes.fingerprint({ specifier, name }));
   const found = await loadKept(search.store, key);
   let kept = search.anew || found?.old !== false ? null : found.kept;
@@ -82,7 +82,7 @@ async function inspectApart(
     const asked = apart();
     if (asked === null) return null;
     const { timeout } = search;
-    const probed = await within(timeout, () => asked.probe());
+    const probed = await withinProcess(timeout, asked, () => asked.probe());
     const times = found?.kept.failed?.times ?? 0;
     if (probed.kind === 'value') {
       kept = { probe: probed.value, failed: null, proofs: {} };
@@ -101,7 +101,7 @@ async function inspectApart(
   }
   const { probe, failed } = kept;
   if (failed !== null)
-    return rowOf(name, failed.verdict, `${failed.reason} (in an earlier run)`, {}, probe ?? undefined);
+    return rowOf(name, failed.verdict, failureText(failed.reason, found!.left), {}, probe ?? undefined);
   return answered(name, probe as Probe, create, { apart, close, kept, key });
 }
 

@@ -20,16 +20,20 @@ export interface Kept {
 }
 
 const version = 1;
-const hour = 3_600_000;
+const minute = 60_000;
+const hour = 60 * minute;
 const day = 24 * hour;
 const month = 30 * day;
 
-/**
- * Milliseconds for which it counts. Devices that were not there are looked for every day. What was too slow may have met a busy machine: it is
- * asked again, and less often each time.
- */
+/** How long failures count: the first time, and at most. What was too slow may have met a busy machine, and a slower engine takes its place. */
+const failures = { crashed: [day, month], 'timed out': [5 * minute, hour] } as const;
+
+/** Milliseconds for which it counts. Devices that were not there are looked for every day. What fails again and again is asked less often each time. */
 function lifeOf({ probe, failed, proofs }: Kept): number {
-  if (failed !== null) return Math.min(month, (failed.verdict === 'crashed' ? day : hour) * 4 ** (failed.times - 1));
+  if (failed !== null) {
+    const [first, most] = failures[failed.verdict];
+    return Math.min(most, first * 4 ** (failed.times - 1));
+  }
   const works = probe !== null && probe.score > 0 && Object.values(proofs).every(({ wrong }) => wrong === null);
   return works ? month : day;
 }
@@ -70,12 +74,24 @@ export function surroundings(): string {
 const isFailure = (failed: Kept['failed']): boolean =>
   failed === null || (isText(failed.reason) && failed.times >= 1 && /^(crashed|timed out)$/.test(failed.verdict));
 
-/** What is kept under a key, and whether it is too old to count; null where nothing is, or something damaged. */
+/** A time in words. */
+function timeText(milliseconds: number): string {
+  const minutes = Math.ceil(milliseconds / minute);
+  if (minutes <= 90) return minutes === 1 ? '1 minute' : `${minutes} minutes`;
+  return `${Math.round(minutes / 60)} hours`;
+}
+
+/** Why a backend is not asked now: how it failed in an earlier run, and when it is asked again. */
+export function failureText(reason: string, left: number): string {
+  return `${reason} (in an earlier run; it is asked again in ${timeText(left)})`;
+}
+
+/** What is kept under a key, whether it is too old to count, and for how many milliseconds more it counts; null where nothing is, or something damaged. */
 export async function loadKept(
   store: TuningStore,
   key: string,
   now: number = Date.now(),
-): Promise<{ readonly kept: Kept; readonly old: boolean } | null> {
+): Promise<{ readonly kept: Kept; readonly old: boolean; readonly left: number } | null> {
   try {
     const found = JSON.parse((await store.load(key)) ?? 'null') as (Kept & { key: unknown; at: number }) | null;
     if (found === null || found.key !== key || typeof found.at !== 'number') return null;
@@ -84,7 +100,8 @@ export async function loadKept(
     if (!isFailure(failed) || !Object.values(proofs).every(isProof)) return null;
     const kept = { probe, failed, proofs };
     const age = now - found.at;
-    return { kept, old: age < 0 || age >= lifeOf(kept) };
+    const left = lifeOf(kept) - age;
+    return { kept, old: age < 0 || left <= 0, left };
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@
 export type Outcome<T> =
   | { readonly kind: 'value'; readonly value: T }
   | { readonly kind: 'error'; readonly error: unknown }
-  | { readonly kind: 'late' };
+  | { readonly kind: 'late'; readonly reason?: string };
 
 /** Timers of more milliseconds fire at once. */
 const longest = 2 ** 31 - 1;
@@ -40,6 +40,20 @@ export async function within<T>(
   const outcome = await Promise.race([work, limit]);
   clearTimeout(timer);
   return outcome;
+}
+
+/** Milliseconds for a process to start, which depend on how busy the machine is and not on the backend. */
+const startLimit = 60_000;
+
+/** As `within`, for what is asked of a process: the time counts from when it can be asked. */
+export async function withinProcess<T>(
+  milliseconds: number,
+  asked: { started(): Promise<unknown> },
+  task: () => Promise<T>,
+): Promise<Outcome<T>> {
+  const start = await within(startLimit, () => asked.started());
+  if (start.kind === 'value') return within(milliseconds, task);
+  return start.kind === 'late' ? { ...start, reason: `its process did not start within ${startLimit} ms` } : start;
 }
 
 /** The message of whatever was thrown, on one line. */

@@ -13,7 +13,7 @@ import {
 import { createReferenceEngine } from '@polygrad/testing';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Processes } from './apart.ts';
+import type { Apart, Processes } from './apart.ts';
 import { type Found, detect } from './detect.ts';
 import type { AutoDetectOptions } from './search.ts';
 import { fake, packaged, verdicts } from './fixtures/backends.ts';
@@ -169,7 +169,7 @@ describe('a backend in a process of its own', () => {
       expect.arrayContaining(first.report.map(({ name, verdict }) => [name, verdict])),
     );
     expect(second.report.find(({ name }) => name === 'crashes')?.reason).toBe(
-      'its process ended with SIGSEGV (in an earlier run)',
+      'its process ended with SIGSEGV (in an earlier run; it is asked again in 24 hours)',
     );
   });
 
@@ -177,6 +177,36 @@ describe('a backend in a process of its own', () => {
     const refused = find({ engineOptions: { refuses: { threads: 2 } } }, ['refuses']);
     await expect(refused).rejects.toThrow(ArgumentError);
     await expect(refused).rejects.toThrow("[refuses] no option 'threads'");
+  });
+
+  it('has its time from when its process has started, which waits on a busy machine', async () => {
+    registry.clear();
+    const waits = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
+    const slow = (start: number, probe: number): Apart => ({
+      started: () => waits(start),
+      probe: () => waits(probe).then(() => ({ score: 50, reason: 'as it is', device: 'a device' })),
+      prove: () => waits(probe).then(() => ({ wrong: null, dtypes: ['float32'], milliseconds: 1 })),
+      compare: () => Promise.reject(new Error('nothing is measured')),
+      close: () => undefined,
+    });
+    vi.useFakeTimers();
+    const times: Readonly<Record<string, readonly [start: number, probe: number]>> = {
+      fine: [30_000, 4000],
+      hangs: [30_000, 6000],
+      leaves: [90_000, 0],
+    };
+    const open: Processes['open'] = ({ name }) => slow(...times[name]!);
+    const known = [...Object.keys(times).map(apart), cpu];
+    const given = { measure: false, measureStore: memoryStore(), log: null } as const;
+    const found = detect(given, known, undefined, { ...processes, open });
+    await vi.advanceTimersByTimeAsync(200_000);
+    const { engine, report } = await found;
+    vi.useRealTimers();
+    expect(engine.name).toBe('fine');
+    expect(Object.fromEntries(report.map(({ name, reason }) => [name, reason]))).toMatchObject({
+      hangs: 'its probe did not answer within 5000 ms',
+      leaves: 'its process did not start within 60000 ms',
+    });
   });
 
   it('that is not installed costs no process', async () => {
@@ -220,14 +250,15 @@ describe('what is kept', () => {
       [{ probe, failed: null, proofs: { '': proof } }, 30 * 24],
       [{ probe, failed: null, proofs: { '': { ...proof, wrong: 'x' } } }, 24],
       [{ probe: { ...probe, score: 0 }, failed: null, proofs: {} }, 24],
-      [{ probe: null, failed: late(1), proofs: {} }, 1],
-      [{ probe: null, failed: late(3), proofs: {} }, 16],
+      [{ probe: null, failed: late(1), proofs: {} }, 5 / 60],
+      [{ probe: null, failed: late(2), proofs: {} }, 20 / 60],
+      [{ probe: null, failed: late(9), proofs: {} }, 1],
       [{ probe: null, failed: { ...late(1), verdict: 'crashed' as const }, proofs: {} }, 24],
     ] as const;
     for (const [kept, hours] of cases) {
       await saveKept(store, key, kept);
       const now = Date.now();
-      expect(await loadKept(store, key, now + hours * hour - 60_000)).toEqual({ kept, old: false });
+      expect(await loadKept(store, key, now + hours * hour - 60_000)).toMatchObject({ kept, old: false });
       expect((await loadKept(store, key, now + hours * hour + 60_000))?.old).toBe(true);
       expect((await loadKept(store, key, now - hour))?.old).toBe(true);
     }

@@ -6,7 +6,7 @@
  * Node without permission, Electron), there are none: backends are then asked in the program's own.
  */
 import { showAs } from '@polygrad/core/engine';
-import { type Answer, type Apart, type Asked, EndedError, type Processes, type Question } from './apart.ts';
+import { type Answer, type Apart, type Asked, EndedError, type Processes, type Question, startedId } from './apart.ts';
 import { type DetectionReport, formatReport } from './report.ts';
 
 const host = globalThis.process as typeof process | undefined;
@@ -107,10 +107,15 @@ class AskedProcess implements Apart {
   readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   #next = 0;
   #ended: EndedError | null = null;
+  /** Settled once it can be asked, or has ended. */
+  readonly #started: Promise<unknown>;
 
   constructor(child: ReturnType<ChildProcess['spawn']>) {
     this.#child = child;
     this.#hold(false);
+    this.#started = new Promise((resolve, reject) => this.#waiting.set(startedId, { resolve, reject }));
+    // Also where nobody waits for it.
+    this.#started.catch(() => undefined);
     child.on('message', (message) => {
       const { id, value, error } = message as Answer;
       const asked = this.#waiting.get(id);
@@ -121,6 +126,11 @@ class AskedProcess implements Apart {
     });
     child.on('error', (error) => this.#end(`its process does not start: ${error.message}`));
     child.on('exit', (code, signal) => this.#end(`its process ended with ${signal ?? `code ${code}`}`));
+  }
+
+  started(): Promise<unknown> {
+    if (this.#waiting.has(startedId)) this.#hold(true);
+    return this.#started;
   }
 
   probe(): ReturnType<Apart['probe']> {

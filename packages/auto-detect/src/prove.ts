@@ -2,7 +2,7 @@
 import { ArgumentError, type IEngine } from '@polygrad/core/engine';
 import type { Proof } from './apart.ts';
 import { keepFailure } from './inspect.ts';
-import { isMistake, within } from './limit.ts';
+import { isMistake, within, withinProcess } from './limit.ts';
 import { inNode } from './packages.ts';
 import type { Row } from './rows.ts';
 import { fallback, limit, op, type Options, optionsOf, refuse, type Search } from './search.ts';
@@ -18,7 +18,7 @@ export async function proveApart(search: Search, r: Row): Promise<boolean> {
     const asked = r.apart();
     if (asked === null) return true;
     const { timeout } = search;
-    const outcome = await within(timeout, () => asked.prove(options));
+    const outcome = await withinProcess(timeout, asked, () => asked.prove(options));
     if (outcome.kind !== 'value') {
       r.close();
       if (outcome.kind === 'error' && isMistake(outcome.error)) throw mistake(outcome.error as Error);

@@ -10,7 +10,10 @@ import type { Row } from './rows.ts';
 
 /** Options of `autoDetectAndConfigureGpu`. */
 export interface AutoDetectOptions {
-  /** Milliseconds that a backend has to answer, again to start, to pass its self-test, and to be measured; the CPU engine has any time. Default 5000. */
+  /**
+   * Milliseconds that a backend has to answer, again to start, to pass its self-test, and to be measured; the CPU engine has any time. The start of the
+   * process that it is asked in is not counted. Default 5000.
+   */
   readonly timeout?: number;
   /** Backends to take if they are usable at all, even where another one scores higher; the first is tried first. */
   readonly prefer?: string | readonly string[];
@@ -35,7 +38,7 @@ export interface AutoDetectOptions {
    * engine in pages. One that computes wrongly is not used.
    */
   readonly selfTest?: boolean;
-  /** Called with a line about each backend, and about engines that compute wrongly. Default: the console, for wrong engines only; null: none. */
+  /** Called with a line about each backend, and about engines that compute wrongly. Default: the console, for those and engines that were too slow to answer; null: none. */
   readonly log?: ((text: string) => void) | null;
   /**
    * Whether plans are kept for later processes, whose first steps then take a third of the time: see `usePlanCache` of @polygrad/core/plans, whose
@@ -68,7 +71,7 @@ export const limit = ({ timeout }: Search, name: string): number =>
 /** What became of a backend that gave no answer. */
 export function refuse(r: Row, outcome: Outcome<unknown>, late: string): void {
   r.create = null;
-  if (outcome.kind === 'late') [r.verdict, r.reason] = ['timed out', late];
+  if (outcome.kind === 'late') [r.verdict, r.reason] = ['timed out', outcome.reason ?? late];
   if (outcome.kind !== 'error') return;
   const ended = (outcome.error as Error | undefined)?.name === 'EndedError';
   [r.verdict, r.reason] = [ended ? 'crashed' : 'failed to start', oneLine(outcome.error)];

@@ -282,10 +282,10 @@ export function restoreCheckpoint(checkpoint: Checkpoint, parts: CheckpointParts
     new DataError(
       'mismatch',
       what,
-      `[checkpoint] the checkpoint holds no state of the ${what}; save it with ${what} among the parts, or leave it out here`,
+      `[checkpoint] the checkpoint holds no state of the ${what}; save it with the ${what} among the parts, or leave it out here`,
     );
   if (parts.optimizer !== undefined && checkpoint.optimizer === null) throw lacks('optimizer');
-  if (parts.random !== undefined && checkpoint.random === null) throw lacks('random');
+  if (parts.random !== undefined && checkpoint.random === null) throw lacks('random generator');
   if (parts.scaler !== undefined && checkpoint.scaler === null) throw lacks('scaler');
   const others = Object.entries(parts.others ?? {});
   for (const [name] of others) if (!Object.hasOwn(checkpoint.others, name)) throw lacks(name);

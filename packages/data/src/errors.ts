@@ -114,6 +114,11 @@ export function checkFunction(op: string, name: string, value: unknown): void {
   checkFits(op, name, value, typeof value === 'function', 'a function');
 }
 
+/** True for a tensor of `@polygrad/core`, which this package does not know: tensors have this property. */
+export function isTensor(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Symbol.for('polygrad.tensor') in value;
+}
+
 /** The text of anything thrown, for messages that say what a library said. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : typeof error === 'string' ? error.slice(0, mostText) : shown(error);
@@ -130,6 +135,7 @@ export function isPlain(value: unknown): value is object {
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > mostShown ? `'${value.slice(0, mostShown)}...'` : `'${value}'`;
   if (typeof value === 'object' && value !== null) {
+    if (isTensor(value)) return 'a Tensor';
     const name = Object.prototype.toString.call(value).slice(8, -1);
     if (name === 'Object') return 'an object';
     return name === 'Array'

@@ -65,6 +65,7 @@ it('calls that come from PyTorch by habit say what to do', () => {
     '[gather] bad axis: a Tensor; indices come first and the axis last',
   );
   expect(() => sum(x, { dim: 1 } as never)).toThrow("no option 'dim', did you mean 'axis'?");
+  expect(() => new nn.Conv2d(1, 1, 3, { padding_mode: 'zeros' } as never)).toThrow("did you mean 'paddingMode'?");
   expect(() => concat(x as never)).toThrow('bad tensors: a Tensor; must be an array');
   expect(flatten(ones([2, 3, 4]), 1).shape).toEqual([2, 12]);
 });

@@ -73,6 +73,16 @@ describe('advice', () => {
     expect(mixed[0]).toContain('@polygrad/core 0.1.0, @polygrad/backend-cpu 0.2.0');
   });
 
+  it('tells of an engine that was too slow to answer, whose place another one has', () => {
+    const row = (verdict: string) => ({ name: 'native', verdict });
+    const found = { ...report({ ...cpu, '@polygrad/auto-detect': '0.1.0' }), chosen: 'cpu' };
+    const said = (verdict: string): string[] => adviceFor({ ...found, detection: [row(verdict)] });
+    expect(said('timed out')).toEqual([
+      expect.stringMatching(/^The engine 'native' was too slow to answer, so 'cpu' is taken\. .*doctor --again/),
+      ...said('slower'),
+    ]);
+  });
+
   it('names machine code where there is some', () => {
     const on = (platform: string): string[] => adviceFor({ ...report(cpu), machine: { ...machine(), platform } });
     const text = 'To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native';

@@ -10,7 +10,15 @@ const withCards = /^(linux (x64|arm64)|win32 x64)\b/;
 const withMachineCode = /^linux (x64|arm64)\b/;
 
 /** Sentences, the most important first; none where nothing is missing. */
-export function adviceFor({ node, machine, packages, backends, trouble }: Omit<Report, 'advice'>): string[] {
+export function adviceFor({
+  node,
+  machine,
+  packages,
+  backends,
+  chosen,
+  trouble,
+  detection,
+}: Omit<Report, 'advice'>): string[] {
   const said: string[] = [];
   const there = new Map(packages.flatMap(({ name, version }) => (version === null ? [] : [[name, version] as const])));
   if (!node.supported) said.push(`Node ${node.version} is too old: install Node ${oldestNode} or newer.`);
@@ -32,6 +40,10 @@ export function adviceFor({ node, machine, packages, backends, trouble }: Omit<R
   for (const { name, reason } of backends.filter(({ reason }) => reason.startsWith('its self-test failed')))
     said.push(
       `The engine '${name}' computes wrongly with its driver: ${reason}. Install another version of the driver.`,
+    );
+  for (const { name } of (detection ?? []).filter(({ verdict }) => verdict === 'timed out'))
+    said.push(
+      `The engine '${name}' was too slow to answer, so '${chosen}' is taken. On a busy machine that is chance: npx polygrad doctor --again asks at once. Else raise timeout of autoDetectAndConfigureGpu.`,
     );
   const versions = [...new Set(there.values())];
   if (versions.length > 1) {

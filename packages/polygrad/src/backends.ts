@@ -25,6 +25,12 @@ export interface BackendInfo {
   readonly reason: string;
 }
 
+/** What is known here of a row of auto-detection's report; `--json` prints all of it. */
+export interface DetectionRow {
+  readonly name: string;
+  readonly verdict: string;
+}
+
 /** What `ask.ts` writes, behind `mark`. */
 export type Answer =
   | {
@@ -42,7 +48,7 @@ export type Answer =
   | {
       readonly kind: 'choice';
       readonly chosen: string;
-      readonly report: readonly object[];
+      readonly report: readonly DetectionRow[];
       readonly table: string;
     }
   | { readonly kind: 'failed'; readonly reason: string };

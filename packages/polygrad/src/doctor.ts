@@ -1,6 +1,6 @@
 /** Gathers what `polygrad doctor` reports: of the machine, of the project in a folder, of each backend. */
 import { adviceFor } from './advice.ts';
-import { ask, type BackendInfo } from './backends.ts';
+import { ask, type BackendInfo, type DetectionRow } from './backends.ts';
 import { type Machine, machine, type NodeInfo, nodeInfo } from './machine.ts';
 import { backendPackages, chooser, found, hasMnist, type PackageInfo, packagesFor } from './project.ts';
 
@@ -16,7 +16,7 @@ export interface Report {
   /** Why auto-detection, which is installed, takes none. */
   readonly trouble: string | null;
   /** Its report: a row for each backend. Null if it is not installed, or took none. */
-  readonly detection: readonly object[] | null;
+  readonly detection: readonly DetectionRow[] | null;
   /** The same as a table of text. */
   readonly table: string | null;
   /** True where the images of MNIST are there. */

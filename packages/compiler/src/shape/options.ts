@@ -73,7 +73,10 @@ export function checkFields<Options>(
   }
 }
 
-/** The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. */
+/**
+ * The known name that shares most letters with another, in their order; a short one may be those of a longer word: lr, learningRate. Of several such
+ * the longest.
+ */
 function nearest(name: string, known: readonly string[]): string | undefined {
   // Axes are called dims elsewhere.
   const bare = name.toLowerCase().replace(/^dims?/, 'axis');
@@ -87,7 +90,7 @@ function nearest(name: string, known: readonly string[]): string | undefined {
       if (found >= 0) [at, common] = [found + 1, common + 1];
     }
     const whole = common === letters.length && bare[0] === letters[0];
-    const score = whole ? 1 : (2 * common) / (letters.length + bare.length);
+    const score = whole ? letters.length : (2 * common) / (letters.length + bare.length);
     if (score > most) [best, most] = [candidate, score];
   }
   return best;

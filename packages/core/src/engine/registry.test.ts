@@ -71,6 +71,7 @@ describe('registry', () => {
     registerBackend(provider('one'));
     expect(() => getEngine()).toThrow(/registered are one/);
     await expect(setEngine('two')).rejects.toThrow(EngineMissingError);
+    await expect(setEngine('native')).rejects.toThrow(/for example '@polygrad\/backend-native'$/);
     await expect(setEngine(undefined as never)).rejects.toThrow(
       /not an engine: undefined; give one, or .* registered are one/,
     );

@@ -188,7 +188,7 @@ export async function setEngine(
     return replaceEngine(engine, options);
   }
   const provider = state.providers.get(engine);
-  if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`);
+  if (!provider) throw missing('setEngine', `no backend named '${engine}' is registered`, engine);
   await beside(engine);
   return replaceEngine(await provider.create(options), options);
 }
@@ -313,10 +313,11 @@ export function getEngine(): IEngine {
   return (state.current = remembered(made));
 }
 
-function missing(where: string, what: string): EngineMissingError {
+function missing(where: string, what: string, wanted = ''): EngineMissingError {
   const names = listBackends();
+  const example = /^(webgpu|opencl|cuda|native)$/.test(wanted) ? wanted : 'cpu';
   return new EngineMissingError(
     where,
-    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-cpu'`,
+    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-${example}'`,
   );
 }

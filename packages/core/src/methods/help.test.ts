@@ -33,6 +33,12 @@ it('the console shows few values that are on the host, and computes nothing', ()
   expect(inspect(t)).toBe('Tensor float32 [2, 2] (disposed)');
 });
 
+it('test runners, which ask for JSON without a key, show values; JSON shows which tensor it is', () => {
+  const t = tensor([1, 2]) as unknown as { toJSON(...key: string[]): string };
+  expect(t.toJSON()).toBe('Tensor float32 [2] [1. 2.]');
+  expect(JSON.stringify({ t })).toBe('{"t":"Tensor float32 [2]"}');
+});
+
 it('the console reads no device', async () => {
   await setEngine(createReferenceEngine({ synchronous: false }));
   expect(inspect(tensor([1, 2]))).toBe('Tensor float32 [2], await t.print() shows its values');
@@ -65,6 +71,11 @@ it('what is no array and no number says what to do', () => {
     einsum: "einsum('ij,jk->ik', a, b)",
     expand_as: 'expand(t, shape)',
     take_along_dim: 'takeAlongAxis(t, indices, axis)',
+    length: 't.size elements, or t.shape[0] rows',
+    map: 'unbind(t) gives its rows',
+    expandDims: 'unsqueeze(t, axis)',
+    inverse: 'not there yet; compute it elsewhere from await t.array()',
+    fft: 'not there yet',
   };
   for (const [name, remedy] of Object.entries(remedies)) expect(() => other[name]!()).toThrow(remedy);
   other.view = () => 3; // somebody's own

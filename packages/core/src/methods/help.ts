@@ -42,7 +42,10 @@ function refuse(what: string, remedy: string): () => never {
   };
 }
 
-/** What tensors of PyTorch, NumPy and TensorFlow.js have by other names, and what to write here. */
+/** For what is not there at all. */
+const absent = 'not there yet; compute it elsewhere from await t.array(), and tensor() takes the result';
+
+/** What arrays, and tensors of PyTorch, NumPy and TensorFlow.js have by other names, and what to write here. */
 const elsewhere: Readonly<Record<string, string>> = {
   'T t mT': 'transpose(t), or permute(t, axes)',
   'swapaxes swapdims': 'transpose(t, 0, 1)',
@@ -80,6 +83,18 @@ const elsewhere: Readonly<Record<string, string>> = {
   'cat concatenate': 'concat([a, b], 0)',
   'type_as typeAs': 'cast(t, other.dtype)',
   'eq ne lt le gt ge': 'equal notEqual less lessEqual greater greaterEqual',
+  // A loop up to an undefined length ends at once.
+  length: 't.size elements, or t.shape[0] rows',
+  'map filter forEach reduce': 'operations take the whole tensor, as t.mul(2) and t.sum() do; unbind(t) gives its rows',
+  'expandDims expand_dims': 'unsqueeze(t, axis)',
+  'as1D as2D as3D as4D as5D asScalar': 'reshape(t, shape)',
+  'matMul mod floorDiv swish reverse': 'matmul remainder floorDivide silu flip',
+  squaredDifference: 'sub(a, b).square()',
+  euclideanNorm: 'norm(t)',
+  'resizeBilinear resizeNearestNeighbor': "interpolate(t, { size: [32, 32], mode: 'bilinear' })",
+  'inverse inv pinverse pinv cholesky qr svd det slogdet logdet solve lstsq eig eigh eigvals matrix_power matrix_exp linalg':
+    absent,
+  'fft ifft rfft irfft fft2 stft istft': absent,
 };
 
 /** Names that are an operation's in small letters, or with underscores: argmax, masked_fill, add_. */
@@ -103,6 +118,12 @@ export function putHelp(prototype: object): void {
   const put = (key: PropertyKey, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });
+  // Test runners ask without a key: a failed toEqual shows these texts, and where they are equal all that a tensor is made of. JSON asks with one.
+  put('toJSON', {
+    value(this: Shown, ...key: unknown[]): string {
+      return key.length > 0 ? this.toString() : inspected.call(this, 2);
+    },
+  });
   put(Symbol.iterator, {
     value: refuse(
       'no iteration',

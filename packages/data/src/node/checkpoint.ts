@@ -7,6 +7,7 @@ import {
   decodeCheckpoint,
   encodeCheckpoint,
   restoreCheckpoint,
+  type SavedRandom,
 } from '../checkpoint.ts';
 import { checkFits, checkOptions, DataError, isPlain, shown } from '../errors.ts';
 import { readWhole } from './files.ts';
@@ -70,7 +71,12 @@ interface StepReport {
   readonly steps: number | undefined;
 }
 
-export interface CheckpointsOptions<R extends Report = Report> extends CheckpointParts {
+export interface CheckpointsOptions<R extends Report = Report> extends Omit<CheckpointParts, 'random'> {
+  /**
+   * The random generator, `{ getRandomState, setRandomState }` of `@polygrad/core`: dropout and augmentation draw from it. False leaves it out, and a
+   * training that goes on draws other numbers.
+   */
+  readonly random: SavedRandom | false;
   /** Epochs between two files. Default 1; the best is looked for after each. */
   readonly every?: number;
   /** Steps between two files within an epoch, for long ones (default: none). Reads the whole state each time. */
@@ -103,7 +109,8 @@ export interface Checkpoints<R extends Report = Report> {
  *
  * @param folder where to; made if need be
  * @param options model, optimizer, random, scaler, others, every (1), everySteps, watch, best ('min'), config
- * @throws DataError where a file cannot be written: the training ends with it
+ * @throws DataError `argument` for options that do not fit, and where the random generator is neither given nor left out by `random: false`; where a
+ *   file cannot be written: the training ends with it
  * @example
  * ```ts no-run: writes a file
  * const model = new Linear(2, 1);
@@ -129,6 +136,13 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
   if (typeof watch !== 'function') throw wrong('watch', watch, 'a function of the report');
   const [last, top] = ['last', 'best'].map((name) => join(folder, `${name}.safetensors`)) as [string, string];
   const { model, optimizer, random, scaler, others } = options;
+  // Without it a training that was cut off goes on with other masks of dropout, and nobody notices.
+  if (random === undefined)
+    throw new DataError(
+      'argument',
+      'random',
+      '[checkpoints] no random generator, so that resume() would go on with other random numbers (dropout, augmentation); add random: { getRandomState, setRandomState } of @polygrad/core, or random: false',
+    );
   const parts: CheckpointParts = {
     model,
     ...(optimizer && { optimizer }),
@@ -139,7 +153,7 @@ export function checkpoints<R extends Report = Report>(folder: string, options: 
   let best: Checkpoints['best'] = null;
   let firstStep = 0;
   const encoded = (where: { epoch: number; step?: number }, top: Checkpoints['best']): Promise<Uint8Array> =>
-    encodeCheckpoint(options, {
+    encodeCheckpoint(parts, {
       ...where,
       config: options.config,
       // NaN is no JSON: numbers as text.

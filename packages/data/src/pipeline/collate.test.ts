@@ -7,6 +7,13 @@ const one = async (rows: readonly unknown[], options = {}): Promise<unknown> =>
   (await Dataset.from(rows).batch(rows.length, options).toArray())[0];
 
 describe('batch', () => {
+  it('says of tensors how their numbers are had', async () => {
+    const handle = Object.create({ [Symbol.for('polygrad.tensor')]: true }) as object;
+    await expect(one([{ x: handle }])).rejects.toThrow(
+      "'x' is a Tensor; columns hold arrays, numbers or text, as await t.array() gives them",
+    );
+  });
+
   it('makes arrays of numbers, lists, typed arrays, and lists of texts', async () => {
     const rows = [
       { a: 1, b: true, c: 3n, d: [1, 2], e: new Int8Array([1]), f: 'x', g: [[1], [2]] },

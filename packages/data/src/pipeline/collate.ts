@@ -12,7 +12,7 @@ import {
   sizeOf,
   wrongArray,
 } from '../arrays.ts';
-import { checkFits, checkInteger, checkOptions, DataError, isPlain, shown, isList } from '../errors.ts';
+import { checkFits, checkInteger, checkOptions, DataError, isPlain, isTensor, shown, isList } from '../errors.ts';
 
 /** How rows of different lengths become one array. */
 export interface RowPadding {
@@ -279,7 +279,10 @@ export function collate(rows: readonly unknown[], options: CollateOptions): unkn
     });
     const found = column(values, name, options);
     if (found === undefined)
-      throw mismatch({ row: 0, name }, `is ${shown(values[0])}; columns hold arrays, numbers or text`);
+      throw mismatch(
+        { row: 0, name },
+        `is ${shown(values[0])}; columns hold arrays, numbers or text${isTensor(values[0]) ? ', as await t.array() gives them' : ''}`,
+      );
     put(batch, name, found);
     const padding = options.pad?.[name];
     if (typeof padding === 'object' && padding.lengths !== undefined) {

@@ -380,7 +380,10 @@ class Training {
       );
     if (meter.batches === 0 && before > 0) return { loss: Number.NaN, metrics: {}, seconds: 0, steps: 0, planned: 0 };
     if (meter.batches === 0)
-      throw new NnError('fit', `there are no batches in epoch ${epoch + 1}; give a list, for iterators end`);
+      throw new NnError(
+        'fit',
+        `there are no batches in epoch ${epoch + 1}; give a list or a Dataset that has rows, for iterators end`,
+      );
     const read = await this.#readMeter(epoch);
     return { ...read, seconds: (performance.now() - start) / 1000, steps: meter.batches, planned };
   }
