@@ -31,6 +31,15 @@ export interface Contraction {
   /** The indices at which the epilogue accesses memory. */
   readonly indices: readonly KNode[];
   readonly free: FreeRanges;
+  /** What is summed, where it is not the product of the factors (pairs.ts). */
+  readonly pairs?: Pairs;
+}
+
+/** What is summed of an element of each factor. */
+export interface Pairs {
+  /** Operations beside the addition; that of a product is free. */
+  readonly steps: number;
+  of(e: Exprs, x: KNode, y: KNode): KNode;
 }
 
 /** True for a loop of fixed length, or one that ends at a size given at dispatch, which is at least 1. */
@@ -45,11 +54,17 @@ export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | nul
   const merged = mergeRanges(kernel, e);
   const sum = onlySum(merged);
   if (sum === null) return null;
-  const { reduce, indices } = sum;
-  const product = reduce.src[0];
-  if (product?.op !== 'MUL') return null;
+  const product = sum.reduce.src[0];
+  return product?.op === 'MUL' ? contractionOf(merged, sum, product.src as readonly [KNode, KNode]) : null;
+}
+
+/** The contraction of a merged kernel around a sum of two factors; null where a loop belongs to neither, or ends in an unknown way. */
+export function contractionOf(
+  merged: LoopKernel,
+  { reduce, indices }: OnlySum,
+  [x, y]: readonly [KNode, KNode],
+): Contraction | null {
   const free = new FreeRanges();
-  const [x, y] = product.src as readonly [KNode, KNode];
   const ofX = new Set(free.of(x));
   const ofY = new Set(free.of(y));
   const loops = merged.stores[0]?.ranges ?? [];
@@ -75,8 +90,13 @@ export function findContraction(kernel: LoopKernel, e: Exprs): Contraction | nul
   };
 }
 
+interface OnlySum {
+  readonly reduce: KNodeOf<'REDUCE'>;
+  readonly indices: KNode[];
+}
+
 /** The REDUCE of a kernel if it has exactly one and that is a sum, and the indices of all accesses outside it. */
-function onlySum(kernel: LoopKernel): { reduce: KNodeOf<'REDUCE'>; indices: KNode[] } | null {
+export function onlySum(kernel: LoopKernel): OnlySum | null {
   const indices: KNode[] = [];
   let reduce: KNodeOf<'REDUCE'> | null = null;
   const outside = nodesOf(
@@ -106,7 +126,7 @@ export function productsOf({ kernel, k }: Contraction): number {
 }
 
 /** CPU tiles are for floats; groups of threads handle 32-bit integers as well. */
-function computes(dtype: DType, { simt }: CodegenCaps): boolean {
+export function computes(dtype: DType, { simt }: CodegenCaps): boolean {
   return isFloat(dtype) || (simt && dtypeInfo[dtype].bytes >= 4);
 }
 

@@ -18,6 +18,7 @@ import type { Assembly } from './assembly.ts';
 import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
 import { paysFor } from './choose.ts';
 import { lowerTiled } from './gemm.ts';
+import { findPairs } from './pairs.ts';
 import { withoutPadding } from './padding.ts';
 import { wholeLines } from './whole-lines.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
@@ -30,6 +31,12 @@ export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): L
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
 export const processorContraction: ContractionTemplate = (kernel, e, caps) => {
   const c = worthwhile(kernel, e, caps, paysFor);
+  return c === null ? null : lowerOnProcessor(c, e, caps);
+};
+
+/** Lowers a kernel around a sum over pairs likewise. */
+export const processorPairs: ContractionTemplate = (kernel, e, caps) => {
+  const c = findPairs(kernel, e, caps);
   return c === null ? null : lowerOnProcessor(c, e, caps);
 };
 

@@ -199,6 +199,8 @@ export interface IEngine {
 export interface Lowering extends NestLowering {
   /** Dispatches of a kernel around a contraction; null where the plain loop nest is as good. */
   contraction(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
+  /** Dispatches of a kernel around another sum over pairs of elements, such as distances; null likewise. Absent: the plain loop nest. */
+  pairs?(kernel: LoopKernel, e: Exprs, engine: IEngine): Lowered | null;
   /** Loops may end at sizes that are bound, so that several sizes share a plan. */
   readonly sizes?: boolean;
   /** Measured forms of programs. Absent: there is one of each. */

@@ -7,7 +7,11 @@
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
 import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
 import { byTiles } from '@polygrad/compiler/contraction/contraction';
-import { lowerOnProcessor, processorContraction } from '@polygrad/compiler/contraction/transposed-results';
+import {
+  lowerOnProcessor,
+  processorContraction,
+  processorPairs,
+} from '@polygrad/compiler/contraction/transposed-results';
 import type { Lowering } from '../engine/engine.ts';
 import { vectorLowering } from './vectors.ts';
 
@@ -26,6 +30,7 @@ export function processorLowering(facts: ProcessorFacts): Lowering {
     products: processorCosts(facts),
     narrower: narrowerLanes,
     contraction: (kernel, e, { caps }) => processorContraction(kernel, e, caps),
+    pairs: (kernel, e, { caps }) => processorPairs(kernel, e, caps),
     ways: (c, kernel, e, caps) => [[byTiles, () => lowerOnProcessor(c, e, caps) ?? lowerPlain(kernel, caps)]],
   };
 }
