@@ -217,6 +217,6 @@ export const uses: Readonly<Record<string, Use>> = {
   lstm: { ...batches(18, 8), make: lstm },
   /** A training step of ResNet-18 with Adam, another batch at each. */
   resnet18: { ...batches(3, 2), make: resnet18 },
-  /** The language model with kept keys and values, token by token. Keys grow by one, which is no size that plans share. */
+  /** The language model with kept keys and values, token by token. Keys grow by one at each: n and n + 1 stand in one flush. */
   generate: { warm: upTo(64), sizes: upTo(128, 65), make: generation },
 };

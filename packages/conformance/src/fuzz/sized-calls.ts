@@ -110,26 +110,54 @@ function elementOf(a: NDArray, at: readonly number[]): number {
   return a.data[flat] as number;
 }
 
-/** Rows beside each other, put together along an axis that is not the size, or along it. */
+/** Rows beside each other, put together along an axis that is not the size, or along it: in either order, several parts, and parts of the size. */
 function joined(pool: Pool, n: number): Made | null {
-  const x = rowsOf(pool, n, 2);
+  const x = rowsOf(pool, n, 1);
   if (x === null) return null;
-  const axis = pool.c.pick([1, x.shape.length - 1, 0]);
-  const shape = x.shape.map((m, i) => (i === axis ? few(pool) : m));
-  const y = pool.pick((v) => v.dtype === x.dtype && v.shape.join() === shape.join()) ?? drawn(pool, x.dtype, shape);
-  const whole = x.shape.map((m, i) => m + (i === axis ? (shape[axis] as number) : 0));
-  const m = x.shape[axis] as number;
+  const axis = pool.c.pick([0, x.shape.length - 1, 0, Math.min(1, x.shape.length - 1)]);
+  const other = (): Value => {
+    const shape = x.shape.map((m, i) => (i === axis ? few(pool) : m));
+    const fits = (v: Value): boolean =>
+      v.dtype === x.dtype && v.shape.length === shape.length && v.shape.every((m, i) => i === axis || m === shape[i]);
+    return (pool.c.nat(2) === 0 ? pool.pick((v) => fits(v) && small(v)) : null) ?? drawn(pool, x.dtype, shape);
+  };
+  const order = pool.c.pick(['x+', '+x', 'x+', '+x+', 'x+x+']);
+  const parts = [...order].map((one) => (one === 'x' ? x : other()));
+  const lengths = parts.map(({ shape }) => shape[axis] as number);
+  const whole = x.shape.map((m, i) => (i === axis ? lengths.reduce((a, b) => a + b, 0) : m));
   return {
-    args: [[ref(x), ref(y)], axis],
+    args: [parts.map((part) => ref(part)), axis],
     dtype: x.dtype,
-    formula: (a, b) =>
-      build(whole, (at) =>
-        (at[axis] as number) < m
-          ? elementOf(a as NDArray, at)
-          : elementOf(
-              b as NDArray,
-              at.map((k, i) => (i === axis ? k - m : k)),
-            ),
+    formula: (...all) =>
+      build(whole, (at) => {
+        let [part, place] = [0, at[axis] as number];
+        for (; place >= lengths[part]!; part++) place -= lengths[part]!;
+        return elementOf(
+          all[part] as NDArray,
+          at.map((k, i) => (i === axis ? place : k)),
+        );
+      }),
+  };
+}
+
+/** As many rows as the size out of more, from a place that counts from the beginning or from the end. */
+function cut(pool: Pool, n: number): Made | null {
+  const x = pool.pick((v) => v.shape.some((m) => m > n) && v.data.length < 3000 && !v.shape.includes(0));
+  if (x === null) return null;
+  const axis = pool.c.pick(x.shape.map((_, i) => i).filter((i) => (x.shape[i] as number) > n));
+  const more = (x.shape[axis] as number) - n;
+  const start = pool.c.pick([0, more, Math.min(1, more), Math.max(0, more - 1), Math.min(n, more)]);
+  const ranges = x.shape.map((_, i) => (i === axis ? { start, stop: start + n } : null));
+  const shape = x.shape.map((m, i) => (i === axis ? n : m));
+  return {
+    args: [ref(x), ranges],
+    dtype: x.dtype,
+    formula: (a) =>
+      build(shape, (at) =>
+        elementOf(
+          a,
+          at.map((k, i) => (i === axis ? k + start : k)),
+        ),
       ),
   };
 }
@@ -140,9 +168,9 @@ function ended(pool: Pool, n: number): Made | null {
   if (x === null) return null;
   const axes = x.shape.map((_, i) => i).filter((i) => x.shape[i] === n);
   const axis = pool.c.pick(axes);
-  const [length, behind] = [pool.c.pick([1, 2, 3]), pool.c.pick([0, 0, 1, 2, -1])];
-  const start = behind < 0 ? 0 : n - length - behind;
-  if (start < 0 || length > n) return null;
+  const [length, behind] = [pool.c.pick([1, 2, 3]), pool.c.pick([0, 0, 1, 2, -1, -2])];
+  const start = behind < 0 ? -1 - behind : n - length - behind;
+  if (start < 0 || start + length > n) return null;
   const ranges = x.shape.map((_, i) => (i === axis ? { start, stop: start + length } : null));
   const shape = x.shape.map((m, i) => (i === axis ? length : m));
   return {
@@ -158,17 +186,29 @@ function ended(pool: Pool, n: number): Made | null {
   };
 }
 
-/** Zeros before a few rows, so many that it is the size; now and then behind them too. */
+/** Zeros before a few rows or behind them, so many that it is the size; or a few around what is the size. */
 function filled(pool: Pool, n: number): Made | null {
-  const x = pool.pick((v) => v.shape.length > 0 && v.data.length < 100 && !v.shape.includes(0) && !v.shape.includes(n));
+  const around = pool.c.nat(3) === 0;
+  const x = pool.pick(
+    (v) =>
+      v.shape.length > 0 &&
+      !v.shape.includes(0) &&
+      v.shape.includes(n) === around &&
+      v.data.length < (around ? 2000 : 100),
+  );
   if (x === null) return null;
-  const axis = pool.c.nat(x.shape.length);
+  const axis = around ? x.shape.indexOf(n) : pool.c.nat(x.shape.length);
   const m = x.shape[axis] as number;
-  const high = pool.c.pick([0, 0, 1, 2]);
-  const low = n - m - high;
-  if (low < 0) return null;
+  const few = pool.c.pick([0, 0, 1, 2]);
+  const rest = around ? pool.c.pick([1, 2, 3]) : n - m - few;
+  if (rest < 0) return null;
+  const [low, high] = pool.c.pick([
+    [rest, few],
+    [rest, few],
+    [few, rest],
+  ]) as [number, number];
   const widths = x.shape.map((_, i) => (i === axis ? [low, high] : [0, 0]));
-  const shape = x.shape.map((k, i) => (i === axis ? n : k));
+  const shape = x.shape.map((k, i) => (i === axis ? low + m + high : k));
   return {
     args: [ref(x), widths],
     dtype: x.dtype,
@@ -197,7 +237,9 @@ export function sizedCalls(n: number): readonly NamedCall[] {
     named('permute', turned),
     named('mul', scaled),
     named('concat', joined),
+    named('concat', joined),
     named('slice', ended),
+    named('slice', cut),
     named('pad', filled),
     named('arange', counted, false),
     named('rand', seen, false),

@@ -201,15 +201,16 @@ export const movements: Family<Movement> = {
       const { e } = c;
       const { axis } = node.attr;
       const at = index[axis]!;
-      let start = 0;
+      let start: KNode = e.i32(0);
       for (const part of node.src) {
         const n = part.shape[axis]!;
-        const gate = within(e, at, start, start + n);
+        const end = e.add(start, lengthOf(c.demand.kernel.context, n));
+        const gate = within(e, at, start, end);
         c.note(gate);
         const inner = index.slice();
         inner[axis] = n === 1 ? e.i32(0) : e.sub(at, start);
         c.need(part, inner, gate);
-        start += n;
+        start = end;
       }
     },
     value: ({ e }, demand) => {

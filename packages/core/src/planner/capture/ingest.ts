@@ -168,8 +168,9 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
   if (isPlanOp(node, 'expand')) return expandView(from, view, node.shape);
   if (isPlanOp(node, 'slice')) {
     const { start, step } = node.attr;
-    // An offset that counts from the end is unknown until the size is bound.
-    if (from.some((n, axis) => start[axis] !== 0 && sizeFactor(size, n) > 0)) return null;
+    // An offset that depends on a size is unknown until that is bound.
+    const dependsOn = (n: number): boolean => sizeFactor(size, n) > 0;
+    if (start.some((at, axis) => at !== 0 && (dependsOn(from[axis]!) || dependsOn(at)))) return null;
     return sliceView(view, start, step);
   }
   return null;

@@ -14,7 +14,7 @@ import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
 import { type Form, isPlannable } from './families.ts';
-import { type Sample, type Sizes, sizesOf } from './sizes.ts';
+import { independentOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
 
 /** Primes used as the sizes of the invented flush. */
 const otherSizes = [100_003, 5003, 5009] as const;
@@ -22,8 +22,10 @@ const otherSizes = [100_003, 5003, 5009] as const;
 /** The plan with the most independent sizes that can be made; else with the first single one. Null if there is none. */
 export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
   const all = [...guesses(cone, form.met, hash)];
-  const several = severalOf(all.slice(0, mostTogether), cone, form.met);
-  for (const sizes of several === null ? all : [several, ...all]) {
+  const extents = all.map(([extent]) => extent);
+  const several = severalOf(extents.slice(0, mostTogether), cone, form.met);
+  const alone = all.map(([, sizes]) => sizes);
+  for (const sizes of several === null ? alone : [several, ...alone]) {
     const plan = take(sizes);
     if (plan !== null) return plan;
     form.plans.clear();
@@ -32,14 +34,15 @@ export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes)
   return null;
 }
 
-/** Everything that may be the size of a cone, in an order that depends on the hash, so that tests cover different extents. */
-export function* guesses(cone: Cone, now: Sample, hash: number): Generator<Sizes> {
+/** Every extent that may be the size of a cone, and what follows from it, in an order that depends on the hash, so that tests cover different extents. */
+export function* guesses(cone: Cone, now: Sample, hash: number): Generator<readonly [extent: number, sizes: Sizes]> {
   const extents = extentsOf(cone);
   const first = extents.length === 0 ? 0 : (hash >>> 0) % extents.length;
   for (let i = 0; i < extents.length; i++) {
-    const before = sampleAt(cone, now, extents[(first + i) % extents.length]!, otherSizes[0]);
+    const extent = extents[(first + i) % extents.length]!;
+    const before = sampleAt(cone, now, extent, otherSizes[0]);
     const sizes = before === null ? null : sizesOf(before, now, cone);
-    if (sizes !== null) yield sizes;
+    if (sizes !== null) yield [extent, sizes];
   }
 }
 
@@ -67,14 +70,14 @@ export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Size
 /** At most this many extents are tried as independent sizes. */
 const mostTogether = 6;
 
-/** Two independent sizes: the first pair of guesses that keeps every node uniform (uniform.ts). */
-export function severalOf(all: readonly Sizes[], cone: Cone, now: Sample): Sizes | null {
-  for (const [i, a] of all.entries())
-    for (const b of all.slice(i + 1)) {
-      const [x, y] = [a, b].map(({ n: [n] }, k) => sampleAt(cone, now, n!, otherSizes[1 + k]!));
+/** Two independent sizes: the first pair of extents that keeps every node uniform (uniform.ts). */
+export function severalOf(extents: readonly number[], cone: Cone, now: Sample): Sizes | null {
+  for (const [i, a] of extents.entries())
+    for (const b of extents.slice(i + 1)) {
+      const [x, y] = [a, b].map((n, k) => sampleAt(cone, now, n, otherSizes[1 + k]!));
       if (x == null || y == null) continue;
       const sizes = sizesOf(together(now, x, y), now, cone);
-      if (sizes !== null && sizes.n.length === 2 && isPlannable(sizes, cone)) return sizes;
+      if (sizes !== null && independentOf(sizes) === 2 && isPlannable(sizes, cone)) return sizes;
     }
   return null;
 }
@@ -121,6 +124,26 @@ function sampleAt(
   to: number,
   isSize: (leaf: number, axis: number) => boolean = () => true,
 ): Sample | null {
+  // Sums of the size are found on the way, and then change wherever they stand.
+  const changed: Changed = new Map([[n, to]]);
+  for (;;) {
+    const known = changed.size;
+    const sample = sampleWith(cone, now, n, changed, isSize);
+    if (changed.size === known) return sample;
+  }
+}
+
+/** Extents and what they are at another size: first the size itself, then sums of it that were met. */
+type Changed = Map<number, number>;
+
+function sampleWith(
+  cone: Cone,
+  now: Sample,
+  n: number,
+  changed: Changed,
+  isSize: (leaf: number, axis: number) => boolean,
+): Sample | null {
+  const to = changed.get(n)!;
   const { count } = cone;
   let leaves = 0;
   const nodes: Node[] = [];
@@ -132,13 +155,15 @@ function sampleAt(
       const own = now.key.subarray(from, now.starts[i + 1]);
       key.data.set(own, key.length);
       const src = node.src.map(({ index }) => nodes[index]!);
-      const attr = node.storage === null ? attrAt(node, src, n, to) : node.attr;
+      const attr = node.storage === null ? attrAt(node, src, n, changed) : node.attr;
       const { infer, encode } = definitionAt(node.kind);
       const leaf = node.storage === null ? -1 : leaves++;
       const shape =
         leaf < 0
           ? (infer as Rule).shape(src, attr, node.op)
-          : node.shape.map((m, axis) => (isSize(leaf, axis) ? other(m, n, to) : m));
+          : node.shape.map((m, axis) => (isSize(leaf, axis) && m === n ? to : m));
+      for (const [axis, m] of node.shape.entries())
+        if (shape[axis]! * n !== m * to && shape[axis] !== m && !changed.has(m)) changed.set(m, shape[axis]!);
       nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
       const end = key.length + own.length;
       key.length++;
@@ -165,41 +190,54 @@ interface Rule {
   shape(src: readonly Node[], attr: unknown, op: string): readonly number[];
 }
 
-const other = (m: number, n: number, to: number): number => (m === n ? to : m);
+const other = (m: number, changed: Changed): number => changed.get(m) ?? m;
 
-/** Attributes that hold lengths, with another number in place of `n`, wherever the source has that axis. */
-function attrAt(node: Node, [x]: readonly Node[], n: number, to: number): unknown {
+/** Attributes that hold lengths, with another number in place of `n` and its sums, wherever the source has that axis. */
+function attrAt(node: Node, [x]: readonly Node[], n: number, changed: Changed): unknown {
+  const to = changed.get(n)!;
+  const otherLength = (axis: number): number => other(node.shape[axis]!, changed);
   const attr = node.attr as Readonly<Record<string, unknown>>;
   switch (node.op) {
     case 'constant': {
       const { value, shape } = attr as unknown as Attrs['constant'];
-      return { ...attr, value: valueAt(value, n, to), shape: shape.map((m) => other(m, n, to)) };
+      return { ...attr, value: valueAt(value, n, to), shape: shape.map((_, axis) => otherLength(axis)) };
     }
     case 'randomBits':
-      return { ...attr, shape: node.shape.map((m) => other(m, n, to)) };
+      return { ...attr, shape: node.shape.map((_, axis) => otherLength(axis)) };
     case 'iota':
-      return { length: other(node.shape[0]!, n, to) };
+      return { length: otherLength(0) };
     case 'expand':
       return {
-        shape: node.shape.map((m, axis) => (node.src[0]!.shape[axis] === 1 ? other(m, n, to) : x!.shape[axis]!)),
+        shape: node.shape.map((_, axis) => (node.src[0]!.shape[axis] === 1 ? otherLength(axis) : x!.shape[axis]!)),
       };
     case 'slice': {
       const { start, length, step } = attr as unknown as Attrs['slice'];
       const whole = (axis: number): boolean =>
         start[axis] === 0 && step[axis] === 1 && length[axis] === node.src[0]!.shape[axis];
+      const isLonger = (axis: number): boolean => x!.shape[axis] !== node.src[0]!.shape[axis];
+      const lengthAt = (axis: number): number =>
+        whole(axis) ? x!.shape[axis]! : isLonger(axis) && step[axis] === 1 ? otherLength(axis) : length[axis]!;
       // A slice that ends at the end of the axis keeps its distance from it.
       const added = (axis: number): number =>
-        start[axis]! + length[axis]! === node.src[0]!.shape[axis] ? x!.shape[axis]! - node.src[0]!.shape[axis]! : 0;
+        start[axis]! + length[axis]! === node.src[0]!.shape[axis] && start[axis]! > 0
+          ? x!.shape[axis]! - node.src[0]!.shape[axis]! - (lengthAt(axis) - length[axis]!)
+          : 0;
       return {
         ...attr,
-        start: start.map((at, axis) => (whole(axis) ? 0 : at + added(axis))),
-        length: length.map((m, axis) => (whole(axis) ? x!.shape[axis]! : m)),
+        start: start.map((at, axis) => at + added(axis)),
+        length: length.map((_, axis) => lengthAt(axis)),
       };
     }
     case 'pad': {
-      const { low } = attr as unknown as Attrs['pad'];
-      const filled = (axis: number): boolean => x!.shape[axis] === node.src[0]!.shape[axis] && node.shape[axis] === n;
-      return { ...attr, low: low.map((m, axis) => (m > 0 && filled(axis) ? m + to - n : m)) };
+      const { low, high } = attr as unknown as Attrs['pad'];
+      // What is filled up to a size keeps its distance from the end, if it has one.
+      const added = (axis: number): number =>
+        x!.shape[axis] === node.src[0]!.shape[axis] ? otherLength(axis) - node.shape[axis]! : 0;
+      return {
+        ...attr,
+        low: low.map((m, axis) => (m > 0 ? m + added(axis) : m)),
+        high: high.map((m, axis) => (low[axis]! > 0 ? m : m + added(axis))),
+      };
     }
     case 'reshape':
       return { shape: reshapedAt(node, x!, n, to) };

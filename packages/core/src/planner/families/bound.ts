@@ -170,7 +170,7 @@ function filled(size: PlanSize, graph: PlanGraph, x: PlanNode, value: number | n
   const padded = (y: PlanNode, by: number): PlanNode =>
     graph.make('pad', { low: high.map(() => 0), high, value: by }, [y], shape, y.dtype);
   if (value !== null) return padded(x, value);
-  const start = x.shape.map((n, axis) => (high[axis] === 1 ? n - 1 : 0));
+  const start = high.map((is) => 0 - is);
   const length = x.shape.map((n, axis) => (high[axis] === 1 ? 1 : n));
   const last = graph.make('slice', { start, length, step: high.map(() => 1) }, [x], length, dtype);
   const isThere = padded(graph.constant(1, x.shape, 'bool'), 0);

@@ -8,7 +8,7 @@ import type { Node } from '../../graph/node.ts';
 import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
-import { numbersAt, type Sizes, sizeSpan, valuesOf } from './sizes.ts';
+import { independentOf, numbersAt, type Sizes, sizeSpan, type Sums, valuesOf, withSums } from './sizes.ts';
 
 /** The sizes that share a plan. */
 export interface SizeClass {
@@ -27,7 +27,7 @@ const littleBytes: number = 2 ** 28;
 
 /** Lower bounds of the classes of some sizes. Threads share a group's work by tiles that the least size must fill, so their classes are narrow. */
 export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
-  if (sizes.n.length > 1) return leastAmong;
+  if (independentOf(sizes) > 1) return leastAmong;
   if (simt || hasLargeFactor(sizes, cone)) return leastOfOne;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
   // A buffer too large at the greatest size may fit in a narrower class.
@@ -45,8 +45,11 @@ function hasLargeFactor({ axes }: Sizes, { count, nodes }: Cone): boolean {
 }
 
 /** Bytes of all sized nodes at a given size. */
-function bytesWith(n: number, { sample, axes, terms }: Sizes, cone: Cone): number {
-  const values = valuesOf(terms, [n]);
+function bytesWith(n: number, { sample, axes, terms, sums }: Sizes, cone: Cone): number {
+  const values = valuesOf(
+    terms,
+    withSums(sums, () => n),
+  );
   let bytes = 0;
   for (const [i, shape] of sample.shapes.entries()) {
     const of = axes[i];
@@ -63,9 +66,16 @@ export function classFrom(least: readonly number[], n: number): SizeClass {
   return { low, high: 2 * low - 1 };
 }
 
+/** The classes of some sizes, given the lower bounds; those of sums follow from the others. */
+export function classesFrom(least: readonly number[], n: readonly number[], sums: Sums): readonly SizeClass[] {
+  const lows = withSums(sums, (size) => classFrom(least, n[size]!).low);
+  const highs = withSums(sums, (size) => classFrom(least, n[size]!).high);
+  return n.map((_, size) => ({ low: lows[size]!, high: highs[size]! }));
+}
+
 /** The classes of some sizes as a text key. */
-export const nameOf = (n: readonly number[], least: readonly number[]): string =>
-  n.map((x) => classFrom(least, x).low).join();
+export const nameOf = (n: readonly number[], least: readonly number[], sums: Sums): string =>
+  n.map((x, size) => (sums[size] === null ? classFrom(least, x).low : '')).join();
 
 /** From this many multiplications on, a plan per size costs less than its better tiles save. */
 const manyProducts: number = 2 ** 23;

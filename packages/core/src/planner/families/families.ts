@@ -7,7 +7,8 @@
  * (uniform.ts), keeps getting its own plans.
  *
  * How sizes are recognised inside a plan: its capacities are primes that divide no other number of its key. So a number
- * that a capacity divides is a size, and no product of other numbers is one. Sums could be: those are refused (uniform.ts).
+ * that a capacity divides is a size, and no product of other numbers is one. A size that is a sum of others has a prime of its own too. Sums that
+ * the planner itself makes could look like a size: those are refused (uniform.ts).
  */
 import type { Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
@@ -20,9 +21,20 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import { capacitiesFor, classesOf, classFrom, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
-import { attrAt, matches, numbersAt, type Sample, sampleOf, type Sizes, sizesOf, valuesOf } from './sizes.ts';
-import { checkExtents, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
+import { capacitiesFor, classesFrom, classesOf, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
+import {
+  attrAt,
+  independentOf,
+  matches,
+  numbersAt,
+  type Sample,
+  sampleOf,
+  type Sizes,
+  sizesOf,
+  valuesOf,
+  withSums,
+} from './sizes.ts';
+import { checkExtents, countedAxes, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 /** Forms kept per engine, the most recently used ones. */
 const mostForms = 64;
@@ -30,7 +42,7 @@ const mostForms = 64;
 const mostAlike = 8;
 /**
  * If all kept forms are alike and no two share a plan, a new flush is compared with this many, the newest. So it is where
- * data grow by `concat` in each step.
+ * a number changes in each step that plans cannot share.
  */
 const newestAlike = 2;
 
@@ -108,7 +120,7 @@ export class PlanFamilies {
   #again(cone: Cone, options: PlanOptions): Plan | null {
     const form = this.#last;
     const n = form === null || form.sizes === null ? null : matches(form.sizes, cone);
-    if (n === null || form!.plans.get(nameOf(n, form!.classes)) == null) return null;
+    if (n === null || form!.plans.get(nameOf(n, form!.classes, form!.sizes!.sums)) == null) return null;
     this.#used(form!.hash, this.#forms.get(form!.hash)!);
     return this.#bound(form!, n, cone, options);
   }
@@ -126,7 +138,7 @@ export class PlanFamilies {
     for (const form of forms) {
       const n = form.sizes === null ? null : matches(form.sizes, cone);
       if (n === null) continue;
-      const plan = form.plans.get(nameOf(n, form.classes));
+      const plan = form.plans.get(nameOf(n, form.classes, form.sizes!.sums));
       if (plan === null && last !== null) continue;
       // Forms with more sizes come later in the list.
       [last, of] = [form, n];
@@ -173,10 +185,11 @@ export class PlanFamilies {
   }
 
   #bound(form: Form, n: readonly number[], cone: Cone, options: PlanOptions): Plan | null {
-    const name = nameOf(n, form.classes);
+    const { sums } = form.sizes!;
+    const name = nameOf(n, form.classes, sums);
     let plan = form.plans.get(name);
     if (plan === undefined) {
-      const classes = n.map((x) => classFrom(form.classes, x));
+      const classes = classesFrom(form.classes, n, sums);
       plan = this.#make(form.sizes!, classes, cone, options);
       form.plans.set(name, plan);
     }
@@ -276,7 +289,7 @@ function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | nul
     if (sizes === null) continue;
     for (const before of [met, sizes.sample]) {
       const found = sizesOf(before, now, cone);
-      if (found !== null && found.n.length > sizes.n.length) return found;
+      if (found !== null && independentOf(found) > independentOf(sizes)) return found;
     }
   }
   return null;
@@ -305,7 +318,7 @@ function uniformStretches(
       continue;
     }
     const src = node.src.map(({ index }) => shapes[index]!);
-    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src, sizes.ends.get(i))) return null;
+    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src)) return null;
     if (node.op === 'reshape') reshapes.push([src[0]!.shape, shape.shape]);
     if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
   }
@@ -315,12 +328,9 @@ function uniformStretches(
   for (const [i, { shape }] of shapes.entries()) {
     const { op, storage, src } = cone.nodes[i]!;
     if (storage !== null) continue;
-    const along = op === 'pad' ? shape : src[0] && shapes[src[0].index]!.shape;
-    const axes =
-      op === 'argReduce'
-        ? (sizes.sample.attrs[i] as Attrs['argReduce']).axes
-        : (sizes.ends.get(i) ?? []).flatMap((left, axis) => (left > 0 ? [axis] : []));
-    if (axes.some((axis) => stretches.has(along![axis]!))) return null;
+    const from = src.map(({ index }) => shapes[index]!.shape);
+    const axes = countedAxes(op, sizes.sample.attrs[i], shape, from);
+    if (axes.some((axis) => [shape, ...from].some((along) => stretches.has(along[axis]!)))) return null;
   }
   return stretches;
 }
@@ -330,13 +340,20 @@ interface Rule {
 }
 
 /** True if shapes follow from each other by the rules of shapes at other sizes too: two numbers that look like one size may differ. */
-function followsRules(cone: Cone, shapeOf: (i: number) => Shape, attrOf: (i: number) => unknown): boolean {
+function followsRules(sizes: Sizes, capacities: readonly number[], cone: Cone): boolean {
+  const { sample, terms, sums, axes } = sizes;
+  // Independent ones at capacity; capacities of sums are other numbers than the sums.
+  const values = valuesOf(
+    terms,
+    withSums(sums, (size) => capacities[size]!),
+  );
+  const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
   const nodes: Node[] = [];
   for (let i = 0; i < cone.count; i++) {
     const node = cone.nodes[i]!;
-    const shape = shapeOf(i);
+    const shape = shapes[i]!;
     const src = node.src.map(({ index }) => nodes[index]!);
-    const attr = attrOf(i);
+    const attr = node.storage === null ? attrAt(sizes, i, node, (k) => shapes[k]!, values) : null;
     if (node.storage === null) {
       const { infer } = definitionAt(node.kind);
       try {
@@ -358,14 +375,14 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
   const values = valuesOf(sizes.terms, capacities);
   const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
   const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
-  const attrs = sample.attrs.map((_, i) => {
-    const { op, src, storage } = cone.nodes[i]!;
-    return storage === null ? attrAt(sizes, i, op, shapes[op === 'slice' ? src[0]!.index : i]!, values) : null;
-  });
   const shapeOf = (i: number): Shape => shapes[i]!;
+  const attrs = sample.attrs.map((_, i) => {
+    const node = cone.nodes[i]!;
+    return node.storage === null ? attrAt(sizes, i, node, shapeOf, values, true) : null;
+  });
   const attrOf = (i: number): unknown => attrs[i];
   const stretches = uniformStretches(sizes, cone, isSize, shapeOf);
-  if (stretches === null || !followsRules(cone, shapeOf, attrOf)) return null;
+  if (stretches === null || !followsRules(sizes, capacities, cone)) return null;
   const size: PlanSize = {
     capacities,
     low: classes.map(({ low }) => low),
@@ -383,7 +400,7 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
   };
   return {
     size,
-    key: () => keyAt(sizes, values, size, cone),
+    key: () => keyAt(sizes, values, size, cone, attrs),
     stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
     shapeOf,
     attrOf,
@@ -391,12 +408,16 @@ function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): Siz
   };
 }
 
+/** Where the key has the width behind an axis of a padding: after its primitive, and the widths in front with how many they are. */
+const highAt = (start: number, axis: number, { low }: Attrs['pad']): number => start + 3 + low.length + axis;
+
 /** `SizedCone.key`. Computed shapes follow from the key, and bound constants do not matter, so neither is written. */
 function keyAt(
-  { holes, factors, of, less, bound }: Sizes,
+  { sample: { starts }, sums, holes, factors, of, less, bound }: Sizes,
   values: readonly number[],
   { capacities, low, high, stretches }: PlanSize,
-  { key: { data, length } }: Cone,
+  { key: { data, length }, nodes }: Cone,
+  attrs: readonly unknown[],
 ): Int32Array {
   const key = Array.from(data.subarray(0, length));
   for (const [i, at] of holes.entries()) key[at] = factors[i]! > 0 ? factors[i]! * values[of[i]!]! - less[i]! : 0;
@@ -404,13 +425,26 @@ function keyAt(
     const all = [...numbers];
     return [all.length, ...all];
   };
+  for (const [i, attr] of attrs.entries())
+    if (attr !== null && nodes[i]!.op === 'pad')
+      for (const [axis, x] of (attr as Attrs['pad']).high.entries())
+        key[highAt(starts[i]!, axis, attr as Attrs['pad'])] = x;
   const long = [...stretches].flatMap(([extent, parts]) => [extent, ...list(parts)]);
-  return Int32Array.from([...key, ...list(capacities), ...list(low), ...list(high), ...list(bound), ...list(long)]);
+  const follow = sums.flatMap((sum, i) => (sum === null ? [] : [i, sum.more, ...list(sum.of)]));
+  return Int32Array.from([
+    ...key,
+    ...list(capacities),
+    ...list(low),
+    ...list(high),
+    ...list(bound),
+    ...list(long),
+    ...list(follow),
+  ]);
 }
 
 /** True if every node is uniform, so that one plan serves all sizes. */
 export function isPlannable(sizes: Sizes, cone: Cone): boolean {
-  const classes = sizes.n.map((n) => classFrom(leastAmong, n));
+  const classes = classesFrom(leastAmong, sizes.n, sizes.sums);
   return sizedCone(sizes, classes, cone) !== null;
 }
 

@@ -73,26 +73,67 @@ describe('sizesOf', () => {
   it('takes no attribute but lengths for a size', () => {
     const along = (n: number, axis: number) => p.reduce(leaf(n, 3, 3, 3, 3), 'sum', [axis]);
     expect(found(along(2, 2), along(4, 4))).toBeNull();
+    const turned = (n: number, step: number) => p.slice(leaf(n, 9), [0, 0], [n, 3], [1, step]);
+    expect(found(p.neg(turned(2, 1)), p.neg(turned(4, 2)))).toBeNull();
+  });
+
+  it('takes places at multiples of sizes', () => {
     const from = (n: number, start: number) => p.slice(computed(2 * n, 3), [start, 0], [n, 3], [1, 1]);
-    expect(found(p.neg(from(2, 2)), p.neg(from(4, 4)))).toBeNull();
-    const wide = (n: number) => p.pad(leaf(n, 3), [n, 0], [0, 0], 0);
-    expect(found(p.neg(wide(2)), p.neg(wide(4)))).toBeNull();
+    const sizes = found(p.neg(from(2, 2)), p.neg(from(4, 4)))!;
+    expect([...sizes.begins.values()]).toEqual([[{ factor: 1, term: 0 }, null]]);
+    expect(matches(sizes, collected([p.neg(from(9, 9))]))).toEqual([9]);
+    expect(matches(sizes, collected([p.neg(from(9, 8))]))).toBeNull();
+    expect(found(p.neg(from(2, 1)), p.neg(from(4, 3)))).toBeNull();
+    const wide = (n: number) => p.neg(p.pad(leaf(n, 3), [n, 0], [0, 0], 0));
+    expect([...found(wide(2), wide(4))!.begins.values()]).toEqual([[{ factor: 1, term: 0 }, null]]);
+  });
+
+  it('takes sums of sizes, and of a size and a number', () => {
+    const joined = (n: number, k: number) => p.neg(p.concat([computed(n, 3), computed(k, 3)], 0));
+    const more = found(joined(4, 2), joined(9, 2))!;
+    expect([more.n, more.sums]).toEqual([
+      [9, 11],
+      [null, { of: [0], more: 2 }],
+    ]);
+    expect(matches(more, collected([joined(6, 2)]))).toEqual([6, 8]);
+    expect(matches(more, collected([joined(6, 3)]))).toBeNull();
+    const both = found(joined(4, 7), joined(9, 5))!;
+    expect([both.n, both.sums]).toEqual([
+      [9, 5, 14],
+      [null, null, { of: [0, 1], more: 0 }],
+    ]);
+    expect(matches(both, collected([joined(2, 3)]))).toEqual([2, 3, 5]);
+    // As much more in both: taken for one size and a number until a third shows that they are two.
+    const alike = found(joined(4, 7), joined(5, 8))!;
+    expect(alike.sums).toEqual([null, { of: [0], more: 3 }, { of: [0, 0], more: 3 }]);
+    expect(matches(alike, collected([joined(4, 6)]))).toBeNull();
+  });
+
+  it('has what is padded behind follow from both shapes', () => {
+    const first = (n: number) => p.neg(p.pad(computed(2, 3), [1, 0], [n - 3, 0], 0));
+    const sizes = found(p.add(first(5), leaf(5, 3)), p.add(first(9), leaf(9, 3)))!;
+    expect(matches(sizes, collected([p.add(first(4), leaf(4, 3))]))).toEqual([4]);
+    const at = sizes.sample.attrs.findIndex((attr) => attr !== null && 'high' in (attr as object));
+    const shapeOf = (n: number) => (i: number) => numbersAt(sizes.sample.shapes[i]!, sizes.axes[i]!, [n]);
+    const attr = attrAt(sizes, at, { op: 'pad', src: [{ index: at - 1 } as Node] }, shapeOf(20), [20]);
+    expect(attr).toMatchObject({ low: [1, 0], high: [17, 0] });
   });
 
   it('takes places that count from the end, and no others', () => {
     const part = (n: number, start: number, length = 2) =>
       p.neg(p.slice(computed(n, 3), [start, 0], [length, 3], [1, 1]));
     const sizes = found(part(5, 3), part(9, 7))!;
-    expect([...sizes.ends.values()]).toEqual([[2, 0]]);
+    expect([...sizes.begins.values()]).toEqual([[{ left: 2 }, null]]);
     expect(matches(sizes, collected([part(20, 18)]))).toEqual([20]);
     expect(matches(sizes, collected([part(20, 17)]))).toBeNull();
     expect(found(part(5, 3), part(9, 6))).toBeNull();
     expect(found(part(5, 3, 2), part(9, 7, 1))).toBeNull();
     const put = (n: number, low: number) => p.neg(p.pad(leaf(2, 3), [low, 0], [n - 2 - low, 0], 0));
-    // The other way round, what is left before the end differs.
-    expect(found(p.mul(put(5, 1), leaf(5, 3)), p.mul(put(9, 1), leaf(9, 3)))).toBeNull();
+    // The other way round it begins at a fixed place.
+    expect([...found(p.mul(put(5, 1), leaf(5, 3)), p.mul(put(9, 1), leaf(9, 3)))!.begins.values()]).toEqual([]);
+    expect(found(p.mul(put(5, 1), leaf(5, 3)), p.mul(put(9, 4), leaf(9, 3)))).toBeNull();
     const late = found(p.mul(put(5, 2), leaf(5, 3)), p.mul(put(9, 6), leaf(9, 3)))!;
-    expect([...late.ends.values()]).toEqual([[3, 0]]);
+    expect([...late.begins.values()]).toEqual([[{ left: 3 }, null]]);
   });
 
   it('takes strides for sizes, but along axes of one element', () => {
@@ -166,8 +207,7 @@ describe('attrAt', () => {
           const { op, src } = cone.nodes[i]!;
           expect(numbersAt(sizes!.sample.shapes[i]!, sizes!.axes[i]!, values)).toEqual(shape);
           if (op === 'constant') return;
-          const along = third.shapes[op === 'slice' ? src[0]!.index : i]!;
-          expect(attrAt(sizes!, i, op, along, values)).toEqual(third.attrs[i]);
+          expect(attrAt(sizes!, i, { op, src }, (k) => third.shapes[k]!, values)).toEqual(third.attrs[i]);
         });
       }),
       { ...draws, numRuns: 100 },

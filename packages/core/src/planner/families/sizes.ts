@@ -3,11 +3,12 @@
  *
  * Shapes are plain numbers, so sizes are not traced. `sizesOf` finds them by comparing the keys of two cones; `matches` compares the result
  * with every later key and with the shape of every node. A wrong guess costs a plan, never a result. Up to three sizes may
- * change independently. Every number that depends on them must be a multiple of one, or of a product of them, such as c * n * m. Two kinds are
- * excepted: values of constants, which are bound, and positions counted from the end of an axis, which are c * n - k.
+ * change independently; others follow from them, as sums: n + k, n + m. Every number that depends on sizes must be a multiple of one, or of a
+ * product of them, such as c * n * m. Two kinds are excepted: values of constants, which are bound, and positions counted from the end of an axis,
+ * which are c * n - k.
  */
 import { definitionAt } from '../../graph/definition.ts';
-import type { Node, PrimitiveName } from '../../graph/node.ts';
+import type { Attrs, Node, PrimitiveName } from '../../graph/node.ts';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
@@ -15,7 +16,7 @@ import type { Cone } from '../capture/cone.ts';
 /** Attributes that hold lengths of axes. The others do not depend on the size, except for the values of constants. */
 const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
 
-/** Attributes that may be positions counted from the end of an axis. */
+/** Attributes that are positions where something begins along each axis. They are the first of a node's integers in the key, behind their number. */
 const places: { readonly [P in PrimitiveName]?: string } = { slice: 'start', pad: 'low' };
 
 /** True if attributes differ only in lengths and positions, or in the value of a number. */
@@ -25,7 +26,13 @@ function differInLengths(op: PrimitiveName, before: unknown, now: unknown): bool
   const isNumber = op === 'constant' || op === 'scalar';
   const [a, b] = [before, now] as Readonly<Record<string, unknown>>[];
   return Object.entries(b!).every(
-    ([name, x]) => lengths.has(name) || name === places[op] || (isNumber && name === 'value') || isEqual(a![name], x),
+    ([name, x]) =>
+      lengths.has(name) ||
+      name === places[op] ||
+      // What is padded at the end follows from both shapes and the beginning.
+      (op === 'pad' && name === 'high') ||
+      (isNumber && name === 'value') ||
+      isEqual(a![name], x),
   );
 }
 
@@ -45,6 +52,17 @@ export interface Sample {
 
 /** At most this many sizes change independently. */
 const mostSizes = 3;
+/** At most this many others follow from them. */
+const mostSums = 3;
+
+/** A size that follows from others: the sum of one to three of them, by index, and `more`. */
+export interface Sum {
+  readonly of: readonly number[];
+  readonly more: number;
+}
+
+/** For each size null if it is independent, else what it follows from: sizes before it that are independent. */
+export type Sums = readonly (Sum | null)[];
 
 /** A factor times a product of sizes. */
 export interface Multiple {
@@ -64,6 +82,7 @@ export interface Sizes {
   /** The sizes in both. */
   readonly n: readonly number[];
   readonly before: readonly number[];
+  readonly sums: Sums;
   /** Products of sizes that numbers may be multiples of, as lists of sizes: first each size alone. */
   readonly terms: readonly (readonly number[])[];
   /** Positions in the key that differ, ascending: their factors, terms, and what is subtracted. Factor 0: half of a constant's value. */
@@ -71,17 +90,20 @@ export interface Sizes {
   readonly factors: readonly number[];
   readonly of: readonly number[];
   readonly less: readonly number[];
-  /** For each size, the hole that gives its value. */
+  /** For each size, the hole that gives its value; -1 for sums. */
   readonly leads: readonly number[];
   /** The sized axes of each node; null where all are fixed. */
   readonly axes: readonly (Multiples | null)[];
   /** The sized strides of leaves. */
   readonly strides: ReadonlyMap<number, Multiples>;
-  /** Slices and paddings that count from the end: for each axis the distance of their begin from the end, 0 for others. */
-  readonly ends: ReadonlyMap<number, readonly number[]>;
+  /** Where slices and paddings begin whose beginning depends on sizes. */
+  readonly begins: ReadonlyMap<number, readonly Begin[]>;
   /** Constants that differ: their values are bound. */
   readonly bound: ReadonlySet<number>;
 }
+
+/** Where a slice or a padding begins along an axis: at a distance from the end, at a multiple of sizes, or (null) at a fixed place. */
+export type Begin = { readonly left: number } | Multiple | null;
 
 /** All products of at most three of the sizes. */
 function termsOf(count: number): readonly (readonly number[])[] {
@@ -102,6 +124,19 @@ function multipleOf(was: readonly number[], is: readonly number[], a: number, b:
   for (let term = 0; term < was.length; term++)
     if (a > 0 && a * is[term]! === b * was[term]! && a % was[term]! === 0) return { factor: a / was[term]!, term };
   return null;
+}
+
+/** All sizes: numbers for the independent ones, and for sums what follows from these. `at` gets the index of an independent size. */
+export function withSums(sums: Sums, at: (size: number) => number): number[] {
+  const all: number[] = [];
+  for (const [i, sum] of sums.entries())
+    all.push(sum === null ? at(i) : sum.of.reduce((total, size) => total + all[size]!, sum.more));
+  return all;
+}
+
+/** How many sizes change independently. */
+export function independentOf({ sums }: Pick<Sizes, 'sums'>): number {
+  return sums.filter((sum) => sum === null).length;
 }
 
 const scratch = new IntWriter();
@@ -175,34 +210,34 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const less: number[] = [];
   const bound = new Set<number>();
   const strides = new Map<number, (Multiple | null)[]>();
-  const ends = new Map<number, readonly number[]>();
+  const begins = new Map<number, readonly Begin[]>();
   for (let i = 0; i < shapes.length; i++) {
     const { op, storage, shape } = cone.nodes[i]!;
     if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
-    const fromEnd = storage === null ? placesOf(before, now, cone.nodes[i]!) : null;
-    if (fromEnd !== null) {
-      if (fromEnd.some(({ left }) => Number.isNaN(left))) return null;
-      ends.set(
-        i,
-        fromEnd.map(({ left }) => left),
-      );
-    }
+    const own = storage === null ? beginsOf(before, now, cone.nodes[i]!, multiple) : null;
+    if (own === undefined) return null;
+    if (own !== null) begins.set(i, own);
     const [from, to] = sizeSpan(cone, now, i);
+    const rank = shape.length;
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
       const [a, b] = [before.key[at]!, key[at]!];
       if (a === b) continue;
       if (at < from || at >= to) return null;
-      const place = fromEnd?.find(({ was, is, left }) => left > 0 && was === a && is === b);
-      const k = place?.left ?? 0;
-      let m = multiple(a + k, b + k);
-      // A constant that was computed is a leaf.
+      const begin = own?.[at - from - 1] ?? null;
+      const k = begin !== null && 'left' in begin ? begin.left : 0;
+      let m = begin !== null && 'factor' in begin ? begin : multiple(a + k, b + k);
       if (op === 'constant' && storage === null && at < from + 3) {
+        // A constant that was computed is a leaf.
         m = null;
         bound.add(i);
+      } else if (op === 'pad' && storage === null && at > from + 1 + rank) {
+        // The widths behind follow.
+        if (at > from + 1 + 2 * rank) return null;
+        m = null;
       } else if (m === null) return null;
-      if (storage !== null && at >= from + shape.length) {
-        if (!strides.has(i)) strides.set(i, new Array<Multiple | null>(shape.length).fill(null));
-        strides.get(i)![at - from - shape.length] = m;
+      if (storage !== null && at >= from + rank) {
+        if (!strides.has(i)) strides.set(i, new Array<Multiple | null>(rank).fill(null));
+        strides.get(i)![at - from - rank] = m;
       }
       holes.push(at);
       factors.push(m?.factor ?? 0);
@@ -212,10 +247,10 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   }
   // Then outputs and donations.
   for (let at = starts[shapes.length]!; at < key.length; at++) if (before.key[at] !== key[at]) return null;
-  const leads = changed.n.map((_, size) =>
-    holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]),
+  const leads = changed.sums.map((sum, size) =>
+    sum === null ? holes.findIndex((_, at) => factors[at]! > 0 && of[at] === size && !less[at]) : -1,
   );
-  if (leads.includes(-1)) return null;
+  if (leads.some((hole, size) => hole < 0 && changed.sums[size] === null)) return null;
   return {
     sample: now,
     earlier: before,
@@ -228,62 +263,81 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
     leads,
     axes,
     strides,
-    ends,
+    begins,
     bound,
   };
 }
 
-/** Where a slice or a padding begins on an axis in two samples, and its distance from the end: NaN where that differs, 0 where the begin is fixed. */
-interface Place {
-  readonly was: number;
-  readonly is: number;
-  readonly left: number;
-}
-
-/** Where a slice or a padding begins; null where both samples agree. */
-function placesOf(before: Sample, now: Sample, node: Node): readonly Place[] | null {
+/** Where a slice or a padding begins; null where both samples agree, undefined where the beginning depends on sizes in another way. */
+function beginsOf(
+  before: Sample,
+  now: Sample,
+  node: Node,
+  multiple: (a: number, b: number) => Multiple | null,
+): readonly Begin[] | null | undefined {
   const name = places[node.op];
   if (name === undefined) return null;
   const [a, b] = [before, now].map(({ attrs, shapes }) => {
     const shape = shapes[node.op === 'slice' ? node.src[0]!.index : node.index]!;
-    return (attrs[node.index] as Readonly<Record<string, readonly number[]>>)[name]!.map((at, axis) => [
+    return (attrs[node.index] as Readonly<Record<string, readonly number[]>>)[name]!.map((at, axis) => ({
       at,
-      shape[axis]! - at,
-    ]);
+      left: shape[axis]! - at,
+    }));
   });
-  if (a!.every(([at], axis) => at === b![axis]![0])) return null;
-  return a!.map(([was, left], axis) => {
-    const [is, leftNow] = b![axis]!;
-    return { was: was!, is: is!, left: was === is ? 0 : left === leftNow ? left! : Number.NaN };
-  });
+  if (a!.every(({ at }, axis) => at === b![axis]!.at)) return null;
+  const begins: Begin[] = [];
+  for (const [axis, is] of b!.entries()) {
+    const was = a![axis]!;
+    if (was.at === is.at) begins.push(null);
+    else if (was.left === is.left) begins.push({ left: is.left });
+    else {
+      const m = multiple(was.at, is.at);
+      if (m === null) return undefined;
+      begins.push(m);
+    }
+  }
+  return begins;
 }
 
-/** Independent sizes before and now: of all changed extents, ascending, those that are not multiples of others. Null for none, and for too many. */
-function changedSizes(before: Sample, now: Sample): Pick<Sizes, 'n' | 'before'> | null {
+/** Sizes before and now: of all changed extents, ascending, those that are not multiples of others. Null for none, and for too many. */
+function changedSizes(before: Sample, now: Sample): Pick<Sizes, 'n' | 'before' | 'sums'> | null {
   const pairs = new Map<string, readonly [number, number]>();
   for (const [i, b] of now.shapes.entries()) {
     const a = before.shapes[i]!;
     for (let axis = 0; axis < Math.min(a.length, b.length); axis++)
       if (a[axis] !== b[axis]) pairs.set(`${a[axis]} ${b[axis]}`, [a[axis]!, b[axis]!]);
   }
-  const [p, n]: [number[], number[]] = [[], []];
+  const [p, n, sums]: [number[], number[], (Sum | null)[]] = [[], [], []];
   for (const [a, b] of [...pairs.values()].sort(([a], [b]) => a - b)) {
     const terms = termsOf(n.length);
     if (multipleOf(valuesOf(terms, p), valuesOf(terms, n), a, b) !== null) continue;
-    if (a < 2 || b < 2 || n.length === mostSizes) return null;
+    const sum = sumOf(p, n, sums, a, b);
+    const alike = sums.filter((other) => (other === null) === (sum === null)).length;
+    if (a < 2 || b < 2 || alike === (sum === null ? mostSizes : mostSums)) return null;
     p.push(a);
     n.push(b);
+    sums.push(sum);
   }
-  return n.length === 0 ? null : { before: p, n };
+  return n.length === 0 ? null : { before: p, n, sums };
+}
+
+/** The sum of at most three independent sizes and a number that is `a` for the first values and `b` for the second; null if there is none. */
+function sumOf(p: readonly number[], n: readonly number[], sums: Sums, a: number, b: number): Sum | null {
+  for (const of of termsOf(n.length)) {
+    if (of.some((i) => sums[i] !== null)) continue;
+    const more = of.reduce((rest, i) => rest - p[i]!, a);
+    if (more >= 0 && more === of.reduce((rest, i) => rest - n[i]!, b)) return { of, more };
+  }
+  return null;
 }
 
 /** The sizes of a cone that differs from the sample only in them; null otherwise. */
 export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
-  const { sample, holes, factors, of, less, leads, axes } = sizes;
+  const { sample, sums, holes, factors, of, less, leads, axes } = sizes;
   const { data, length } = cone.key;
   const { key, shapes } = sample;
   if (length !== key.length || cone.count !== shapes.length) return null;
-  const n = leads.map((hole) => data[holes[hole]!]! / factors[hole]!);
+  const n = withSums(sums, (size) => data[holes[leads[size]!]!]! / factors[leads[size]!]!);
   if (n.some((x) => !Number.isInteger(x) || x < 2)) return null;
   const values = valuesOf(sizes.terms, n);
   let hole = 0;
@@ -322,11 +376,20 @@ export function numbersAt(
   });
 }
 
+type Pad = Attrs['pad'];
+
 /**
- * Attributes of a node, given the values of the products: lengths are multiples of them, positions keep their distance from the ends of `shape`.
- * Everything else is unchanged.
+ * Attributes of a node, given the values of the products and shapes at these: lengths and some positions are multiples of products, other positions
+ * keep their distance from the end. Everything else is unchanged. `fromEnd`: positions that do so are negative, as plans for a class have them.
  */
-export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape, values: readonly number[]): unknown {
+export function attrAt(
+  sizes: Sizes,
+  i: number,
+  { op, src }: Pick<Node, 'op' | 'src'>,
+  shapeOf: (i: number) => Shape,
+  values: readonly number[],
+  fromEnd: boolean = false,
+): unknown {
   const { earlier, sample, terms } = sizes;
   const [before, now] = [earlier.attrs[i], sample.attrs[i]] as (Readonly<Record<string, unknown>> | null)[];
   if (before === now || before == null || now == null) return now;
@@ -335,15 +398,26 @@ export function attrAt(sizes: Sizes, i: number, op: PrimitiveName, shape: Shape,
     const m = a === b ? null : multipleOf(was, is, a, b);
     return m === null ? b : m.factor * values[m.term]!;
   };
-  const ends = sizes.ends.get(i);
-  const sized: Record<string, unknown> = { ...now };
+  const begins = sizes.begins.get(i);
+  const sized: Record<string, unknown> & { high?: readonly number[] } = { ...now };
   for (const [name, x] of Object.entries(now)) {
     const a = before[name];
     if (lengths.has(name))
       sized[name] =
         typeof x === 'number' ? length(a as number, x) : (x as number[]).map((b, k) => length((a as number[])[k]!, b));
-    else if (name === places[op] && ends !== undefined)
-      sized[name] = (x as number[]).map((at, axis) => (ends[axis]! > 0 ? shape[axis]! - ends[axis]! : at));
+    else if (name === places[op] && begins !== undefined) {
+      const along = shapeOf(op === 'slice' ? src[0]!.index : i);
+      sized[name] = (x as number[]).map((at, axis) => {
+        const begin = begins[axis]!;
+        if (begin === null) return at;
+        return 'left' in begin ? (fromEnd ? 0 : along[axis]!) - begin.left : begin.factor * values[begin.term]!;
+      });
+    }
+  }
+  if (op === 'pad') {
+    const [was, is, { low }] = [before, now, sized] as unknown as readonly [Pad, Pad, Pad];
+    const [inner, whole] = [shapeOf(src[0]!.index), shapeOf(i)];
+    sized.high = is.high.map((at, axis) => (at === was.high[axis] ? at : whole[axis]! - inner[axis]! - low[axis]!));
   }
   return sized;
 }

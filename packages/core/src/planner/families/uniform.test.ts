@@ -4,7 +4,7 @@ import { registerDefinition } from '../../graph/definition.ts';
 import '../../index.ts';
 import { definitions } from '../../primitives/all.ts';
 import type { PrimitiveName } from '../../graph/node.ts';
-import { isUniform, type SizedShape, stretchesOf } from './uniform.ts';
+import { countedAxes, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
 
 for (const definition of definitions) registerDefinition(definition);
 
@@ -37,6 +37,12 @@ const alike: readonly Case[] = [
   ['reshape', {}, of(2, 'n', 3), of(2, '3n')],
   ['reshape', {}, of(1, 'n', 1), of('n')],
   ['slice', slice([0, 1], [1, 2]), of('n', 2), of('n', 5)],
+  ['slice', slice([0, 0], [1, 1]), of(3, 5), of('n', 5)],
+  ['slice', slice([4, 0], [-2, 1]), of(3, 5), of('n', 5)],
+  ['slice', slice([1, 0], [1, 1]), of('n', 5), of('3n', 5)],
+  ['pad', { low: [0, 0], high: [4, 0] }, of('n', 3), of(3, 3)],
+  ['pad', { low: [1, 0], high: [13, 0] }, of('3n', 3), of('n', 3)],
+  ['concat', { axis: 0 }, of('3n', 5), of('n', 5), of(14, 5)],
   ['pad', { low: [0, 1], high: [0, 2] }, of('n', 6), of('n', 3)],
   ['concat', { axis: 1 }, of('n', 5), of('n', 2), of('n', 3)],
   ['reduce', { op: 'sum', axes: [0] }, of(3), of('n', 3)],
@@ -56,16 +62,9 @@ const alike: readonly Case[] = [
 const otherwise: readonly Case[] = [
   ['argSort', { axis: 0 }, of('n'), of('n')],
   ['scan', { axis: 0 }, of('n', 3), of('n', 3)],
-  ['slice', slice([0, 0], [1, 1]), of(3, 5), of('n', 5)],
-  ['pad', { low: [0, 0], high: [4, 0] }, of('n', 3), of(3, 3)],
   ['scatter', { axis: 0 }, of('n'), of('n'), of(2), of(2)],
-  ['slice', slice([1, 0], [1, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([0, 0], [2, 1]), of('n', 5), of('n', 5)],
   ['slice', slice([6, 0], [-1, 1]), of('n', 5), of('n', 5)],
-  ['slice', slice([0, 0], [1, 1]), of(2, 5), of('n', 5)],
-  ['pad', { low: [1, 0], high: [0, 0] }, of('n', 3), of('n', 3)],
-  ['pad', { low: [0, 0], high: [1, 0] }, of('n', 3), of('n', 3)],
-  ['concat', { axis: 0 }, of('n', 5), of('n', 5), of(2, 5)],
   ['argReduce', { op: 'max', axes: [0, 1] }, of(), of(3, 'n')],
   ['window', window, of(2, 'n', 3), of(2, 'n')],
   ['fold', { ...window, spatial: [6] }, of(2, 'n'), of(2, 'n', 3)],
@@ -87,19 +86,27 @@ describe('isUniform', () => {
     expect(isUniform(op, attr, node, src)).toBe(true);
   });
 
-  it('slices and paddings that count from the end', () => {
-    const ends = [3, 0];
-    const [last, put] = [slice([4, 0], [1, 1]), { low: [4, 0], high: [1, 0] }];
-    expect(isUniform('slice', last, of(2, 5), [of('n', 5)], ends)).toBe(true);
-    expect(isUniform('slice', last, of(2, 5), [of('n', 5)])).toBe(false);
-    expect(isUniform('slice', slice([4, 0], [1, 1]), of('n', 5), [of('3n', 5)], ends)).toBe(false);
-    expect(isUniform('pad', put, of('n', 5), [of(2, 5)], ends)).toBe(true);
-    expect(isUniform('pad', put, of('n', 5), [of('n', 5)], ends)).toBe(false);
-  });
-
   it.each(otherwise.map(named))('not %s', (_, [op, attr, node, ...src]) => {
     expect(isUniform(op, attr, node, src)).toBe(false);
   });
+});
+
+it('counts along axes whose length is another one than that of the source', () => {
+  expect(countedAxes('slice', {}, [3, 5, 7], [[9, 5, 8]])).toEqual([0, 2]);
+  expect(countedAxes('pad', {}, [3, 5], [[2, 5]])).toEqual([0]);
+  expect(
+    countedAxes(
+      'concat',
+      { axis: 1 },
+      [3, 5],
+      [
+        [3, 2],
+        [3, 3],
+      ],
+    ),
+  ).toEqual([1]);
+  expect(countedAxes('argReduce', { axes: [1] }, [3], [[3, 5]])).toEqual([1]);
+  expect(countedAxes('reduce', { axes: [1] }, [3], [[3, 5]])).toEqual([]);
 });
 
 describe('stretches', () => {

@@ -2,8 +2,8 @@
  * Which nodes one plan can compute for every size of a class ("uniform" nodes): their elements do not depend on the length of sized axes.
  *
  * In such a plan a sized axis has the length of the greatest size, its capacity, and loops over it end at the bound size. So an operation that
- * counts along a sized axis in steps would go wrong: a flip, a concatenation, a reshape with a sized axis inside. Slices and paddings that begin
- * at a fixed distance from the end are told where that is (`startAt`).
+ * counts along a sized axis in steps would go wrong: a flip, a reshape with a sized axis inside. Concatenations, slices and paddings count along it
+ * too: they are told the bound size, and where they begin (`startAt`).
  */
 import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
@@ -27,18 +27,12 @@ function comesFirst(x: SizedShape, among: readonly number[]): boolean {
 
 const all = ({ shape }: SizedShape): number[] => shape.map((_, axis) => axis);
 
-/** True if elements follow from elements of the sources whatever the size is. `ends`: distances from the end, for slices and paddings (sizes.ts). */
-export function isUniform(
-  op: PrimitiveName,
-  attr: unknown,
-  node: SizedShape,
-  src: readonly SizedShape[],
-  ends: readonly number[] = [],
-): boolean {
+/** True if elements follow from elements of the sources whatever the size is. */
+export function isUniform(op: PrimitiveName, attr: unknown, node: SizedShape, src: readonly SizedShape[]): boolean {
   if (node.axes === null && src.every(({ axes }) => axes === null)) return true;
   const [x] = src;
   const rule = rules[op] as Rule<PrimitiveName> | undefined;
-  if (rule !== undefined) return rule(attr as never, node, x!, src, ends);
+  if (rule !== undefined) return rule(attr as never, node, x!, src);
   const { role } = definitionOf(op);
   return role === 'elementwise' || role === 'pass' || role === 'materialize';
 }
@@ -48,7 +42,6 @@ type Rule<P extends PrimitiveName> = (
   node: SizedShape,
   x: SizedShape,
   src: readonly SizedShape[],
-  ends: readonly number[],
 ) => boolean;
 
 const yes = (): boolean => true;
@@ -62,17 +55,9 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
   expand: yes,
   // Reshapes are checked separately (stretchesOf).
   reshape: yes,
-  slice: ({ start, step }, node, x, _, ends) =>
-    all(x).every((axis) => {
-      if (!isSized(x, axis)) return true;
-      return step[axis] === 1 && isSized(node, axis) ? start[axis] === 0 : (ends[axis] ?? 0) > 0;
-    }),
-  pad: ({ low, high }, node, x, _, ends) =>
-    all(x).every((axis) => {
-      if (isSized(x, axis)) return low[axis] === 0 && high[axis] === 0;
-      return !isSized(node, axis) || (ends[axis] ?? 0) > 0;
-    }),
-  concat: ({ axis }, node, _, src) => !isSized(node, axis) && src.every((s) => !isSized(s, axis)),
+  slice: ({ step }, node, x) => all(x).every((axis) => step[axis] === 1 || !isSized(x, axis) || !isSized(node, axis)),
+  pad: yes,
+  concat: yes,
   reduce: yes,
   argReduce: ({ axes }, _, x) => comesFirst(x, axes),
   gather: yes,
@@ -91,6 +76,15 @@ const rules: { readonly [P in PrimitiveName]?: Rule<P> } = {
     batchGroups === 1 &&
     [node, ...src].every((s) => s.shape.every((_, axis) => axis < 2 || !isSized(s, axis))),
 };
+
+/** Axes along which an operation counts: those of its sources and of its result must have one stretch there. */
+export function countedAxes(op: PrimitiveName, attr: unknown, shape: Shape, src: readonly Shape[]): readonly number[] {
+  if (op === 'argReduce') return (attr as Attrs['argReduce']).axes;
+  if (op === 'concat') return [(attr as Attrs['concat']).axis];
+  if (op !== 'slice' && op !== 'pad') return [];
+  // Along an axis that stays whole nothing is counted.
+  return shape.flatMap((n, axis) => (n === src[0]![axis] ? [] : [axis]));
+}
 
 /** True if none of the last axes is sized. */
 const outside = (x: SizedShape, last: number): boolean =>

@@ -160,10 +160,10 @@ export function lengthOf({ e, size }: Pick<DraftContext, 'e' | 'size'>, n: numbe
   return size?.bound(e, n) ?? e.i32(n);
 }
 
-/** Where a slice begins along an axis. On a sized axis it keeps the distance from the end that it has at capacity, unless it begins at 0. */
+/** Where a slice or a padding begins along an axis. In a plan for a class of sizes negative numbers count from the end of a sized axis. */
 export function startAt(context: Pick<DraftContext, 'e' | 'size'>, n: number, start: number): KNode {
-  const { e, size } = context;
-  return start === 0 || sizeFactor(size, n) === 0 ? e.i32(start) : e.add(lengthOf(context, n), start - n);
+  const { e } = context;
+  return start < 0 ? e.add(lengthOf(context, n), start) : lengthOf(context, start);
 }
 
 /** Adds loops over an axis and returns the position along it. Axes of several stretches get a loop over the stretches too. */

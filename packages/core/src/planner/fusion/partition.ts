@@ -16,7 +16,7 @@ import { bothGates, type Index } from '../lowering/index-map.ts';
 import { needSources } from '../lowering/rules.ts';
 import { type Facts, factsOf } from './cost.ts';
 import { decideContraction, decideElementwise, decideReduce } from './decide.ts';
-import { type Demand, type DraftContext, KernelDraft, loopsOver, Reach, reaches } from './draft.ts';
+import { type Demand, type DraftContext, KernelDraft, lengthOf, loopsOver, Reach, reaches } from './draft.ts';
 import { anchorLoops, loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 
 /** Most parts of a concatenation that one kernel stores, if the engine can bind so many and the result. */
@@ -190,7 +190,7 @@ export class Partition {
   /** Stores each part of a concatenation by itself, side by side, so that no element chooses between parts. */
   storeParts(node: PlanNode, axis: number): void {
     const { e } = this.context;
-    let start = 0;
+    let start: KNode = e.i32(0);
     for (let first = 0; first < node.src.length; first += this.#mostParts) {
       const kernel = new KernelDraft(this.context, []);
       kernel.closed = true;
@@ -200,7 +200,7 @@ export class Partition {
         const demand = this.demand(kernel, part, index, axes);
         const at = index.map((i, k) => (k === axis ? e.add(i, start) : i));
         kernel.stores.push({ demand, ranges: axes, target: node, at });
-        start += part.shape[axis]!;
+        start = e.add(start, lengthOf(this.context, part.shape[axis]!));
       }
       this.#addReaders(kernel, node);
     }
