@@ -278,7 +278,7 @@ function computeCost(
   { flopsPerNs, formula }: ProductCosts,
   extent: (r: Range) => number,
 ): number {
-  const all = (c.pairs?.steps ?? 1) * productOf(c.k, extent) * productOf(orderOf(c), extent);
+  const all = productOf(c.k, extent) * productOf(orderOf(c), extent);
   const height = row === null ? 1 : extent(row);
   if (formula !== undefined) {
     const { bytes } = dtypeInfo[c.reduce.dtype as DType];

@@ -31,15 +31,8 @@ export interface Contraction {
   /** The indices at which the epilogue accesses memory. */
   readonly indices: readonly KNode[];
   readonly free: FreeRanges;
-  /** What is summed, where it is not the product of the factors (pairs.ts). */
-  readonly pairs?: Pairs;
-}
-
-/** What is summed of an element of each factor. */
-export interface Pairs {
-  /** Operations beside the addition; that of a product is free. */
-  readonly steps: number;
-  of(e: Exprs, x: KNode, y: KNode): KNode;
+  /** What is summed of an element of each factor, where that is not their product (pairs.ts). */
+  readonly pair?: (e: Exprs, x: KNode, y: KNode) => KNode;
 }
 
 /** True for a loop of fixed length, or one that ends at a size given at dispatch, which is at least 1. */

@@ -94,15 +94,14 @@ export function lowerTiled(
   const plans = groupsOf(c, choice, { whole, beside, last }, extents, split, costs);
   const within = loopsWithin(choice, { whole, beside, last }, plans.groups[0]!, split, costs);
   const again = costs.formula !== undefined && !readsWhatItWrites(target);
-  // A product with padding is zero; other sums over pairs need it.
-  const cutSum = along === null && c.pairs === undefined ? (cutOf?.(c) ?? null) : null;
+  const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map(
     (block, i): NestSpec => ({
       ...block,
       stores: target,
       again: again && i < plans.together,
       reduce: c.reduce,
-      pairs: c.pairs,
+      pair: c.pair,
       outer,
       within,
       rows: { range: row, segment: block.rows, layout: rowLayout },

@@ -20,8 +20,14 @@ const mostSteps = 4;
 /** How often each factor must be read for tiles to pay. */
 const leastUses = 4;
 
+interface SumOverPairs {
+  readonly c: Contraction;
+  /** Operations for a pair; a product has one, for it is added by the same instruction. */
+  readonly steps: number;
+}
+
 /** The sum over pairs in a kernel, where tiles may be worth it. */
-export function findPairs(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Contraction | null {
+export function findPairs(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): SumOverPairs | null {
   if (onlySum(kernel) === null) return null;
   const merged = mergeRanges(kernel, e);
   const sum = onlySum(merged)!;
@@ -36,14 +42,14 @@ export function findPairs(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): Cont
   const c = contractionOf(merged, sum, factors);
   if (c === null || c.factors.some(({ own }) => productOf(own, typicalOf) < leastUses) || !paysFor(c)) return null;
   const [x, y] = factors;
-  const of = (e: Exprs, a: KNode, b: KNode): KNode => {
+  const pair = (e: Exprs, a: KNode, b: KNode): KNode => {
     const rewriter = new Rewriter(e, new Map());
     rewriter.set(x, a);
     rewriter.set(y, b);
     return rewriter.node(root);
   };
   const steps = nodesBetween(root, factors).length;
-  return steps > mostSteps ? null : { ...c, pairs: { steps: root.op === 'MUL' ? steps : steps + 1, of } };
+  return steps > mostSteps ? null : { c: { ...c, pair }, steps: root.op === 'MUL' ? steps : steps + 1 };
 }
 
 /** The two largest parts of an expression that do not have all of its loops among `loops`; null if there are others, or what joins them is not simple. */

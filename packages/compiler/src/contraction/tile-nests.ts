@@ -16,7 +16,7 @@ import { assumeBounds } from '../ir/node.ts';
 import { type Replacement, Rewriter, step } from '../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import type { GroupPlan, Split } from './blocking.ts';
-import type { Pairs } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
 import { type Depth, depthOf, planDepth, planVectorDepth, type SumLoops, sumLoops, vectorSumLoops } from './depth.ts';
 import type { GroupCopy, TileLayout } from './staging.ts';
 import { type Lines, overlaps, type Segment, storedBefore, tilesUntil, tileStart } from './tiles.ts';
@@ -52,7 +52,7 @@ export interface NestSpec {
   readonly again: boolean;
   readonly reduce: KNode;
   /** What is summed; absent: the products. */
-  readonly pairs: Pairs | undefined;
+  readonly pair: Contraction['pair'];
   /** Ranges around the tiles, outermost first. */
   readonly outer: readonly Range[];
   /** Those of them through which consecutive groups run with the same columns. */
@@ -226,7 +226,7 @@ class Nest {
   /** Sum of products at a position over some loops. */
   #products(position: TilePosition, k: SumLoops): KNode {
     const e = this.#e;
-    const { rows, columns, pairs } = this.#spec;
+    const { rows, columns, pair } = this.#spec;
     const a = this.#load(
       rows.layout,
       rows.segment,
@@ -236,7 +236,7 @@ class Nest {
     );
     const columnTile = e.sub(position.columnTile, this.#firstCopied);
     const b = this.#load(this.#columnLayout, columns.segment, columnTile, position.column, k.column);
-    return e.reduce('sum', pairs === undefined ? e.mul(a, b) : pairs.of(e, a, b), k.ranges);
+    return e.reduce('sum', pair?.(e, a, b) ?? e.mul(a, b), k.ranges);
   }
 
   /** Where the rows' factor is read along a range of columns that it shares. */

@@ -6,7 +6,7 @@
  * convolution's kernel, every element is a separate access, in every tensor of the epilogue. So sums are first stored with columns
  * contiguous. A second dispatch transposes them in group memory and runs the epilogue in the order of the results.
  */
-import { leastColumnsTransposed, longestRun, longestTranspose } from '../codegen/costs/cpu.ts';
+import { leastColumnsTransposed, longestRun, longestTranspose, productCosts } from '../codegen/costs/cpu.ts';
 import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { coefficient, type Range, sizeOf } from '../ir/free-ranges.ts';
@@ -36,8 +36,13 @@ export const processorContraction: ContractionTemplate = (kernel, e, caps) => {
 
 /** Lowers a kernel around a sum over pairs likewise. */
 export const processorPairs: ContractionTemplate = (kernel, e, caps) => {
-  const c = findPairs(kernel, e, caps);
-  return c === null ? null : lowerOnProcessor(c, e, caps);
+  const found = findPairs(kernel, e, caps);
+  if (found === null) return null;
+  const products = productCosts(caps);
+  const slower = { ...products, flopsPerNs: products.flopsPerNs / found.steps };
+  const lowering = { ...caps.lowering, products: slower };
+  // Unlike a product, what padding makes is not always zero.
+  return lowerTiled(found.c, e, { ...caps, lowering }, transposedWorkspace, null, wholeLines);
 };
 
 /** The loops of the results in memory order of the first store; those that do not appear in it come first. */

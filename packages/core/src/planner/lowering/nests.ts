@@ -67,8 +67,6 @@ export function nestKey({ params, scalars, stores }: LoopKernel, way: string): s
 export function entryOf(kernels: KernelCache, { loop, isContraction, e }: LoweredKernel, engine: IEngine): KernelEntry {
   return kernels.findOr(nestKey(loop, isContraction ? 'contraction' : 'loops'), () => {
     const { caps } = engine;
-    const { lowering } = caps;
-    const tiled = isContraction ? lowering.contraction(loop, e, engine) : lowering.pairs?.(loop, e, engine);
-    return tiled ?? lowerPlain(loop, caps);
+    return caps.lowering[isContraction ? 'contraction' : 'pairs']?.(loop, e, engine) ?? lowerPlain(loop, caps);
   });
 }
