@@ -36,6 +36,7 @@ it('the console shows few values that are on the host, and computes nothing', ()
 it('test runners, which ask for JSON without a key, show values; JSON shows which tensor it is', () => {
   const t = tensor([1, 2]) as unknown as { toJSON(...key: string[]): string };
   expect(t.toJSON()).toBe('Tensor float32 [2] [1. 2.]');
+  expect(Object.prototype.toString.call(t)).toBe('[object Tensor]');
   expect(JSON.stringify({ t })).toBe('{"t":"Tensor float32 [2]"}');
 });
 

@@ -119,6 +119,8 @@ export function putHelp(prototype: object): void {
     Object.defineProperty(prototype, key, { configurable: true, ...descriptor });
   put(Symbol.for('nodejs.util.inspect.custom'), { value: inspected });
   // Test runners ask without a key: a failed toEqual shows these texts, and where they are equal all that a tensor is made of. JSON asks with one.
+  // What has a tag vitest does not copy first; a copy has no values.
+  put(Symbol.toStringTag, { value: 'Tensor' });
   put('toJSON', {
     value(this: Shown, ...key: unknown[]): string {
       return key.length > 0 ? this.toString() : inspected.call(this, 2);
