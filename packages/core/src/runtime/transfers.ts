@@ -48,7 +48,6 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   const buffer = counted as PoolBuffer;
   const from = viewBase(node.shape, view.strides, view.offset);
   const to = from + viewSpan(node.shape, view.strides);
-  const part: Part = { pool, from, to };
   const underway = flights.get(buffer) ?? [];
   const known = underway.find((f) => f.pool === pool && f.from === from && f.to === to);
   if (known !== undefined) return known.promise;
@@ -59,12 +58,12 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   const source = { buffer: buffer.memory, offset: from * element, bytes };
   if (engine.downloadSync !== undefined) {
     const read = blaming(engine, () => runs.downloadSync(engine, source, new Uint8Array(bytes)));
-    blaming(pool.engine, () => arrive(node, buffer, part, read, keep));
+    blaming(pool.engine, () => arrive(node, buffer, { pool, from, to }, read, keep));
     return null;
   }
   // Retained, so that nothing overwrites it before it is read.
   buffer.retain();
-  const flight: Flight = { ...part, promise: Promise.resolve() };
+  const flight: Flight = { pool, from, to, promise: Promise.resolve() };
   flights.set(buffer, [...underway, flight]);
   const fly = async (): Promise<void> => {
     try {
@@ -72,7 +71,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
       const read = await inTime(stateOf(engine), asked, `a read of ${bytes} bytes`).catch((error) => {
         throw noticed(engine, error);
       });
-      blaming(pool.engine, () => arrive(node, buffer, part, read, keep));
+      blaming(pool.engine, () => arrive(node, buffer, flight, read, keep));
     } finally {
       flights.set(
         buffer,
