@@ -14,10 +14,15 @@ import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
 import { inTime } from './late.ts';
 import { runs, stateOf } from './run.ts';
 
-interface Flight {
+/** Elements of a buffer, and where they are brought. */
+interface Part {
   readonly pool: BufferPool;
   readonly from: number;
   readonly to: number;
+}
+
+/** A part on its way. */
+interface Flight extends Part {
   promise: Promise<void>;
 }
 
@@ -53,7 +58,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
   const source = { buffer: buffer.memory, offset: from * element, bytes };
   if (engine.downloadSync !== undefined) {
     const read = blaming(engine, () => runs.downloadSync(engine, source, new Uint8Array(bytes)));
-    blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
+    blaming(pool.engine, () => arrive(node, buffer, { pool, from, to }, read, keep));
     return null;
   }
   // Retained, so that nothing overwrites it before it is read.
@@ -66,7 +71,7 @@ export function bring(node: Node, pool: BufferPool, keep: boolean): Promise<void
       const read = await inTime(stateOf(engine), asked, `a read of ${bytes} bytes`).catch((error) => {
         throw noticed(engine, error);
       });
-      blaming(pool.engine, () => arrive(node, buffer, from, to, read, pool, keep));
+      blaming(pool.engine, () => arrive(node, buffer, flight, read, keep));
     } finally {
       flights.set(
         buffer,
@@ -94,15 +99,7 @@ function blaming<T>(engine: IEngine, ask: () => T): T {
 }
 
 /** Writes downloaded bytes into the other engine's memory. */
-function arrive(
-  node: Node,
-  buffer: PoolBuffer,
-  from: number,
-  to: number,
-  read: Uint8Array,
-  pool: BufferPool,
-  keep: boolean,
-): void {
+function arrive(node: Node, buffer: PoolBuffer, { pool, from, to }: Part, read: Uint8Array, keep: boolean): void {
   const { dtype } = node;
   const length = to - from;
   const bytes = length * storageBytes(pool.engine, dtype);

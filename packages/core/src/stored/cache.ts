@@ -189,10 +189,9 @@ class StoredPlans implements PlanCache {
     if (context === null) return null;
     const place = placeOf(context, signature.hash);
     this.#read(place);
-    const list = this.#known.get(place) ?? [];
-    return planAmong(list, context, signature, wholeKernel, cone, options, sized, ({ name }, why) =>
-      this.#refuse(name, why),
-    );
+    const entries = this.#known.get(place) ?? [];
+    const refuse = ({ name }: Held, why: string): void => this.#refuse(name, why);
+    return planAmong({ entries, kernelIn: wholeKernel, refuse }, context, signature, cone, options, sized);
   }
 
   #made(engine: IEngine, signature: Signature, plan: Plan): void {

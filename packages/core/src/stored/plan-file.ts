@@ -12,7 +12,7 @@ import { ByteReader, Damaged } from './bytes.ts';
 import { portableContext, stampOf } from './context.ts';
 import { bodyOf, type Entry, planFileMagic, sha256, signatureOf } from './entries.ts';
 import { readBodiless } from './kernels.ts';
-import { type KernelReader, planAmong } from './read-plan.ts';
+import { type KeptEntries, type KernelReader, planAmong } from './read-plan.ts';
 import { beforeMaking, firstTold, isText } from './store.ts';
 
 /** Where a file of plans comes from: its bytes, or what has them, as the answer of `fetch` and files of pages do. */
@@ -121,16 +121,16 @@ export async function usePlanFile(
     tell(`the file of plans is not used: ${error instanceof Error ? error.message : error}`);
   }
   if (contents === null) return { plans: 0, stop() {} };
-  const { entries, contexts, kernelIn } = contents;
+  const { entries, contexts } = contents;
+  const kept: KeptEntries<Entry> = {
+    ...contents,
+    refuse: (_, why) => tell(`a plan of the file is not used, and is made anew: ${why}`),
+  };
   const stop = beforeMaking((next) => (cone, planOptions, sized) => {
     const { engine } = planOptions;
     const context = portableContext(engine);
     const found =
-      context === null
-        ? null
-        : planAmong(entries, context, signatureOf(cone, sized), kernelIn, cone, planOptions, sized, (_, why) =>
-            tell(`a plan of the file is not used, and is made anew: ${why}`),
-          );
+      context === null ? null : planAmong(kept, context, signatureOf(cone, sized), cone, planOptions, sized);
     if (found !== null) {
       stateOf(engine).keptPlans++;
       return found;

@@ -252,19 +252,21 @@ function slotsOfKernel(entry: KernelEntry): readonly Pick<Program, 'params' | 's
   return slots;
 }
 
-/**
- * The plan that one of some entries holds for a signature in a context, or null: none is for it, or it cannot be used. Then the entry is dropped, and
- * `refuse` is told why.
- */
+/** Entries to look for a plan in, how their kernels are read, and who is told of an entry that cannot be used, and is dropped. */
+export interface KeptEntries<E extends Entry> {
+  readonly entries: E[];
+  readonly kernelIn: KernelReader;
+  readonly refuse: (entry: E, why: string) => void;
+}
+
+/** The plan that one of some entries holds for a signature in a context, or null: none is for it, or it cannot be used. */
 export function planAmong<E extends Entry>(
-  entries: E[],
+  { entries, kernelIn, refuse }: KeptEntries<E>,
   context: string,
   signature: Signature,
-  kernelIn: KernelReader,
   cone: Cone,
   options: PlanOptions,
   sized: SizedCone | null,
-  refuse: (entry: E, why: string) => void,
 ): Plan | null {
   const entry = entries.find((each) => isFor(each, context, signature));
   if (entry === undefined) return null;

@@ -125,7 +125,7 @@ export class Assembler {
       if (hasRm || row.operands.length > 0) this.#modrm(reg, rm, 1);
     } else {
       if (!row.evex) throw new Error(`[emit-machine] ${row.name} cannot be written with these registers`);
-      this.#evex(row, reg, second, rm, size, mask, zero);
+      this.#evex(row, reg, second, rm, size, (Number(zero) << 7) | mask);
       this.#byte(row.opcode);
       const { unit } = row;
       this.#modrm(reg, rm, typeof unit === 'number' ? unit : size * shares[unit]);
@@ -147,15 +147,8 @@ export class Assembler {
     this.#byte(last);
   }
 
-  #evex(
-    { map, prefix, evexW }: Row,
-    reg: number,
-    second: number,
-    rm: Place,
-    size: number,
-    mask: number,
-    zero: boolean,
-  ): void {
+  /** `masking`: the register of a mask, and in bit 7 whether what it leaves out becomes zero. */
+  #evex({ map, prefix, evexW }: Row, reg: number, second: number, rm: Place, size: number, masking: number): void {
     let [x, b] = extensionOf(rm);
     if (typeof rm === 'number') {
       x = (rm >> 4) & 1;
@@ -167,7 +160,7 @@ export class Assembler {
     all[at] = 0x62;
     all[at + 1] = (((~reg >> 3) & 1) << 7) | ((~x & 1) << 6) | ((~b & 1) << 5) | (((~reg >> 4) & 1) << 4) | map;
     all[at + 2] = (evexW << 7) | ((~second & 15) << 3) | 4 | prefix;
-    all[at + 3] = (Number(zero) << 7) | (long << 5) | (((~second >> 4) & 1) << 3) | mask;
+    all[at + 3] = (long << 5) | (((~second >> 4) & 1) << 3) | masking;
     this.#length = at + 4;
   }
 

@@ -11,12 +11,13 @@ export function extremum(
   ctx: Context,
   op: 'MAX' | 'MIN',
   kind: Kind,
-  x: Reg,
-  y: Reg,
+  operands: readonly Reg[],
   bytes: number,
   n: KNode | null,
 ): Reg {
   const { b, target } = ctx;
+  const x = operands[0]!;
+  const y = operands[1]!;
   const p = kind === 'f32' ? 'ps' : 'pd';
   const key = op === 'MAX' ? `vmax${p}` : `vmin${p}`;
   const at = n === null ? -1 : n.src[1]!.op === 'CONST' ? 1 : n.src[0]!.op === 'CONST' ? 0 : -1;
@@ -45,8 +46,17 @@ export function extremum(
 }
 
 /** x * y + z, rounded once. The result overwrites an operand without other uses, if there is one. */
-export function multiplyAdd(ctx: Context, suffix: string, bytes: number, x: Reg, y: Reg, z: Reg, n: KNode | null): Reg {
+export function multiplyAdd(
+  ctx: Context,
+  suffix: string,
+  bytes: number,
+  operands: readonly Reg[],
+  n: KNode | null,
+): Reg {
   const { b } = ctx;
+  const x = operands[0]!;
+  const y = operands[1]!;
+  const z = operands[2]!;
   const single = (i: number): boolean => {
     const s = n?.src[i];
     return s !== undefined && s.op !== 'CONST' && ctx.uses(s) === 1;

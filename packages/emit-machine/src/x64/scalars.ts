@@ -70,8 +70,9 @@ function choose(ctx: Context, kind: Kind, [cond, yes, no]: readonly [Reg, Reg, R
 
 const roundings: Readonly<Record<string, number>> = { ROUND: 8, FLOOR: 9, CEIL: 10, TRUNC: 11 };
 
-function floatOperation(ctx: Context, op: string, kind: Kind, [x, y, z]: readonly Reg[], n: KNode | null): Reg {
+function floatOperation(ctx: Context, op: string, kind: Kind, operands: readonly Reg[], n: KNode | null): Reg {
   const { b } = ctx;
+  const [x, y] = operands;
   const width = widthOf(kind);
   const suffix = kind === 'f32' ? 'ss' : 'sd';
   const a = x!;
@@ -83,7 +84,7 @@ function floatOperation(ctx: Context, op: string, kind: Kind, [x, y, z]: readonl
       return b.op(`v${op.toLowerCase()}${suffix}`, 16, a, y!);
     case 'MAX':
     case 'MIN':
-      return extremum(ctx, op, kind, a, y!, 16, n);
+      return extremum(ctx, op, kind, operands, 16, n);
     case 'SQRT':
       return b.op(`vsqrt${suffix}`, 16, a, a);
     case 'FLOOR':
@@ -105,7 +106,7 @@ function floatOperation(ctx: Context, op: string, kind: Kind, [x, y, z]: readonl
       return compareFloats(ctx, op, kind, a, a);
     case 'MULADD':
     case 'FMA':
-      return multiplyAdd(ctx, suffix, 16, a, y!, z!, n);
+      return multiplyAdd(ctx, suffix, 16, operands, n);
     default:
       return refuse(`${op} on floats is not an instruction of this engine; decompose it first`);
   }

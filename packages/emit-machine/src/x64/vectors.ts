@@ -28,7 +28,7 @@ function floats(ctx: Context, n: KNode, kind: Kind, bytes: number): Make | null 
       return ([x, y]) => b.op(`v${op.toLowerCase()}${p}`, bytes, x!, y!);
     case 'MAX':
     case 'MIN':
-      return ([x, y]) => extremum(ctx, op, kind, x!, y!, bytes, n);
+      return (operands) => extremum(ctx, op, kind, operands, bytes, n);
     case 'SQRT':
       return ([x]) => b.op(`vsqrt${p}`, bytes, x!);
     case 'FLOOR':
@@ -44,7 +44,7 @@ function floats(ctx: Context, n: KNode, kind: Kind, bytes: number): Make | null 
       return ([x]) => b.op(`vdiv${p}`, bytes, b.float(1, width), x!);
     case 'MULADD':
     case 'FMA':
-      return ([x, y, z]) => multiplyAdd(ctx, p, bytes, x!, y!, z!, n);
+      return (operands) => multiplyAdd(ctx, p, bytes, operands, n);
     default:
       return refuse(`${op} on floats is not an instruction of this engine; decompose it first`);
   }

@@ -111,38 +111,24 @@ function walk(
 
 /** Names under which modules had parameters when these were last asked for. */
 const learned = new WeakMap<object, readonly string[]>();
-const none: readonly string[] = [];
 
-/**
- * The parameters and other objects among a module's properties, in one walk with a check: throws NnError where a tensor that is no parameter has taken the place of one, as an
- * optimizer would go on with the one before.
- */
-function valuesOf(module: object): unknown[] {
-  const before = learned.get(module) ?? none;
-  const values: unknown[] = [];
-  let same = 0;
-  /** The names, where they are not those from before. */
-  let names: string[] | null = null;
-  for (const name of Object.keys(module)) {
+/** The values of a module. Throws NnError where a tensor that is no parameter has taken the place of one: an optimizer would go on with the one before. */
+function valuesOf(module: object): readonly unknown[] {
+  const before = learned.get(module);
+  const names: string[] = [];
+  const values = Object.keys(module).map((name) => {
     const value: unknown = module[name as keyof typeof module];
-    if (typeof value !== 'object' || value === null) continue;
-    if (!isTensor(value)) {
-      values.push(value);
-      continue;
-    }
-    const role = roleOf(value);
-    if (role === 'parameter') {
-      values.push(value);
-      if (names === null && before[same] === name) same++;
-      else (names ??= before.slice(0, same)).push(name);
-    } else if (role === undefined && before.includes(name))
+    const role = isTensor(value) ? roleOf(value) : null;
+    if (role === undefined && before?.includes(name))
       throw new NnError(
         'Module',
         `'${name}' was a parameter and is a plain tensor; use ${name}.assign(), or parameter() and a new optimizer`,
         [name],
       );
-  }
-  if (names !== null || same < before.length) learned.set(module, names ?? before.slice(0, same));
+    if (role === 'parameter') names.push(name);
+    return value;
+  });
+  learned.set(module, names);
   return values;
 }
 
@@ -150,7 +136,6 @@ function valuesOf(module: object): unknown[] {
 function parametersIn(module: object): Tensor[] {
   const found: Tensor[] = [];
   const seen = new Set<object>();
-  // Of tensors, parameters alone.
   const pending: unknown[] = [module];
   let count = 1;
   while (pending.length > 0) {
@@ -158,12 +143,10 @@ function parametersIn(module: object): Tensor[] {
     if (typeof value !== 'object' || value === null || seen.has(value)) continue;
     seen.add(value);
     if (isTensor(value)) {
-      found.push(value);
+      if (roleOf(value) === 'parameter') found.push(value);
       continue;
     }
-    const items = isModule(value)
-      ? valuesOf(value)
-      : itemsOf(value).filter((item) => !isTensor(item) || roleOf(item) === 'parameter');
+    const items = isModule(value) ? valuesOf(value) : itemsOf(value);
     checkPlaces((count += items.length));
     for (let i = items.length - 1; i >= 0; i--) pending.push(items[i]);
   }

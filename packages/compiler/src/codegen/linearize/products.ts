@@ -45,16 +45,21 @@ export function threadPlace(
   ];
 }
 
+/** How the elements of a side of a block are dealt to threads: so many of them, in vectors of `unit` elements, from lines along the sum or across. */
+export interface Dealt {
+  readonly threads: number;
+  readonly unit: number;
+  readonly alongSum: boolean;
+}
+
 /**
  * The position in a block of a thread's element: the `lane`-th of its `vector`-th vector. If lines of the panel are along the sum, the elements of a
  * thread are in neighbouring lines, which use different banks; otherwise a vector of a thread is contiguous.
  */
 export function placeInBlock(
   e: Exprs,
+  { threads, unit, alongSum }: Dealt,
   thread: KNode,
-  threads: number,
-  unit: number,
-  alongSum: boolean,
   vector: KNode,
   lane: KNode,
 ): KNode {
@@ -79,7 +84,7 @@ export function byThreadsAlone(share: ThreadShare, muladd: boolean): StagedNest[
       const start = e.mul(slot, length);
       const threads = number === 0 ? down : across;
       const at = (v: number, l: number): KNode =>
-        placeInBlock(e, place[number], threads, unit, alongSum, e.i32(v), e.i32(l));
+        placeInBlock(e, { threads, unit, alongSum }, place[number], e.i32(v), e.i32(l));
       const whole = (index: KNode, count: number): KNode => b.place(b.load(memory, e.add(start, index), count));
       const lanes = Array.from({ length: unit }, (_, l) => l);
       const all = Array.from({ length: count / unit }, (_, v) => v);

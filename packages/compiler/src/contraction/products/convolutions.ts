@@ -24,6 +24,13 @@ interface Place {
   strideOf(r: Range | null): number;
 }
 
+/** How the factors are read: the image under windows, and the other one in place, which has a loop of its own or none. */
+interface Reading {
+  readonly x: Windowed;
+  readonly other: Place;
+  readonly feature: Range | null;
+}
+
 /** The loops of a convolution's axes, null for axes of one element. */
 interface Loops {
   readonly image: Range | null;
@@ -52,7 +59,7 @@ export function convolutionOf(c: Contraction, factors: Factors): ProductForm | n
     const plain = linearAccess(factors.stored[1 - at]!);
     if (more.length > 0 || plain === null) continue;
     for (const x of windowed(factors.stored[at], image.own, c.k)) {
-      const found = x.windows.length === 0 ? null : asPass(c, factors, x, placeOf(plain), feature);
+      const found = x.windows.length === 0 ? null : asPass(c, factors, { x, other: placeOf(plain), feature });
       if (found !== null) return found;
     }
   }
@@ -74,7 +81,7 @@ function placeOf({ memory, offset, strides }: LinearAccess): Place {
  * kernel or over positions, and the longer of the two counts as positions. Only the gradient of the input has dilated images or
  * flipped kernels.
  */
-function passesOf(x: Windowed, other: Place, feature: Range | null): readonly ConvolutionPass[] {
+function passesOf({ x, other, feature }: Reading): readonly ConvolutionPass[] {
   const isInput = x.windows.some(({ hole, sum }) => hole > 1 || other.strideOf(sum) < 0);
   if (isInput) return ['forward', 'input', 'kernel'];
   const isUnclear = x.sum === null || feature === null;
@@ -83,14 +90,8 @@ function passesOf(x: Windowed, other: Place, feature: Range | null): readonly Co
 }
 
 /** The first pass that fits. */
-function asPass(
-  c: Contraction,
-  factors: Factors,
-  x: Windowed,
-  other: Place,
-  feature: Range | null,
-): ProductForm | null {
-  const [first, second] = x.windows as readonly [Window, Window?];
+function asPass(c: Contraction, factors: Factors, reading: Reading): ProductForm | null {
+  const [first, second] = reading.x.windows as readonly [Window, Window?];
   // A single window is tried as columns first.
   const orders: readonly (readonly [Window, Window])[] =
     second === undefined
@@ -105,10 +106,10 @@ function asPass(
   // Where the kernel stores, else row-major.
   const place = factors.own && fixedPlace(factors.own.access);
   const results = place === null ? [null] : [place, null];
-  for (const pass of passesOf(x, other, feature))
+  for (const pass of passesOf(reading))
     for (const result of results)
       for (const windows of orders) {
-        const found = makePass(c, factors, pass, x, other, feature, windows, result);
+        const found = makePass(c, factors, pass, reading, windows, result);
         if (found !== null) return found;
       }
   return null;
@@ -118,9 +119,7 @@ function makePass(
   c: Contraction,
   { counts, dtype, own, apart }: Factors,
   pass: ConvolutionPass,
-  x: Windowed,
-  other: Place,
-  ownLoop: Range | null,
+  { x, other, feature: ownLoop }: Reading,
   windows: readonly [Window, Window],
   result: Place | null,
 ): ProductForm | null {

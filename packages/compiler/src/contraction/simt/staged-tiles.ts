@@ -42,6 +42,18 @@ export interface Layout {
   multiply(inVectors: boolean): StagedNest['multiply'];
 }
 
+/** A block and who computes what of it. */
+export interface StagedWay {
+  readonly block: StagedBlock;
+  readonly layout: Layout;
+}
+
+/** A contraction, and its factors as they are multiplied, rows first. */
+export interface StagedFactors {
+  readonly problem: Problem;
+  readonly values: readonly [KNode, KNode];
+}
+
 /** A position, clamped to the last one in range, and whether it was in range; null: it always is. */
 interface Place {
   readonly at: KNode;
@@ -66,10 +78,8 @@ export class StagedTiles {
 
   constructor(
     e: Exprs,
-    problem: Problem,
-    block: StagedBlock,
-    layout: Layout,
-    values: readonly [KNode, KNode],
+    { problem, values }: StagedFactors,
+    { block, layout }: StagedWay,
     part: Range | null,
     caps: CodegenCaps,
   ) {

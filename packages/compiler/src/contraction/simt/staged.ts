@@ -5,7 +5,7 @@
 import { inStages } from '../../codegen/linearize/stages.ts';
 import type { CodegenCaps, Lowered, LoweredDispatch, Way } from '../../codegen/lowering.ts';
 import type { Exprs } from '../../ir/expr.ts';
-import type { KNode, Program } from '../../ir/ir.ts';
+import type { Program } from '../../ir/ir.ts';
 import { programOf } from '../../ir/program.ts';
 import { step } from '../../ir/rewrite.ts';
 import type { DType } from '../../shape/dtype.ts';
@@ -20,22 +20,17 @@ import { lowerSimt } from './gemm.ts';
 import { formOf, matrixBlocks } from './matrix-blocks.ts';
 import { matrixLayout } from './matrix-tiles.ts';
 import { flatProblem, isStagedName, matrixName, nameOf, type Problem, stagedName } from './problem.ts';
-import { type Layout, type StagedBlock, StagedTiles } from './staged-tiles.ts';
+import { type StagedBlock, type StagedFactors, StagedTiles, type StagedWay } from './staged-tiles.ts';
 import { threadBlocks } from './thread-blocks.ts';
 import { threadLayout } from './thread-tiles.ts';
 
 /** A block with its name, which leaves out the parts of the sum: they depend on the extents. */
-interface Named {
+interface Named extends StagedWay {
   readonly name: string;
-  readonly block: StagedBlock;
-  readonly layout: Layout;
 }
 
 /** A contraction with staged factors. */
-interface Staged {
-  readonly problem: Problem;
-  /** The factors as they are multiplied, rows first. */
-  readonly values: readonly [KNode, KNode];
+interface Staged extends StagedFactors {
   /** What else distinguishes measurements. */
   readonly kind: string;
   /** The default for the shape first. */
@@ -110,19 +105,15 @@ export function stagedWays(c: Contraction, e: Exprs, caps: CodegenCaps): Way[] {
   return [...blocks, ...(found.kind === '' ? tiles : tiles.slice(0, 1))];
 }
 
-function lowerBlock(
-  c: Contraction,
-  e: Exprs,
-  caps: CodegenCaps,
-  { problem, values }: Staged,
-  { name, block, layout }: Named,
-): Lowered {
+function lowerBlock(c: Contraction, e: Exprs, caps: CodegenCaps, staged: Staged, way: Named): Lowered {
+  const { problem } = staged;
+  const { name, block } = way;
   const assembly = new Assembly(c.kernel, e, caps);
   const part = block.parts > 1 ? e.range(block.parts) : null;
   const order = [...problem.outer, ...problem.rows.ranges, ...problem.columns.ranges];
   const memory = part === null ? null : workspaceFor(c, e, assembly, order, part);
   const stores = memory === null ? c.kernel.stores : [memory.store];
-  const tiles = new StagedTiles(e, problem, block, layout, values, part, caps);
+  const tiles = new StagedTiles(e, staged, way, part, caps);
   const whole = `${name}${block.parts > 1 ? `/${block.parts}` : ''}`;
   assembly.add('', tiles.stores(c, stores), [step('tile', order, [], [whole])], undefined, inStages(tiles.nest));
   memory?.finish();

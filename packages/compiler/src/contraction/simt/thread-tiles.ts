@@ -44,8 +44,8 @@ export function threadLayout(block: ThreadBlock, problem: Problem, caps: Codegen
       ];
       const [ty, tx] = threadPlace(e, { across, down }, thread);
       return [
-        placeInBlock(e, ty, down, unit, alongSum[0], group, row),
-        placeInBlock(e, tx, across, unit, alongSum[1], vector, inVectors ? e.i32(0) : lane),
+        placeInBlock(e, { threads: down, unit, alongSum: alongSum[0] }, ty, group, row),
+        placeInBlock(e, { threads: across, unit, alongSum: alongSum[1] }, tx, vector, inVectors ? e.i32(0) : lane),
       ];
     },
     multiply: (inVectors) =>

@@ -157,11 +157,11 @@ export class PlanGraph {
   }
 
   leaf(shape: Shape, dtype: DType, info: LeafInfo): PlanNode {
-    return this.#append('buffer', { shape, dtype }, [], shape, dtype, info);
+    return Object.assign(this.#append('buffer', { shape, dtype }, [], shape, dtype), { leaf: info });
   }
 
   scalar(dtype: DType, local: number): PlanNode {
-    return this.#append('scalar', { value: 0, dtype }, [], [], dtype, null, local);
+    return Object.assign(this.#append('scalar', { value: 0, dtype }, [], [], dtype), { scalar: local });
   }
 
   /** The node, or an equal or simpler one in its place. */
@@ -229,8 +229,6 @@ export class PlanGraph {
     src: readonly PlanNode[],
     shape: Shape,
     dtype: DType,
-    leaf: LeafInfo | null = null,
-    scalar = -1,
   ): PlanNode {
     if (shape !== this.given) this.size?.check(op, attr, src, shape);
     const definition = definitionOf(op);
@@ -244,8 +242,8 @@ export class PlanGraph {
       dtype,
       size: sizeOf(shape),
       role,
-      leaf,
-      scalar,
+      leaf: null,
+      scalar: -1,
       forced: false,
       users: 0,
     };

@@ -42,7 +42,7 @@ export function forwardByProcessors(set: ProgramSet, spec: AttentionSpec, caps: 
         });
         b.store(total, x, b.load(sum, 0, shape.lanes));
       });
-      s.accumulate('values', results, v, block, width, scores, shrink);
+      s.accumulate('values', results, v, block, width, { weights: scores, shrink });
     });
     s.eachVector((x) => {
       const sum = s.load(total, x);

@@ -65,7 +65,7 @@ function headsByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCap
             s.products('products', scores, k, block, depth, queries);
             s.products('flowing', byWeights, v, block, width, flows);
             s.slopes(scores, byWeights, facts, mask, block, true);
-            s.accumulate('slopes', results, k, block, depth, byWeights);
+            s.accumulate('slopes', results, k, block, depth, { weights: byWeights });
             s.gather('by_keys', ofKeys, block, byWeights, q, depth);
             s.gather('by_values', ofValues, block, scores, flow, width);
           });
@@ -98,7 +98,7 @@ function queriesByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenC
       s.products('products', scores, k, block, depth, queries);
       s.products('flowing', byWeights, v, block, width, flows);
       s.slopes(scores, byWeights, facts, mask, block, false);
-      s.accumulate('slopes', results, k, block, depth, byWeights);
+      s.accumulate('slopes', results, k, block, depth, { weights: byWeights });
     });
     s.write(results, queriesMade(o, head, keyHead, w.e.irem(head, shared)), depth);
   });
@@ -143,8 +143,8 @@ function keysByProcessors(set: ProgramSet, spec: GradientSpec, caps: CodegenCaps
               b.store(byWeights, at, e.mul(weight, e.sub(s.load(byWeights, at), back)));
             });
           });
-          s.accumulate('weights', byValues, flow, block, width, scores);
-          s.accumulate('slopes', byKeys, q, block, depth, byWeights);
+          s.accumulate('weights', byValues, flow, block, width, { weights: scores });
+          s.accumulate('slopes', byKeys, q, block, depth, { weights: byWeights });
         });
       });
       const made = keysMade(o, keyHead);

@@ -177,8 +177,7 @@ export class Strip {
     matrix: Matrix,
     { from, length }: Block,
     width: number,
-    weights: KNode,
-    shrink: KNode | null = null,
+    { weights, shrink = null }: { readonly weights: KNode; readonly shrink?: KNode | null },
   ): void {
     const { b, e } = this.w;
     const [height, vectors] = this.s.tile;

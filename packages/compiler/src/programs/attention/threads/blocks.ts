@@ -18,20 +18,16 @@ import {
   matrixFormOf,
   nameOfSets,
   nameOfTile,
-  type Room,
+  type OnChip,
   setsFor,
   tilesFor,
 } from './tiles.ts';
 
 /** A kind of program: what of it stays on chip. */
-export interface Blocks {
+export interface Blocks extends OnChip {
   readonly suffix: string;
-  /** Blocks are of `count` rows for each head, the axes before the last two, of an operand. */
+  /** Blocks are rows for each head, the axes before the last two, of an operand. */
   readonly of: SlotView;
-  readonly count: number;
-  readonly room: Room;
-  /** Widths of results. */
-  readonly widths: readonly number[];
 }
 
 /** A program of groups, which each have a block. */
@@ -69,16 +65,15 @@ function headsOf({ of }: Blocks): number {
 
 /** Ways to cut groups, the guess first. */
 function cutsFor(spec: AttentionSpec, caps: CodegenCaps, blocks: Blocks): readonly Cut[] {
-  const { count, room, widths } = blocks;
   const heads = headsOf(blocks);
   const form = matrixFormOf(spec, caps);
-  const sets = form === null ? [] : setsFor(caps, spec, form, heads, count, room, widths);
+  const sets = form === null ? [] : setsFor(caps, spec, form, heads, blocks);
   if (form !== null && sets.length > 0)
     return sets.map((own): Cut => {
       const shape = { threads: own.sets * matrixThreads, height: heightOfSets(own), breadth: own.breadth };
       return { name: nameOfSets(own), shape, make: (w, o) => new MatrixGroup(w, o, form, own) };
     });
-  return tilesFor(caps, spec, heads, count, room, widths).map((tile): Cut => {
+  return tilesFor(caps, spec, heads, blocks).map((tile): Cut => {
     const shape = { threads: tile.across * tile.down, height: heightOf(tile), breadth: breadthOf(tile) };
     return { name: nameOfTile(tile), shape, make: (w, o) => new Group(w, o, tile) };
   });

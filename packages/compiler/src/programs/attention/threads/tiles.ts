@@ -51,6 +51,13 @@ export interface Room {
   readonly weights: number;
 }
 
+/** What of a block of `count` rows stays on chip: tiles in group memory, and results of these widths in registers. */
+export interface OnChip {
+  readonly count: number;
+  readonly room: Room;
+  readonly widths: readonly number[];
+}
+
 export const forwardRoom: Room = { rows: 1, columns: 1, weights: 1 };
 /** True if keys and values have separate tiles. */
 export const copyingRoom: Room = { rows: 1, columns: 2, weights: 1 };
@@ -71,14 +78,12 @@ function wordsOf(tile: ThreadTile, spec: AttentionSpec, widths: readonly number[
   return (elements * tile.rows * wideBytes(spec)) / 4;
 }
 
-/** Tiles for `count` rows of each of `heads` heads, the guess first, with tiles in group memory and results of these widths in registers. */
+/** Tiles for `count` rows of each of `heads` heads, the guess first. */
 export function tilesFor(
   caps: CodegenCaps,
   spec: AttentionSpec,
   heads: number,
-  count: number,
-  room: Room,
-  widths: readonly number[],
+  { count, room, widths }: OnChip,
 ): readonly ThreadTile[] {
   const fits = attentionTiles.filter(
     (tile) =>
@@ -133,9 +138,7 @@ export function setsFor(
   { depth, width }: AttentionSpec,
   { dtype }: MatrixForm,
   heads: number,
-  count: number,
-  room: Room,
-  widths: readonly number[],
+  { count, room, widths }: OnChip,
 ): readonly MatrixTileShape[] {
   const line = lineOfFactor(Math.max(depth, width), dtype) * dtypeInfo[dtype].bytes;
   const fits = attentionMatrixTiles.filter((shape) => {
