@@ -205,7 +205,7 @@ export const movements: Family<Movement> = {
       for (const part of node.src) {
         const n = part.shape[axis]!;
         const end = e.add(start, lengthOf(c.demand.kernel.context, n));
-        const gate = within(e, at, start, end);
+        const gate = e.and(e.le(start, at), e.lt(at, end));
         c.note(gate);
         const inner = index.slice();
         inner[axis] = n === 1 ? e.i32(0) : e.sub(at, start);

@@ -169,8 +169,7 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
   if (isPlanOp(node, 'slice')) {
     const { start, step } = node.attr;
     // An offset that depends on a size is unknown until that is bound.
-    const dependsOn = (n: number): boolean => sizeFactor(size, n) > 0;
-    if (start.some((at, axis) => at !== 0 && (dependsOn(from[axis]!) || dependsOn(at)))) return null;
+    if (start.some((at, axis) => sizeFactor(size, Math.abs(from[axis]! * at)) > 0)) return null;
     return sliceView(view, start, step);
   }
   return null;

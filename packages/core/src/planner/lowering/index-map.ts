@@ -83,11 +83,9 @@ export function broadcastIndex(e: Exprs, source: Shape, rank: number, index: Ind
 }
 
 /** `low <= x < high`, without the comparisons that bounds already prove (the factory folds them). */
-export function within(e: Exprs, x: KNode, low: KNode | number, high: KNode | number): KNode {
-  return e.and(e.le(toInt(e, low), x), e.lt(x, toInt(e, high)));
+export function within(e: Exprs, x: KNode, low: number, high: number): KNode {
+  return e.and(e.le(e.i32(low), x), e.lt(x, e.i32(high)));
 }
-
-const toInt = (e: Exprs, x: KNode | number): KNode => (typeof x === 'number' ? e.i32(x) : x);
 
 /** The conjunction of two gates; null is always true. */
 export function bothGates(e: Exprs, a: KNode | null, b: KNode | null): KNode | null {
