@@ -202,7 +202,43 @@ def trial(work):
     return {"make": made, "times": times, "again": again, "probe": probe}
 
 
+def operand(about, at):
+    shape = about["shape"]
+    size = 1
+    for n in shape:
+        size *= n
+    values = fill(at + 1, size, about["low"], about["high"])
+    if about["sorted"]:
+        values = values.sort()[0]
+    if about["kind"] != "float":
+        values = values.floor().long().clamp(max=about["high"] - 1)
+    return (values.bool() if about["kind"] == "bool" else values).reshape(shape)
+
+
+def operation(work):
+    """A row of the suite `operations`: an expression of torch, F and the operands, and its gradients where they are asked for."""
+    operands = [operand(about, at) for at, about in enumerate(work["operands"])]
+    value = eval(f"lambda {', '.join('abcd'[: len(operands)])}: {work['torch']}", {"torch": torch, "F": F})
+    first = lambda result: result[0] if isinstance(result, (list, tuple)) else result
+    if work["backward"]:
+        followed = [t.requires_grad_() for t, about in zip(operands, work["operands"]) if about["gradient"]]
+        y = first(value(*operands))
+        weights = fill(9, y.numel(), -1, 1).reshape(y.shape)
+        step = lambda: torch.autograd.grad(first(value(*operands)), followed, weights, allow_unused=True)
+    else:
+        step = lambda: value(*operands)
+
+    def probe():
+        result = first(step())
+        if work["random"]:
+            return [result.numel()]
+        return probe_of(result) if result.numel() != 1 else [float(result)]
+
+    return step, probe
+
+
 MAKERS = {
+    "operation": operation,
     "gemm": gemm,
     "conv": conv,
     "add": elementwise,
@@ -264,7 +300,7 @@ def main():
         try:
             if request["op"] == "prepare":
                 work = request["work"]
-                training_work = work["kind"] in ("mlp", "cnn", "network")
+                training_work = work["kind"] in ("mlp", "cnn", "network") or work.get("backward", False)
                 torch.set_grad_enabled(training_work)
                 step, probe = MAKERS.get(work["kind"], layout)(work)
                 probed = probe()

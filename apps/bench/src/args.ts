@@ -8,6 +8,7 @@ export const suiteNames = [
   'elementwise',
   'layouts',
   'indexing',
+  'operations',
   'latency',
   'mlp',
   'cnn',

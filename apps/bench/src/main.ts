@@ -7,19 +7,10 @@ import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ArgumentError, type Options, readArgs, usage, threadedEngines } from './args.ts';
 import { describeMachine, describeRevision, load } from './reports/machine.ts';
-import {
-  type Attendance,
-  fullPace,
-  measureCase,
-  notRun,
-  openMeeting,
-  type Pace,
-  quickPace,
-  timeOver,
-} from './harness/measure.ts';
+import { type Attendance, fullPace, measureCase, notRun, openMeeting, quickPace, timeOver } from './harness/measure.ts';
 import { labelOf, meets, type Participant, participantsOf } from './peers/participants.ts';
 import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
-import type { CaseResult, Goal, Suite, SuiteResult } from './harness/suite.ts';
+import type { CaseResult, Goal, Pace, Suite, SuiteResult } from './harness/suite.ts';
 import { runTrials, type Trials } from './harness/trials.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
@@ -28,6 +19,7 @@ import { layouts } from './suites/layouts.ts';
 import { latency } from './suites/latency.ts';
 import { native } from './suites/native.ts';
 import { networks } from './suites/networks.ts';
+import { operations } from './suites/operations.ts';
 import { sizes } from './suites/sizes.ts';
 import { cnn, mlp } from './suites/training.ts';
 
@@ -36,6 +28,7 @@ const suites: Readonly<Record<Suite['name'], Suite>> = {
   elementwise,
   layouts,
   indexing,
+  operations,
   latency,
   mlp,
   cnn,
@@ -167,6 +160,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const machine = describeMachine();
   const revision = describeRevision();
   const pace = options.quick ? quickPace : fullPace;
+  const asked = options.rounds === null ? {} : { rounds: options.rounds };
   const wanted = threadedEngines.has(options.engine) ? options.threads : [1];
   const threads = wanted.filter((count) => count <= machine.cores);
   print(
@@ -184,11 +178,11 @@ async function main(argv: readonly string[]): Promise<number> {
     revision,
     engine: options.engine,
     quick: options.quick,
-    pace: { ...pace, ...(options.rounds === null ? {} : { rounds: options.rounds }) },
+    pace: { ...pace, ...asked },
   };
   const records: SuiteRecord[] = [];
   for (const name of options.suites) {
-    records.push(await runSuite(suites[name], options, threads, head.pace));
+    records.push(await runSuite(suites[name], options, threads, { ...pace, ...suites[name].pace, ...asked }));
     if (file !== null) writeFileSync(file, `${JSON.stringify({ ...head, suites: records }, rounded)}\n`);
   }
   if (file !== null) print('', `Raw figures are in ${file}`);

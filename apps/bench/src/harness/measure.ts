@@ -9,17 +9,7 @@ import { difference, expectedProbe, lossTolerance } from '../work/expected.ts';
 import { commandOf, labelOf, type Participant } from '../peers/participants.ts';
 import type { MeasureReply, PrepareReply } from '../peers/protocol.ts';
 import { summarize } from './stats.ts';
-import type { CaseResult, Entry } from './suite.ts';
-
-export interface Pace {
-  readonly rounds: number;
-  /** Time for one participant's turn; at least one sample is taken. */
-  readonly turnMs: number;
-  readonly warmMs: number;
-  readonly maxSamples: number;
-  /** A participant whose turns would take longer than this together gets fewer of them. */
-  readonly caseMs: number;
-}
+import type { CaseResult, Entry, Pace } from './suite.ts';
 
 export const fullPace: Pace = { rounds: 7, turnMs: 80, warmMs: 250, maxSamples: 60, caseMs: 6000 };
 export const quickPace: Pace = { rounds: 3, turnMs: 40, warmMs: 150, maxSamples: 30, caseMs: 1200 };
@@ -187,13 +177,13 @@ export async function measureCase(
   const entries = good.map((turn): Entry => {
     const ns = summarize(turn.rounds.flat());
     const wrong = check(turn);
-    const { peakBytes } = turn.prepared;
+    const { peakBytes, leastBytes = one.leastBytes } = turn.prepared;
     const note = turn.prepared.once ? 'too slow to repeat: the first run' : turn.prepared.note;
     return {
       participant: turn.seat.participant,
       rounds: turn.rounds,
       count: turn.prepared.count,
-      ...(peakBytes === undefined ? {} : { figures: memoryFigures(peakBytes, one.leastBytes) }),
+      ...(peakBytes === undefined ? {} : { figures: memoryFigures(peakBytes, leastBytes) }),
       ns,
       value: { median: metric.value(ns.median), best: metric.value(ns.best) },
       ...(note === undefined ? {} : { note }),

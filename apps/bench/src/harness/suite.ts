@@ -5,6 +5,16 @@ import type { TrialReply } from '../work/trial.ts';
 import type { Participant } from '../peers/participants.ts';
 import type { Ratio, Summary } from './stats.ts';
 
+export interface Pace {
+  readonly rounds: number;
+  /** Time for one participant's turn; at least one sample is taken. */
+  readonly turnMs: number;
+  readonly warmMs: number;
+  readonly maxSamples: number;
+  /** A participant whose turns would take longer than this together gets fewer of them. */
+  readonly caseMs: number;
+}
+
 export interface Suite {
   readonly name: SuiteName;
   readonly title: string;
@@ -13,6 +23,8 @@ export interface Suite {
   cases(quick: boolean): readonly BenchCase[];
   /** Measured at the first thread count alone. */
   readonly oneThread?: boolean;
+  /** Where samples are to be fewer or shorter than elsewhere: many cases. */
+  readonly pace?: Partial<Pace>;
   /** Bounded in minutes; a case may take longer than elsewhere. */
   readonly bounded?: boolean;
   /** Cases whose work is done once in a process: all that the suite has, if any. */

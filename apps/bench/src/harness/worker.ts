@@ -46,7 +46,14 @@ async function answer(runner: Runner, request: Exclude<Request, { op: 'quit' }>)
       const warm = await warmUp(prepared, request.warmMs, clock as ClockName);
       count = warm.count;
       const peakBytes = prepared.peakBytes?.();
-      return { probe, ...warm, ...note, ...(peakBytes === undefined ? {} : { peakBytes }) };
+      const leastBytes = prepared.leastBytes?.();
+      return {
+        probe,
+        ...warm,
+        ...note,
+        ...(peakBytes === undefined ? {} : { peakBytes }),
+        ...(leastBytes === undefined ? {} : { leastBytes }),
+      };
     }
     case 'measure':
       if (prepared === null) return { error: 'nothing is prepared' };

@@ -31,6 +31,8 @@ export interface PrepareReply {
   readonly note?: string;
   /** Most bytes of buffers in use at any time of this work. */
   readonly peakBytes?: number;
+  /** Bytes of operands and results. */
+  readonly leastBytes?: number;
 }
 
 export interface MeasureReply {

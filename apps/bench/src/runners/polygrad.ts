@@ -29,6 +29,7 @@ import type { Tools } from '../work/tools.ts';
 import { input, settled } from './polygrad-input.ts';
 import { orderOperation } from './polygrad-order.ts';
 import { prepareNetwork, sizesSubject } from './polygrad-network.ts';
+import { prepareOperation } from './polygrad-operations.ts';
 import { prepareTraining } from './polygrad-training.ts';
 import { type Prepared, type Runner, type RunnerOptions, Unsupported } from './runner.ts';
 
@@ -185,6 +186,8 @@ function prepare(tools: Tools, work: Work): Promise<Prepared> | Prepared {
     case 'mlp':
     case 'cnn':
       return prepareTraining(tools, work);
+    case 'operation':
+      return prepareOperation(tools, work);
     case 'network':
       return prepareNetwork(tools, work);
     case 'sizes':
@@ -225,7 +228,7 @@ export async function createRunner(options: RunnerOptions): Promise<Runner> {
   return {
     version: engine.device,
     prepare: async (work) => {
-      if (work.kind === 'network') {
+      if (work.kind === 'network' || work.kind === 'operation') {
         // Its memory is counted from nothing.
         const before = engine;
         engine = await setEngine(await makeEngine(options.engine, options.threads));

@@ -26,6 +26,8 @@ export interface Prepared {
   readonly repeats?: boolean;
   /** Most bytes of buffers in use at any time, asked for after the first runs. */
   peakBytes?(): number;
+  /** Bytes of operands and results, where no case names them. */
+  leastBytes?(): number;
   /** A remark on how this work is done, for readers of the result. */
   readonly note?: string;
 }

@@ -117,11 +117,30 @@ export interface SizesWork {
   readonly limitMs: number;
 }
 
+/** A row of the suite `operations` (src/operations), once or with its gradients. */
+export interface OperationWork {
+  readonly kind: 'operation';
+  readonly name: string;
+  readonly backward: boolean;
+  readonly operands: readonly {
+    readonly kind: 'float' | 'integer' | 'bool';
+    readonly shape: readonly number[];
+    readonly low: number;
+    readonly high: number;
+    readonly gradient: boolean;
+    readonly sorted: boolean;
+  }[];
+  /** The operation in PyTorch. */
+  readonly torch: string;
+  readonly random: boolean;
+}
+
 export type Work =
   | GemmWork
   | ElementwiseWork
   | LayoutWork
   | OrderWork
+  | OperationWork
   | ConvWork
   | LatencyWork
   | TrainWork
@@ -181,6 +200,7 @@ export function metricOf(work: Work): Metric {
     case 'small-add':
     case 'round-trip':
     case 'plan-hit':
+    case 'operation':
       return { unit: 'us', value: (ns) => ns / 1e3 };
     case 'record':
       return { unit: 'ns', value: (ns) => ns };

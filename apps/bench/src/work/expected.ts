@@ -70,6 +70,7 @@ export function expectedProbe(work: Work): { readonly values: readonly number[];
     case 'cnn':
     case 'network':
     case 'sizes':
+    case 'operation':
       return null;
     default:
       return expectedLayout(work);

@@ -16,26 +16,43 @@ import { say, isList } from '@polygrad/compiler/shape/shown';
 /** Two 32-bit words. */
 export type RandomKey = readonly [number, number];
 
-const rotations = [13, 15, 26, 6, 17, 29, 16, 24] as const;
+const rotated = (x: number, by: number): number => (x << by) | (x >>> -by);
 
 /** Two words of Threefry-2x32 with 20 rounds, for a key and a counter. */
-export function threefry(key: RandomKey, counter: RandomKey): [number, number] {
-  const k0 = key[0] >>> 0;
-  const k1 = key[1] >>> 0;
-  const schedule = [k0, k1, (k0 ^ k1 ^ 0x1bd11bda) >>> 0] as const;
-  let x0 = (counter[0] + k0) >>> 0;
-  let x1 = (counter[1] + k1) >>> 0;
-  for (let round = 0; round < 20; round++) {
-    x0 = (x0 + x1) >>> 0;
-    const r = rotations[round % 8] as number;
-    x1 = (((x1 << r) | (x1 >>> (32 - r))) ^ x0) >>> 0;
-    if (round % 4 === 3) {
-      const s = (round + 1) / 4;
-      x0 = (x0 + schedule[s % 3]!) >>> 0;
-      x1 = (x1 + schedule[(s + 1) % 3]! + s) >>> 0;
-    }
+export function threefry([k0, k1]: RandomKey, [c0, c1]: RandomKey): [number, number] {
+  const words = new Uint32Array(2);
+  draw(words, k0 | 0, k1 | 0, c0 | 0, c1 | 0);
+  return [words[0]!, words[1]!];
+}
+
+/** The same into memory, of words as signed numbers: what many draws need. */
+export function draw(words: Uint32Array, k0: number, k1: number, c0: number, c1: number): void {
+  // The schedule of the key, turned by one word for every four rounds.
+  let a = k0;
+  let b = k1;
+  let c = a ^ b ^ 0x1bd11bda;
+  let x0 = (c0 + a) | 0;
+  let x1 = (c1 + b) | 0;
+  // Without closures and lists, which would put these numbers into memory.
+  for (let group = 1; group <= 5; group++) {
+    const odd = group % 2 === 1;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, odd ? 13 : 17) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, odd ? 15 : 29) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, odd ? 26 : 16) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, odd ? 6 : 24) ^ x0;
+    x0 = (x0 + b) | 0;
+    x1 = (x1 + c + group) | 0;
+    const first = a;
+    a = b;
+    b = c;
+    c = first;
   }
-  return [x0, x1];
+  words[0] = x0;
+  words[1] = x1;
 }
 
 /**

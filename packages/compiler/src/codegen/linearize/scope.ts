@@ -9,7 +9,7 @@ import type { ProgramBuilder } from '../../ir/builder/builder.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import type { FreeRanges, Range, RangeList } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
-import type { Known } from '../../ir/node.ts';
+import type { Known, Linear } from '../../ir/node.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 
@@ -248,6 +248,9 @@ export class Values {
   readonly b: ProgramBuilder;
   readonly scope: Scope;
   readonly results: Map<KNode, Result> = new Map();
+  /** Nodes under the vector tile at one place: whether they are made of numbers that differ from lane to lane. */
+  readonly #differing = new Map<KNode, boolean>();
+  #differAt: KNode | null = null;
 
   constructor(b: ProgramBuilder, scope: Scope) {
     this.b = b;
@@ -365,6 +368,61 @@ export class Values {
     return Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(gate)));
   }
 
+  #eachLane(index: KNode): KNode[] {
+    const { scope } = this;
+    return Array.from({ length: scope.vector!.lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
+  }
+
+  /** An index some of whose terms are computed from what was read: these as vectors, whose lanes are taken then; what places alone give lane by lane. */
+  #computedLanes({ terms, coefs, offset }: Linear, read: readonly KNode[]): KNode[] {
+    const { e } = this.scope;
+    const vector = read.map((t) => e.mul(this.lower(t), coefs[terms.indexOf(t)]!)).reduce((a, b) => e.add(a, b));
+    const places = terms.reduce<KNode>(
+      (sum, t, i) => (read.includes(t) ? sum : e.add(sum, e.mul(t, coefs[i]!))),
+      e.i32(offset),
+    );
+    return this.#eachLane(places).map((at, k) => e.add(at, e.lane(vector, k)));
+  }
+
+  /** True for a term with arithmetic on numbers that differ from lane to lane, at whatever depth. What was only read is an index as it is. */
+  #computed(term: KNode, range: Range): boolean {
+    const stack = [term];
+    for (let n = stack.pop(); n !== undefined; n = stack.pop()) {
+      if (n.op === 'LOAD') stack.push(...linearOf(n.src[1]).terms);
+      else if (this.#differs(n, range)) return true;
+    }
+    return false;
+  }
+
+  /** True if a node is made of numbers that lanes read at different places. */
+  #differs(root: KNode, range: Range): boolean {
+    const { free } = this.scope;
+    const at = this.scope.valueOf(range);
+    if (this.#differAt !== at) {
+      this.#differAt = at;
+      this.#differing.clear();
+    }
+    const known = this.#differing;
+    const stack = [root];
+    while (stack.length > 0) {
+      const n = stack[stack.length - 1]!;
+      const open = (s: KNode): boolean => !known.has(s) && free.has(s, range);
+      if (!open(n)) stack.pop();
+      else if (n.op === 'REDUCE' || n.op === 'LOAD')
+        known.set(n, n.op === 'REDUCE' || this.address(n.src[1]).kind !== 'same');
+      else {
+        const next = n.src.find(open);
+        if (next !== undefined) stack.push(next);
+        else
+          known.set(
+            n,
+            n.src.some((s) => known.get(s) === true),
+          );
+      }
+    }
+    return known.get(root) === true;
+  }
+
   /** How an index moves over the lanes. */
   address(index: KNode): Address {
     const { scope } = this;
@@ -379,7 +437,8 @@ export class Values {
       if (stride === 1) return { kind: 'unit', base };
       return { kind: 'lanes', each: Array.from({ length: lanes }, (_, k) => e.add(base, k * stride)) };
     }
-    const each = Array.from({ length: lanes }, (_, k) => scope.atLane(k, () => this.lower(index)));
+    const read = form.terms.filter((t) => this.#computed(t, range));
+    const each = read.length > 0 ? this.#computedLanes(form, read) : this.#eachLane(index);
     const base = each[0]!;
     if (each.every((x) => x === base)) return { kind: 'same', base };
     if (each.every((x, k) => x === e.add(base, k))) return { kind: 'unit', base };

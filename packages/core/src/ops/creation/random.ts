@@ -18,7 +18,7 @@ import { nodeOf, uploadNode, wrap } from '../../tensor/handle.ts';
 import type { CreationOptions, NamedDType, PlainDType, Tensor, TensorLike } from '../../tensor/types.ts';
 import { leaf, needFloat } from './creation.ts';
 import { floatOperand, weak } from '../../tensor/operand.ts';
-import { isDrawn, type RandomKey, resolveKey, splitKey, threefry, wordsOf } from '../../tensor/random-key.ts';
+import { draw, isDrawn, type RandomKey, resolveKey, splitKey, wordsOf } from '../../tensor/random-key.ts';
 import { take } from '../indexing/indexing.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
@@ -197,11 +197,14 @@ export function permutation(
       );
     }
     const key = resolveKey(options.key);
-    const order = Int32Array.from({ length: n }, (_, i) => i);
+    const order = new Int32Array(n);
+    for (let i = 1; i < n; i++) order[i] = i;
+    const words = new Uint32Array(2);
+    const [k0, k1] = [key[0] | 0, key[1] | 0];
     for (let i = n - 1; i > 0; i--) {
-      const [word0, word1] = threefry(key, [i, 0]);
+      draw(words, k0, k1, i, 0);
       // From 53 random bits, so the bias is below n / 2^53.
-      const j = Math.floor((((word0 >>> 5) * 2 ** 26 + (word1 >>> 6)) / 2 ** 53) * (i + 1));
+      const j = Math.floor((((words[0]! >>> 5) * 2 ** 26 + (words[1]! >>> 6)) / 2 ** 53) * (i + 1));
       const swapped = order[i]!;
       order[i] = order[j]!;
       order[j] = swapped;
