@@ -33,12 +33,15 @@ const leastWidth = 32;
 const widest = 4096;
 
 /**
- * True for a reduction along a sized axis, which is not cut into chunks. A very large one gets its own plan: in one piece it is slower, and a sum
- * loses digits, as every element is added to one that grows.
+ * True for a reduction along a sized axis, which is not cut into chunks. A very long one gets its own plan: in one piece it is slower, and a sum
+ * loses digits, as every element is added to one that grows. Many short ones lose nothing. Where several sizes change, many elements are
+ * enough: otherwise tensors of all shapes would share the slower form.
  */
 function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
-  if (x.size >= 4 * columnChunk) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
+  const several = graph.size!.capacities.length > 1;
+  const elements = several ? x.size : axes.reduce((product, axis) => product * x.shape[axis]!, 1);
+  if (elements >= 4 * columnChunk) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
   return true;
 }
 
