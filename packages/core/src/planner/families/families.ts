@@ -194,10 +194,13 @@ export class PlanFamilies {
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
+    const at = sized(plan, n, options.engine.caps.simt);
+    // A view cannot reach outside of what it is of. Where it would, the guess was wrong, and the flush gets a plan of its own.
+    if (at.dispatches.some(({ bindings }) => bindings.some(({ bytes }) => bytes < 0))) return null;
     this.#last = form;
     this.binds++;
     options.kernels.take(plan.kernels);
-    return sized(plan, n, options.engine.caps.simt);
+    return at;
   }
 
   #make(sizes: Sizes, classes: readonly SizeClass[], cone: Cone, options: PlanOptions): Plan | null {
