@@ -82,11 +82,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
 export function sizedBytes(size: PlanSize, node: PlanNode, unit: number, start: number): SizedBytes | null {
   const { shape, leaf } = node;
   if ([...shape, ...(leaf?.strides ?? [])].every((x) => sizeFactor(size, x) === 0)) return null;
-  if (leaf === null) {
-    // Where a view of what this flush stores begins may depend on the sizes.
-    if (start !== 0) throw new SizesRefused(`a view of shape [${shape}] that begins at byte ${start}`);
-    return { unit, shape, strides: null, more: 0 };
-  }
+  if (leaf === null) return { unit, shape, strides: null, more: 0 - start };
   const { span, strides } = leaf;
   const { capacities } = size;
   const reach = bytesAt({ unit: 1, shape, strides, more: 0 }, capacities, capacities);

@@ -195,7 +195,7 @@ export class PlanFamilies {
     }
     if (plan === null) return null;
     const at = sized(plan, n, options.engine.caps.simt);
-    // A view cannot reach outside of what it is of. Where it would, the guess was wrong, and the flush gets a plan of its own.
+    // Kernels read a tensor from a fixed element on. One that is shorter than that is not read there, and the flush gets a plan of its own.
     if (at.dispatches.some(({ bindings }) => bindings.some(({ bytes }) => bytes < 0))) return null;
     this.#last = form;
     this.binds++;

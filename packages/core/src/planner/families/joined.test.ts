@@ -98,6 +98,18 @@ describe.each(kinds)('%s', (_, options) => {
     await near(f, [9, 13, 8, 31, 5, 2], 'always');
   });
 
+  it('rows from the tenth on, of which short tensors have none', async () => {
+    const widths = [
+      [1, 10],
+      [0, 0],
+    ] as const;
+    const f = (n: number): Tensor => pg.slice(pg.pad(rows(n, 3), widths), [{ start: 11, stop: n + 11 }]);
+    // Those of 8 and 9 rows have plans of their own.
+    expect(await near(f, [9, 13, 8, 15, 11, 17, 31, 9, 35, 127])).toBe(7);
+    await near(f, [4, 7, 5, 6, 2, 3]);
+    await near(f, [9, 13, 8, 31, 5, 2], 'always');
+  });
+
   it('two sizes and their sum', async () => {
     const sizes = [
       [9, 20],
