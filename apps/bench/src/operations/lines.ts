@@ -10,6 +10,14 @@ const places = integers(million, 0, 2 ** 20);
 const within = integers(square, 0, 512);
 const image = floats([8, 32, 32, 32]);
 
+/** Three elements on each side of an image. */
+const around = [
+  [0, 0],
+  [0, 0],
+  [3, 3],
+  [3, 3],
+] as const;
+
 export const lineRows: readonly OperationRow[] = [
   smooth('sum', [v], 'a.sum()', (pg, a) => pg.sum(a!)),
   smooth('sum of columns', [x], 'a.sum(0)', (pg, a) => pg.sum(a!, 0)),
@@ -111,28 +119,10 @@ export const lineRows: readonly OperationRow[] = [
     ]),
   ),
   smooth('pad by reflection', [image], 'F.pad(a, (3, 3, 3, 3), "reflect")', (pg, a) =>
-    pg.pad(
-      a!,
-      [
-        [0, 0],
-        [0, 0],
-        [3, 3],
-        [3, 3],
-      ],
-      { mode: 'reflect' },
-    ),
+    pg.pad(a!, around, { mode: 'reflect' }),
   ),
   smooth('pad circular', [image], 'F.pad(a, (3, 3, 3, 3), "circular")', (pg, a) =>
-    pg.pad(
-      a!,
-      [
-        [0, 0],
-        [0, 0],
-        [3, 3],
-        [3, 3],
-      ],
-      { mode: 'circular' },
-    ),
+    pg.pad(a!, around, { mode: 'circular' }),
   ),
   smooth('diagEmbed', [floats([16, 128])], 'a.diag_embed()', (pg, a) => pg.diagEmbed(a!)),
   smooth('diagonal', [floats([64, 128, 128])], 'a.diagonal(0, 1, 2).contiguous()', (pg, a) =>

@@ -1,19 +1,7 @@
 /** What a row of the suite `operations` is: a public operation with operands of a realistic size, and the same in PyTorch. */
 import type * as core from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
-
-/** An operand, drawn from the sequence of its number: float32, integers (int32, in PyTorch int64), or bool. */
-export interface Operand {
-  readonly kind: 'float' | 'integer' | 'bool';
-  readonly shape: readonly number[];
-  /** From here up to, but without, `high`. */
-  readonly low: number;
-  readonly high: number;
-  /** False for floats that no gradient is asked for. */
-  readonly gradient: boolean;
-  /** In increasing order along the last axis. */
-  readonly sorted: boolean;
-}
+import type { Operand } from '../work/cases.ts';
 
 export type Result = Tensor | readonly Tensor[] | Promise<Tensor>;
 

@@ -3,18 +3,14 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { rowOf } from '../operations/rows.ts';
 import type { OperationRow } from '../operations/row.ts';
-import type { OperationWork } from '../work/cases.ts';
+import type { Operand, OperationWork } from '../work/cases.ts';
 import type { Tools } from '../work/tools.ts';
 import { settled } from './polygrad-input.ts';
 import { type Prepared, Unsupported } from './runner.ts';
 
 const sizeOf = (shape: readonly number[]): number => shape.reduce((size, n) => size * n, 1);
 
-function drawn(
-  tools: Tools,
-  { kind, shape, low, high, sorted }: OperationWork['operands'][number],
-  at: number,
-): Tensor {
+function drawn(tools: Tools, { kind, shape, low, high, sorted }: Operand, at: number): Tensor {
   const values = tools.fill(at + 1, sizeOf(shape), low, high);
   if (sorted) values.sort();
   const given = { shape };
@@ -25,10 +21,6 @@ function drawn(
 
 const bytesOf = (tensors: readonly Tensor[]): number =>
   tensors.reduce((sum, { size, dtype }) => sum + size * (dtype === 'bool' ? 1 : Number(/\d+$/.exec(dtype)) / 8), 0);
-
-/** The first result, where the operation gives several. */
-const firstOf = (result: Tensor | readonly Tensor[]): Tensor =>
-  Array.isArray(result) ? result[0] : (result as Tensor);
 
 const listOf = (result: Tensor | readonly Tensor[]): readonly Tensor[] =>
   Array.isArray(result) ? result : [result as Tensor];
@@ -52,7 +44,7 @@ function withGradients(tools: Tools, { call }: OperationRow, work: OperationWork
   const value = (...inputs: Tensor[]): Tensor => {
     const given = [...inputs];
     const all = operands.map((t, i) => (work.operands[i]?.gradient === true ? (given.shift() as Tensor) : t));
-    return firstOf(call(pg, ...all) as Tensor | readonly Tensor[]);
+    return listOf(call(pg, ...all) as Tensor | readonly Tensor[])[0] as Tensor;
   };
   const { shape } = pg.scope(() => value(...followed));
   const weights = pg.tensor(tools.fill(9, sizeOf(shape), -1, 1), { shape });

@@ -117,19 +117,25 @@ export interface SizesWork {
   readonly limitMs: number;
 }
 
+/** An operand of a public operation, drawn from the sequence of its number: float32, integers (int32, in PyTorch int64), or bool. */
+export interface Operand {
+  readonly kind: 'float' | 'integer' | 'bool';
+  readonly shape: readonly number[];
+  /** From here up to, but without, `high`. */
+  readonly low: number;
+  readonly high: number;
+  /** False for floats that no gradient is asked for. */
+  readonly gradient: boolean;
+  /** In increasing order along the last axis. */
+  readonly sorted: boolean;
+}
+
 /** A row of the suite `operations` (src/operations), once or with its gradients. */
 export interface OperationWork {
   readonly kind: 'operation';
   readonly name: string;
   readonly backward: boolean;
-  readonly operands: readonly {
-    readonly kind: 'float' | 'integer' | 'bool';
-    readonly shape: readonly number[];
-    readonly low: number;
-    readonly high: number;
-    readonly gradient: boolean;
-    readonly sorted: boolean;
-  }[];
+  readonly operands: readonly Operand[];
   /** The operation in PyTorch. */
   readonly torch: string;
   readonly random: boolean;
