@@ -131,10 +131,10 @@ function placesOf(
   const described = outputs.map((output): OutputPlace => {
     const rule = kernel.outputs[output]!;
     const shape: unknown = typeof rule === 'string' ? shapes[rule] : called(name, rule, shapes);
-    if (!isPlain(shape) || !Object.hasOwn(dtypeInfo, String(shape['dtype'])))
+    if (!isPlain(shape) || !Object.hasOwn(dtypeInfo, String(shape.dtype)))
       throw new ArgumentError(name, say`the rule of output ${output} gave ${shown(shape)}: return { shape, dtype }`);
-    checkShape(name, shape['shape'] as Shape);
-    return { name: output, shape: [...(shape['shape'] as Shape)], dtype: shape['dtype'] as DType, offset: 0 };
+    checkShape(name, shape.shape as Shape);
+    return { name: output, shape: [...(shape.shape as Shape)], dtype: shape.dtype as DType, offset: 0 };
   });
   const lengths = new Map<DType, number>();
   return described.map((place) => {

@@ -143,13 +143,13 @@ export interface Rule {
 function inputRule(name: string, given: unknown): Rule {
   const whole = isPlain(given) ? given : { dtype: given };
   if (isPlain(given)) checkFields<unknown>(me, given, { dtype: [() => true, ''], rank: numberFrom(0, 8, true) });
-  const list: readonly unknown[] = Array.isArray(whole['dtype']) ? whole['dtype'] : [whole['dtype']];
+  const list: readonly unknown[] = Array.isArray(whole.dtype) ? whole.dtype : [whole.dtype];
   if (list.length === 0 || !list.every((d) => typeof d === 'string' && Object.hasOwn(dtypeInfo, d)))
     throw new ArgumentError(
       me,
       say`input ${name} takes ${shown(given)}: give a dtype, a list of dtypes, or { dtype, rank }`,
     );
-  return { name, dtypes: list as DType[], rank: (whole['rank'] as number | undefined) ?? null };
+  return { name, dtypes: list as DType[], rank: (whole.rank as number | undefined) ?? null };
 }
 
 const goodName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name) && name !== '__proto__';
