@@ -246,6 +246,9 @@ describe('rows', () => {
       return [{ store: output(0, [j], [c], sum) as LoopStore['store'], ranges: [j] }];
     });
     check(k, [8, 35], 1e-4);
+    // Registers hold several rows of so few columns.
+    const { body } = linearize(optimize(k, wideCaps), wideCaps);
+    expect(body.filter((n) => n.op === 'SHARED')).toHaveLength(0);
   });
 
   test.each(['sum', 'min', 'argmin'] as const)('%s of many columns, in memory', (op) => {
