@@ -11,7 +11,7 @@ import { type Attendance, fullPace, measureCase, notRun, openMeeting, quickPace,
 import { labelOf, meets, type Participant, participantsOf } from './peers/participants.ts';
 import { attendanceLines, comparisonLines, figureTables, goalLines, remarks, suiteTables } from './reports/report.ts';
 import type { CaseResult, Goal, Pace, Suite, SuiteResult } from './harness/suite.ts';
-import { runTrials, type Trials } from './harness/trials.ts';
+import { runTrials, trialPace, type Trials } from './harness/trials.ts';
 import { elementwise } from './suites/elementwise.ts';
 import { gemm } from './suites/gemm.ts';
 import { indexing } from './suites/indexing.ts';
@@ -94,10 +94,10 @@ const inTurns: Measure = async (suite, participants, wanted, options, pace) => {
 /** Each piece of work in a process of its own. */
 const inTrials: Measure = async (suite, participants, wanted, options, pace) => {
   const cases = suite.trials?.(options.quick).filter(wanted) ?? [];
-  const rounds = options.rounds ?? (options.quick ? 1 : pace.rounds);
+  const asked = options.rounds ?? (options.quick ? 1 : null);
   const told = { attendance: (found: readonly Attendance[]) => print(...attendanceLines(found)), progress };
   try {
-    return await runTrials(participants, cases, rounds, options.engine, options.minutes, told);
+    return await runTrials(participants, cases, trialPace(pace.rounds, asked, options.minutes), options.engine, told);
   } finally {
     progress('');
   }

@@ -12,10 +12,10 @@ import { drawn, sizes } from '../suites/sizes.ts';
 import { difference, expectedProbe } from '../work/expected.ts';
 import { element, fill, probePositions } from '../work/inputs.ts';
 import { tools } from '../work/tools.ts';
-import { runTrial, type Subject } from '../work/trial.ts';
+import { runTrial } from '../work/trial.ts';
 import { measureRound, warmUp } from './sampling.ts';
 import type { TrialCase } from './suite.ts';
-import { runTrials } from './trials.ts';
+import { isOver, runTrials, trialPace } from './trials.ts';
 
 describe('inputs', () => {
   it('are the same numbers as ever: C and Python make them too', () => {
@@ -131,20 +131,6 @@ describe('networks and sizes', () => {
     prepared.dispose();
   });
 
-  it.each((sizes.trials?.(true) ?? []).map((one) => [one.id, one] as const))(
-    'go through the sizes of %s',
-    async (_, one) => {
-      const runner = await createRunner({ threads: 1, engine: 'cpu', folder: '', tools });
-      const reply = await runTrial(one.work, runner.subject?.(one.work) as () => Subject);
-      expect(reply.times).toHaveLength(one.work.sizes.length);
-      expect(reply.again).toHaveLength(one.work.again.length);
-      expect(reply.probe.every(Number.isFinite)).toBe(true);
-      expect(reply.plans).toBeGreaterThan(0);
-      expect(one.value(one.ns(reply) as number)).toBeGreaterThan(0);
-      for (const figure of Object.values(one.figures(reply))) expect(figure).toBeGreaterThan(0);
-    },
-  );
-
   it('stop at their limit, and then have no whole run', async () => {
     const [whole] = sizes.trials?.(true).filter(({ id }) => id === 'whole-mlp') ?? [];
     let uses = 0;
@@ -158,10 +144,26 @@ describe('networks and sizes', () => {
     const participants = [{ name: 'before', threads: 1, folder: 'nothing-there' }] as const;
     const lines: string[] = [];
     const told = { attendance: () => undefined, progress: (line: string) => void lines.push(line) };
-    const found = await runTrials(participants, cases, 2, 'cpu', 0, told);
+    const found = await runTrials(participants, cases, trialPace(7, 2, 0), 'cpu', told);
     expect(found.attendance[0]?.missing).toContain('no built checkout');
     expect(found.cases.map(({ entries, absent }) => [entries.length, absent.length])).toEqual(cases.map(() => [0, 1]));
     expect(lines).toEqual([]);
+  });
+
+  it('have fewer rounds where figures agree, and all that were asked for', () => {
+    const [usual, asked] = [trialPace(7, null, 8), trialPace(7, 4, 8)];
+    const [steady, noisy] = [
+      [100, 101, 140],
+      [100, 120, 150],
+    ];
+    const over = (pace: typeof usual, ...figures: number[][]) => isOver(pace, figures[0]!.length, figures);
+    expect([over(usual, steady, steady), over(usual, steady, noisy), over(usual, [100, 101])]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(isOver(usual, 7, [noisy])).toBe(true);
+    expect([over(asked, steady), isOver(asked, 4, [steady])]).toEqual([false, true]);
   });
 
   it('draw the same sizes as ever', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { geometricMean, median, quantileSorted, speedRatio, summarize } from './stats.ts';
+import { geometricMean, median, quantileSorted, scatter, speedRatio, summarize } from './stats.ts';
 
 const numbers = fc.array(fc.double({ min: 1e-3, max: 1e9, noNaN: true }), { minLength: 1, maxLength: 50 });
 
@@ -33,6 +33,12 @@ describe('statistics', () => {
       }),
       { seed: 1 },
     );
+  });
+
+  it('says within which part of the median half of the values lie', () => {
+    expect(scatter([100, 104, 300])).toBeCloseTo(4 / 104);
+    expect(scatter([1, 2, 4, 8])).toBe(1.5 / 3);
+    expect([scatter([]), scatter([5])]).toEqual([0, 0]);
   });
 
   it('compares rounds in pairs: a machine that slows down does not change the ratio', () => {

@@ -35,6 +35,13 @@ export function summarize(values: readonly number[]): Summary {
   };
 }
 
+/** Within which part of the median half of the values lie; 0 for less than two values. */
+export function scatter(values: readonly number[]): number {
+  if (values.length < 2) return 0;
+  const middle = median(values);
+  return median(values.map((value) => Math.abs(value - middle))) / middle;
+}
+
 /** How many times as fast `ours` is as `theirs`, both times per operation in rounds that were measured in turns. */
 export interface Ratio {
   /** Median over rounds of theirs / ours: what drifts slowly during the run falls out. */

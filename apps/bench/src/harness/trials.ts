@@ -1,6 +1,6 @@
 /**
  * Runs a suite whose work is done once in a process. For every case each participant starts anew, in turns, and in further rounds as long as there is
- * time. Every case has its first round before one has its second.
+ * time and its figures differ. Every case has its first round before one has its second.
  */
 import type { EngineName } from '../args.ts';
 import { type Child, startChild } from '../peers/child.ts';
@@ -8,7 +8,7 @@ import { commandOf, labelOf, type Participant } from '../peers/participants.ts';
 import { difference, lossTolerance } from '../work/expected.ts';
 import type { TrialReply } from '../work/trial.ts';
 import { type Attendance, timeOver } from './measure.ts';
-import { summarize } from './stats.ts';
+import { scatter, summarize } from './stats.ts';
 import type { CaseResult, Entry, TrialCase } from './suite.ts';
 
 /** What is gathered of a participant in a case. */
@@ -21,24 +21,48 @@ interface Place {
 /** Starting, drawing inputs, ending: what a process may take beside the limit of its work. */
 const besideMs = 60_000;
 
+/** How often work is done. */
+export interface TrialPace {
+  readonly rounds: number;
+  /** From this many rounds on, a case whose figures agree has no more. Absent: every case has all rounds. */
+  readonly fewest?: number;
+  /** No round but the first begins that is not expected to end by then. */
+  readonly aimMs: number;
+  /** The same for the first rounds: cases that would begin later are not run. */
+  readonly mostMs: number;
+}
+
+/** Pace without a number of rounds that was asked for: cases that vary little need few. */
+export const steadyRounds = 3;
+const aimMs = 180_000;
+
+/** The pace of a suite of some minutes at most; `asked`: the rounds that each case is to have. */
+export function trialPace(usual: number, asked: number | null, minutes: number): TrialPace {
+  const mostMs = minutes * 60_000;
+  if (asked !== null) return { rounds: asked, aimMs: mostMs, mostMs };
+  return { rounds: usual, fewest: steadyRounds, aimMs: Math.min(aimMs, mostMs), mostMs };
+}
+
+/** Half of a participant's figures lie within this part of their median: then further rounds tell little. */
+const steadyScatter = 0.05;
+
 export interface Trials {
   readonly attendance: readonly Attendance[];
   readonly cases: readonly CaseResult[];
 }
 
 /**
- * @param minutes no round of a case begins that is not expected to end before
  * @param told called with the attendance, and with a line before each case
  */
 export async function runTrials(
   participants: readonly Participant[],
   cases: readonly TrialCase[],
-  rounds: number,
+  pace: TrialPace,
   engine: EngineName,
-  minutes: number,
   told: { attendance(found: readonly Attendance[]): void; progress(line: string): void },
 ): Promise<Trials> {
-  const end = performance.now() + minutes * 60_000;
+  const started = performance.now();
+  const [aim, end] = [started + pace.aimMs, started + pace.mostMs];
   const attendance = await roll(participants, engine);
   told.attendance(attendance);
   const present = attendance.filter(({ missing }) => missing === undefined).map(({ participant }) => participant);
@@ -47,11 +71,19 @@ export async function runTrials(
     places: present.map((participant): Place => ({ participant, replies: [], reason: null })),
     expectedMs: 0,
   }));
-  for (let round = 0; round < rounds; round++)
+  for (let round = 0; round < pace.rounds; round++)
     for (const table of tables) {
       const { one, places } = table;
+      if (
+        isOver(
+          pace,
+          round,
+          places.map(({ replies }) => replies.map((reply) => one.ns(reply)!)),
+        )
+      )
+        continue;
       const start = performance.now();
-      if (start + (round === 0 ? 0 : table.expectedMs) > end) {
+      if (round === 0 ? start > end : start + table.expectedMs > aim) {
         if (round === 0) for (const place of places) place.reason = timeOver;
         continue;
       }
@@ -64,6 +96,15 @@ export async function runTrials(
       table.expectedMs = performance.now() - start;
     }
   return { attendance, cases: tables.map(({ one, places }) => resultOf(one, places, attendance)) };
+}
+
+/** True if a case has had its rounds: as many as there are, or fewer and the figures of each participant agree. */
+export function isOver(
+  { rounds, fewest = rounds }: TrialPace,
+  done: number,
+  figures: readonly (readonly number[])[],
+): boolean {
+  return done >= rounds || (done >= fewest && figures.every((one) => scatter(one) <= steadyScatter));
 }
 
 /** Who comes: each is started once. */

@@ -178,37 +178,46 @@ const full: readonly TrialCase[] = [
   trialCase('gpt-generate', { ...generation, sizes: upTo(512), figure: 'mean', every: 16 }),
 ];
 
-/** The same cases with small networks and few sizes: that they work, and no figures to compare. */
+/**
+ * The same cases with small networks and few sizes, of all the classes that the sizes above are of: that they work, what they ask of the planner
+ * (sizes.test.ts), and no figures to compare.
+ */
 const quick: readonly TrialCase[] = (() => {
-  const small: NetworkSpec = { network: 'gpt', layers: 1, width: 16, heads: 2, vocabulary: 32, places: 32 };
-  const train = { spec: small, varies: 'length', batch: 2 } as const;
+  // Four heads over one class of lengths have more scores than a long sum has terms.
+  const small: NetworkSpec = { network: 'gpt', layers: 1, width: 16, heads: 4, vocabulary: 32, places: 128 };
+  const train = { spec: small, varies: 'length', batch: 4 } as const;
   const infer = { spec: small, use: 'infer', varies: 'length' } as const;
+  const dense: NetworkSpec = { network: 'mlp', inputs: 16, hidden: 24, outputs: 10 };
   return [
-    trialCase('mlp', { spec: mlp, sizes: drawn(201, 6, 100, 499), figure: 'rate', from: 2, every: 1 }),
-    trialCase('policy-gradient', { spec: actorCritic, sizes: episodes(6), figure: 'whole' }),
-    trialCase('gpt-train', { ...train, sizes: drawn(203, 4, 4, 12), figure: 'mean', from: 1, every: 1 }),
-    trialCase('gpt-generate', { ...infer, sizes: upTo(8), figure: 'mean', every: 4 }),
+    trialCase('mlp', { spec: dense, sizes: drawn(201, 12, 100, 499), figure: 'rate', from: 4, every: 1 }),
+    trialCase('policy-gradient', {
+      spec: { network: 'actor-critic', hidden: 24 },
+      sizes: episodes(24),
+      figure: 'whole',
+    }),
+    trialCase('gpt-train', { ...train, sizes: drawn(203, 8, 16, 112), figure: 'mean', from: 3, every: 1 }),
+    trialCase('gpt-generate', { ...infer, sizes: upTo(24), figure: 'mean', every: 8 }),
     trialCase('lstm', {
       spec: { ...sequences, hidden: 8 } as NetworkSpec,
       varies: 'length',
       batch: 2,
-      sizes: drawn(205, 3, 2, 4),
+      sizes: drawn(205, 8, 5, 40),
       figure: 'mean',
       from: 1,
       every: 1,
     }),
-    trialCase('whole-mlp', { spec: mlp, sizes: drawn(201, 8, 100, 499), figure: 'whole' }),
-    trialCase('whole-gpt', { ...train, sizes: drawn(203, 3, 4, 12), figure: 'whole' }),
-    trialCase('whole-generate', { ...infer, sizes: upTo(6), figure: 'whole' }),
-    cached(small, 8),
+    trialCase('whole-mlp', { spec: dense, sizes: drawn(201, 24, 100, 499), figure: 'whole' }),
+    trialCase('whole-gpt', { ...train, sizes: drawn(203, 8, 16, 112), figure: 'whole' }),
+    trialCase('whole-generate', { ...infer, sizes: upTo(20), figure: 'whole' }),
+    cached(small, 24),
     trialCase('resnet18-infer', {
       spec: { network: 'resnet18', width: 4, side: 8 },
       use: 'infer',
-      sizes: upTo(3),
+      sizes: upTo(5),
       figure: 'mean',
       every: 1,
     }),
-    lastBatch('last-batch', mlp, 37, 8),
+    lastBatch('last-batch', dense, 116, 32),
   ];
 })();
 

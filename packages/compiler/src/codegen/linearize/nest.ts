@@ -269,8 +269,11 @@ export class Nest {
   /** Computes a reduction for all its columns, together with those of the same wave that run over the same rows. */
   #computeColumns(first: KNode, wave: readonly KNode[]): void {
     const column = this.#columnOf(first)!;
-    const [row] = ownRanges(first);
-    const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => this.#columnOf(n) === column && ownRanges(n)[0] === row;
+    const rows = ownRanges(first);
+    const isAlike = (n: KNode): n is KNodeOf<'REDUCE'> => {
+      const own = ownRanges(n);
+      return this.#columnOf(n) === column && own.length === rows.length && own.every((r, i) => r === rows[i]);
+    };
     const reduceColumns = this.#options.caps.lowering.columns;
     if (reduceColumns === undefined) refuse(column, 'needs caps.lowering.columns');
     const nodes = wave.filter(isAlike);

@@ -3,9 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { optimize } from './optimize.ts';
 import { evaluateNest } from '../../interpreter/evaluate-nest.ts';
 import { interpret } from '../../interpreter/interpret.ts';
-import type { LoopKernel, Program, ReduceOp } from '../../ir/ir.ts';
+import { Exprs } from '../../ir/expr.ts';
+import type { Range } from '../../ir/free-ranges.ts';
+import type { KNode, LoopKernel, Program, ReduceOp } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
-import { layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
+import { flat, layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 
 /** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
@@ -77,6 +79,20 @@ describe('reductions of columns', () => {
     expect(accumulates(check(softmax(70, 1100, 0, false), 1e-5))).toBe(true);
     check(softmax(70, 1100, 0, true), 1e-5);
     check(layerNorm(70, 1100), 1e-4);
+  });
+
+  test('two sums that share their outer loop and not the inner one', () => {
+    const e = new Exprs();
+    const [batch, row, other, j] = [e.range(6, 'reduce'), e.range(35, 'reduce'), e.range(40, 'reduce'), e.range(500)];
+    const sumOver = (slot: number, along: Range): KNode => {
+      const [x, { extent }] = [e.param(slot, 'float32', 'read', 6 * along.arg.extent * 500), along.arg];
+      return e.reduce('sum', e.load(x, flat(e, [batch, along, j], [6, extent, 500])), [batch, along]);
+    };
+    const value = e.add(sumOver(1, row), sumOver(2, other));
+    const out = e.param(0, 'float32', 'write', 500);
+    const params = [out, ...[35, 40].map((rows, i) => e.param(i + 1, 'float32', 'read', 6 * rows * 500))];
+    const k = { name: 'two', params, scalars: [], stores: [{ store: e.store(out, j, value), ranges: [j] }] };
+    expect(accumulates(check(k as LoopKernel))).toBe(true);
   });
 
   test('few rows, few columns, little work stay in registers', () => {

@@ -239,6 +239,18 @@ describe('rows', () => {
     check(reduced(op, 1, 67, 64, [0]), [1, 3, 4, 9, 66, 67]);
   });
 
+  test.each([10, 32, 48])('sums of %i columns over batches of rows', (c) => {
+    const k = nest(8, 521, ({ e, n, rows, input, output }) => {
+      const [j, batch, row] = [e.range(c), e.range(4, 'reduce'), rows('reduce')];
+      const sum = e.reduce('sum', input(1, [batch, row, j], [4, n, c]), [batch, row]);
+      return [{ store: output(0, [j], [c], sum) as LoopStore['store'], ranges: [j] }];
+    });
+    check(k, [8, 35], 1e-4);
+    // Registers hold several rows of so few columns.
+    const { body } = linearize(optimize(k, wideCaps), wideCaps);
+    expect(body.filter((n) => n.op === 'SHARED')).toHaveLength(0);
+  });
+
   test.each(['sum', 'min', 'argmin'] as const)('%s of many columns, in memory', (op) => {
     check(reduced(op, 2, 80, 1000, [0]), [2, 3, 37, 80], 1e-5);
   });

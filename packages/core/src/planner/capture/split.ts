@@ -34,15 +34,20 @@ const widest = 4096;
 
 /**
  * True for a reduction along a sized axis, which is not cut into chunks. A very long one gets its own plan: in one piece it is slower, and a sum
- * loses digits, as every element is added to one that grows. Many short ones lose nothing. Where several sizes change, many elements are
- * enough: otherwise tensors of all shapes would share the slower form.
+ * loses digits, as every element is added to one that grows. Many short ones lose nothing. Where several sizes change, a large one that would be cut
+ * gets its own as well: otherwise tensors of all shapes would share the slower form.
  */
-function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[]): boolean {
+function staysWhole(graph: PlanGraph, x: PlanNode, axes: readonly number[], size: number): boolean {
   if (!graph.sizedAmong(x.shape, axes)) return false;
-  const several = graph.size!.capacities.length > 1;
-  const elements = several ? x.size : axes.reduce((product, axis) => product * x.shape[axis]!, 1);
-  if (elements >= 4 * columnChunk) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
+  const isLong = x.size / size >= 4 * columnChunk;
+  const isLarge = graph.size!.capacities.length > 1 && x.size >= 4 * columnChunk && isCut(x, axes, size);
+  if (isLong || isLarge) throw new SizesRefused(`a reduction of shape [${x.shape}]`);
   return true;
+}
+
+/** True if a reduction has few results and many elements of each, or columns that are few and long. */
+function isCut(x: PlanNode, axes: readonly number[], size: number): boolean {
+  return size >= manyResults ? fewGroupsOfColumns(x, axes, size) : x.size / size >= splitLeast;
 }
 
 /** Neighbouring reduced axes, which are split as one. */
@@ -68,7 +73,7 @@ function runsOf(shape: Shape, axes: readonly number[]): Run[] {
  * True if the results are columns, of which a group takes many at a time while it goes down the rows (codegen/loops/streams.ts), and
  * there are too few groups of columns to keep threads busy.
  */
-function fewGroupsOfColumns(x: PlanNode, { axes }: ReduceAttr, size: number): boolean {
+function fewGroupsOfColumns(x: PlanNode, axes: readonly number[], size: number): boolean {
   const last = x.shape.length - 1;
   const width = x.shape[last]!;
   if (axes.includes(last) || width < leastWidth || x.size < 4 * columnChunk) return false;
@@ -91,10 +96,9 @@ export function splitReduce(
   shape: Shape,
   size: number,
 ): PlanNode | null {
-  const total = x.size / Math.max(1, size);
-  if (size === 0 || staysWhole(graph, x, attr.axes)) return null;
+  if (size === 0 || staysWhole(graph, x, attr.axes, size) || !isCut(x, attr.axes, size)) return null;
+  const total = x.size / size;
   const columns = size >= manyResults;
-  if (columns ? !fewGroupsOfColumns(x, attr, size) : total < splitLeast) return null;
   const target = columns
     ? Math.min(mostColumnChunks, Math.floor(x.size / columnChunk))
     : Math.min(Math.floor(total / chunkLeast), Math.max(2, Math.ceil(enough / size)));
@@ -157,7 +161,7 @@ export function splitArgReduce(
 ): PlanNode | null {
   const total = x.size / Math.max(1, size);
   if (size === 0 || size >= manyResults || total < splitPositionsLeast) return null;
-  if (staysWhole(graph, x, reduced)) return null;
+  if (staysWhole(graph, x, reduced, size)) return null;
   const run = runsOf(x.shape, reduced)[0]!;
   const chunks = chunkCount(
     run.extent,

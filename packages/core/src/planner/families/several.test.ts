@@ -1,5 +1,5 @@
 /** Plans that several sizes share which change on their own, on the engine that checks every access. */
-import { createReferenceEngine } from '@polygrad/testing';
+import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
@@ -214,5 +214,50 @@ describe('sharing', () => {
     const pairs = sizes.flatMap((n) => sizes.map((m): Pair => [n, m]));
     const { plansMade } = await sameAtSizes(f, [[3, 10], ...pairs, ...pairs.map(([n, m]): Pair => [n + 1, m + 2])]);
     expect(plansMade).toBe(1 + 9);
+  });
+
+  const filled = (...shape: number[]): Tensor => tensor(new Float32Array(shape.reduce((a, b) => a * b, 1)), { shape });
+
+  /** Plans that each of some sizes makes, on an engine that computes nothing. */
+  const made = async (f: (n: number, m: number) => Tensor, pairs: readonly Pair[]): Promise<number[]> => {
+    await setEngine(createNullEngine());
+    setDynamicSizes('automatic');
+    clearPlans();
+    return pairs.map(([n, m]) => {
+      const { plansMade } = stats();
+      pg.scope(() => f(n, m)).dispose();
+      return stats().plansMade - plansMade;
+    });
+  };
+
+  it('has one plan for scores of attention, of which there are more than a long sum has terms', async () => {
+    const scores = (n: number, m: number): Tensor => {
+      const x = filled(n, 4, m, 8);
+      return pg.softmax(pg.matmul(x, pg.permute(x, [0, 1, 3, 2])), -1);
+    };
+    // Of its own, of one size, of both.
+    expect(
+      await made(scores, [
+        [20, 70],
+        [20, 80],
+        [21, 90],
+        [22, 100],
+        [23, 110],
+        [31, 127],
+        [8, 64],
+      ]),
+    ).toEqual([1, 1, 1, 0, 0, 0, 0]);
+  });
+
+  it('has plans of their own for large sums that are done in two steps', async () => {
+    const sums = (n: number, m: number): Tensor => pg.sum(filled(n, m, 64), [1, 2]);
+    const pairs: Pair[] = [
+      [20, 600],
+      [20, 700],
+      [21, 800],
+      [22, 900],
+      [23, 1000],
+    ];
+    expect((await made(sums, pairs)).at(-1)).toBe(1);
   });
 });
