@@ -1,15 +1,22 @@
 /**
- * Tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`.
+ * Tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`. With POLYGRAD_BUILT=1, as in `npm test` and
+ * `npm run test:long`, which compile first, they run on the modules in `dist` (tooling/built-modules.mjs): a fifth less work.
  *
  * POLYGRAD_TESTS chooses what runs: `unit` (the default) or `long` (files named *.long.test.ts too).
  */
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type Plugin } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const conditions = ['@polygrad/source', 'module', 'node', 'import', 'default'];
-const environment = new URL('./tooling/devices/environment.mjs', import.meta.url).href;
-const { deviceEnvironment } = (await import(environment)) as { deviceEnvironment(): Record<string, string> };
+const tooling = (path: string): Promise<unknown> => import(new URL(`./tooling/${path}`, import.meta.url).href);
+const { deviceEnvironment } = (await tooling('devices/environment.mjs')) as {
+  deviceEnvironment(): Record<string, string>;
+};
+const { builtModule, builtModules } = (await tooling('built-modules.mjs')) as {
+  builtModule: RegExp;
+  builtModules(): Plugin;
+};
+const conditions = ['module', 'node', 'import', 'default'];
 const kind = process.env.POLYGRAD_TESTS ?? 'unit';
 
 /**
@@ -33,11 +40,16 @@ const together = Object.entries(sharing).flatMap(([folder, names]) =>
   names.map((name) => `${folder}/${name}/src/**/*.test.ts`),
 );
 
-/** Of these, files that need modules or a process of their own, by why. */
-const alone = [
-  // They replace modules.
+/** Files that replace modules, which has to be sources then, in a process of their own. */
+const replacing = [
   'packages/backend-cpu/src/{planned,setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
+  'packages/backend-native/src/{arm64,arm64-few,missing,provider}.test.ts',
+  ...(kind === 'long' ? ['packages/backend-native/src/{arm64,arm64-suite}.long.test.ts'] : []),
   'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',
+];
+
+/** Files of packages that share which need modules or a process of their own, by why. */
+const alone = [
   // They register backends, or count what is registered.
   'packages/backend-cpu/src/late.test.ts',
   'packages/core/src/tensor/{placement,placement-later,recovery,recovery-faults,late-memory-apart,device-errors}.test.ts',
@@ -49,7 +61,7 @@ const alone = [
   // They count memory of the process, or its collector.
   'packages/core/src/ops/images/image-layouts.test.ts',
 ];
-const byItself = [...alone, '**/*.long.test.ts'];
+const byItself = [...alone, ...replacing, '**/*.long.test.ts'];
 
 const never = ['**/node_modules/**', '**/dist/**', ...(kind === 'unit' ? ['**/*.long.test.ts'] : [])];
 
@@ -58,11 +70,10 @@ const devices = ['backend-webgpu', 'backend-opencl', 'backend-cuda', 'backend-na
 const withDevices = devices.map((name) => `packages/${name}/src/**/*.test.ts`);
 
 /**
- * Of these, files with a process of their own: they replace modules, tell a driver which devices there are before it is loaded, or lose a device
- * where no engine may have been current before.
+ * Of these, files with a process of their own: they tell a driver which devices there are before it is loaded, or lose a device where no engine may
+ * have been current before.
  */
 const aloneWithDevices = [
-  'packages/backend-native/src/{arm64,arm64-few,missing,provider}.test.ts',
   'packages/backend-opencl/src/two-devices.test.ts',
   'packages/backend-{opencl,cuda,webgpu}/src/recovery.test.ts',
 ];
@@ -99,9 +110,26 @@ class LongestFirst extends BaseSequencer {
 
 const isShuffled = process.argv.some((arg) => arg.startsWith('--sequence.shuffle'));
 
-export default defineConfig({
+/** How imports of packages are resolved: to sources, or to `dist`. */
+const fromSources = {
+  resolve: { conditions: ['@polygrad/source', ...conditions] },
+  ssr: {
+    resolve: {
+      conditions: ['@polygrad/source', ...conditions],
+      externalConditions: ['@polygrad/source', ...conditions],
+    },
+  },
+};
+const isBuilt = process.env.POLYGRAD_BUILT === '1';
+const fromBuilt = {
+  plugins: [builtModules()],
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
+};
+const imports = isBuilt ? fromBuilt : fromSources;
+const deps = isBuilt ? { server: { deps: { external: [builtModule] } } } : {};
+
+export default defineConfig({
   test: {
     env: deviceEnvironment(),
     pool: 'forks',
@@ -112,35 +140,52 @@ export default defineConfig({
     projects: [
       {
         extends: true,
+        ...imports,
         test: {
+          ...deps,
           name: 'together',
           include: together,
           exclude: [...never, ...byItself],
           isolate: false,
-          setupFiles: ['tooling/own-runtime.mjs'],
+          setupFiles: ['tooling/kept-modules.mjs', 'tooling/own-runtime.mjs'],
           maxWorkers: 2,
           sequence: { groupOrder: 2 },
         },
       },
       {
         extends: true,
+        ...imports,
         test: {
+          ...deps,
           name: 'devices',
           include: withDevices,
-          exclude: [...never, ...aloneWithDevices, '**/*.long.test.ts'],
+          exclude: [...never, ...aloneWithDevices, ...replacing, '**/*.long.test.ts'],
           isolate: false,
-          setupFiles: ['tooling/own-runtime.mjs'],
+          setupFiles: ['tooling/kept-modules.mjs', 'tooling/own-runtime.mjs'],
           maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 1 },
         },
       },
-      // Whatever stands in a list `alone` is here. Three tenths of the time these wait for browsers, emulators and processes of their own.
+      // Whatever stands in a list `alone` is here, but for what replaces modules. Three tenths of the time these wait for browsers, emulators and processes of their own.
       {
         extends: true,
+        ...imports,
         test: {
+          ...deps,
           name: 'alone',
           include: apart(),
-          exclude: never,
+          exclude: [...never, ...replacing],
+          setupFiles: ['tooling/kept-modules.mjs'],
+          maxWorkers: availableParallelism() + 1,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        ...fromSources,
+        test: {
+          name: 'replacing',
+          include: replacing,
           maxWorkers: availableParallelism() + 1,
           sequence: { groupOrder: 0 },
         },

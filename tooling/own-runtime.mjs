@@ -4,11 +4,8 @@
  *
  * Nor does it find backends that their tests have registered: it knows those that modules register when they are imported, which happens once in
  * a process.
- *
- * A file that replaces modules would leave two of each to the files after it, so here it may not: it belongs in a list `alone` of the
- * configuration.
  */
-import { beforeAll, vi } from 'vitest';
+import { beforeAll } from 'vitest';
 import { getBackend, listBackends, registerBackend } from '../packages/core/src/engine/registry.ts';
 import { createRuntime, useRuntime } from '../packages/core/src/runtime/runtime.ts';
 
@@ -27,10 +24,3 @@ for (const provider of shared.backends.values()) registerBackend(provider);
 beforeAll(() => {
   for (const name of listBackends()) if (!shared.backends.has(name)) shared.backends.set(name, getBackend(name));
 });
-
-for (const name of ['resetModules', 'doMock', 'mock'])
-  vi[name] = () => {
-    throw new Error(
-      `vi.${name} in a process that test files share: name the file in a list \`alone\` of vitest.config.ts`,
-    );
-  };

@@ -23,13 +23,29 @@ const say = (text) => process.stdout.write(`${text}\n`);
 /** Names of tests that failed, said once more at the end, where a reader looks first. */
 const failures = [];
 
-/** Runs the unit tests and reads their totals. */
+/** Undefined until the workspace was compiled. */
+let compiled;
+
+/** True where the workspace is compiled: by the step `types`, or now. */
+function isBuilt() {
+  compiled ??= build() === 0;
+  return compiled;
+}
+
+function types() {
+  const good = build('tsconfig.json') === 0;
+  if (good) compiled = true;
+  return one(good);
+}
+
+/** Runs the unit tests, on compiled modules, and reads their totals. */
 function unitTests() {
+  if (!isBuilt()) return one(false, 'the build failed');
   const report = join(root, '.cache', 'vitest-unit.json');
   mkdirSync(join(root, '.cache'), { recursive: true });
   rmSync(report, { force: true });
   const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, '--silent=passed-only'];
-  const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: 'unit' } });
+  const code = runNode(bin('vitest/vitest.mjs'), args, { env: { POLYGRAD_TESTS: 'unit', POLYGRAD_BUILT: '1' } });
   return vitestTotals(report, code);
 }
 
@@ -53,7 +69,7 @@ const requiredEngines = { POLYGRAD_REQUIRE: [...required].join(',') };
 
 function steps() {
   return [
-    { name: 'types', run: () => one(build('tsconfig.json') === 0) },
+    { name: 'types', run: types },
     {
       name: 'lint',
       run: () =>
@@ -70,7 +86,7 @@ function steps() {
     { name: 'unit', run: unitTests },
     {
       name: 'examples',
-      run: async () => (build() === 0 ? await checkExamples(say) : one(false, 'the build failed')),
+      run: async () => (isBuilt() ? await checkExamples(say) : one(false, 'the build failed')),
     },
     // The longest first, so that none is left alone at the end.
     {

@@ -19,7 +19,7 @@ function commandOf(part) {
   return {
     script: join(root, 'node_modules/vitest/vitest.mjs'),
     args: ['run', ...part.files, ...only, ...reporters],
-    env: { POLYGRAD_TESTS: 'long' },
+    env: { POLYGRAD_TESTS: 'long', POLYGRAD_BUILT: '1' },
     result({ code, cut }) {
       const totals = vitestTotals(report, cut ? 0 : code);
       // Tests that the name leaves out are other parts, not skipped.
