@@ -1,5 +1,5 @@
 /**
- * Packs every public package as it would be published, checks the tarballs with publint, has npm install all of them, and uses each one in an
+ * Packs every public package as it would be published, checks the tarballs with publint, has npm install all of them at once, and uses each one in an
  * empty project: every entry imports, types resolve, and its small programs in tooling/pack run. Then projects of others
  * (jest, webpack, Vite), in tooling/pack/projects; the page that Vite builds runs in Chromium. What lies in a package, what it says about
  * itself, and the programs of the README as a stranger would run them are checked too. Of packages of binaries for other platforms those are packed
@@ -8,7 +8,17 @@
  * Each package has a project of its own, because only there an import that its manifest does not declare fails. They are checked side by side.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -89,20 +99,6 @@ async function problemsOfBinary({ folder, manifest }, tarball, work) {
   return problems;
 }
 
-/** Names of workspace packages that `manifest` needs at run time, itself included, transitively. */
-function closure(manifest, byName) {
-  const names = new Set();
-  const pending = [manifest.name];
-  while (pending.length > 0) {
-    const name = pending.pop();
-    if (names.has(name) || !byName.has(name)) continue;
-    names.add(name);
-    const { dependencies, peerDependencies, optionalDependencies } = byName.get(name).manifest;
-    pending.push(...Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }));
-  }
-  return [...names];
-}
-
 /** Names of the modules that an entry with a `*` stands for: of those that are compiled in the folder of a package. */
 function modulesOf(folder, path, target) {
   const [before, after] = target.split('*');
@@ -132,50 +128,56 @@ function joinedOnly(manifest) {
 `;
 }
 
-/** Makes an empty project in which `names`, and what they need, are installed; returns null or what went wrong. */
-async function projectWith(names, project, tarballs, byName) {
+/** Has npm install packages and `others` from the registry into one project; returns null or what went wrong. */
+async function installAll(tarballs, others, project) {
+  emptyProject(project);
+  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
+  const failed = await failureOf('npm', ['install', '--prefix', project, ...options, ...tarballs, ...others], project);
+  return failed === null ? null : `npm install: ${failed}`;
+}
+
+function emptyProject(project) {
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
-  const all = new Set(names.flatMap((name) => closure(byName.get(name).manifest, byName)));
-  const wanted = [...all].map((name) => tarballs.get(name));
-  const install = ['install', '--prefix', project, '--prefer-offline', '--no-audit', '--no-fund', ...wanted];
-  const failed = await failureOf('npm', install, project);
-  return failed === null ? null : `npm install: ${failed}`;
 }
 
 /**
  * Makes a project with `names`, and what they need, as npm laid them out in a project that has all packages: copies, which take a tenth of the time
- * that installing them takes. What no manifest of theirs names is not there. Returns null.
+ * that installing them takes. What no manifest of theirs names is not there; their commands are.
  */
 function projectFrom(everything, names, project) {
-  mkdirSync(project);
-  writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'empty', private: true, type: 'module' }));
+  emptyProject(project);
+  const [from, to] = [everything, project].map((folder) => join(folder, 'node_modules'));
   const copied = new Set();
   const pending = [...names];
   while (pending.length > 0) {
     const name = pending.pop();
-    const installed = join(everything, 'node_modules', name);
-    // Optional ones may not be there.
-    if (copied.has(name) || !existsSync(installed)) continue;
+    if (copied.has(name)) continue;
+    if (!existsSync(join(from, name))) {
+      if (names.includes(name)) throw new Error(`${name} is no package that was installed`);
+      // Optional ones may not be there.
+      continue;
+    }
     copied.add(name);
-    cpSync(installed, join(project, 'node_modules', name), { recursive: true });
-    const { dependencies, peerDependencies, optionalDependencies } = readJson(join(installed, 'package.json'));
+    cpSync(join(from, name), join(to, name), { recursive: true });
+    const { dependencies, peerDependencies, optionalDependencies, bin } = readJson(join(from, name, 'package.json'));
     pending.push(...Object.keys({ ...dependencies, ...peerDependencies, ...optionalDependencies }));
+    const commands = typeof bin === 'object' ? Object.keys(bin) : bin === undefined ? [] : [basename(name)];
+    for (const file of commands.flatMap((command) => [command, `${command}.cmd`, `${command}.ps1`])) {
+      const [link, copy] = [from, to].map((folder) => join(folder, '.bin', file));
+      if (existsSync(link)) cpSync(link, copy, { verbatimSymlinks: true });
+    }
   }
-  return null;
 }
 
 /** Packages that are installed beside a package for its program, which does not depend on them. */
 const beside = { core: ['@polygrad/testing'], nn: ['@polygrad/testing'], polygrad: ['@polygrad/auto-detect'] };
 
-async function problemsOf(pack, everything, work, install) {
+async function problemsOf(pack, everything, work) {
   const { manifest } = pack;
   const short = manifest.name.split('/').at(-1);
   const project = join(work, short);
-  const names = [manifest.name, ...(beside[short] ?? [])];
-  // A command is put where npx finds it by npm alone.
-  const failed = manifest.bin === undefined ? projectFrom(everything, names, project) : await install(names, short);
-  if (failed !== null) return [failed];
+  projectFrom(everything, [manifest.name, ...(beside[short] ?? [])], project);
   const problems = wrongContents(join(project, 'node_modules', manifest.name));
   const attempt = (what, failure) => failure !== null && problems.push(`${what}: ${failure}`);
 
@@ -244,25 +246,35 @@ async function problemsOf(pack, everything, work, install) {
   return problems;
 }
 
+/** Projects of others with tools of theirs: their folders in tooling/pack/projects, and what `project.json` says. */
+function projectsOfOthers() {
+  const below = join(root, 'tooling/pack/projects');
+  return readdirSync(below).map((name) => ({
+    name,
+    source: join(below, name),
+    ...readJson(join(below, name, 'project.json')),
+  }));
+}
+
+/** What a project needs from the registry: what it says, and the tools in the manifest of one of the repository. */
+function registryNeeds({ install, folder }, byName) {
+  const { devDependencies = {} } = folder === undefined ? {} : readJson(join(root, folder, 'package.json'));
+  const tools = Object.entries(devDependencies).filter(([name]) => !byName.has(name));
+  return [...install, ...tools.map(([name, version]) => `${name}@${version}`)];
+}
+
 /**
- * Projects of others with tools of theirs, in tooling/pack/projects. The packages are installed into a copy, with what `project.json` adds
- * from the registry. Then Node runs what it names: files, or a tool of this repository with arguments. Returns what went wrong, and the
- * folder of the page that was built, where there is one. `folder` names a folder of the repository that is a project of its own: its copy
- * keeps its manifest.
+ * Runs what a project of others names: files, or a tool of this repository with arguments, in a copy of it that finds what npm installed. Returns what
+ * went wrong, and the folder of the page that was built, where there is one. `folder` names a folder of the repository that is a project of its own:
+ * its copy keeps its manifest.
  */
-async function problemsOfProject(name, tarballs, byName, work) {
-  const source = join(root, 'tooling/pack/projects', name);
+async function problemsOfProject({ name, source, run, tool, page, folder }, everything, work) {
   const project = join(work, `project-${name}`);
-  const { packages, install, run, tool, page, folder } = readJson(join(source, 'project.json'));
   const isOwn = (path) => !/[/\\](node_modules|dist)$/.test(path);
   cpSync(folder === undefined ? source : join(root, folder), project, { recursive: true, filter: isOwn });
   const manifest = JSON.stringify({ name: 'theirs', private: true, type: 'module' });
   if (folder === undefined) writeFileSync(join(project, 'package.json'), manifest);
-  const needed = new Set(packages.flatMap((own) => closure(byName.get(own).manifest, byName)));
-  const wanted = [...[...needed].map((own) => tarballs.get(own)), ...install];
-  const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
-  const failed = await failureOf('npm', ['install', '--prefix', project, ...options, ...wanted], project);
-  if (failed !== null) return { problems: [`npm install: ${failed}`] };
+  symlinkSync(join(everything, 'node_modules'), join(project, 'node_modules'), 'junction');
   const program =
     tool === undefined
       ? []
@@ -317,11 +329,19 @@ async function packTest() {
       counts[problems.length === 0 ? 'passed' : 'failed']++;
       console.log(`${problems.length === 0 ? 'ok  ' : 'FAIL'} ${what}${problems.map((p) => `\n     ${p}`).join('')}`);
     };
-    // Projects of others, and those of the README, install what they need by themselves.
-    const install = (names, name) => projectWith(names, join(work, name), tarballs, byName);
+    // npm once: everything that is used below, with what the projects of others take from the registry.
+    const projects = projectsOfOthers();
     const everything = join(work, 'everything');
-    const broken = await install([...byName.keys()], 'everything');
-    if (broken !== null) tell('all packages in one project', [broken]);
+    const needed = new Set(projects.flatMap((project) => registryNeeds(project, byName)));
+    const broken = await installAll(
+      [...byName.keys()].map((name) => tarballs.get(name)),
+      needed,
+      everything,
+    );
+    if (broken !== null) {
+      tell('all packages in one project', [broken]);
+      return counts;
+    }
     const checkPackage = async (pack) => {
       const { name } = pack.manifest;
       const tarball = new Uint8Array(readFileSync(tarballs.get(name))).buffer;
@@ -329,9 +349,7 @@ async function packTest() {
       const problems = messages
         .filter((message) => message.type !== 'suggestion')
         .map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
-      problems.push(
-        ...(broken === null ? await problemsOf(pack, everything, work, install) : ['it could not be installed']),
-      );
+      problems.push(...(await problemsOf(pack, everything, work)));
       tell(name, problems);
     };
     const checkBinary = async ([pack, why]) => {
@@ -339,13 +357,17 @@ async function packTest() {
       const problems = why === null ? await problemsOfBinary(pack, tarballs.get(name), work) : null;
       tell(name, problems, `not packed: ${why}`);
     };
-    const checkProject = async (name) => {
-      const { problems, built } = await problemsOfProject(name, tarballs, byName, work);
+    const checkProject = async (given) => {
+      const { name } = given;
+      const { problems, built } = await problemsOfProject(given, everything, work);
       tell(`project: ${name}`, problems);
       if (built !== undefined) tell(`project: ${name} in Chromium`, await problemsInChromium(name, built));
     };
     const checkReadme = async () => {
-      const make = async (names, name) => ({ project: join(work, name), failed: await install(names, name) });
+      const make = (names, name) => {
+        projectFrom(everything, names, join(work, name));
+        return join(work, name);
+      };
       tell('programs of README.md', await readmeProblems(make, failureOf));
     };
     const checkPublish = async () => {
@@ -355,7 +377,7 @@ async function packTest() {
     };
     // The longest first, so that none is left alone at the end.
     const tasks = [
-      ...readdirSync(join(root, 'tooling/pack/projects')).map((name) => () => checkProject(name)),
+      ...projects.map((project) => () => checkProject(project)),
       checkReadme,
       ...packages.map((pack) => () => checkPackage(pack)),
       ...[...missing].map((entry) => () => checkBinary(entry)),
