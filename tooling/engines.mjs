@@ -15,7 +15,7 @@ import { root } from './workspace.mjs';
  */
 export const engines = [
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 2, sample: 'pairwise', whole: { parts: 1, minutes: 8 } },
-  { engine: 'reference', folder: 'packages/core', sample: 9, whole: { parts: 1, minutes: 8 } },
+  { engine: 'reference', folder: 'packages/core', sample: 17, whole: { parts: 1, minutes: 8 } },
   { engine: 'cpu', folder: 'packages/backend-cpu', threads: 1, sample: 61, whole: { parts: 1, minutes: 8 } },
   {
     engine: 'cpu',
@@ -26,28 +26,28 @@ export const engines = [
     whole: { parts: 2, minutes: 8 },
   },
   { engine: 'reference', folder: 'packages/core', sizes: 'always', sample: 601, whole: { parts: 4, minutes: 8 } },
-  { engine: 'reference-simt', folder: 'packages/core', sample: 31, whole: { parts: 2, minutes: 5 } },
+  { engine: 'reference-simt', folder: 'packages/core', sample: 61, whole: { parts: 2, minutes: 5 } },
   { engine: 'reference-subgroups-8', folder: 'packages/core', sample: 301, whole: { parts: 4, minutes: 5 } },
   { engine: 'reference-matrix', folder: 'packages/core', sample: 601, whole: { parts: 4, minutes: 5 } },
   {
     engine: 'reference-limited',
     folder: 'packages/backend-cpu',
     threads: 1,
-    sample: 31,
+    sample: 61,
     whole: { parts: 2, minutes: 8 },
   },
-  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 29, whole: { parts: 1, minutes: 10 } },
+  { engine: 'cpu', folder: 'packages/backend-cpu', browser: [], sample: 59, whole: { parts: 1, minutes: 10 } },
   {
     engine: 'cpu',
     folder: 'packages/backend-cpu',
     browser: ['--isolated', '--worker'],
-    sample: 31,
+    sample: 61,
     whole: { parts: 1, minutes: 10 },
   },
   { engine: 'native', folder: 'packages/backend-native', sample: 201, whole: { parts: 4, minutes: 8 } },
   { engine: 'native-16', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
   { engine: 'native-v3', folder: 'packages/backend-native', sample: 421, whole: { parts: 4, minutes: 8 } },
-  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 61, whole: { parts: 6, minutes: 3 } },
+  { engine: 'webgpu', folder: 'packages/backend-webgpu', sample: 121, whole: { parts: 6, minutes: 3 } },
   {
     engine: 'webgpu',
     folder: 'packages/backend-webgpu',
@@ -55,8 +55,8 @@ export const engines = [
     sample: 201,
     whole: { parts: 4, minutes: 6 },
   },
-  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 271, whole: { parts: 24, minutes: 7 } },
-  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 421, whole: { parts: 30, minutes: 7 } },
+  { engine: 'opencl', folder: 'packages/backend-opencl', sample: 541, whole: { parts: 24, minutes: 7 } },
+  { engine: 'opencl-simt', folder: 'packages/backend-opencl', sample: 841, whole: { parts: 30, minutes: 7 } },
   { engine: 'cuda', folder: 'packages/backend-cuda', sample: 121, whole: { parts: 8, minutes: 5 } },
 ];
 

@@ -33,7 +33,7 @@ const whole = {
     ...['bench-gpu', 'bundles', 'manifests', 'playground'].map((name) => `tooling/${name}.test.mjs`),
   ],
   'of the compiler': [
-    ...['conv', 'sizes', 'simt/sizes'].map((name) => `${compiler}/contraction/${name}.test.ts`),
+    ...['conv', 'sizes', 'simt/sizes', 'simt/staged'].map((name) => `${compiler}/contraction/${name}.test.ts`),
     ...['rows', 'emitted', 'assembled'].map((name) => `packages/emit-ptx/src/${name}.test.ts`),
   ],
   'of core and nn': [

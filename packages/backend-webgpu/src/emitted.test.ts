@@ -18,9 +18,9 @@ const engine = await testEngine();
 it.skipIf(engine === null)('programs give what the interpreter gives', async () => {
   const dtypes = [...engine!.caps.dtypes];
   const cases = [
-    ...everyNth(operationCases(dtypes, [3]), 13),
-    ...everyNth(castCases(dtypes, dtypes, [4]), 5),
-    ...everyNth(threadCases(['float32', 'int32', 'bool']), 2),
+    ...everyNth(operationCases(dtypes, [3]), 29),
+    ...everyNth(castCases(dtypes, dtypes, [4]), 11),
+    ...everyNth(threadCases(['float32', 'int32', 'bool']), 4),
     ...groupCases(engine!.caps),
     randomProgram(3, ['uint32']),
     ...[1, 3].map(randomGroups),

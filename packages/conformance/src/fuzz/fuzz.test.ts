@@ -22,17 +22,17 @@ import { CallFuzz } from './refusals.ts';
 
 describe('random programs', () => {
   it('give what their formulas say, on the CPU engine', async () => {
-    await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'programs', seed: 1, programs: 20 });
+    await fuzz(await createCpuEngine({ threads: 1 }), { kind: 'programs', seed: 1, programs: 12 });
   });
 
   it('give the same at several sizes, whose plans they share', async () => {
-    await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'sizes', seed: 1, programs: 12 });
+    await fuzzSizes(await createCpuEngine({ threads: 1 }), { kind: 'sizes', seed: 1, programs: 6 });
   });
 
   it('give the bits of plans of their own where sizes share them from the first one on', async () => {
     for (const engine of [await createCpuEngine({ threads: 1 }), createReferenceEngine()]) {
-      const { compared } = await fuzzSizes(engine, { kind: 'sizes', seed: 3, programs: 10, sharing: 'always' });
-      expect(compared).toBeGreaterThan(30);
+      const { compared } = await fuzzSizes(engine, { kind: 'sizes', seed: 3, programs: 5, sharing: 'always' });
+      expect(compared).toBeGreaterThan(15);
     }
   });
 
@@ -42,7 +42,7 @@ describe('random programs', () => {
 
   it('give the same replayed, in loops, in batches and on state', async () => {
     const engine = await createCpuEngine({ threads: 1 });
-    const { compared, replays } = await fuzzTransforms(engine, { kind: 'transforms', seed: 4, programs: 8 });
+    const { compared, replays } = await fuzzTransforms(engine, { kind: 'transforms', seed: 4, programs: 6 });
     expect(compared).toBeGreaterThan(30);
     expect(replays).toBeGreaterThan(0);
     const slopes = await fuzzTransforms(engine, { kind: 'transform-gradients', seed: 5, programs: 3 });
@@ -51,8 +51,8 @@ describe('random programs', () => {
 
   it('and calls of every function are refused in the words of the library, or have the values of the reference engine', async () => {
     const engine = await createCpuEngine({ threads: 1 });
-    const { valid, compared } = await fuzz(engine, { kind: 'errors', seed: 3, programs: 25 });
-    expect(valid).toBeGreaterThan(300);
+    const { valid, compared } = await fuzz(engine, { kind: 'errors', seed: 3, programs: 12 });
+    expect(valid).toBeGreaterThan(140);
     expect(compared).toBeGreaterThan(valid - 10);
   });
 });

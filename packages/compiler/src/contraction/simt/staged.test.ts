@@ -9,6 +9,7 @@ import { type ContractionTemplate, findContraction, type TileChoices } from '../
 import { checkCase, makeCase, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { base, convolution } from '../fixtures/convolutions.ts';
 import { product, transposes } from '../fixtures/products.ts';
+import { isWhole } from '../../fixtures/everyday.ts';
 import { stagedContraction, stagedWays } from './staged.ts';
 
 /** With copies beside other work, and through registers. */
@@ -34,19 +35,33 @@ function waysFor(sizes: Parameters<typeof product>[0], caps: EngineCaps): string
 const tileOf = (program: Program | undefined): unknown => program?.transforms?.at(-1)?.args[0];
 const count = (program: Program | undefined, op: string): number => program!.body.filter((n) => n.op === op).length;
 
+const ragged = [
+  [69, 70, 33],
+  [68, 72, 36],
+] as const;
+
+/** Batches, and the extents of products. */
+const extents = [
+  [1, 64, 64, 64],
+  [3, 33, 21, 17],
+  [2, 16, 36, 16],
+  [1, 20, 24, 4112],
+] as const;
+
 describe.each([
-  ['copies', copying],
-  ['stores', storing],
-] as const)('products in stages by %s', (_, caps) => {
+  ['copies', copying, 0],
+  ['stores', storing, 1],
+] as const)('products in stages by %s', (_, caps, first) => {
+  /** Every second one, beginning with another each turn, and with another for copies than for stores; all in the long tests. */
+  const inTurns = <T>(list: readonly T[], turn: number): T[] =>
+    list.filter((_, i) => isWhole || (i + turn + first) % 2 === 0);
+
   it('every block gives the sum, whichever way factors lie', () => {
     const names = waysFor({ m: 130, n: 130, k: 40 }, caps);
     expect(names.length).toBeGreaterThan(8);
     for (const [turn, name] of names.entries()) {
       const [transposeA, transposeB] = transposes[turn % transposes.length]!;
-      for (const [m, n, k] of [
-        [69, 70, 33],
-        [68, 72, 36],
-      ] as const) {
+      for (const [m, n, k] of inTurns(ragged, turn)) {
         const { worst, lowered } = checkCase(
           'float32',
           product({ m, n, k, transposeA, transposeB }),
@@ -60,13 +75,8 @@ describe.each([
   });
 
   it('whole blocks, ragged ones, batches, and sums in parts', () => {
-    for (const [transposeA, transposeB] of transposes)
-      for (const [batch, m, n, k] of [
-        [1, 64, 64, 64],
-        [3, 33, 21, 17],
-        [2, 16, 36, 16],
-        [1, 20, 24, 4112],
-      ] as const) {
+    for (const [turn, [transposeA, transposeB]] of transposes.entries())
+      for (const [batch, m, n, k] of inTurns(extents, turn)) {
         const sizes = { m, n, k, batch, transposeA, transposeB };
         const { worst, lowered } = checkCase('float32', product(sizes), caps, byShape);
         expect(worst, JSON.stringify(sizes)).toBeLessThanOrEqual(1);
