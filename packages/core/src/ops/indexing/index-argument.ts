@@ -8,10 +8,9 @@
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
-import { rangeOf } from '../../graph/known-range.ts';
+import { checkKnown } from '../../graph/known-range.ts';
 import { isOp, type Node } from '../../graph/node.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
-import { graph } from '../../graph/state.ts';
 import { argSortPrimitive, gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { checkShape, normalizeAxis } from '@polygrad/compiler/shape/axes';
 import { type DType, dtypeInfo, isInteger } from '@polygrad/compiler/shape/dtype';
@@ -49,20 +48,6 @@ function checkPosition(op: string, value: number, n: number): void {
 function outOfRange(op: string, value: number, n: number): ArgumentError {
   const range = n === 0 ? 'an empty axis has no positions' : `must be an integer from ${-n} to ${n - 1}`;
   return new ArgumentError(op, say`index out of range: ${value} for size ${n}; ${range}`);
-}
-
-/** Throws where the host knows that integers of a tensor are not from `least` to `most`, nor `besides`; `wrong` makes the error. */
-export function checkKnown(
-  node: Node,
-  least: number,
-  most: number,
-  wrong: (value: number) => Error,
-  besides: number = least,
-): void {
-  const range = rangeOf(node);
-  if (range === null) return;
-  for (const end of range) if ((end < least || end > most) && end !== besides) throw wrong(end);
-  graph.observer?.within(range, Math.min(least, besides), Math.max(most, besides));
 }
 
 /** Throws where the host knows that integers of a tensor are no positions of an axis of size n, nor negative ones. */

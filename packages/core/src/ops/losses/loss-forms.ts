@@ -1,4 +1,5 @@
 /** What losses have in common: how those of elements become one number, and how prediction and target meet. */
+import { checkKnown } from '../../graph/known-range.ts';
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
@@ -11,7 +12,6 @@ import { floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { div } from '../elementwise/arithmetic.ts';
 import { inFloat32 } from '../elementwise/recording.ts';
-import { checkKnown } from '../indexing/index-argument.ts';
 import { sum } from '../reduction/reduction.ts';
 
 /** How the losses of elements become one. */
