@@ -1,6 +1,11 @@
-/** What an installed package holds and says about itself: no ranges of the workspace, no tests, no sources twice, links that work. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+/** What an installed package holds and says about itself: no ranges of the workspace, no tests, no sources twice, links and URLs that work. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
+
+/** `new URL('./file', import.meta.url)` in code; comments are left out, as bundlers do. */
+const bundledUrls = /^(?!\s*(?:\/\/|\*)).*?\bnew URL\(\s*['"]([^'"]+)['"],\s*import\.meta\.url\s*\)/gm;
+
+const isFile = (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 
 /** Problems of the package that lies in `folder`, as lines. */
 export function wrongContents(folder) {
@@ -22,6 +27,11 @@ export function wrongContents(folder) {
     if (/\.js\.map$/.test(path)) said.push(`${path}: sources are shipped already`);
     if (/\.js$/.test(path) && /^\/\/# sourceMappingURL/m.test(readFileSync(join(folder, path), 'utf8')))
       said.push(`${path} names a map`);
+    // Bundlers take such a URL for a file to bring along: Turbopack fails where there is none. No program bundles what is for tests.
+    if (/\.js$/.test(path) && !path.includes('/testing/'))
+      for (const [, target] of readFileSync(join(folder, path), 'utf8').matchAll(bundledUrls))
+        if (!isFile(resolve(folder, dirname(path), target)))
+          said.push(`${path} names ${target} beside itself, which is no file of it`);
     if (path.endsWith('.md'))
       for (const [, target] of readFileSync(join(folder, path), 'utf8').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
         if (/^[a-z]+:/.test(target)) continue;

@@ -3,7 +3,7 @@
  *
  * Tensors among the arguments are data here, so that the same call can be made on several engines.
  */
-import { type DType, isTensor, tensor, type Tensor } from '@polygrad/core/functions';
+import { type DType, isTensor, mul, scope, tensor, type Tensor } from '@polygrad/core/functions';
 import { dtypeInfo, getElement } from '@polygrad/core/internals';
 import { noting, type RightCall } from './right-calls.ts';
 import { oddValues } from './wrong-arguments.ts';
@@ -15,11 +15,14 @@ export class HostTensor {
   readonly dtype: DType;
   readonly shape: readonly number[];
   readonly values: readonly Element[];
+  /** Made by a kernel: the library does not know its integers at the call, as it does those of data. */
+  readonly computed: boolean;
 
-  constructor(dtype: DType, shape: readonly number[], values: readonly Element[]) {
+  constructor(dtype: DType, shape: readonly number[], values: readonly Element[], computed: boolean = false) {
     this.dtype = dtype;
     this.shape = shape;
     this.values = values;
+    this.computed = computed;
   }
 }
 
@@ -27,35 +30,41 @@ export class HostTensor {
 export const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-async function read(t: Tensor): Promise<HostTensor> {
+async function read(t: Tensor, computed: boolean): Promise<HostTensor> {
   const data = await t.data();
   const values = Array.from({ length: data.length }, (_, i) => getElement(data, t.dtype, i));
-  return new HostTensor(t.dtype, t.shape, values);
+  return new HostTensor(t.dtype, t.shape, values, computed);
 }
 
 /** The same with every tensor inside as data. */
-async function recipeOf(value: unknown): Promise<unknown> {
-  if (isTensor(value)) return read(value);
-  if (Array.isArray(value)) return Promise.all(value.map(recipeOf));
+async function recipeOf(value: unknown, computed: boolean): Promise<unknown> {
+  const inner = (item: unknown): Promise<unknown> => recipeOf(item, computed);
+  if (isTensor(value)) return read(value, computed);
+  if (Array.isArray(value)) return Promise.all(value.map(inner));
   if (!isPlain(value)) return value;
-  return Object.fromEntries(await Promise.all(Object.entries(value).map(async ([k, v]) => [k, await recipeOf(v)])));
+  return Object.fromEntries(await Promise.all(Object.entries(value).map(async ([k, v]) => [k, await inner(v)])));
 }
 
 /**
- * The call with every tensor inside as data.
+ * The call with every tensor inside as data; `computed`: a kernel makes it anew.
  *
  * @example
  * const { args } = await hostCall({ args: [tensor([1, 2]), 3], next: null });
  * args[1]; // 3
  */
-export async function hostCall({ args, next }: RightCall): Promise<RightCall> {
-  return { args: await Promise.all(args.map(recipeOf)), next: next && (await Promise.all(next.map(recipeOf))) };
+export async function hostCall({ args, next }: RightCall, computed: boolean = false): Promise<RightCall> {
+  const all = (list: readonly unknown[]): Promise<unknown[]> =>
+    Promise.all(list.map((value) => recipeOf(value, computed)));
+  return { args: await all(args), next: next && (await all(next)) };
 }
 
 /** An argument with its tensors on the current engine. What functions inside throw, being the user's, is added to `users`. */
 export function build(recipe: unknown, users: Set<unknown>): unknown {
-  if (recipe instanceof HostTensor)
-    return tensor(recipe.values as readonly number[], { dtype: recipe.dtype, shape: [...recipe.shape] });
+  if (recipe instanceof HostTensor) {
+    const { dtype, shape, values, computed } = recipe;
+    const made = (): Tensor => tensor(values as readonly number[], { dtype, shape: [...shape] });
+    return computed && /int/.test(dtype) ? scope(() => mul(made(), 1)) : made();
+  }
   if (Array.isArray(recipe)) return recipe.map((item) => build(item, users));
   if (!isPlain(recipe)) return noting(recipe, users);
   return Object.fromEntries(Object.entries(recipe).map(([k, v]) => [k, build(v, users)]));

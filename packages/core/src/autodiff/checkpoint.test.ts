@@ -14,6 +14,7 @@ import {
   matmul,
   memory,
   mul,
+  noGrad,
   rand,
   relu,
   seed,
@@ -24,6 +25,7 @@ import {
   tanh,
   tensor,
   vjp,
+  vmap,
 } from '../index.ts';
 import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { read, vector } from './fixtures/vectors.ts';
@@ -191,5 +193,46 @@ describe('gradients', () => {
     const loss = sum(checkpoint((t) => mul(t, w), x()));
     w.assign(vector(3));
     expect(() => loss.backward()).toThrow(/\[checkpoint\].*assign/);
+  });
+
+  it('say so where a tensor from outside has changed or is gone', async () => {
+    // No gradient flows to it, but those of the others would be wrong.
+    const factor = vector(2, 2, 2);
+    const leaf = tensor([1, 2, 3], { dtype: 'float64', requiresGrad: true });
+    const scaled = (t: Tensor): Tensor => mul(mul(t, factor), t);
+    const changed = sum(checkpoint(scaled, leaf));
+    factor.assign(vector(5, 5, 5));
+    expect(() => changed.backward()).toThrow(/^\[checkpoint\].*float64 \[3\].*do not assign/);
+    sum(checkpoint(scaled, leaf)).backward();
+    expect(await read(leaf.grad as Tensor)).toEqual([10, 20, 30]);
+    leaf.grad = null;
+    const gone = sum(checkpoint(scaled, leaf));
+    factor.dispose();
+    expect(() => gone.backward()).toThrow(/^\[checkpoint\].*that is gone.*dispose it after the gradient/s);
+  });
+
+  it('let the function assign what it counts itself', async () => {
+    const seen = vector(0);
+    const counted = (t: Tensor): Tensor => {
+      noGrad(() => seen.assign(add(seen, 1)));
+      return mul(t, t);
+    };
+    await same(grad((t: Tensor) => sum(checkpoint(counted, t)))(x()), mul(x(), 2));
+    expect(await read(seen)).toEqual([2]);
+  });
+
+  it('say what to do with an example of vmap from outside', async () => {
+    const rows = tensor(
+      [
+        [1, 2],
+        [3, 4],
+      ],
+      { dtype: 'float64' },
+    );
+    const closing = (w: Tensor) => sum(vmap((row: Tensor) => checkpoint((t: Tensor) => mul(t, row), w))(rows));
+    expect(() => grad(closing)(vector(1, 2))).toThrow(/^\[checkpoint\].*example of vmap an argument/s);
+    const given = (w: Tensor) =>
+      sum(vmap((row: Tensor) => checkpoint((t: Tensor, r: Tensor) => mul(t, r), w, row))(rows));
+    expect(await read(grad(given)(vector(1, 2)))).toEqual([4, 6]);
   });
 });

@@ -8,7 +8,7 @@ import * as p from '../graph/primitives.ts';
 import { makeNode, stopGradient } from '../graph/primitives.ts';
 import { customRules } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
-import { releasedSlot } from '../graph/recorder.ts';
+import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
 import {
   beginOp,
   callUser,
@@ -24,7 +24,7 @@ import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/e
 import { checkFunction } from '@polygrad/compiler/shape/options';
 import { isList, say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
-import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
+import { DisposedError, isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { generatorState, withGenerator } from '../tensor/random-key.ts';
 import { called } from '../tensor/scope.ts';
 import type { Tensor } from '../tensor/types.ts';
@@ -151,7 +151,8 @@ export function detach(x: Tensor): Tensor {
  * @param f from tensors to one tensor, without side effects: it is called once more for each gradient
  * @param args its arguments; those that are not floating-point have no gradient
  * @returns the result of f
- * @throws ArgumentError if an argument or the result is no tensor; GradientError if the second run uses other tensors than the first
+ * @throws ArgumentError if an argument or the result is no tensor; GradientError if the second run meets other values in tensors from outside than the
+ *   first, or tensors that are disposed
  *
  * @example
  * const y = checkpoint((x: Tensor) => x.mul(x), tensor([3])); // [9]
@@ -168,7 +169,10 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     const generator = generatorState();
     const { casting } = graph;
     const used = new Set<Node>();
-    const result = collectUsed(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args))));
+    const outside = new Outside();
+    const result = outside.first(() =>
+      collectUsed(used, inputs, () => noGrad(() => callUser(() => called('checkpoint', f, ...args)))),
+    );
     if (!isTensor(result))
       throw new ArgumentError('checkpoint', 'the function returned no tensor: it must return exactly one');
     const captured = [...used];
@@ -176,7 +180,7 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
     customRules.set(node, (grad, { src }) => {
       const again = src.slice(1, 1 + inputs.length);
       const gradients = withGenerator(generator, () =>
-        withCasting(casting, () => secondRun(f as unknown as Run, again, captured, grad)),
+        withCasting(casting, () => secondRun(f as unknown as Run, again, captured, outside, grad)),
       );
       return [null, ...gradients.map((gradient) => (gradient === null ? null : nodeOf(gradient)))];
     });
@@ -198,8 +202,74 @@ function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T)
   return collecting(visit, body);
 }
 
+/** Calls `visit` for every tensor that is an operand while a function runs. */
+function reading<T>(visit: (handle: TrackedHandle) => void, body: () => T): T {
+  const outer = graph.used;
+  graph.used = (handle) => {
+    outer?.(handle);
+    visit(handle);
+  };
+  try {
+    return body();
+  } finally {
+    graph.used = outer;
+  }
+}
+
+/** The tensors from outside that a function uses, tracked or not: both runs must find the same values in them. */
+class Outside {
+  /** The number of the node that a tensor named in the first run. */
+  readonly #first = new WeakMap<TrackedHandle, number>();
+
+  first<T>(body: () => T): T {
+    const { newest } = graph;
+    const seen = new Set<TrackedHandle>();
+    const note = (handle: TrackedHandle): void => {
+      if (handle.node.id > newest || seen.has(handle)) return;
+      seen.add(handle);
+      this.#first.set(handle, handle.node.id);
+    };
+    const result = reading(note, body);
+    // What the function assigns itself, as running statistics, changes with each run.
+    for (const handle of seen) if (handle.node.id !== this.#first.get(handle)) this.#first.delete(handle);
+    return result;
+  }
+
+  again<T>(body: () => T): T {
+    let other: Node | null = null;
+    const check = (handle: TrackedHandle): void => {
+      const before = this.#first.get(handle);
+      if (before !== undefined && before !== handle.node.id) other ??= handle.node;
+    };
+    try {
+      const result = reading(check, body);
+      if (other !== null) throw changed(other);
+      return result;
+    } catch (error) {
+      if (!(error instanceof DisposedError)) throw error;
+      throw new GradientError(
+        'checkpoint',
+        `run again for its gradient, the function uses a tensor from outside that is gone: ${error.message}; dispose it after the gradient, and make an example of vmap an argument: checkpoint(f, x, example)`,
+      );
+    }
+  }
+}
+
+function changed({ dtype, shape }: Node): GradientError {
+  return new GradientError(
+    'checkpoint',
+    say`run again for its gradient, the function uses a ${dtype} ${showShape(shape)} that it did not use before: do not assign to tensors between a checkpoint and its gradient`,
+  );
+}
+
 /** Runs the function again and gives the gradients of inputs and captured nodes; null for integers. */
-function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], grad: Node): (Tensor | null)[] {
+function secondRun(
+  f: Run,
+  inputs: readonly Node[],
+  captured: readonly Node[],
+  outside: Outside,
+  grad: Node,
+): (Tensor | null)[] {
   // Gradients of gradients are wanted if the enclosing gradient says so.
   return tracing('checkpoint', { createGraph: true }, (trace) => {
     const named = inputs.map((input) => {
@@ -208,19 +278,15 @@ function secondRun(f: Run, inputs: readonly Node[], captured: readonly Node[], g
     });
     for (const node of captured) trace.watch(node);
     const used = new Set<Node>();
-    const output = collectUsed(
-      used,
-      named.map((t) => t.node),
-      () => callUser(() => called('checkpoint', f, ...named)),
+    const output = outside.again(() =>
+      collectUsed(
+        used,
+        named.map((t) => t.node),
+        () => callUser(() => called('checkpoint', f, ...named)),
+      ),
     );
     trace.stop();
-    for (const node of used) {
-      if (captured.includes(node)) continue;
-      throw new GradientError(
-        'checkpoint',
-        say`run again for its gradient, the function uses a ${node.dtype} ${showShape(node.shape)} that it did not use before: do not assign to tensors between a checkpoint and its gradient`,
-      );
-    }
+    for (const node of used) if (!captured.includes(node)) throw changed(node);
     const node = isTensor(output) ? nodeOf(output) : null;
     if (node === null || !sameShape(node.shape, grad.shape)) {
       throw new ShapeError(

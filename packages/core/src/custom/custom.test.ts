@@ -171,7 +171,7 @@ describe('errors', () => {
     [{ ...good, outputs: {} }, 'outputs are none'],
     [{ ...good, inputs: { x: 'float8' } }, 'input x takes'],
     [{ ...good, outputs: { y: 'z' } }, 'output y is'],
-    [{ ...good, outputs: { x: 'x' } }, 'names no input or output'],
+    [{ ...good, outputs: { x: 'x' } }, "'x' names an input and an output: give one of them another name"],
     [{ ...good, inputs: { 'a-b': 'float32' } }, 'names no input or output'],
     [{ ...good, threads: 8 }, 'threads'],
     [{ ...good, form: 'groups', threads: 12 }, 'threads'],

@@ -164,11 +164,14 @@ export function checkOptions(options: AnyOptions): Rule[] {
     if (options[name] === undefined) throw new ArgumentError(me, say`${name} is left out: every kernel needs it`);
   const outputs = Object.entries(options.outputs);
   const names = [...Object.keys(options.inputs), ...outputs.map(([name]) => name)];
-  const bad = names.find((name, i) => !goodName(name) || names.indexOf(name) !== i);
-  if (bad !== undefined)
+  const bad = names.find((name) => !goodName(name));
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (bad !== undefined || twice !== undefined)
     throw new ArgumentError(
       me,
-      say`'${bad}' names no input or output: use letters, digits and underscores, each name once`,
+      bad === undefined
+        ? say`'${twice}' names an input and an output: give one of them another name, such as d${twice} for a gradient`
+        : say`'${bad}' names no input or output: use letters, digits and underscores`,
     );
   if (outputs.length === 0) throw new ArgumentError(me, 'outputs are none: a kernel needs at least one');
   if (Object.keys(options.inputs).length === 0)

@@ -4,6 +4,7 @@
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { checkFunction } from '@polygrad/compiler/shape/options';
+import type { KnownRange } from './known-range.ts';
 import type { Node, StorageBuffer } from './node.ts';
 import type { TrackedHandle } from './recorder.ts';
 import { graph } from './state.ts';
@@ -11,8 +12,6 @@ import { isRehearsing, onRollback } from './transactions.ts';
 
 /** Receives the events of a function that is being recorded. */
 export interface Observer {
-  /** A tensor is an operand. */
-  used(handle: TrackedHandle): void;
   /** A tensor was made. */
   made(handle: TrackedHandle): void;
   /** A tensor is about to be assigned, or becomes a leaf of gradients. */
@@ -32,6 +31,8 @@ export interface Observer {
   value(read: () => unknown, value: unknown): void;
   /** `hostEffect` was called. */
   effect(run: () => void, undo: (() => void) | undefined): void;
+  /** Integers from the host were checked to lie from `least` to `most`. */
+  within(range: KnownRange, least: number, most: number): void;
   /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
   /** A plan is about to run for a captured subgraph: the `Cone` of planner/capture/cone.ts. */

@@ -42,6 +42,7 @@ import {
   type UnaryOperation,
 } from './definition.ts';
 import { releasedSlot } from './recorder.ts';
+import { shareRange } from './known-range.ts';
 import { opName, track } from './scope.ts';
 import { graph } from './state.ts';
 
@@ -274,6 +275,7 @@ function aliased<P extends PrimitiveName>(node: Node<P>, x: Node, view: View | n
   if (x.storage !== null && view !== null) {
     node.storage = { buffer: x.storage.buffer, view };
     if (!keepsHistory(node)) node.src = [];
+    if (node.op !== 'slice') shareRange(node, x);
   }
   return node;
 }

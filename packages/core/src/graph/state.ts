@@ -90,6 +90,8 @@ export class GraphState {
   refusePlaceholder: ((node: Node) => void) | null = null;
   /** Receives the events of a compiled function while it is recorded (replay/). */
   observer: Observer | undefined = undefined;
+  /** Hears of every tensor that is an operand: for a compiled function that is recorded, and for checkpoints. */
+  used: ((handle: TrackedHandle) => void) | null = null;
 
   // Differentiation: scope.ts.
 

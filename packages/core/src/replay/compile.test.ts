@@ -26,6 +26,7 @@ import {
   setLogger,
   softmax,
   stats,
+  take,
   type Tensor,
   tensor,
   valueAndGrad,
@@ -45,6 +46,32 @@ beforeEach(async () => {
 describe('a replay does what the function does', () => {
   it('of arguments alone', async () => {
     expect(await replaysOf(() => ({ f: (x) => softmax(x).mul(3), state: [] }))).toBe(4);
+  });
+
+  it('refuses indices from the host as the function does', async () => {
+    const table = tensor([10, 20, 30]);
+    const step = compile((index: Tensor) => take(table, index.reshape([2, 1])));
+    const integers = (...list: number[]): Tensor => tensor(list, { dtype: 'int32' });
+    for (const list of [
+      [0, 1],
+      [2, 1],
+      [1, 1],
+      [0, -3],
+    ] as const)
+      await step(integers(...list)).data();
+    const before = stats().replays;
+    expect(await step(integers(2, 0)).array()).toEqual([[30], [10]]);
+    expect(stats().replays).toBe(before + 1);
+    expect(() => step(integers(2, 3))).toThrow(/^\[take\] index out of range: 3 for size 3/);
+    // Computed ones are moved to the nearest end, as without compile.
+    expect(await step(integers(2, 3).mul(1)).array()).toEqual([[30], [30]]);
+  });
+
+  it('forgets what it knew of indices that it overwrites', async () => {
+    const [table, index] = [tensor([10, 20, 30, 40, 50, 60, 70, 80]), tensor([7], { dtype: 'int32' })];
+    const halve = compile(() => void index.assign(index.floorDivide(2)));
+    for (let i = 0; i < 3; i++) halve();
+    expect(await take(table.narrow(0, 0, 2), index).array()).toEqual([10]);
   });
 
   it('with a tensor from outside that is assigned in place, and one that is not', async () => {

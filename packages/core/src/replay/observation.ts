@@ -4,6 +4,7 @@
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
+import { type KnownRange, rangeOf } from '../graph/known-range.ts';
 import type { Node, StorageBuffer } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
@@ -98,6 +99,7 @@ export class Observation extends Watch {
   during<T>(body: () => T): T {
     const { submit } = runs;
     graph.observer = this;
+    graph.used = (handle) => this.used(handle);
     runs.submit = (engine, commands) => {
       submit(engine, commands);
       this.#submitted(engine, commands);
@@ -106,6 +108,7 @@ export class Observation extends Watch {
       return body();
     } finally {
       graph.observer = undefined;
+      graph.used = null;
       runs.submit = submit;
     }
   }
@@ -122,7 +125,8 @@ export class Observation extends Watch {
 
   // Events of the function.
 
-  override used(tracked: TrackedHandle): void {
+  /** A tensor is an operand. */
+  used(tracked: TrackedHandle): void {
     if (this.#known.has(tracked) || this.#made.has(tracked)) return;
     this.#known.add(tracked);
     const handle = tracked as TensorHandle;
@@ -161,6 +165,7 @@ export class Observation extends Watch {
       node,
       requiresGrad,
       value: knownValue(node),
+      limits: null,
       written: false,
     };
     this.#inputs.push(input);
@@ -235,6 +240,14 @@ export class Observation extends Watch {
 
   override effect(run: () => void, undo: (() => void) | undefined): void {
     this.#effects.push({ run, undo });
+  }
+
+  override within(range: KnownRange, least: number, most: number): void {
+    for (const input of this.#inputs) {
+      if (rangeOf(input.node) !== range) continue;
+      const [low, high] = input.limits ?? [least, most];
+      input.limits = [Math.max(low, least), Math.min(high, most)];
+    }
   }
 
   // Events of the flush.

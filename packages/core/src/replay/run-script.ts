@@ -8,6 +8,7 @@ import type { Binding, Command, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import { engines, getEngine } from '../engine/registry.ts';
+import { forgetRange, rangeOf } from '../graph/known-range.ts';
 import { type Node, type NodeStorage, nextMark } from '../graph/node.ts';
 import { bufferNode, numberOf } from '../graph/primitives.ts';
 import { finishFlush, releasedSlot } from '../graph/recorder.ts';
@@ -110,6 +111,9 @@ export class Runner {
     const buffer = storage.buffer as PoolBuffer;
     if (storage !== this.#storages[at] || node !== this.#nodes[at]) {
       if (!this.#lies(input, storage, buffer) || !Object.is(knownValue(node), input.value)) return false;
+      // The function says what is wrong.
+      const range = input.limits === null ? null : rangeOf(node);
+      if (range !== null && (range[0] < input.limits![0] || range[1] > input.limits![1])) return false;
       this.#nodes[at] = node;
       this.#storages[at] = storage;
     }
@@ -279,6 +283,7 @@ export class Runner {
     const changes = assigned.map((change) => {
       if (change.inPlace) {
         copies.overwritten++;
+        forgetRange(this.#handle(inputs[change.input]!, change.source, args).node);
         return null;
       }
       const { shape, dtype } = inputs[change.input]!;

@@ -3,6 +3,7 @@
  * comparison of two scripts. observation.ts makes them, run-script.ts runs them.
  */
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
+import type { KnownRange } from '../graph/known-range.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { EngineState } from '../runtime/state.ts';
@@ -40,6 +41,8 @@ export interface Input {
   /** The first input in the same buffer, and the distance from it in bytes. */
   readonly beside: number;
   readonly shift: number;
+  /** Bounds that its integers were checked against, where they are known on the host. */
+  limits: KnownRange | null;
   /** True if a run overwrites it. */
   written: boolean;
 }

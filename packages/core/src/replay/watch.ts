@@ -3,6 +3,7 @@
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { OperationError } from '@polygrad/compiler/shape/errors';
+import type { KnownRange } from '../graph/known-range.ts';
 import type { Node, StorageBuffer } from '../graph/node.ts';
 import type { Observer } from '../graph/observer.ts';
 import type { TrackedHandle } from '../graph/recorder.ts';
@@ -10,7 +11,6 @@ import type { TrackedHandle } from '../graph/recorder.ts';
 export class Watch implements Observer {
   /** The refused read; the function may have caught the error. */
   refused: OperationError | null = null;
-  used(_: TrackedHandle): void {}
   made(_: TrackedHandle): void {}
   assign(_: TrackedHandle): void {}
   disposed(_: TrackedHandle): void {}
@@ -20,6 +20,7 @@ export class Watch implements Observer {
   number(_: Node, _read: () => number): void {}
   value(_: () => unknown, _value: unknown): void {}
   effect(_: () => void, _undo: (() => void) | undefined): void {}
+  within(_: KnownRange, _least: number, _most: number): void {}
   alloc(_: StorageBuffer): void {}
   plan(_: unknown, _cone: unknown): void {}
 

@@ -235,8 +235,8 @@ function prepareRead(node: Node, patience: Patience): Read | Promise<void> {
  * it dropped. So where the engine has computed before a read returns, reads give the event loop a turn now and then.
  */
 
-/** Longest time in milliseconds for which a loop of reads blocks the event loop. */
-const longestHold = 50;
+/** Longest time in milliseconds for which a loop of reads blocks the event loop: answers of a server that trains, and frames of a page, wait for it. */
+const longestHold = 10;
 
 interface Host {
   setImmediate?(callback: () => void): unknown;

@@ -4,6 +4,7 @@ import { DeviceLostError, OutOfMemoryError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import { cpuEngine, engines, getEngine } from '../engine/registry.ts';
+import { noteRange } from '../graph/known-range.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import type { Node, NodeStorage } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
@@ -16,6 +17,7 @@ import { engineFor } from './placement.ts';
 /** A new leaf with a copy of host data, on the engine that holds its dtype. */
 export function uploadNode(data: TypedArray, shape: Shape, dtype: DType): Node {
   const leaf = bufferNode(upload(data, shape, dtype, makeRoom), shape, dtype);
+  noteRange(leaf, data);
   graph.observer?.upload(leaf, data);
   return leaf;
 }

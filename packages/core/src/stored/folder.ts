@@ -157,9 +157,9 @@ class PlanFolder implements PlanStore {
  */
 export async function checkoutStamp(): Promise<string> {
   const { promises } = filesOf();
-  // On Windows a path begins with the drive, not with a slash.
-  const here = decodeURIComponent(new URL('.', import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, '');
-  const packages = /^(.*\/packages\/)core\/dist\/stored\/$/.exec(here)?.[1];
+  // On Windows a path begins with the drive, not with a slash. Bundlers look for the file that a URL beside this module names.
+  const here = decodeURIComponent(new URL(import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, '');
+  const packages = /^(.*\/packages\/)core\/dist\/stored\/[^/]*$/.exec(here)?.[1];
   if (packages === undefined) return `${host()?.pid} ${Date.now()} ${Math.random()}`;
   const timeOf = (name: string): Promise<string> =>
     promises.stat(`${packages}${name}/dist/.tsbuildinfo`).then(

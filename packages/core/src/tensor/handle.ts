@@ -283,7 +283,7 @@ export function nodeOf(tensor: Tensor, op: string = ''): Node {
   let node: Node | null = null;
   try {
     if (handle?.disposed === false) {
-      graph.observer?.used(handle);
+      graph.used?.(handle);
       node = handle.node;
     }
   } catch {

@@ -2,11 +2,13 @@
  * Updates put at coordinates into zeros (scatterNd), and what operations by index share. That is index arguments as int32 nodes in range, positions in
  * flattened tensors and in sorted order. scatterNd is of no tensor, so its place is not a family's file.
  *
- * Negative indices count from the end. Host values are checked at the call; those of a tensor cannot be seen there, and an engine
- * cannot throw from inside a kernel: what lies outside is moved to the nearest end.
+ * Negative indices count from the end. What the host knows is checked at the call: arrays, numbers, and tensors made of them
+ * (graph/known-range.ts). Indices that were computed cannot be seen there, and an engine cannot throw from inside a kernel: what lies outside is moved
+ * to the nearest end.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
+import { checkKnown } from '../../graph/known-range.ts';
 import { isOp, type Node } from '../../graph/node.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
 import { argSortPrimitive, gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
@@ -40,10 +42,17 @@ export function axisOf(op: string, argument: IndexAxis | undefined, fallback: nu
 
 /** Throws unless `value` is a position of an axis of size n, or a negative one. */
 function checkPosition(op: string, value: number, n: number): void {
-  if (!Number.isInteger(value) || value < -n || value >= n) {
-    const range = n === 0 ? 'an empty axis has no positions' : `must be an integer from ${-n} to ${n - 1}`;
-    throw new ArgumentError(op, say`index out of range: ${value} for size ${n}; ${range}`);
-  }
+  if (!Number.isInteger(value) || value < -n || value >= n) throw outOfRange(op, value, n);
+}
+
+function outOfRange(op: string, value: number, n: number): ArgumentError {
+  const range = n === 0 ? 'an empty axis has no positions' : `must be an integer from ${-n} to ${n - 1}`;
+  return new ArgumentError(op, say`index out of range: ${value} for size ${n}; ${range}`);
+}
+
+/** Throws where the host knows that integers of a tensor are no positions of an axis of size n, nor negative ones. */
+export function checkKnownPositions(op: string, node: Node, n: number): void {
+  if (n > 0 && sizeOf(node.shape) > 0) checkKnown(node, -n, n - 1, (value) => outOfRange(op, value, n));
 }
 
 /** The indices as they were given. `n`: size of the axis they go along, or null where columns have sizes of their own. */
@@ -52,8 +61,10 @@ export function indexNode(op: string, indices: IndexLike, n: number | null): Nod
     const node = nodeOf(indices as Tensor);
     if (!isInteger(node.dtype))
       throw new DTypeError(op, say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
-    if (n !== null && (isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
+    if (n === null) return node;
+    if ((isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
       checkPosition(op, Number(node.attr.value), n);
+    checkKnownPositions(op, node, n);
     return node;
   }
   eachNested(op, indices, nestedShape(op, indices), (item) => {
@@ -186,6 +197,11 @@ export function coordinates(op: string, indices: IndexLike, shape: Shape): { pla
       say`coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
       [index.shape, shape],
     );
+  if (isHandle(indices)) checkKnownPositions(op, index, Math.max(...shape.slice(0, depth)));
+  else {
+    let at = 0;
+    eachNested(op, indices, index.shape, (item) => checkPosition(op, Number(item), shape[at++ % depth]!));
+  }
   const lead = index.shape.slice(0, -1);
   let places: Node | null = null;
   for (let k = 0; k < depth; k++) {

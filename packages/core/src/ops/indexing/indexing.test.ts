@@ -8,9 +8,9 @@ import { f64, i32, range, values } from '../fixtures/values.ts';
 await pg.setEngine(createReferenceEngine());
 
 describe('indexing', () => {
-  it('takes negative indices and moves others to the ends', async () => {
+  it('takes negative indices and moves computed ones to the ends', async () => {
     const x = pg.tensor([10, 20, 30]);
-    expect(await values(pg.take(x, i32([-1, 5, -9, 1])))).toEqual([30, 30, 10, 20]);
+    expect(await values(pg.take(x, i32([-2, 4, -10, 0]).add(1)))).toEqual([30, 30, 10, 20]);
     expect(
       pg.take(
         range([2, 3]),
@@ -22,6 +22,44 @@ describe('indexing', () => {
       ).shape,
     ).toEqual([2, 2, 2]);
     expect(() => pg.take(x, pg.tensor([0.5]))).toThrow(/\[take\].*float32/);
+  });
+
+  it('refuses indices that the host knows to be outside', async () => {
+    const x = range([3, 2]);
+    const bad = /index out of range: 3 for size 3; must be an integer from -3 to 2/;
+    for (const dtype of ['int32', 'int16', 'uint32', 'int64', 'uint64', 'uint16'] as const)
+      expect(() => pg.take(x, pg.tensor([0, 3], { dtype }))).toThrow(bad);
+    expect(() => pg.take(x, i32([-4]))).toThrow(/index out of range: -4/);
+    expect(() => pg.take(x, pg.tensor([2n ** 40n]))).toThrow(/index out of range: 1099511627776/);
+    // Moved, stretched and cast.
+    expect(() => pg.embedding(i32([0, 3]).reshape([2, 1]), x)).toThrow(bad);
+    expect(() =>
+      pg.embedding(
+        i32([[0, 3]])
+          .transpose()
+          .cast('int64'),
+        x,
+      ),
+    ).toThrow(bad);
+    expect(() => pg.take(x, i32([3]).broadcastTo([4]))).toThrow(bad);
+    const index = i32([
+      [0, 1],
+      [0, 3],
+    ]);
+    expect(() => pg.gather(x, index, 0)).toThrow(/^\[gather\] index out of range: 3/);
+    expect(() => pg.takeAlongAxis(x, index, 0)).toThrow(/^\[takeAlongAxis\]/);
+    expect(() => pg.indexSelect(x, i32([3]))).toThrow(/^\[indexSelect\]/);
+    expect(() => pg.scatterAdd(x, index, pg.zeros([2, 2], { dtype: 'float64' }), 0)).toThrow(/^\[scatterAdd\]/);
+    expect(() => pg.indexAdd(x, i32([3]), pg.zeros([1, 2], { dtype: 'float64' }))).toThrow(/^\[indexAdd\]/);
+    expect(() => pg.indexCopy(x, i32([3]), pg.zeros([1, 2], { dtype: 'float64' }))).toThrow(/^\[indexCopy\]/);
+    expect(() => pg.embeddingBag(i32([[3]]), x)).toThrow(/^\[embeddingBag\]/);
+    expect(() => pg.gatherNd(x, [[1, 2]])).toThrow(/^\[gatherNd\] index out of range: 2 for size 2/);
+    expect(() => pg.gatherNd(x, i32([[3, 0]]))).toThrow(/^\[gatherNd\] index out of range: 3 for size 3/);
+    expect(() => pg.scatterNd([[4]], pg.tensor([1]), [4])).toThrow(/^\[scatterNd\] index out of range: 4 for size 4/);
+    // A part may leave out what is outside, so it counts as computed; so do integers of 8 bits.
+    expect(await values(pg.take(x, i32([1, 3]).narrow(0, 0, 1)))).toEqual([2, 3]);
+    expect(await values(pg.take(x, pg.tensor([9], { dtype: 'uint8' })))).toEqual([4, 5]);
+    expect(pg.take(x, pg.zeros([0], { dtype: 'int32' })).shape).toEqual([0, 2]);
   });
 
   it('takes from a tensor that is one number everywhere and nowhere in memory', async () => {

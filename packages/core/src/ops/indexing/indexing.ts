@@ -1,9 +1,9 @@
 /**
  * Elements picked and put by index tensors, and rows of tables by index, one by one or in bags.
  *
- * Indices are integers, in tensors or host arrays; negative ones count from the end. Those of host arrays are checked; those of tensors
- * that lie outside are moved to the nearest end (an engine cannot throw from inside a kernel). Gradients flow to the data, never to the
- * indices.
+ * Indices are integers, in tensors or host arrays; negative ones count from the end. Those that the host knows are checked: arrays, and tensors made of
+ * them. Computed ones that lie outside are moved to the nearest end (an engine cannot throw from inside a kernel). Gradients flow to the data, never to
+ * the indices.
  */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
@@ -38,6 +38,7 @@ import {
  * @param indices integers of any shape
  * @param axis one axis, or { axis }; 0
  * @returns x.shape with the axis replaced by indices.shape
+ * @throws ArgumentError for indices from the host outside the axis; computed ones are moved to its nearest end
  *
  * @example
  * take(tensor([10, 20, 30]), tensor([2, 0], { dtype: 'int32' })); // [30, 10]
@@ -235,7 +236,8 @@ function trailing(node: Node, count: number): Node {
  * @param weight table of shape [rows, ...]
  * @param options paddingIdx: a row that receives no gradient
  * @returns shape [...indices.shape, ...weight.shape.slice(1)]
- * @throws DTypeError for indices that are no integers; ArgumentError for a paddingIdx outside the table
+ * @throws DTypeError for indices that are no integers; ArgumentError for a paddingIdx outside the table, and for indices from the host. Computed ones
+ *   are moved to the nearest row
  *
  * @example
  * embedding(tensor([1, 1], { dtype: 'int32' }), tensor([[1, 2], [3, 4]])); // [[3, 4], [3, 4]]

@@ -1,7 +1,7 @@
 /**
  * Elements put at places named by index tensors, and elements named by several coordinates.
  *
- * Indices are as in indexing.ts: integers, negative ones from the end, those of tensors moved to the nearest end where they lie outside.
+ * Indices are as in indexing.ts: integers, negative ones from the end; outside, those from the host throw, and computed ones are moved to the nearest end.
  * Where places repeat, the last update wins unless updates are combined. Gradients flow to x and to the updates.
  */
 import { makeNode } from '../../graph/primitives.ts';

@@ -109,17 +109,53 @@ describe('losses', () => {
     );
   });
 
-  it('is NaN where the class is not there, unless it is ignored', async () => {
+  it('refuses classes from the host that are not there, unless they are ignored', () => {
+    const logits = f64([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    expect(() => pg.crossEntropy(logits, i32([1, 3]))).toThrow(
+      /^\[crossEntropy\] class number out of range: 3 for 3 classes; must be an integer from 0 to 2$/,
+    );
+    expect(() => pg.nllLoss(logits, i32([-1, 0]), { ignoreIndex: -100 })).toThrow(
+      /^\[nllLoss\].*-1 for 3 classes.* 0 to 2, or the ignoreIndex -100/,
+    );
+    expect(() => pg.multiMarginLoss(logits, i32([1, 3]))).toThrow(/^\[multiMarginLoss\] class number out of range: 3/);
+    const labels = i32([
+      [0, -1, 3],
+      [1, 2, -1],
+    ]);
+    expect(() => pg.multiLabelMarginLoss(logits, labels)).toThrow(/^\[multiLabelMarginLoss\].*3 for 3 classes/);
+    expect(() => pg.crossEntropy(logits, i32([9, -2]), { ignoreIndex: 9 })).toThrow(/-2 for 3 classes/);
+  });
+
+  it('margins of computed classes that are not there are NaN', async () => {
+    const logits = f64([
+      [1, 2, 3],
+      [4, 5, 6],
+    ]);
+    const rows = await values(pg.multiMarginLoss(logits, i32([1, 2]).add(1), { reduction: 'none' }));
+    expect(rows).toEqual([expect.closeTo((0 + 0) / 3, 12), Number.NaN]);
+    const labels = i32([
+      [0, -2, 9],
+      [1, 2, -2],
+    ]).add(1);
+    const several = await values(pg.multiLabelMarginLoss(logits, labels, { reduction: 'none' }));
+    // Labels 1, then the end: what lies behind counts for nothing.
+    expect(several).toEqual([expect.closeTo((0 + 2) / 3, 12), Number.NaN]);
+  });
+
+  it('is NaN where a computed class is not there, unless it is ignored', async () => {
     const logits = f64([
       [1, 2, 3],
       [4, 5, 6],
     ]);
     for (const bad of [-1, 3, 100]) {
-      const loss = pg.crossEntropy(logits, i32([bad, 0]), { reduction: 'none' });
+      const loss = pg.crossEntropy(logits, i32([bad - 1, -1]).add(1), { reduction: 'none' });
       expect(await values(loss)).toEqual([Number.NaN, expect.closeTo(2.4076059644443806, 12)]);
       const mean = pg.crossEntropy(logits, i32([bad, 0]), { ignoreIndex: bad, labelSmoothing: 0 });
       expect(await values(mean)).toEqual([expect.closeTo(2.4076059644443806, 12)]);
     }
-    expect(await values(pg.nllLoss(logits, i32([7, 0]), { weight: f64([1, 2, 3]) }))).toEqual([Number.NaN]);
+    expect(await values(pg.nllLoss(logits, i32([6, -1]).add(1), { weight: f64([1, 2, 3]) }))).toEqual([Number.NaN]);
   });
 });

@@ -15,7 +15,7 @@ import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { add, div, mul, neg } from '../elementwise/arithmetic.ts';
 import type { LossOptions } from './loss.ts';
-import { finish } from './loss-forms.ts';
+import { checkClasses, finish, isClass } from './loss-forms.ts';
 import { inFloat32 } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { logSoftmax } from '../normalization/normalization.ts';
@@ -84,25 +84,20 @@ function classLoss(
   options: ClassLossOptions,
 ): Tensor {
   checkTarget(op, logs, target, axis);
+  const classes = logs.shape[axis]!;
+  checkClasses(op, target, classes, options);
   const mask = isTarget(logs, target, axis);
   const zero = p.like(logs, 0);
   const weight = options.weight === undefined ? null : alongClasses(op, options.weight, logs, axis);
   const weighted = weight === null ? logs : p.mul(logs, weight);
   let losses = p.neg(p.reduce(p.where(mask, weighted, zero), 'sum', [axis]));
   if (smoothing !== 0) {
-    const classes = logs.shape[axis]!;
     const spread = p.mul(p.neg(p.reduce(weighted, 'sum', [axis])), p.like(logs, smoothing / classes));
     losses = p.add(p.mul(losses, p.like(logs, 1 - smoothing)), spread);
   }
   const { reduction = 'mean', ignoreIndex } = options;
-  // A kernel cannot throw, so the loss of a class that is not there is NaN.
   const number = p.cast(target, 'int32');
-  const known = p.binary(
-    'and',
-    p.le(p.constant(0, 'int32'), number),
-    p.lt(number, p.constant(logs.shape[axis]!, 'int32')),
-  );
-  losses = p.where(known, losses, p.like(logs, Number.NaN));
+  losses = p.where(isClass(number, classes), losses, p.like(logs, Number.NaN));
   let counted =
     weight === null ? null : p.reduce(p.where(mask, p.broadcastTo(weight, logs.shape), zero), 'sum', [axis]);
   if (ignoreIndex !== undefined) {
@@ -122,7 +117,8 @@ function classLoss(
  * @param target class numbers (integers), [N, ...] or []
  * @param options weight [C], ignoreIndex, reduction
  * @returns a scalar, or with reduction 'none' the shape without the class axis
- * @throws ShapeError and DTypeError where target and log-probabilities do not fit
+ * @throws ShapeError and DTypeError where target and log-probabilities do not fit; ArgumentError for class numbers from the host outside 0 .. C-1.
+ *   The loss of computed ones is NaN
  *
  * @example
  * nllLoss(logSoftmax(tensor([[0, 0]])), tensor([1], { dtype: 'int32' })); // 0.6931472
@@ -146,10 +142,11 @@ export interface CrossEntropyOptions extends ClassLossOptions {
  * Minus the logarithm of the softmax probability of the target. Source: PyTorch `cross_entropy`.
  *
  * @param logits [N, C, ...] or [C]
- * @param target class numbers (integers) [N, ...], whose loss is NaN outside 0 .. C-1, or probabilities of the shape of the logits
+ * @param target class numbers (integers) [N, ...], or probabilities of the shape of the logits
  * @param options labelSmoothing (0), weight [C], ignoreIndex (class numbers only), reduction
  * @returns a scalar, or with reduction 'none' the shape without the class axis
- * @throws ShapeError and DTypeError where target and logits do not fit
+ * @throws ShapeError and DTypeError where target and logits do not fit; ArgumentError for class numbers from the host outside 0 .. C-1. The loss of
+ *   computed ones is NaN
  *
  * @example
  * crossEntropy(tensor([[0, 0]]), tensor([1], { dtype: 'int32' })); // 0.6931472

@@ -1,6 +1,9 @@
 /** What losses have in common: how those of elements become one number, and how prediction and target meet. */
+import { checkKnown } from '../../graph/known-range.ts';
+import type { Node } from '../../graph/node.ts';
+import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { sameShape } from '@polygrad/compiler/shape/view';
+import { sameShape, sizeOf } from '@polygrad/compiler/shape/view';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
@@ -59,4 +62,26 @@ export function between(
   loss: (x: Tensor, y: Tensor) => Tensor,
 ): Tensor {
   return compose(op, () => inFloat32(pair(op, prediction, target), loss as (...args: Tensor[]) => Tensor));
+}
+
+/** Throws where the host knows of class numbers from `least` (0) on that are no classes, nor ignored: their loss would be NaN. */
+export function checkClasses(
+  op: string,
+  target: Node,
+  classes: number,
+  { ignoreIndex, least = 0 }: { readonly ignoreIndex?: number | undefined; readonly least?: number } = {},
+): void {
+  if (sizeOf(target.shape) === 0) return;
+  const besides = ignoreIndex === undefined ? '' : `, or the ignoreIndex ${ignoreIndex}`;
+  const wrong = (value: number): Error =>
+    new ArgumentError(
+      op,
+      say`class number out of range: ${value} for ${classes} classes; must be an integer from 0 to ${classes - 1}${besides}`,
+    );
+  checkKnown(target, least, classes - 1, wrong, ignoreIndex);
+}
+
+/** True where an int32 class number is one of so many classes. A kernel cannot throw, so the loss of another one is NaN. */
+export function isClass(number: Node, classes: number): Node {
+  return p.binary('and', p.le(p.constant(0, 'int32'), number), p.lt(number, p.constant(classes, 'int32')));
 }

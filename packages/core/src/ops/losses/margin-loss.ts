@@ -24,7 +24,7 @@ import { exp, log } from '../elementwise/transcendental.ts';
 import { flatten } from '../movement/shape.ts';
 import { sum } from '../reduction/reduction.ts';
 import type { LossOptions, MarginOptions } from './loss.ts';
-import { between, checkNumber, finish, pair } from './loss-forms.ts';
+import { between, checkClasses, checkNumber, finish, isClass, pair } from './loss-forms.ts';
 
 /**
  * log(1 + exp(-target * prediction)), without overflow. Source: PyTorch `soft_margin_loss`.
@@ -137,6 +137,8 @@ function rowsOf(op: string, x: Tensor, target: Tensor, wide: boolean): [scores: 
       [scores.shape, classes.shape],
     );
   const count = scores.shape.at(-1)!;
+  // Labels end with a negative number.
+  checkClasses(op, classes, count, wide ? { least: Number.NEGATIVE_INFINITY } : {});
   const rows = rank === 1 ? 1 : scores.shape[0]!;
   return [p.reshape(scores, [rows, count]), p.reshape(p.cast(classes, 'int32'), wide ? [rows, count] : [rows])];
 }
@@ -153,7 +155,7 @@ export interface MultiMarginOptions extends MarginOptions {
  * (1999); PyTorch `multi_margin_loss`.
  *
  * @param prediction scores, [N, C] or [C]
- * @param target class numbers (integers), [N] or []
+ * @param target class numbers (integers), [N] or []; the loss of others is NaN, or throws where the host knows them
  * @param options p (1 or 2), margin (1), weight [C], reduction
  * @returns one number, or the losses of the rows
  * @throws ShapeError and DTypeError where target and scores do not fit, ArgumentError for other powers
@@ -181,7 +183,8 @@ export function multiMarginLoss(prediction: Tensor, target: Tensor, options: Mul
         throw new ShapeError(op, say`weight has shape ${showShape(weight.shape)}: needs [${count}], one per class`, [
           weight.shape,
         ]);
-      let losses = div(sum(wrap(parts), 1), count);
+      const total = p.reduce(parts, 'sum', [1]);
+      let losses = div(wrap(p.where(isClass(classes, count), total, p.like(total, Number.NaN))), count);
       if (weight) losses = mul(losses, sum(where(wrap(own), weight, 0), 1));
       return finish(op, t.ndim === 1 ? sum(losses) : losses, options.reduction);
     }),
@@ -225,8 +228,10 @@ export function multiLabelMarginLoss(prediction: Tensor, target: Tensor, options
       const labelled = p.insertAxes(p.reduce(p.cast(is, 'int32'), 'max', [1]), [1]);
       const compared = p.binary('and', p.reshape(counts, [rows, count, 1]), p.eq(labelled, p.constant(0, 'int32')));
       const lack = relu(add(sub(wrap(each), wrap(own)), 1));
-      const parts = wrap(p.where(compared, nodeOf(lack), zero));
-      const losses = div(sum(parts, [1, 2]), count);
+      const total = p.reduce(p.where(compared, nodeOf(lack), zero), 'sum', [1, 2]);
+      const beyond = p.binary('and', counts, p.le(p.constant(count, 'int32'), labels));
+      const known = p.eq(p.reduce(p.cast(beyond, 'int32'), 'max', [1]), p.constant(0, 'int32'));
+      const losses = div(wrap(p.where(known, total, p.like(total, Number.NaN))), count);
       return finish(op, t.ndim === 1 ? sum(losses) : losses, options.reduction);
     }),
   );

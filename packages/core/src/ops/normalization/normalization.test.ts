@@ -29,6 +29,16 @@ describe('normalisation', () => {
     await near(runningVar, [1.1, 20.9]);
     await near(pg.batchNorm(x, { runningMean: f64([1, 10]), runningVar: f64([4, 100]), eps: 0 }), [0, 0, 1, 2]);
     expect(() => pg.batchNorm(x)).toThrow(/\[batchNorm\].*statistics/);
+    // As PyTorch, which has no variance of one number either.
+    for (const shape of [
+      [1, 2],
+      [1, 2, 1, 1],
+      [0, 2],
+    ])
+      expect(() => pg.batchNorm(pg.ones(shape), { training: true })).toThrow(
+        /\[batchNorm\].*per channel in training.*dropLast/,
+      );
+    expect(pg.batchNorm(pg.ones([1, 2, 1, 2]), { training: true }).shape).toEqual([1, 2, 1, 2]);
   });
 
   it('does not put running statistics into the gradient', async () => {

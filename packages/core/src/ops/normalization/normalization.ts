@@ -215,7 +215,7 @@ export interface BatchNormOptions extends Affine, Running {
  * @param x shape [N, C, ...], or [N, ..., C] with layout 'nhwc'
  * @param options weight, bias, runningMean, runningVar ([C] each), training, momentum, eps, axis, layout
  * @returns the shape of x
- * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit
+ * @throws ArgumentError if there are no statistics to use; ShapeError where sizes do not fit, and in training for one value per channel
  *
  * @example
  * batchNorm(tensor([[1], [3]]), { training: true }); // about [[-1], [1]]
@@ -232,6 +232,12 @@ export function batchNorm(x: Tensor, options: BatchNormOptions = {}): Tensor {
       if (!options.training) return byRunning('batchNorm', t, options, shape, 'training');
       const axes = t.shape.map((_, i) => i).filter((i) => i !== channel);
       const { centered, mean, variance, count } = moments(t, axes);
+      if (count < 2)
+        throw new ShapeError(
+          'batchNorm',
+          say`x has shape ${showShape(x.shape)}, ${count} per channel in training: statistics need two or more; leave out a last batch of one row (dropLast), or evaluate (training: false, eval() of a model)`,
+          [x.shape],
+        );
       updateRunning(options, mean, variance, count);
       return affine(mul(centered, rsqrt(add(variance, eps))), options, shape, 'batchNorm');
     }),

@@ -14,7 +14,7 @@ import { isTensor, nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { add, mul } from '../elementwise/arithmetic.ts';
-import { safeIndex } from '../indexing/index-argument.ts';
+import { checkKnownPositions, safeIndex } from '../indexing/index-argument.ts';
 import { matmul } from './matmul.ts';
 import { eye } from '../creation/patterns.ts';
 import { say } from '@polygrad/compiler/shape/shown';
@@ -126,6 +126,7 @@ function listed(x: Node, edges: EdgeList, selfLoops: boolean, normalize: 'none' 
       say`edges do not fit: sources ${showShape(from.shape)} and targets ${showShape(to.shape)}; need the same number of each, [E]`,
       [from.shape, to.shape],
     );
+  for (const end of [from, to]) checkKnownPositions('graphConv', end, n);
   const sources = safeIndex('graphConv', from, n);
   const targets = safeIndex('graphConv', to, n);
   let weights: Node;
