@@ -46,6 +46,8 @@ export const leastCrowded = 8;
 export const crowded = 1024;
 /** Fewest columns that are accumulated in memory. */
 export const leastColumns = 32;
+/** Most vectors of sums of one row that stay in registers, however many rows there are: with wide vectors, more columns than `leastColumns`. */
+export const mostRowVectors = 4;
 /** With fewer elements, all of the work stays in a second-level cache. */
 export const leastColumnElements: number = 2 ** 16;
 /** Columns of one group: their results stay in the first-level cache, and their rows are long enough to stream. */

@@ -7,15 +7,15 @@ import { Exprs } from '../../ir/expr.ts';
 import type { Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopKernel, Program, ReduceOp } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
-import { flat, layerNorm, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
+import { flat, layerNorm, reduction, simdCaps, softmax, wideCaps } from '../fixtures/nests.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
 
 /** Inputs are eighths, so that sums of thousands of them, and of their squares, are exact in any order. */
-function check(k: LoopKernel, tolerance = 0): Program {
+function check(k: LoopKernel, tolerance = 0, caps = simdCaps): Program {
   verifyLoopKernel(k);
-  const shaped = optimize(k, simdCaps);
+  const shaped = optimize(k, caps);
   verifyLoopKernel(shaped);
-  const program = linearize(shaped, simdCaps);
+  const program = linearize(shaped, caps);
   verifyProgram(program);
   const data = (): Float32Array[] =>
     k.params.map((p) =>
@@ -100,6 +100,15 @@ describe('reductions of columns', () => {
     expect(accumulates(check(reduction('sum', [9000, 8], [0])))).toBe(false);
     expect(accumulates(check(reduction('sum', [40, 200], [0])))).toBe(false);
   });
+
+  test.each<ReduceOp>(['sum', 'max', 'argmin'])(
+    '%s of as many columns as four wide vectors stays in registers',
+    (op) => {
+      for (const columns of [32, 48, 57, 64])
+        expect(accumulates(check(reduction(op, [2100, columns], [0]), 0, wideCaps)), `${columns}`).toBe(false);
+      expect(accumulates(check(reduction(op, [2100, 65], [0]), 0, wideCaps))).toBe(true);
+    },
+  );
 
   test('no more group memory than there is', () => {
     const small = { ...simdCaps, sharedBytes: 4096 };

@@ -46,11 +46,9 @@ export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
     if (isWindow(binder, work) && !binder.own.some((r) => own.has(r)))
       for (const r of binder.own) nest = as(nest, r, 'unroll');
 
-  const beside = besideRows(nest, work, along, lanes);
+  nest = besideRows(nest, work, along, lanes);
   const order = orderRanges(work, along);
-  // Few columns, of which registers hold several rows, need no memory.
-  const columns = beside === nest ? columnsOf(work, along, caps) : null;
-  nest = beside;
+  const columns = columnsOf(work, along, lanes, caps);
   nest = cutIntoGroups(nest, work, caps, order, along, columns);
   nest = reorder(nest, (a, b) => order.indexOf(a) - order.indexOf(b));
   // Reductions of columns are computed before the columns are opened, so these may be the innermost loop.

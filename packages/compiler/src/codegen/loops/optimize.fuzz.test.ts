@@ -12,7 +12,7 @@ import { interpret } from '../../interpreter/interpret.ts';
 import type { KNode, LoopKernel, LoopStore, Program, ReduceOp } from '../../ir/ir.ts';
 import { legalize } from '../../arithmetic/legalize.ts';
 import { linearize } from '../linearize/linearize.ts';
-import { flat, simdCaps } from '../fixtures/nests.ts';
+import { flat, simdCaps, wideVectors } from '../fixtures/nests.ts';
 import { checkSize, evaluateSized } from '../fixtures/sized.ts';
 import { printLoopKernel, printProgram } from '../../ir/print.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';
@@ -26,6 +26,7 @@ const base: EngineCaps = {
 const engines: Record<string, EngineCaps> = {
   simd: base,
   wide: { ...base, vectorBytes: 32 },
+  'wide and narrower': { ...base, ...wideVectors },
   simt: { ...base, simt: true, vectorBytes: 4, maxGroup: 32 },
   'simt with vectors': { ...base, simt: true, maxGroup: 32 },
 };

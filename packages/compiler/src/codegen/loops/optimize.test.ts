@@ -14,10 +14,12 @@ import {
   reduction,
   simdCaps,
   softmax,
+  wideCaps,
 } from '../fixtures/nests.ts';
 
 const engines: Record<string, EngineCaps> = {
   simd: simdCaps,
+  'wide vectors': wideCaps,
   scalar: { ...simdCaps, vectorBytes: 4, nativeOps: new Set() },
   simt: { ...simdCaps, simt: true, vectorBytes: 4, maxGroup: 256, sharedBytes: 16384 },
   'simt with vectors': { ...simdCaps, simt: true, maxGroup: 256, sharedBytes: 16384 },

@@ -17,6 +17,7 @@ import {
   leastRows,
   leastRowsBeside,
   mostColumns,
+  mostRowVectors,
   mostSums,
   mostWork,
   streamChunk,
@@ -156,19 +157,23 @@ function wholeAndRest(e: Exprs, row: Range, by: number): readonly [Replacement, 
 }
 
 /**
- * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a near cache holds.
+ * Which reductions of columns are accumulated in memory (codegen/linearize/columns.ts): those over much more than a near cache holds, with more
+ * columns than registers take.
  */
 
 /** The vector range whose reductions are accumulated in memory, and the number of columns per group; or null. */
 export function columnsOf(
   work: NestWork,
   along: ReadonlySet<Range>,
+  lanes: number,
   caps: CodegenCaps,
 ): { readonly range: Range; readonly chunk: number } | null {
   const [range] = along;
   const { binders, stores } = work;
   if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
   if (!endsAlone(range) || stores.some((s) => !s.ranges.includes(range))) return null;
+  // One row after the other, a vector in memory would wait for its own store.
+  if (range.src.length === 0 && Math.ceil(range.arg.extent / lanes) * binders.length <= mostRowVectors) return null;
   for (const { node, own, free } of binders) {
     const rows = sizeOf(own);
     if (node.op !== 'REDUCE' || !free.includes(range)) return null;
