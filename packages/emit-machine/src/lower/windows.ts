@@ -1,6 +1,7 @@
 /**
- * Vectors whose elements are near each other in one row, with steps or repeated: the row is loaded in a few wide windows, and lanes are moved
- * from there. Pooling, strided convolutions and their gradients read in this way. Windows begin at fixed positions of the row, so that vectors share them.
+ * Vectors whose elements are near each other in a few rows, with steps or repeated: the rows are loaded in a few wide windows, and lanes are moved
+ * from there. Pooling, strided convolutions and their gradients read in this way, and channels that become the last axis. Windows begin at fixed
+ * positions of a row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
 import type { Block, Reg } from '../form/code.ts';
@@ -9,16 +10,21 @@ import { type Context, type Lowered, makeParts, usedBytes } from '../form/contex
 /** Most windows of a part: moving lanes from each takes one instruction, loading one element takes two. */
 const mostWindows = 4;
 
-/** One part: its windows, with the window and position of each lane, or two halves that read two rows. */
+/** One part: its windows, with the window and position of each lane, or two halves that read windows of their own. */
 export type Picked =
   | readonly [Picked, Picked]
   | {
-      readonly first: KNodeOf<'LOAD'>;
-      /** Elements of a window, and where each begins. */
+      /** Elements of a window. */
       readonly size: number;
-      readonly windows: readonly number[];
+      readonly windows: readonly Window[];
       readonly lanes: readonly { readonly window: number; readonly at: number }[];
     };
+
+/** Elements from `at` of a row on. */
+interface Window {
+  readonly run: RunPlace['run'];
+  readonly at: number;
+}
 
 function isHalves(picked: Picked): picked is readonly [Picked, Picked] {
   return Array.isArray(picked);
@@ -37,26 +43,30 @@ function pickHalves(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace
 }
 
 function pickOne(lanes: readonly KNode[], places: ReadonlyMap<KNode, RunPlace>): Picked | null {
-  const found = lanes.map((n) => places.get(n));
-  const run = found[0]?.run;
-  if (run === undefined || found.some((p) => p?.run !== run)) return null;
-  const positions = found.map((p) => p!.position);
+  const found: RunPlace[] = [];
+  for (const n of lanes) {
+    const place = places.get(n);
+    if (place === undefined) return null;
+    found.push(place);
+  }
   let size = lanes.length;
-  while (size > run.length) size /= 2;
-  const windows: number[] = [];
-  const inside = (start: number, p: number): boolean => p >= start && p < start + size;
-  for (const p of [...positions].sort((a, b) => a - b)) {
-    if (windows.some((start) => inside(start, p))) continue;
-    if (windows.length === (lanes.length === 4 ? mostWindows - 1 : mostWindows)) return null;
-    windows.push(Math.min(p - (p % size), run.length - size));
+  while (found.some(({ run }) => size > run.length)) size /= 2;
+  const most = lanes.length === 4 ? mostWindows - 1 : mostWindows;
+  const windows: Window[] = [];
+  const windowOf = ({ run, position }: RunPlace): number =>
+    windows.findIndex((w) => w.run === run && position >= w.at && position < w.at + size);
+  for (const place of [...found].sort((a, b) => a.position - b.position)) {
+    if (windowOf(place) >= 0) continue;
+    if (windows.length === most) return null;
+    const { run, position } = place;
+    windows.push({ run, at: Math.min(position - (position % size), run.length - size) });
   }
   return {
-    first: run.first,
     size,
     windows,
-    lanes: positions.map((p) => {
-      const window = windows.findIndex((start) => inside(start, p));
-      return { window, at: p - windows[window]! };
+    lanes: found.map((place) => {
+      const window = windowOf(place);
+      return { window, at: place.position - windows[window]!.at };
     }),
   };
 }
@@ -88,8 +98,8 @@ export class Windows {
         this.#part(picked[1], bytes / 2),
         bytes,
       );
-    const { first, size, windows, lanes } = picked;
-    const loaded = windows.map((at) => this.#window(first, at, size));
+    const { size, windows, lanes } = picked;
+    const loaded = windows.map(({ run, at }) => this.#window(run.first, at, size));
     if (windows.length === 1 && size === lanes.length && lanes.every(({ at }, i) => at === i)) return loaded[0]!;
     return this.#ctx.machine.lanes.pick(this.#ctx, loaded, lanes, bytes);
   }

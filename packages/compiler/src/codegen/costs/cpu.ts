@@ -55,8 +55,9 @@ export const mostColumns = 4096;
 
 // --- narrow rows (loops/cuts.ts)
 
-/** Rows taken at a time. */
+/** Rows taken at a time, at least; and most vectors of them. */
 export const rowsTogether = 4;
+export const mostNarrow = 5;
 
 // --- segments (loops/cuts.ts)
 
@@ -68,6 +69,8 @@ export const mostSegments = 5;
 
 /** Shorter inner loops than a vector would be slower. */
 export const leastInner = 4;
+/** Least whole stretches of a loop whose length is no multiple of them, for code of their own. */
+export const leastStretches = 4;
 
 // --- transposes (loops/tile.ts)
 

@@ -4,11 +4,19 @@
  * If an index condition is known to hold from some iteration on, the loop is cut there. In each segment the condition is
  * a constant and disappears together with gates of loads, so that the long inner segments run as plain vector code.
  */
-import { endsAlone, isMultiple, type Range } from '../../ir/free-ranges.ts';
+import { endsAlone, greatestDivisor, isMultiple, type Range } from '../../ir/free-ranges.ts';
 import type { KNode, LoopStore } from '../../ir/ir.ts';
 import { combine, formHigh, formLow, linearOf, literalOf, selectTerms } from '../../ir/simplify/integers.ts';
 import { nodesOf } from '../../ir/node.ts';
-import { leastInner, leastSegment, mostSegments, rowsTogether } from '../costs/cpu.ts';
+import {
+  leastInner,
+  leastSegment,
+  leastStretches,
+  leastVector,
+  mostNarrow,
+  mostSegments,
+  rowsTogether,
+} from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cut, cutRest, innermost, type LoopNest, merge, split } from './transforms.ts';
@@ -57,19 +65,51 @@ function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): n
 
 /** The nest with every loop split that a divisor in its index divides evenly. */
 export function splitRanges(nest: LoopNest): LoopNest {
-  const found = evenDivision(nest.stores);
+  const found = division(nest, (r, by, offset) => offset === 0 && endsAlone(r) && isMultiple(r, by));
   return found === null ? nest : splitRanges(split(nest, found.range, found.by));
 }
 
-/** A loop and the largest divisor of its length that its index is divided by. */
-function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; readonly by: number } | null {
-  let found: { range: Range; by: number } | null = null;
-  for (const n of nodesOf(stores.map((s) => s.store))) {
-    if ((n.op !== 'IREM' && n.op !== 'IDIV') || n.src[0]?.op !== 'RANGE') continue;
-    const range = n.src[0];
+/**
+ * Loops that a divisor in their index does not divide evenly, as those over a matrix whose diagonal is written: the whole stretches become a nest,
+ * which `splitRanges` splits, and so do the elements before and after these.
+ */
+export function cutStretches(nest: LoopNest): LoopNest {
+  const common = workOf(nest).common();
+  const found = division(nest, (r, by, offset) => {
+    if (r.src.length > 0 || common?.includes(r) !== true || offset <= -by) return false;
+    const [from, to] = stretchesIn(r, by, offset);
+    return to - from >= leastStretches * by && to - from < r.arg.extent;
+  });
+  if (found === null) return nest;
+  const { range, by, offset } = found;
+  const edges = stretchesIn(range, by, offset).filter((at) => at > 0 && at < range.arg.extent);
+  return cut(nest, range, edges, true);
+}
+
+/** The iterations from the first multiple of a divisor to the last one, where their number plus an offset is divided. */
+function stretchesIn({ arg }: Range, by: number, offset: number): readonly [from: number, to: number] {
+  const from = ((-offset % by) + by) % by;
+  return [from, arg.extent - ((arg.extent - from) % by)];
+}
+
+/** A loop whose iterations, counted from `offset`, an index divides. */
+interface Division {
+  readonly range: Range;
+  readonly by: number;
+  readonly offset: number;
+}
+
+/** The loop with the largest divisor of those that may be cut. */
+function division(nest: LoopNest, mayCut: (range: Range, by: number, offset: number) => boolean): Division | null {
+  let found: Division | null = null;
+  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
+    if (n.op !== 'IREM' && n.op !== 'IDIV') continue;
     const by = literalOf(n.src[1] as KNode) as number | null;
-    if (by === null || by < leastInner || !endsAlone(range) || !isMultiple(range, by)) continue;
-    if (found === null || by > found.by) found = { range, by };
+    if (by === null || by < leastInner || (found !== null && by <= found.by)) continue;
+    const { terms, coefs, offset } = linearOf(n.src[0] as KNode);
+    const [range] = terms;
+    if (terms.length !== 1 || range?.op !== 'RANGE' || coefs[0] !== 1) continue;
+    if (mayCut(range, by, offset)) found = { range, by, offset };
   }
   return found;
 }
@@ -83,17 +123,17 @@ function evenDivision(stores: readonly LoopStore[]): { readonly range: Range; re
 export function cutNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
   // Columns stay within rows: the order of loops decides which one is cut into groups.
-  return found === null || isMultiple(found.row, rowsTogether)
+  return found === null || isMultiple(found.row, found.together)
     ? nest
-    : cutRest(innermost(nest, found.column), found.row, rowsTogether, true);
+    : cutRest(innermost(nest, found.column), found.row, found.together, true);
 }
 
 /** The nest with rows and columns as one vector loop, if rows are narrow and in whole blocks. */
 export function widenNarrow(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const found = narrowRows(nest, caps);
-  if (found === null || !isMultiple(found.row, rowsTogether)) return nest;
-  const { row, column, lanes } = found;
-  const blocks = split(nest, row, rowsTogether);
+  if (found === null || !isMultiple(found.row, found.together)) return nest;
+  const { row, column, lanes, together } = found;
+  const blocks = split(nest, row, together);
   const inBlock = blocks.loopsOf(row)[1]!;
   const flat = merge(blocks, [inBlock, column]);
   return split(flat, flat.loopsOf(column)[0]!, lanes, 'unroll', 'loop');
@@ -103,18 +143,36 @@ interface Narrow {
   readonly row: Range;
   readonly column: Range;
   readonly lanes: number;
+  /** Rows at a time, which whole vectors hold. */
+  readonly together: number;
 }
 
 /** The loops of narrow rows that are contiguous in the memory all stores write, if no row or column has a reduction. */
 function narrowRows(nest: LoopNest, caps: CodegenCaps): Narrow | null {
   const work = workOf(nest);
   const list = work.common() ?? [];
-  const lanes = vectorLanes(nest.stores, caps);
+  // Several rows are long enough for the widest vectors.
+  const { fittingBytes, ...others } = caps;
+  const lanes = vectorLanes(nest.stores, others);
   const column = list.find((r) => r.src.length === 0 && r.arg.extent < lanes && work.writes(r, 1));
-  if (column === undefined || column.arg.extent < 2 || (rowsTogether * column.arg.extent) % lanes !== 0) return null;
+  if (column === undefined || column.arg.extent < 2) return null;
   const width = column.arg.extent;
-  const row = list.find((r) => endsAlone(r) && r.arg.extent >= rowsTogether && work.writes(r, width));
+  const together = Math.max(rowsTogether, lanes / greatestDivisor(width, lanes));
+  if ((together * width) % lanes !== 0 || together * width > mostNarrow * lanes) return null;
+  const row = list.find((r) => endsAlone(r) && r.arg.extent >= together && work.writes(r, width));
   if (row === undefined) return null;
   if (work.binders.some(({ free }) => free.includes(row) !== free.includes(column))) return null;
-  return { row, column, lanes };
+  const fills = fittingBytes !== undefined && width * 4 >= leastVector;
+  return fills && !readsRows(nest, row, column) ? null : { row, column, lanes, together };
+}
+
+/** True if elements of a row are read side by side and rows at a fixed distance. Rows read anywhere are as well read one by one where they fill narrow vectors. */
+function readsRows(nest: LoopNest, row: Range, column: Range): boolean {
+  const work = workOf(nest);
+  for (const n of nodesOf(nest.stores.map((s) => s.store))) {
+    if (n.op !== 'LOAD') continue;
+    const [along, across] = [work.strideOf(n.src[1], column), work.strideOf(n.src[1], row)];
+    if (across === null || (along !== 0 && along !== 1)) return false;
+  }
+  return true;
 }
