@@ -18,6 +18,7 @@ import {
 } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
+import { groupWork } from '../costs/cpu.ts';
 import type { LoopNest } from './transforms.ts';
 
 /** A load, an operation or a store. */
@@ -76,6 +77,10 @@ function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
   return found;
 }
 
+/** Cost of an access for each lane, relative to one outside of vectors; and where loops around a reduction repeat it, in a near cache. */
+const apart = 1.25;
+const apartAgain = 0.5;
+
 /** The work of a nest, computed once. */
 export function workOf(nest: LoopNest): NestWork {
   nest.work ??= new NestWork(nest.stores);
@@ -91,6 +96,8 @@ export class NestWork {
   readonly #items: Item[] = [];
   /** Their weights times how often each is computed. */
   #typical: readonly number[] | null = null;
+  /** The same where no loop around a reduction leaves its elements in registers. */
+  #again: readonly number[] | null = null;
 
   constructor(stores: readonly LoopStore[]) {
     this.stores = stores;
@@ -179,12 +186,15 @@ export class NestWork {
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
+    this.#again ??= this.#repeats();
     // All choices of loops are weighed by it, in the first plan too: no iterators.
     const items = this.#items;
     for (let i = 0; i < items.length; i++) {
       const x = items[i]!;
       const v = choose(x.free);
-      sum += this.#typical[i]! * (v === null ? (x.single ?? 1) : this.#factor(x, v, steps));
+      if (v === null) sum += this.#typical[i]! * (x.single ?? 1);
+      else if (this.#isApart(x, v)) sum += Math.max(this.#typical[i]! * apart, this.#again[i]! * apartAgain);
+      else sum += this.#typical[i]! * this.#factor(x, v, steps);
     }
     for (let i = 0; i < this.binders.length; i++) {
       const { node, own, free } = this.binders[i]!;
@@ -199,8 +209,25 @@ export class NestWork {
     const n = typicalOf(v);
     const packed = n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n;
     if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
-    if (x.index === null || !this.free.has(x.index, v)) return packed;
-    return this.strideOf(x.index, v) === 1 ? packed : 1.25;
+    return packed;
+  }
+
+  /** True if lanes along a range are accessed one by one. */
+  #isApart({ index, gate }: Item, v: Range): boolean {
+    if (index === null || !this.free.has(index, v) || (gate !== null && this.free.has(gate, v))) return false;
+    return this.strideOf(index, v) !== 1;
+  }
+
+  /** The weights of values times how often each is computed in loops around its reductions. A kernel of less work than a group has other costs. */
+  #repeats(): readonly number[] {
+    if (this.total(typicalOf) < groupWork) return this.#typical!;
+    const around = ({ free }: Item): RangeList => {
+      const all = new Set(free);
+      for (const binder of this.binders)
+        if (binder.own.some((r) => free.includes(r))) for (const r of binder.free) all.add(r);
+      return [...all];
+    };
+    return this.#items.map((x) => x.weight * productOf(around(x), typicalOf));
   }
 
   /** Stride of an index along a range, or null if the index is not linear in it. */
