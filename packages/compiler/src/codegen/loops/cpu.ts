@@ -30,7 +30,7 @@ import {
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
-import { cutNarrow, cutSegments, splitRanges, widenNarrow } from './cuts.ts';
+import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
 import { cutTransposes, tileTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
@@ -231,6 +231,7 @@ function isInner(b: Binder, work: NestWork): boolean {
 
 /** Each pass takes a nest of stores that share loops, and may return several nests. */
 const passes: readonly ((nest: LoopNest, caps: CodegenCaps) => LoopNest)[] = [
+  cutStretches,
   (nest) => cutSegments(splitRanges(reduceWhileStaging(nest))),
   cutStreams,
   cutRows,

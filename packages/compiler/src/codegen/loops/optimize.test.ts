@@ -119,6 +119,43 @@ for (const [name, caps] of Object.entries(engines)) {
         caps,
       );
     });
+    test('a diagonal written: loops of an index modulo what does not divide their length', () => {
+      for (const [n, by, first] of [
+        [65, 9, 0],
+        [70, 8, 3],
+        [50, 13, 12],
+        [12, 11, 1],
+        [40, 3, 2],
+      ] as const) {
+        const count = Math.ceil((n - first) / by);
+        check(
+          elementwise([3, n], (e, [i, j]) => {
+            const at = e.sub(j!, first);
+            const on = e.and(e.le(e.i32(0), at), e.eq(e.irem(at, e.i32(by)), e.i32(0)));
+            const line = e.param(1, 'float32', 'read', 3 * count);
+            return e.load(line, flat(e, [i!, e.idiv(at, e.i32(by))], [3, count]), on, e.f32(0));
+          }),
+          caps,
+        );
+      }
+    });
+    test('quarter turns', () => {
+      for (const [m, n, row] of [
+        [20, 24, 24],
+        [32, 70, 70],
+        [18, 33, 512],
+        [9, 12, 12],
+      ] as const) {
+        check(
+          elementwise([n, m], (e, [i, j], x) => x(1, flat(e, [j!, e.sub(e.i32(n - 1), i!)], [m, row]), m * row)),
+          caps,
+        );
+        check(
+          elementwise([n, m], (e, [i, j], x) => x(1, flat(e, [e.sub(e.i32(m - 1), j!), i!], [m, row]), m * row)),
+          caps,
+        );
+      }
+    });
     test('reshapes of what is repeated: loops of an index modulo a part of their length', () => {
       for (const [m, n, by] of [
         [5, 34, 17],
@@ -145,6 +182,8 @@ for (const [name, caps] of Object.entries(engines)) {
         [23, 3],
         [31, 2],
         [3, 3],
+        [37, 5],
+        [19, 10],
       ] as const) {
         const at = (e: Exprs, i: KNode, j: KNode): KNode => flat(e, [i, j], [rows, width]);
         check(

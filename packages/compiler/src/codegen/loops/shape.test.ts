@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { optimize } from './optimize.ts';
 import { check, fill, loops } from '../fixtures/lowered.ts';
 import { interpret } from '../../interpreter/interpret.ts';
+import { Exprs } from '../../ir/expr.ts';
 import type { KNode } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
-import { elementwise, flat, reduction, simdCaps, softmax } from '../fixtures/nests.ts';
+import { elementwise, flat, kernelOf, reduction, simdCaps, softmax, wideCaps } from '../fixtures/nests.ts';
 import { printProgram } from '../../ir/print.ts';
 
 describe('shape of programs', () => {
@@ -47,6 +48,64 @@ describe('shape of programs', () => {
       const p = linearize(optimize(k, simdCaps), simdCaps);
       expect(p.grid[0]).toBeGreaterThan(1);
       expect(p.body.some((n) => n.lanes === 1 && (n.op === 'IREM' || n.op === 'IDIV'))).toBe(false);
+    }
+  });
+  test('a diagonal is written without a division or a condition for each element', () => {
+    for (const [n, first] of [
+      [40, 0],
+      [33, 3],
+    ] as const) {
+      const k = elementwise([n * n], (e, [i]) => {
+        const at = e.sub(i!, first);
+        const on = e.and(e.le(e.i32(0), at), e.lt(e.irem(at, e.i32(n + 1)), e.i32(1)));
+        return e.load(e.param(1, 'float32', 'read', n), e.idiv(at, e.i32(n + 1)), on, e.f32(0));
+      });
+      for (const caps of [simdCaps, wideCaps]) {
+        const p = check(k, caps);
+        expect(p.body.some((x) => x.op === 'IREM' || x.op === 'IDIV')).toBe(false);
+        expect(p.body.some((x) => x.op === 'LOAD' && x.src.length > 2)).toBe(false);
+      }
+    }
+  });
+  test('a quarter turn goes in squares, as a transpose', () => {
+    const turned = elementwise([64, 64], (e, [i, j], x) => x(1, flat(e, [j!, e.sub(e.i32(63), i!)], [64, 64]), 4096));
+    expect(optimize(turned, simdCaps).transforms?.some(({ name }) => name === 'tile')).toBe(true);
+  });
+  test('narrow rows fill wide vectors', () => {
+    for (const width of [2, 3, 5, 6, 12]) {
+      const rows = 16 * 9;
+      const k = elementwise([rows, width], (e, at, x) =>
+        e.mul(x(1, flat(e, at, [rows, width]), rows * width), x(2, at[1]!, width)),
+      );
+      const p = check(k, wideCaps);
+      const stores = p.body.filter((n) => n.op === 'STORE' && n.src[0].op === 'PARAM');
+      expect(
+        stores.every((n) => n.op === 'STORE' && n.src[2].lanes === 16),
+        `${width}`,
+      ).toBe(true);
+    }
+  });
+  test('rows found by their numbers are read as they are, not brought together', () => {
+    const k = elementwise([90, 8], (e, [i, j], x) => {
+      const row = e.load(e.param(2, 'int32', 'read', 90), i!);
+      return x(1, flat(e, [e.min(e.max(row, e.i32(0)), e.i32(3)), j!], [4, 8]), 32);
+    });
+    const p = check(k, wideCaps);
+    expect(p.body.some((n) => n.op === 'VEC' && n.src.length > 1)).toBe(false);
+  });
+  test('distances of rows, weighed: vectors go along what is read side by side, not along the sum', () => {
+    const [n, m, size] = [24, 64, 32];
+    const e = new Exprs();
+    const [i, k, j] = [e.range(n), e.range(size), e.range(m, 'reduce')];
+    const read = (slot: number, at: KNode, length: number): KNode =>
+      e.load(e.param(slot, 'float32', 'read', length), at);
+    const apart = e.sub(read(1, flat(e, [i, k], [n, size]), n * size), read(2, flat(e, [j, k], [m, size]), m * size));
+    const value = e.reduce('sum', e.mul(read(3, flat(e, [i, j], [n, m]), n * m), apart), [j]);
+    const out = e.param(0, 'float32', 'write', n * size);
+    const kernel = kernelOf('weighed', [{ store: e.store(out, flat(e, [i, k], [n, size]), value), ranges: [i, k] }]);
+    for (const caps of [simdCaps, wideCaps]) {
+      const p = check(kernel, caps, 1e-4);
+      expect(p.body.some((x) => x.op === 'VEC' && x.src.length > 1)).toBe(false);
     }
   });
   test('results do not depend on the number of workers', () => {

@@ -150,7 +150,7 @@ function transposedRanges(nest: LoopNest): Transposed | null {
     const stride = work.strideOf(index, along);
     if (stride === null ? !isLookedUp(index, along, work) : Math.abs(stride) < side) continue;
     const found = list.find(
-      (r) => r !== along && r.arg.extent >= leastTransposed.across && work.strideOf(index, r) === 1,
+      (r) => r !== along && r.arg.extent >= leastTransposed.across && Math.abs(work.strideOf(index, r) ?? 0) === 1,
     );
     if (found === undefined || !endsAlone(found) || (across !== undefined && across !== found)) continue;
     across = found;
