@@ -75,33 +75,27 @@ export function splitRanges(nest: LoopNest): LoopNest {
  */
 export function cutStretches(nest: LoopNest): LoopNest {
   const common = workOf(nest).common();
+  let edges: readonly number[] = [];
   const found = division(nest, (r, by, offset) => {
-    if (r.src.length > 0 || common?.includes(r) !== true || offset <= -by) return false;
-    const [from, to] = stretchesIn(r, by, offset);
-    return to - from >= leastStretches * by && to - from < r.arg.extent;
+    const { extent } = r.arg;
+    // The first multiple of the divisor, and the last.
+    const from = offset > 0 ? by - 1 - ((offset - 1) % by) : -offset;
+    const to = extent - ((extent - from) % by);
+    const at = [from, to].filter((x) => x > 0 && x < extent);
+    if (from >= by || to - from < leastStretches * by || at.length === 0) return false;
+    if (r.src.length > 0 || common?.includes(r) !== true) return false;
+    edges = at;
+    return true;
   });
-  if (found === null) return nest;
-  const { range, by, offset } = found;
-  const edges = stretchesIn(range, by, offset).filter((at) => at > 0 && at < range.arg.extent);
-  return cut(nest, range, edges, true);
+  return found === null ? nest : cut(nest, found.range, edges, true);
 }
 
-/** The iterations from the first multiple of a divisor to the last one, where their number plus an offset is divided. */
-function stretchesIn({ arg }: Range, by: number, offset: number): readonly [from: number, to: number] {
-  const from = ((-offset % by) + by) % by;
-  return [from, arg.extent - ((arg.extent - from) % by)];
-}
-
-/** A loop whose iterations, counted from `offset`, an index divides. */
-interface Division {
-  readonly range: Range;
-  readonly by: number;
-  readonly offset: number;
-}
-
-/** The loop with the largest divisor of those that may be cut. */
-function division(nest: LoopNest, mayCut: (range: Range, by: number, offset: number) => boolean): Division | null {
-  let found: Division | null = null;
+/** A loop and the largest divisor of its number, of those that may be cut. `offset`: what an index adds to the number before it is divided. */
+function division(
+  nest: LoopNest,
+  mayCut: (range: Range, by: number, offset: number) => boolean,
+): { readonly range: Range; readonly by: number } | null {
+  let found: { range: Range; by: number } | null = null;
   for (const n of nodesOf(nest.stores.map((s) => s.store))) {
     if (n.op !== 'IREM' && n.op !== 'IDIV') continue;
     const by = literalOf(n.src[1] as KNode) as number | null;
@@ -109,7 +103,7 @@ function division(nest: LoopNest, mayCut: (range: Range, by: number, offset: num
     const { terms, coefs, offset } = linearOf(n.src[0] as KNode);
     const [range] = terms;
     if (terms.length !== 1 || range?.op !== 'RANGE' || coefs[0] !== 1) continue;
-    if (mayCut(range, by, offset)) found = { range, by, offset };
+    if (mayCut(range, by, offset)) found = { range, by };
   }
   return found;
 }

@@ -192,9 +192,7 @@ export class NestWork {
     for (let i = 0; i < items.length; i++) {
       const x = items[i]!;
       const v = choose(x.free);
-      if (v === null) sum += this.#typical[i]! * (x.single ?? 1);
-      else if (this.#isApart(x, v)) sum += Math.max(this.#typical[i]! * apart, this.#again[i]! * apartAgain);
-      else sum += this.#typical[i]! * this.#factor(x, v, steps);
+      sum += v === null ? this.#typical[i]! * (x.single ?? 1) : this.#along(i, v, steps);
     }
     for (let i = 0; i < this.binders.length; i++) {
       const { node, own, free } = this.binders[i]!;
@@ -205,17 +203,15 @@ export class NestWork {
     return sum;
   }
 
-  #factor(x: Item, v: Range, steps: Steps): number {
+  /** Cost of an item as vectors along a range. */
+  #along(i: number, v: Range, steps: Steps): number {
     const n = typicalOf(v);
-    const packed = n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n;
-    if (x.gate !== null && this.free.has(x.gate, v)) return 1.5;
-    return packed;
-  }
-
-  /** True if lanes along a range are accessed one by one. */
-  #isApart({ index, gate }: Item, v: Range): boolean {
-    if (index === null || !this.free.has(index, v) || (gate !== null && this.free.has(gate, v))) return false;
-    return this.strideOf(index, v) !== 1;
+    const { index, gate } = this.#items[i]!;
+    const typical = this.#typical![i]!;
+    if (gate !== null && this.free.has(gate, v)) return typical * 1.5;
+    if (index === null || !this.free.has(index, v) || this.strideOf(index, v) === 1)
+      return typical * (n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n);
+    return Math.max(typical * apart, this.#again![i]! * apartAgain);
   }
 
   /** The weights of values times how often each is computed in loops around its reductions. A kernel of less work than a group has other costs. */
