@@ -18,7 +18,6 @@ import {
 } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
-import { groupWork } from '../costs/cpu.ts';
 import type { LoopNest } from './transforms.ts';
 
 /** A load, an operation or a store. */
@@ -80,6 +79,8 @@ function bindersIn(roots: readonly KNode[], seen: Set<KNode>): KNode[] {
 /** Cost of an access for each lane, relative to one outside of vectors; and where loops around a reduction repeat it, in a near cache. */
 const apart = 1.25;
 const apartAgain = 0.5;
+/** With less work, a kernel takes as long as its launch. */
+const leastRepeated = 48 * 1024;
 
 /** The work of a nest, computed once. */
 export function workOf(nest: LoopNest): NestWork {
@@ -214,9 +215,9 @@ export class NestWork {
     return Math.max(typical * apart, this.#again![i]! * apartAgain);
   }
 
-  /** The weights of values times how often each is computed in loops around its reductions. A kernel of less work than a group has other costs. */
+  /** The weights of values times how often each is computed in loops around its reductions. */
   #repeats(): readonly number[] {
-    if (this.total(typicalOf) < groupWork) return this.#typical!;
+    if (this.total(typicalOf) < leastRepeated) return this.#typical!;
     const around = ({ free }: Item): RangeList => {
       const all = new Set(free);
       for (const binder of this.binders)
