@@ -53,3 +53,17 @@ describe('one kernel for', () => {
     });
   }
 });
+
+describe('losses of several labels', () => {
+  it('keep no number for each pair of classes', () => {
+    const labels = pg.full([64, 100], 3, { dtype: 'int32' });
+    const loss = (t: Tensor): Tensor => pg.multiLabelMarginLoss(t, labels);
+    pg.flush();
+    engine.reset();
+    const before = engine.memory().bytes;
+    const slope = pg.grad(loss)(x) as Tensor;
+    pg.flush();
+    expect(engine.counts().peakBytes - before).toBeLessThan(6 * x.size * 4);
+    slope.dispose();
+  });
+});

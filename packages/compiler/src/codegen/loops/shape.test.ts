@@ -108,6 +108,19 @@ describe('shape of programs', () => {
       expect(p.body.some((x) => x.op === 'VEC' && x.src.length > 1)).toBe(false);
     }
   });
+  test('elements found by their numbers are read outside the loop that does not need them', () => {
+    const [n, m, size] = [32, 64, 41];
+    const e = new Exprs();
+    const [i, j, k] = [e.range(n), e.range(m, 'reduce'), e.range(size, 'reduce')];
+    const row = e.load(e.param(2, 'int32', 'read', n * m), flat(e, [i, j], [n, m]));
+    const known = e.min(e.max(row, e.i32(0)), e.i32(size - 1));
+    const table = e.param(1, 'float32', 'read', n * size);
+    const lack = e.sub(e.load(table, flat(e, [i, k], [n, size])), e.load(table, flat(e, [i, known], [n, size])));
+    const value = e.reduce('sum', e.binary('MAX', lack, e.f32(0)), [j, k]);
+    const kernel = kernelOf('lacking', [{ store: e.store(e.param(0, 'float32', 'write', n), i, value), ranges: [i] }]);
+    for (const caps of [simdCaps, wideCaps])
+      expect(check(kernel, caps, 1e-4).body.some((x) => x.op === 'LANE' && x.dtype === 'int32')).toBe(false);
+  });
   test('results do not depend on the number of workers', () => {
     const k = reduction('sum', [300, 257], [1]);
     const [one, many] = [1, 64].map((parallelism) =>

@@ -98,7 +98,7 @@ export class NestWork {
   /** Their weights times how often each is computed. */
   #typical: readonly number[] | null = null;
   /** The same where no loop around a reduction leaves its elements in registers. */
-  #again: readonly number[] | null = null;
+  #again: readonly [outside: readonly number[], inside: readonly number[]] | null = null;
 
   constructor(stores: readonly LoopStore[]) {
     this.stores = stores;
@@ -187,7 +187,7 @@ export class NestWork {
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
-    this.#again ??= this.#repeats();
+    this.#again ??= [this.#repeats(false), this.#repeats(true)];
     // All choices of loops are weighed by it, in the first plan too: no iterators.
     const items = this.#items;
     for (let i = 0; i < items.length; i++) {
@@ -212,16 +212,21 @@ export class NestWork {
     if (gate !== null && this.free.has(gate, v)) return typical * 1.5;
     if (index === null || !this.free.has(index, v) || this.strideOf(index, v) === 1)
       return typical * (n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n);
-    return Math.max(typical * apart, this.#again![i]! * apartAgain);
+    return Math.max(typical * apart, this.#again![this.#reduced.has(v) ? 1 : 0][i]! * apartAgain);
   }
 
-  /** The weights of values times how often each is computed in loops around its reductions. */
-  #repeats(): readonly number[] {
+  /**
+   * The weights of values times how often each is computed in loops around its reductions; `inside`: in their innermost loops too, as where
+   * vectors run along one of those.
+   */
+  #repeats(inside: boolean): readonly number[] {
     if (this.total(typicalOf) < leastRepeated) return this.#typical!;
     const around = ({ free }: Item): RangeList => {
       const all = new Set(free);
-      for (const binder of this.binders)
-        if (binder.own.some((r) => free.includes(r))) for (const r of binder.free) all.add(r);
+      for (const { own, free: outer } of this.binders) {
+        const last = own.findLastIndex((r) => free.includes(r));
+        if (last >= 0) for (const r of [...outer, ...(inside ? own : own.slice(0, last))]) all.add(r);
+      }
       return [...all];
     };
     return this.#items.map((x) => x.weight * productOf(around(x), typicalOf));

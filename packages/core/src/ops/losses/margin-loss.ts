@@ -21,6 +21,7 @@ import { add, div, mul, neg, pow, sub } from '../elementwise/arithmetic.ts';
 import { equal, greater } from '../elementwise/logic.ts';
 import { inFloat32, where } from '../elementwise/recording.ts';
 import { exp, log } from '../elementwise/transcendental.ts';
+import { alongAxis, safeIndex } from '../indexing/index-argument.ts';
 import { flatten } from '../movement/shape.ts';
 import { sum } from '../reduction/reduction.ts';
 import type { LossOptions, MarginOptions } from './loss.ts';
@@ -224,7 +225,8 @@ export function multiLabelMarginLoss(prediction: Tensor, target: Tensor, options
       );
       const zero = p.like(scores, 0);
       const each = p.broadcastTo(p.reshape(scores, [rows, 1, count]), [rows, count, count]);
-      const own = p.insertAxes(p.reduce(p.where(is, each, zero), 'sum', [2]), [2]);
+      const named = p.binary('and', counts, p.lt(labels, p.constant(count, 'int32')));
+      const own = p.insertAxes(p.where(named, alongAxis(scores, safeIndex(op, labels, count), 1), zero), [2]);
       const labelled = p.insertAxes(p.reduce(p.cast(is, 'int32'), 'max', [1]), [1]);
       const compared = p.binary('and', p.reshape(counts, [rows, count, 1]), p.eq(labelled, p.constant(0, 'int32')));
       const lack = relu(add(sub(wrap(each), wrap(own)), 1));
