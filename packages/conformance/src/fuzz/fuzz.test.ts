@@ -42,7 +42,7 @@ describe('random programs', () => {
 
   it('give the same replayed, in loops, in batches and on state', async () => {
     const engine = await createCpuEngine({ threads: 1 });
-    const { compared, replays } = await fuzzTransforms(engine, { kind: 'transforms', seed: 4, programs: 6 });
+    const { compared, replays } = await fuzzTransforms(engine, { kind: 'transforms', seed: 4, programs: 8 });
     expect(compared).toBeGreaterThan(30);
     expect(replays).toBeGreaterThan(0);
     const slopes = await fuzzTransforms(engine, { kind: 'transform-gradients', seed: 5, programs: 3 });
