@@ -26,14 +26,14 @@ const budget = {
     esbuild: [139_100, 197_300],
   },
   'cnn-late': { rolldown: [52_400, 188_000], esbuild: [57_000, 200_100] },
-  'cnn-planned': { rolldown: [63_800, 156_000], vite: [64_600, 156_900], esbuild: [68_800, 167_000] },
+  'cnn-planned': { rolldown: [63_900, 156_000], vite: [64_600, 156_900], esbuild: [68_800, 167_000] },
   detected: { rolldown: [62_500, 221_200] },
 };
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
   rolldown: { 'packages/backend-webgpu/src/engine.ts': 126_800, 'packages/backend-cpu/src/engine.ts': 131_000 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 140_200, 'packages/backend-cpu/src/engine.ts': 145_100 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 140_300, 'packages/backend-cpu/src/engine.ts': 145_100 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
