@@ -139,12 +139,12 @@ export function fmod(a: TensorLike, b: TensorLike): Tensor {
  */
 export function pow(a: TensorLike, b: TensorLike): Tensor {
   return compose('pow', () => {
-    if (typeof b === 'number' && typeof a === 'object') {
+    if (typeof b === 'number' && typeof a === 'object' && a.dtype !== 'bool') {
       const easy = powOfNumber(a, b);
       if (easy !== null) return easy;
     }
     const [x, y] = pair(a, b);
-    return isInteger(x.dtype) ? integerPow(x, y) : floatBinaryOp('pow', powPrimitive, x, y);
+    return isInteger(x.dtype) ? integerPow(x, y) : binaryOp('pow', powPrimitive, x, y);
   });
 }
 
@@ -470,7 +470,8 @@ export function addcdiv(
 export function heaviside(x: Tensor, value: TensorLike): Tensor {
   return compose('heaviside', () => {
     const at = given(value, x);
-    const step = where(greaterEqual(x, 0), onesLike(x), 0);
-    return where(equal(x, 0), at, where(notEqual(x, x), x, step));
+    const zero = x.dtype === 'bool' ? false : 0;
+    const step = where(greaterEqual(x, zero), onesLike(x), zero);
+    return where(equal(x, zero), at, where(notEqual(x, x), x, step));
   });
 }

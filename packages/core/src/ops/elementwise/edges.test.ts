@@ -129,10 +129,19 @@ describe('functions with a singular point', () => {
     expect(await values(pg.pow(f64([-0, -inf, 4]), -0.5))).toEqual([inf, 0, 0.5]);
   });
 
+  it('powers of bool are refused, whatever the exponent is', () => {
+    const mask = pg.tensor([true, false]);
+    const refused = /\[pow\] (dtype not accepted: bool|no common dtype: number \d and bool)/;
+    expect(() => pg.pow(mask, mask)).toThrow(refused);
+    for (const exponent of [0, 1, 2, 3]) expect(() => pg.pow(mask, exponent)).toThrow(refused);
+  });
+
   it('nanToNum, heaviside and isClose know their special values', async () => {
     expect(await values(pg.nanToNum(f64([nan, inf, -inf, 1])))).toEqual([0, Number.MAX_VALUE, -Number.MAX_VALUE, 1]);
     expect(await values(pg.nanToNum(f32([inf]), { posInf: 9 }))).toEqual([9]);
     expect(await values(pg.heaviside(f64([-1, -0, 2, nan]), 0.5))).toEqual([0, 0.5, 1, nan]);
+    expect(await values(pg.heaviside(pg.tensor([true, false]), pg.tensor([false, true])))).toEqual([1, 1]);
+    expect(await values(pg.heaviside(pg.tensor([true, false]), false))).toEqual([1, 0]);
     const close = pg.isClose(f64([inf, inf, nan, 1, 1]), f64([inf, -inf, nan, 1 + 1e-6, 1.1]));
     expect(await values(close)).toEqual([1, 0, 0, 1, 0]);
     expect(await values(pg.isClose(f64([nan]), f64([nan]), { equalNaN: true }))).toEqual([1]);

@@ -53,4 +53,28 @@ describe('convolution and pooling', () => {
     expect(() => pg.maxPool2d(range([1, 1, 2, 2]), 3)).toThrow(/\[maxPool2d\].*3/);
     await near(pg.globalAvgPool2d(range([1, 2, 2, 2])), [1.5, 5.5]);
   });
+
+  // As in PyTorch: the first of equals among elements of the image, never one of the padding.
+  it('finds positions in the image where windows hold nothing above the padding', async () => {
+    const low = pg.full([1, 1, 4, 4], -Infinity, { dtype: 'float64' });
+    const [, at] = pg.maxPool2d(low, 2, { padding: 1, returnIndices: true });
+    expect(await values(at)).toEqual([0, 1, 3, 4, 5, 7, 12, 13, 15]);
+    const [least, places] = pg.maxPool2d(pg.full([1, 1, 3, 3], -128, { dtype: 'int8' }), 3, {
+      padding: 1,
+      stride: 2,
+      returnIndices: true,
+    });
+    expect(await values(least)).toEqual([-128, -128, -128, -128]);
+    expect(await values(places)).toEqual([0, 1, 3, 4]);
+    const dilated = { kernelSize: 3, padding: 2, dilation: 2, stride: 1 };
+    const [, apart] = pg.maxPool1d(pg.full([1, 1, 3], -Infinity), dilated, { returnIndices: true });
+    expect(await values(apart)).toEqual([0, 1, 0]);
+    // Windows of which no element is in the image have a position in it, too.
+    const [, nowhere] = pg.maxPool1d(
+      pg.zeros([1, 1, 1]),
+      { ...dilated, kernelSize: 2, padding: 1 },
+      { returnIndices: true },
+    );
+    expect(await values(nowhere)).toEqual([0]);
+  });
 });

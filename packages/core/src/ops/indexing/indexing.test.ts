@@ -69,6 +69,28 @@ describe('indexing', () => {
     expect(await values(pg.gatherNd(pg.transpose(pg.full([2, 3], 7)), [[2, 1]]))).toEqual([7]);
   });
 
+  it('refuses coordinates outside in host arrays, each by the size of its own axis', async () => {
+    const x = pg.zeros([2, 3]);
+    expect(() =>
+      pg.gatherNd(x, [
+        [1, 2],
+        [2, 0],
+      ]),
+    ).toThrow(/\[gatherNd\] index out of range: 2 for size 2/);
+    expect(() => pg.gatherNd(x, [[[0, -4]]])).toThrow(/\[gatherNd\] index out of range: -4 for size 3/);
+    expect(() => pg.gatherNd(x, [5])).toThrow(/\[gatherNd\] index out of range: 5 for size 2/);
+    expect(() => pg.scatterNd([[9]], pg.ones([1]), [4])).toThrow(/\[scatterNd\] index out of range: 9 for size 4/);
+    expect(() => pg.gatherNd(x, [[0.5, 0]])).toThrow(/\[gatherNd\].*0.5/);
+    expect(
+      await values(
+        pg.gatherNd(range([2, 3]), [
+          [-2, -1],
+          [1, 2],
+        ]),
+      ),
+    ).toEqual([2, 5]);
+  });
+
   it('gathers and scatters along an axis', async () => {
     const x = range([2, 3]);
     expect(await values(pg.gather(x, i32([[2, 0]]), 1))).toEqual([2, 0]);

@@ -278,7 +278,10 @@ function maxPool(
   });
 }
 
-/** Row-major position of each maximum in its image (int32), from its position in the window. */
+/**
+ * Row-major position of each maximum in its image (int32), from its position in the window. Padding holds the least value there is, so
+ * it is the first of equals where a window holds nothing greater: then the position is that of the window's first element in the image.
+ */
 function positions(view: Node, g: Geometry, rank: number): Node {
   const number = (value: number): Node => p.constant(value, 'int32');
   let inside = p.argReduce(view, 'max', windowAxes(rank));
@@ -295,7 +298,14 @@ function positions(view: Node, g: Geometry, rank: number): Node {
       inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)),
     );
     const first = p.sub(p.mul(start, number(g.stride[i]!)), number(g.low[i]!));
-    const at = p.mul(p.add(first, p.mul(tap, number(g.dilation[i]!))), number(scale));
+    const [low, step] = [g.low[i]!, g.dilation[i]!];
+    let place = p.add(first, p.mul(tap, number(step)));
+    if (low > 0) {
+      // The image's last where all of the window lies around it.
+      const ahead = p.binary('irem', p.add(place, number(low * step)), number(step));
+      place = p.where(p.lt(place, number(0)), p.binary('minimum', ahead, number(spatial[i]! - 1)), place);
+    }
+    const at = p.mul(place, number(scale));
     total = total === null ? at : p.add(total, at);
     scale *= spatial[i]!;
   }

@@ -86,7 +86,8 @@ function logGamma(x: Tensor): Tensor {
   const r0 = abs(phase(x));
   const sine = where(less(r0, 2 ** -60), r0, mul(sin(mul(r0, Math.PI)), 1 / Math.PI));
   const mirror = neg(add(log(sine), positive));
-  return where(isInf(x), Number.POSITIVE_INFINITY, where(less(x, 0), mirror, positive));
+  // Far below 0 every number is an integer, and the mirror image's value may be beyond the range.
+  return where(isInf(positive), Number.POSITIVE_INFINITY, where(less(x, 0), mirror, positive));
 }
 
 /** The positive zero of digamma, and what float32 and float64 lose of it. */

@@ -54,7 +54,6 @@ export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | nu
   const outputs = cone.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
-  for (const [i, at] of places.entries()) checkPlace(graph, outputs[i]!.shape, at);
   graph.finish();
   return { graph, places };
 }
@@ -108,12 +107,6 @@ function importNodes(
   };
   for (let local = 0; local < cone.count; local++) made.push(one(local));
   return made;
-}
-
-/** Refuses outputs that begin at an element which depends on the size. */
-function checkPlace({ size }: PlanGraph, shape: Shape, { base, view }: OutputPlace): void {
-  if (base !== null && view.offset !== 0 && sizeFactor(size, view.offset) > 0)
-    throw new SizesRefused(`an output of shape [${shape}]`);
 }
 
 /** Number of uses of each node of a cone; being an output counts as one. */
@@ -170,6 +163,8 @@ function moved({ size }: PlanGraph, node: PlanNode, from: Shape, view: View): Vi
     const { start, step } = node.attr;
     // An offset that depends on a size is unknown until that is bound.
     if (start.some((at, axis) => sizeFactor(size, Math.abs(from[axis]! * at)) > 0)) return null;
+    if (start.some((at, axis) => at !== 0 && sizeFactor(size, view.strides[axis]!) !== 0))
+      throw new SizesRefused(`an output at [${start}]`);
     return sliceView(view, start, step);
   }
   return null;

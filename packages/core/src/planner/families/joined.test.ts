@@ -152,6 +152,30 @@ describe.each(kinds)('%s', (_, options) => {
     }
   });
 
+  it.each(['automatic', 'always'] as const)('parts of pages whose lengths change, %s', async (mode) => {
+    setDynamicSizes(mode);
+    clearPlans();
+    const pages = 3;
+    for (const n of [3, 5, 4, 9, 10, 21]) {
+      const of = (page: number, from: number, to: number): number[] =>
+        numbers(pages * n * 4)
+          .map((v) => v * v)
+          .filter((_, i) => Math.floor(i / (4 * n)) === page && i % 4 >= from && i % 4 < to);
+      // Each begins at a page, whose length is a multiple of the size, and some at a column in it, which adds a fixed number.
+      for (let page = 0; page < pages; page++)
+        for (const [from, to] of [
+          [0, 2],
+          [2, 4],
+        ] as const) {
+          const y = pg.square(tensor(numbers(pages * n * 4), { shape: [pages, n, 4] }));
+          const found = pg.slice(y, [page, null, { start: from, stop: to }]);
+          pg.flush();
+          expect(await valuesOf(() => found), `${n}: page ${page} from ${from}`).toEqual(of(page, from, to));
+          y.dispose();
+        }
+    }
+  });
+
   it('part of an axis that is stretches one after another is cut from a plan of its own', async () => {
     const f = (n: number): Tensor => {
       const four = pg.mul(rows(4 * n).reshape([4, n]), tensor([1, 2, 3, 4], { shape: [4, 1] }));
