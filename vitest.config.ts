@@ -1,6 +1,6 @@
 /**
  * Tests run from sources: the condition `@polygrad/source` maps every workspace package to its `src`. With POLYGRAD_BUILT=1, as in `npm test` and
- * `npm run test:long`, which compile first, they run on the modules in `dist` (tooling/built-modules.mjs): a fifth less work.
+ * `npm run test:long`, which compile first, they run on the modules in `dist` (tooling/built-modules.mjs): an eighth less work.
  *
  * POLYGRAD_TESTS chooses what runs: `unit` (the default) or `long` (files named *.long.test.ts too).
  */
