@@ -10,7 +10,7 @@
  * that a capacity divides is a size, and no product of other numbers is one. A size that is a sum of others has a prime of its own too. Sums that
  * the planner itself makes could look like a size: those are refused (uniform.ts).
  */
-import type { Logger } from '../../engine/engine.ts';
+import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -65,12 +65,11 @@ type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan
 /** Finds sizes the first time a form is seen (always.ts). */
 interface Guesses {
   readonly guess: Guess;
-  /** Sizes of a new form: axes of data that had one element in an earlier flush (`shapes`, by leaf) and have two now. */
-  grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
+  /** Sizes of a new form that are expected to change, or null. */
+  expected(form: Form, cone: Cone, caps: EngineCaps): Sizes | null;
+  /** A flush of a form is expected. */
+  announce(hash: number, cone: Cone): void;
 }
-
-/** How many recent flushes are kept to notice axes that grow from one element. */
-const mostSingle = 16;
 
 /** The families of one engine. */
 export class PlanFamilies {
@@ -83,8 +82,6 @@ export class PlanFamilies {
   readonly #guesses: Guesses | undefined;
   /** The form whose plan was bound last: the next new size is mostly of the same form. */
   #last: Form | null = null;
-  /** Shapes of leaves of recent forms that had an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
-  #single: (readonly Shape[])[] = [];
 
   /** @param guesses for forms whose size is wanted at first sight */
   constructor(guesses?: Guesses) {
@@ -125,6 +122,14 @@ export class PlanFamilies {
     return this.#bound(form!, n, cone, options);
   }
 
+  /**
+   * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once, where that is as
+   * fast as a plan of its own.
+   */
+  announce(cone: Cone): void {
+    this.#guesses?.announce(formOf(cone), cone);
+  }
+
   /** Moves forms to the end: the most recently used come last. */
   #used(hash: number, forms: Form[]): void {
     this.#forms.delete(hash);
@@ -161,20 +166,11 @@ export class PlanFamilies {
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
     if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
-    const grown = this.#grown(form, cone);
-    if (grown === null) return null;
-    const plan = this.#take(form, grown, cone, options);
+    const expected = this.#guesses.expected(form, cone, options.engine.caps);
+    if (expected === null) return null;
+    const plan = this.#take(form, expected, cone, options);
     if (plan === null) [form.sizes] = [null, form.plans.clear()];
     return plan;
-  }
-
-  /** Sizes of a new form, found from axes that had one element in an earlier flush. So the second size already makes its class's plan. */
-  #grown(form: Form, cone: Cone): Sizes | null {
-    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
-    let found: Sizes | null = null;
-    for (const before of this.#single) found ??= this.#guesses!.grown(before, form, cone);
-    if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostSingle);
-    return found;
   }
 
   /** Accepts sizes for a form. */
