@@ -52,7 +52,7 @@ const entries = {
 /** Functions that give nothing, tensors, text, numbers, functions, plain lists of names, or what they were given. */
 const plain = new Set(
   [
-    'AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
+    'announce AutoDetectAndConfigureGpu formatReport isFinite isNaN maxThreads listOpenClDevices openClNativeOps wgslNativeOps ptxNativeOps ptxCaps capabilityFor leastCapability defaultTolerances',
     'faultKinds listCudaDevices autocast writeTrace calibrate to',
     'runConformance checkWeak checkpoint clearPlans compile customGradient detach dispose floatFor flush formatArray fromTensor grad gradCheck',
     'grads hessian hostEffect hostNumber hostValue hvp idle isRehearsing isTensor jacobian jvp keep listBackends noGrad onLost onRollback printGraph promoteOrNull',

@@ -129,7 +129,7 @@ export type { CostCurve, EngineCosts, OperationFamily, TransferCost } from './pl
 export type { PlacementPolicy } from './placement/decide.ts';
 export { to } from './placement/to.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
-export { type WarmupOptions, warmup } from './tensor/scope.ts';
+export { announce, type WarmupOptions, warmup } from './tensor/scope.ts';
 export {
   clearPlans,
   flush,

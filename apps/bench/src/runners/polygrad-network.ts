@@ -1,5 +1,5 @@
 /** Networks of Polygrad: training steps as `fit` writes them, repeated at one size or done at one size after the other. */
-import { memory, noGrad, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
+import { announce, memory, noGrad, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
 import { Adam, lossAndGrad } from '@polygrad/nn';
 import { makeNetwork } from '../networks/make.ts';
 import { learningRate, type NetworkWork, type SizesWork } from '../work/cases.ts';
@@ -100,11 +100,20 @@ export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
   return () => {
     const network = trained(spec, use === 'train', use === 'generate');
     const before = planned();
+    const inputsAt = (size: number, at: number): Tensor[] => {
+      const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
+      const drawn = draw(batch, length, at);
+      return onDevice(use === 'generate' ? lastToken(drawn) : drawn);
+    };
     return {
       use: async (size, at) => {
-        const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];
-        const drawn = draw(batch, length, at);
-        const inputs = onDevice(use === 'generate' ? lastToken(drawn) : drawn);
+        // As `fit` does with the size of the last batch.
+        if (at === 0 && work.announced !== undefined) {
+          const later = inputsAt(work.announced, at);
+          announce(() => network.step(later));
+          for (const t of later) t.dispose();
+        }
+        const inputs = inputsAt(size, at);
         const value =
           use === 'train'
             ? network.step(inputs)

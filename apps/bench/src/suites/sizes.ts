@@ -37,13 +37,15 @@ interface Form {
   readonly from?: number;
   /** Every how many uses one is repeated; 0 for none. */
   readonly every?: number;
+  readonly announced?: number;
 }
 
 /** Milliseconds after which a participant begins no further use: the rest of its case is not measured. */
-const limitMs = 60_000;
+const limitMs = 20_000;
 
 function trialCase(id: string, form: Form): TrialCase {
   const { spec, use = 'train', varies = 'batch', batch = 1, length = 1, sizes, figure, from = 0, every = 0 } = form;
+  const announced = form.announced === undefined ? {} : { announced: form.announced };
   const again = every === 0 ? [] : [...sizes.keys()].filter((at) => at >= from && (at - from) % every === every - 1);
   const [unit, value] = {
     mean: ['ms', (ns: number): number => ns / 1e6] as const,
@@ -58,7 +60,7 @@ function trialCase(id: string, form: Form): TrialCase {
     id,
     unit,
     value,
-    work: { kind: 'sizes', spec, use, varies, batch, length, sizes, again, limitMs },
+    work: { kind: 'sizes', spec, use, varies, batch, length, sizes, ...announced, again, limitMs },
     ns: ({ make, times }) => {
       if (figure === 'whole') return times.length < sizes.length ? null : make + total(times);
       return times.length <= from ? null : total(times.slice(from)) / (times.length - from);
@@ -75,7 +77,7 @@ function planning({ plans, planningMs }: TrialReply): Record<string, number> {
 }
 
 /**
- * Epochs of a data set that the size of a batch does not divide. Its figure is the mean step of the first epoch, from the first call on. Beside it
+ * Epochs of a data set that the size of a batch does not divide, which `fit` knows before the first step. Its figure is the mean step of the first epoch, from the first call on. Beside it
  * stands what the smaller last batch adds to that epoch and to the second one, by what an epoch of full batches takes. A third
  * epoch has full ones alone. Then come sizes of the last batch that were not met, each of them twice.
  */
@@ -85,7 +87,8 @@ function lastBatch(id: string, spec: NetworkSpec, examples: number, batch: numbe
   const [even, uneven] = [Array.from({ length: full }, () => batch), [rest]];
   const others = Array.from({ length: Math.min(8, rest - 2) }, (_, i) => rest - 1 - i);
   const sizes = [...even, ...uneven, ...even, ...uneven, ...even, batch, ...others];
-  const made = trialCase(id, { spec, sizes, figure: 'mean', from: sizes.length - others.length, every: 1 });
+  const from = sizes.length - others.length;
+  const made = trialCase(id, { spec, sizes, figure: 'mean', from, every: 1, announced: rest });
   return {
     ...made,
     ns: ({ times }) => (times.length <= full ? null : total(times.slice(0, full + 1)) / (full + 1)),

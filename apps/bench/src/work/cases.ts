@@ -111,6 +111,8 @@ export interface SizesWork {
   readonly batch: number;
   readonly length: number;
   readonly sizes: readonly number[];
+  /** A size that is known from the start to come later, as that of a last batch; a step at it is announced where there is a way to do that. */
+  readonly announced?: number;
   /** Positions in `sizes` at which the same size is used a second time, to tell what being new costs. */
   readonly again: readonly number[];
   /** No use begins later than this after the first. */

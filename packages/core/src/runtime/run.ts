@@ -271,6 +271,19 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
   }
 }
 
+/** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
+export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
+  const { cone, dynamicSizes } = runs;
+  try {
+    if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
+    if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
+    state.families ??= newFamilies();
+    state.families?.announce(cone, optionsOf(state));
+  } finally {
+    cone.clear();
+  }
+}
+
 /** Drops all plans and their kernels. */
 export function forgetPlans(state: EngineState): void {
   state.forgotten = {};

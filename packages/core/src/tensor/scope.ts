@@ -6,7 +6,7 @@ import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
-import { prepare, stateOf } from '../runtime/run.ts';
+import { announceTo, prepare, stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 import { addState } from '../runtime/copies.ts';
 import { protectHandles, unprotectHandles } from '../runtime/shadow.ts';
@@ -211,6 +211,30 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
   // The first step compiles what is only loaded now.
   await missing;
   await engine.ready?.(options.onCompile);
+}
+
+/**
+ * Announces a step, such as that of a last batch which is smaller: if a step of another size runs first, both get one plan at once where that is as fast as a
+ * plan for each. Nothing is planned, compiled or computed. Announce a step as it is called, in a `scope` if it is called in one. `fit` of `@polygrad/nn`
+ * announces its last batch by itself.
+ *
+ * The function is called once, as by `warmup`: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed.
+ *
+ * @param step a synchronous function
+ * @throws ArgumentError if it returns a promise, or inside another warmup
+ * @example
+ * const step = (rows: number) => scope(() => tensor(new Float32Array(rows), { shape: [rows, 1] }).mul(2).sum());
+ * announce(() => step(96));
+ * const { plansMade } = stats();
+ * for (const rows of [128, 96]) step(rows);
+ * stats().plansMade - plansMade; // 1
+ */
+export function announce(step: () => unknown): void {
+  checkFunction('announce', step);
+  rehearse('announce', step, (wanted) => {
+    const state = stateOf(getEngine());
+    announceTo(state, wanted, state.global);
+  });
 }
 
 /**

@@ -19,6 +19,9 @@ export type BatchSequence = Iterable<TrainBatch> | AsyncIterable<TrainBatch>;
 export type BatchSource = BatchSequence & {
   /** Batches in a pass, if known; for progress. */
   readonly length?: number | undefined;
+  /** Rows in a pass and in a batch, if known: they tell how many the last batch has. */
+  readonly rows?: number | undefined;
+  readonly batchSize?: number | undefined;
   epoch?(number: number): BatchSequence;
 };
 
@@ -37,6 +40,21 @@ export function passOf(source: BatchSource, number: number): BatchSequence {
 /** Number of batches in a pass, if the source knows. */
 export function lengthOf(source: BatchSource): number | undefined {
   return typeof source.length === 'number' && Number.isFinite(source.length) ? source.length : undefined;
+}
+
+/** As many first rows of a batch of arrays as the last batch of a pass has, if it is smaller, known, and of two rows at least; else null. */
+export function lastOf({ rows, batchSize }: BatchSource, batch: TrainBatch): TrainBatch | null {
+  if (!Number.isInteger(rows) || !Number.isInteger(batchSize)) return null;
+  const last = rows! % batchSize!;
+  const isWhole = (value: TrainBatch['x']): value is StateArray => !isTensor(value) && value?.shape?.[0] === batchSize;
+  const { x, y } = batch;
+  if (!(last > 1) || !isWhole(x) || !isWhole(y)) return null;
+  const first = ({ dtype, shape, data }: StateArray): StateArray => ({
+    dtype,
+    shape: [last, ...shape.slice(1)],
+    data: data.slice(0, (data.length / batchSize!) * last),
+  });
+  return { x: first(x), y: first(y) };
 }
 
 /** A batch on the device. Tensors pass through; arrays are uploaded and belong to the scope that is open. */

@@ -3,6 +3,8 @@
  * every few steps, so the loop seldom waits for the device.
  */
 import {
+  announce,
+  flush,
   getEngine,
   isTensor,
   noGrad,
@@ -22,7 +24,7 @@ import type { ClosureFit, ClosureOptimizer } from '../optim/closure.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';
 import type { BatchTransform } from './augment.ts';
-import { type BatchSource, checkSource, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
+import { type BatchSource, checkSource, lastOf, lengthOf, passOf, toDevice, type TrainBatch } from './batch.ts';
 import type { Callback, EpochReport, LoopControl, StepReport } from './callback.ts';
 import { evaluate, type LossFunction } from './evaluate.ts';
 import { checkMetrics, Meter, type Metrics, scoresOf } from './meter.ts';
@@ -235,7 +237,8 @@ function checkFit(model: Module, data: BatchSource, options: FitOptions): Closur
  * Trains a model: for every batch of every epoch, one step of the optimizer along the gradient of the loss.
  *
  * On engines that compile beside the program (WebGPU, OpenCL) the first step is rehearsed with `warmup` of core, so that its kernels are ready when
- * it runs. That calls model and loss once more, and callbacks hear of it by `onCompile`.
+ * it runs. That calls model and loss once more, and callbacks hear of it by `onCompile`. Where the last batch is smaller, as data with `rows` and
+ * `batchSize` tells, a step of its size is announced by `announce` of core, which calls them once more, too.
  *
  * @param model a module from inputs `x` to predictions; put into training mode for the steps
  * @param data batches with `x` and `y`, as `batches(...)` of `@polygrad/data` gives them; pass `n` is `data.epoch(n)`
@@ -358,7 +361,7 @@ class Training {
         continue;
       }
       const step = (): void => trainStep(batch, transforms, this.#onBatch);
-      if (!this.#isPrepared && this.#asking === undefined) await this.#prepare(step);
+      if (!this.#isPrepared && this.#asking === undefined) await this.#prepare(step, batch);
       const { plansMade } = stats();
       if (this.#asking === undefined) step();
       else await this.#asking(() => readyBatch(batch, transforms), this.#evaluation, meter, batch);
@@ -401,9 +404,14 @@ class Training {
     throw new NnError('fit', `the loss became ${loss} (${where}); ${remedy}`, ['loss']);
   }
 
-  /** Where kernels are made beside the program, the first step would hold it up or seem to do nothing. */
-  async #prepare(step: () => void): Promise<void> {
+  /**
+   * Announces a smaller last batch, so that one plan serves both where that is as fast. And where kernels are made beside the program, the first step
+   * would hold it up or seem to do nothing: they are made before.
+   */
+  async #prepare(step: () => void, batch: TrainBatch): Promise<void> {
     this.#isPrepared = true;
+    const last = lastOf(this.#data, batch);
+    if (last !== null) this.#announce(last);
     if (getEngine().ready === undefined) return;
     const onCompile = (made: ReadyProgress): void => {
       for (const callback of this.#callbacks) callback.onCompile?.(made, this.#control);
@@ -411,5 +419,20 @@ class Training {
     // What is wrong with a step is told when it runs.
     await warmup(step, { onCompile }).catch(() => {});
     this.#options.signal?.throwIfAborted();
+  }
+
+  /** Announces a step on a batch. */
+  #announce(batch: TrainBatch): void {
+    const run = this.#onBatch;
+    // A compiled step ends with a flush.
+    const whole: Step = (...given) => {
+      run(...given);
+      flush();
+    };
+    try {
+      announce(() => trainStep(batch, this.#options.transforms ?? [], this.#replayed === undefined ? run : whole));
+    } catch {
+      // What is wrong with a step is told when it runs.
+    }
   }
 }

@@ -77,6 +77,27 @@ export function classesFrom(least: readonly number[], n: readonly number[], sums
 export const nameOf = (n: readonly number[], least: readonly number[], sums: Sums): string =>
   n.map((x, size) => (sums[size] === null ? classFrom(least, x).low : '')).join();
 
+/** With more bytes at the greatest size of a class, or more multiplications, a plan for one size gains more than a second plan costs. */
+const quickBytes: number = 2 ** 23;
+const quickProducts: number = 2 ** 26;
+
+/** True if both sizes are of the wide class, and its plan takes as long for them as plans of their own: little is computed. */
+export function servesBoth(sizes: Sizes, cone: Cone, caps: EngineCaps): boolean {
+  const least = classesOf(sizes, cone, caps);
+  const [, low, above] = leastOfLittle;
+  if (least !== leastOfLittle || [sizes.n, sizes.before].some(([n]) => n! < low || n! >= above)) return false;
+  return bytesWith(above - 1, sizes, cone) <= quickBytes && productsOf(cone) <= quickProducts;
+}
+
+/** About how many multiplications products and convolutions take: each loop is in two of the three operands. */
+function productsOf({ count, nodes }: Cone): number {
+  let products = 0;
+  for (const n of nodes.slice(0, count) as Node[])
+    if (!n.storage && (n.op === 'dotGeneral' || n.op === 'conv'))
+      products += Math.sqrt([n, ...n.src].reduce((product, { shape }) => product * sizeOf(shape), 1));
+  return products;
+}
+
 /** From this many multiplications on, a plan per size costs less than its better tiles save. */
 const manyProducts: number = 2 ** 23;
 

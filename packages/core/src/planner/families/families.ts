@@ -21,7 +21,16 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import { capacitiesFor, classesFrom, classesOf, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
+import {
+  capacitiesFor,
+  classesFrom,
+  classesOf,
+  lacksFixed,
+  leastAmong,
+  nameOf,
+  servesBoth,
+  type SizeClass,
+} from './classes.ts';
 import {
   attrAt,
   independentOf,
@@ -50,7 +59,9 @@ const newestAlike = 2;
 export interface Form {
   /** Its structure (`formOf`). */
   readonly hash: number;
-  readonly met: Sample;
+  met: Sample;
+  /** True as long as what was met was only announced (`announce`). */
+  announced: boolean;
   /** Found from two flushes of the form, one of which may be a guess (always.ts). */
   sizes: Sizes | null;
   /** Lower bounds of the classes of its sizes (`classFrom`), once the sizes are known. */
@@ -125,6 +136,17 @@ export class PlanFamilies {
     return this.#bound(form!, n, cone, options);
   }
 
+  /**
+   * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once, where that is as
+   * fast as a plan of its own.
+   */
+  announce(cone: Cone, options: PlanOptions): void {
+    const hash = formOf(cone);
+    const forms = this.#forms.get(hash) ?? [];
+    this.#used(hash, forms);
+    if (forms.length === 0) this.#add(hash, forms, { ...newForm(hash, sampleOf(cone)), announced: true }, options);
+  }
+
   /** Moves forms to the end: the most recently used come last. */
   #used(hash: number, forms: Form[]): void {
     this.#forms.delete(hash);
@@ -151,12 +173,19 @@ export class PlanFamilies {
       const { sizes, met } = form;
       const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
       if (found === null) continue;
+      if (form.announced) {
+        form.announced = false;
+        if (!servesBoth(found, cone, options.engine.caps)) {
+          form.met = now;
+          return null;
+        }
+      }
       // A guess is not trusted after a real flush differs from it.
       this.#dropPlans(form, options);
       return this.#take(form, found, cone, options);
     }
     const more = moreSizes(forms, now, cone);
-    const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
+    const form = newForm(hash, more?.earlier ?? now);
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
@@ -248,6 +277,15 @@ export class PlanFamilies {
     this.#count = 0;
   }
 }
+
+const newForm = (hash: number, met: Sample): Form => ({
+  hash,
+  met,
+  announced: false,
+  sizes: null,
+  classes: [],
+  plans: new Map(),
+});
 
 /** Attributes that distinguish forms. Lengths, and what follows from them, are left out: otherwise each size would be a form. */
 const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContract', 'rhsContract'] as const;
