@@ -278,7 +278,7 @@ export function announceTo(state: EngineState, wanted: readonly Node[], options:
     if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
     if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
     state.families ??= newFamilies();
-    state.families?.announce(cone, optionsOf(state));
+    state.families?.announce(cone);
   } finally {
     cone.clear();
   }

@@ -20,7 +20,7 @@ const x = {
 const y = { dtype: 'int32', shape: [rows], data: Int32Array.from({ length: rows }, (_, i) => i % 3) } as const;
 const data = batches(memoryDataset({ x: { array: x }, y: { array: y } }), { batchSize });
 /** The same without what tells the size of the last batch. */
-const unknown: BatchSource = { epoch: (number: number) => data.epoch(number) } as BatchSource;
+const unknown: BatchSource = { epoch: (number) => data.epoch(number), [Symbol.asyncIterator]: () => data.epoch(0) };
 
 beforeAll(async () => {
   await setEngine(await createCpuEngine({ threads: 1 }));

@@ -1,10 +1,11 @@
 /**
- * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise axes that had one element
- * in an earlier flush and have two now.
+ * Guesses which extents of a new form may be sizes: all of them in tests (`setDynamicSizes('always')`), otherwise those in which it differs from a
+ * flush that is announced, and axes that had one element in an earlier flush and have two now.
  *
  * A guess invents an earlier flush at another size: every extent equal to one number is that size, and computed shapes follow by the rules of
  * shapes. Two numbers may be independent sizes. sizes.ts then compares as if both flushes had happened. A wrong guess costs a plan.
  */
+import type { EngineCaps } from '../../engine/engine.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
@@ -13,14 +14,49 @@ import { IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
+import { servesBoth } from './classes.ts';
 import { type Form, isPlannable } from './families.ts';
-import { independentOf, type Sample, type Sizes, sizesOf } from './sizes.ts';
+import { independentOf, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 /** Primes used as the sizes of the invented flush. */
 const otherSizes = [100_003, 5003, 5009] as const;
 
+/** How many flushes are kept that are announced, and recent ones to notice axes that grow from one element. */
+const mostKept = 16;
+
+/** What is known of an engine's sizes before a second flush shows them. */
+export class Expectations {
+  readonly guess: typeof guess = guess;
+  /** By the hash of their form. */
+  readonly #announced = new Map<number, Sample>();
+  /** Shapes of leaves of recent forms that had an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
+  #single: (readonly Shape[])[] = [];
+
+  announce(hash: number, cone: Cone): void {
+    if (this.#announced.size >= mostKept) this.#announced.clear();
+    this.#announced.set(hash, sampleOf(cone));
+  }
+
+  /** The sizes in which a new form differs from an announced flush, if one plan serves both; else those that grow from one element. */
+  expected(form: Form, cone: Cone, caps: EngineCaps): Sizes | null {
+    const announced = this.#announced.get(form.hash);
+    this.#announced.delete(form.hash);
+    const sizes = announced === undefined ? null : sizesOf(announced, form.met, cone);
+    return sizes !== null && servesBoth(sizes, cone, caps) ? sizes : this.#grown(form, cone);
+  }
+
+  /** So the second size already makes its class's plan. */
+  #grown(form: Form, cone: Cone): Sizes | null {
+    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
+    let found: Sizes | null = null;
+    for (const before of this.#single) found ??= grown(before, form, cone);
+    if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostKept);
+    return found;
+  }
+}
+
 /** The plan with the most independent sizes that can be made; else with the first single one. Null if there is none. */
-export function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
+function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
   const all = [...guesses(cone, form.met, hash)];
   const extents = all.map(([extent]) => extent);
   const several = severalOf(extents.slice(0, mostTogether), cone, form.met);
@@ -50,7 +86,7 @@ export function* guesses(cone: Cone, now: Sample, hash: number): Generator<reado
  * The size of a new form whose data equal those of an earlier flush, except that axes of one element now have two: an axis
  * that grew from one is expected to grow further. Null where the data differ otherwise, or other shapes do not follow.
  */
-export function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
+function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
   const { leaves } = cone;
   if (before.length !== leaves.length) return null;
   let more = false;

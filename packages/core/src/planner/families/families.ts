@@ -10,7 +10,7 @@
  * that a capacity divides is a size, and no product of other numbers is one. A size that is a sum of others has a prime of its own too. Sums that
  * the planner itself makes could look like a size: those are refused (uniform.ts).
  */
-import type { Logger } from '../../engine/engine.ts';
+import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
@@ -21,16 +21,7 @@ import type { Cone } from '../capture/cone.ts';
 import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import {
-  capacitiesFor,
-  classesFrom,
-  classesOf,
-  lacksFixed,
-  leastAmong,
-  nameOf,
-  servesBoth,
-  type SizeClass,
-} from './classes.ts';
+import { capacitiesFor, classesFrom, classesOf, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
 import {
   attrAt,
   independentOf,
@@ -59,9 +50,7 @@ const newestAlike = 2;
 export interface Form {
   /** Its structure (`formOf`). */
   readonly hash: number;
-  met: Sample;
-  /** True as long as what was met was only announced (`announce`). */
-  announced: boolean;
+  readonly met: Sample;
   /** Found from two flushes of the form, one of which may be a guess (always.ts). */
   sizes: Sizes | null;
   /** Lower bounds of the classes of its sizes (`classFrom`), once the sizes are known. */
@@ -76,12 +65,11 @@ type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan
 /** Finds sizes the first time a form is seen (always.ts). */
 interface Guesses {
   readonly guess: Guess;
-  /** Sizes of a new form: axes of data that had one element in an earlier flush (`shapes`, by leaf) and have two now. */
-  grown(shapes: readonly Shape[], form: Form, cone: Cone): Sizes | null;
+  /** Sizes of a new form that are expected to change, or null. */
+  expected(form: Form, cone: Cone, caps: EngineCaps): Sizes | null;
+  /** A flush of a form is expected. */
+  announce(hash: number, cone: Cone): void;
 }
-
-/** How many recent flushes are kept to notice axes that grow from one element. */
-const mostSingle = 16;
 
 /** The families of one engine. */
 export class PlanFamilies {
@@ -94,8 +82,6 @@ export class PlanFamilies {
   readonly #guesses: Guesses | undefined;
   /** The form whose plan was bound last: the next new size is mostly of the same form. */
   #last: Form | null = null;
-  /** Shapes of leaves of recent forms that had an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
-  #single: (readonly Shape[])[] = [];
 
   /** @param guesses for forms whose size is wanted at first sight */
   constructor(guesses?: Guesses) {
@@ -140,11 +126,8 @@ export class PlanFamilies {
    * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once, where that is as
    * fast as a plan of its own.
    */
-  announce(cone: Cone, options: PlanOptions): void {
-    const hash = formOf(cone);
-    const forms = this.#forms.get(hash) ?? [];
-    this.#used(hash, forms);
-    if (forms.length === 0) this.#add(hash, forms, { ...newForm(hash, sampleOf(cone)), announced: true }, options);
+  announce(cone: Cone): void {
+    this.#guesses?.announce(formOf(cone), cone);
   }
 
   /** Moves forms to the end: the most recently used come last. */
@@ -173,37 +156,21 @@ export class PlanFamilies {
       const { sizes, met } = form;
       const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
       if (found === null) continue;
-      if (form.announced) {
-        form.announced = false;
-        if (!servesBoth(found, cone, options.engine.caps)) {
-          form.met = now;
-          return null;
-        }
-      }
       // A guess is not trusted after a real flush differs from it.
       this.#dropPlans(form, options);
       return this.#take(form, found, cone, options);
     }
     const more = moreSizes(forms, now, cone);
-    const form = newForm(hash, more?.earlier ?? now);
+    const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
     if (this.#guesses === undefined) return null;
     if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
-    const grown = this.#grown(form, cone);
-    if (grown === null) return null;
-    const plan = this.#take(form, grown, cone, options);
+    const expected = this.#guesses.expected(form, cone, options.engine.caps);
+    if (expected === null) return null;
+    const plan = this.#take(form, expected, cone, options);
     if (plan === null) [form.sizes] = [null, form.plans.clear()];
     return plan;
-  }
-
-  /** Sizes of a new form, found from axes that had one element in an earlier flush. So the second size already makes its class's plan. */
-  #grown(form: Form, cone: Cone): Sizes | null {
-    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
-    let found: Sizes | null = null;
-    for (const before of this.#single) found ??= this.#guesses!.grown(before, form, cone);
-    if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostSingle);
-    return found;
   }
 
   /** Accepts sizes for a form. */
@@ -277,15 +244,6 @@ export class PlanFamilies {
     this.#count = 0;
   }
 }
-
-const newForm = (hash: number, met: Sample): Form => ({
-  hash,
-  met,
-  announced: false,
-  sizes: null,
-  classes: [],
-  plans: new Map(),
-});
 
 /** Attributes that distinguish forms. Lengths, and what follows from them, are left out: otherwise each size would be a form. */
 const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContract', 'rhsContract'] as const;

@@ -1,8 +1,8 @@
 /** The import `#families` outside of bundles for browsers: families are there from the start, so plans do not depend on when code arrives. */
-import { grown, guess } from './always.ts';
+import { Expectations } from './always.ts';
 import { PlanFamilies } from './families.ts';
 
 /** Families of an engine, if their code is there. */
-export const newFamilies = (): PlanFamilies | null => new PlanFamilies({ guess, grown });
+export const newFamilies = (): PlanFamilies | null => new PlanFamilies(new Expectations());
 
 export const loadFamilies = async (): Promise<void> => {};
