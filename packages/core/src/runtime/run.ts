@@ -74,6 +74,8 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
+  /** Set while plans are recorded for pages, in which a step that is announced changes nothing. */
+  declare forPages?: boolean;
   /** Makes plans, or finds those of earlier processes (stored/). */
   makePlan: MakePlan = planByEngine;
   /** Receives hints. */
@@ -275,7 +277,7 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
 export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
   const { cone, dynamicSizes } = runs;
   try {
-    if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
+    if (dynamicSizes !== 'automatic' || runs.forPages || !state.engine.caps.lowering.sizes) return;
     if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
     state.families ??= newFamilies();
     state.families?.announce(cone);

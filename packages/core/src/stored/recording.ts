@@ -4,6 +4,7 @@
 import type { IEngine } from '../engine/engine.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
+import { runs } from '../runtime/run.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields } from '@polygrad/compiler/shape/options';
 import { bytesAsText, ByteWriter } from './bytes.ts';
@@ -112,7 +113,10 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
   checkFields('recordPlans', options, { version: isText });
   const stamp = stampOf(options.version);
   const recorded: Recorded[] = [];
-  const stop = beforeMaking((next) => (cone, planOptions, sized) => {
+  const here = runs;
+  const { forPages = false } = here;
+  here.forPages = true;
+  const put = beforeMaking((next) => (cone, planOptions, sized) => {
     const { engine } = planOptions;
     const signature = signatureOf(cone, sized);
     const made = next(cone, planOptions, sized);
@@ -132,6 +136,9 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
         'no plan was recorded: no flush on the CPU engine since the call needed one; call it before the first computation',
       );
     },
-    stop,
+    stop() {
+      put();
+      here.forPages = forPages;
+    },
   };
 }
