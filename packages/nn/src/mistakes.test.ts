@@ -88,7 +88,9 @@ describe('fit', () => {
   });
 
   it('looks for the reason of a NaN in the data at first, and in the learning rate later', async () => {
-    const beyond = { x: ones([1, 2]), y: tensor([7], { dtype: 'int32' }) };
+    const known = { x: ones([1, 2]), y: tensor([7], { dtype: 'int32' }) };
+    await expect(trained({}, [known])).rejects.toThrow(/class number out of range: 7 for 2 classes/);
+    const beyond = { x: ones([1, 2]), y: known.y.add(1) };
     await expect(trained({}, [beyond])).rejects.toThrow(/became NaN \(epoch 1.*wrong class numbers in the batch/);
     const line = [{ x: ones([1, 2]), y: ones([1, 2]) }];
     const model = new nn.Linear(2, 2);

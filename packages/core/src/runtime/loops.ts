@@ -10,7 +10,8 @@ import type { ConeOptions } from '../planner/capture/cone.ts';
 import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
 import type { EngineState } from './state.ts';
-import { type Patience, prepare, run, runs } from './run.ts';
+import { prepare } from './prepare.ts';
+import { type Patience, run, runs } from './run.ts';
 
 /** True if the node costs too much to compute in two stages. */
 function isExpensive(node: Node): boolean {

@@ -74,7 +74,7 @@ export class RunState {
   owed: number = 0;
   /** Whether sizes share plans. */
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
-  /** Set while plans are recorded for pages, in which a step that is announced changes nothing. */
+  /** Set while plans are recorded for pages, which share no plan before a second size is there. */
   declare forPages?: boolean;
   /** Makes plans, or finds those of earlier processes (stored/). */
   makePlan: MakePlan = planByEngine;
@@ -167,7 +167,7 @@ export function missingCode(arrival: Promise<void>): UnsupportedError | undefine
 }
 
 /** When to try again, if an engine lacks code that is being loaded. Throws any other error. */
-function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: readonly Node[]): Promise<void> {
+export function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: readonly Node[]): Promise<void> {
   // The error's class may be of another copy of this package.
   const { until } = (error instanceof PolygradError ? error : {}) as Partial<UnsupportedError>;
   if (until === undefined) throw noticed(engine, error);
@@ -200,7 +200,7 @@ type RunLoops = (
   told?: boolean,
 ) => boolean | Promise<void> | null;
 
-let loops: RunLoops | null = null;
+export let loops: RunLoops | null = null;
 
 /** Registers the code of loops: pages without loops do not carry it. */
 export function registerLoops(runLoops: RunLoops): void {
@@ -257,35 +257,6 @@ export function run(
   }
 }
 
-/** Makes the plan that `run` would run, if one engine suffices. Returns a promise if code for it is being loaded. */
-export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
-  const { cone } = runs;
-  try {
-    if (cone.collect(wanted, options)) {
-      if (cone.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
-      planOf(state, cone);
-    }
-    return null;
-  } catch (error) {
-    return codeOnItsWay(error, state, []);
-  } finally {
-    cone.clear();
-  }
-}
-
-/** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
-export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
-  const { cone, dynamicSizes } = runs;
-  try {
-    if (dynamicSizes !== 'automatic' || runs.forPages || !state.engine.caps.lowering.sizes) return;
-    if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
-    state.families ??= newFamilies();
-    state.families?.announce(cone);
-  } finally {
-    cone.clear();
-  }
-}
-
 /** Drops all plans and their kernels. */
 export function forgetPlans(state: EngineState): void {
   state.forgotten = {};
@@ -316,11 +287,12 @@ function newPlan(state: EngineState, cone: Cone): Plan {
   state.planMisses++;
   const started = performance.now();
   let plan: Plan | null = null;
-  const { dynamicSizes, logger } = runs;
+  const { dynamicSizes, logger, forPages } = runs;
   const options = optionsOf(state);
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     state.families ??= newFamilies();
-    plan = state.families?.findOrHint(cone, options, dynamicSizes === 'always', state.planHits, logger) ?? null;
+    const first = forPages ? 'never' : dynamicSizes === 'always' ? 'always' : 'expected';
+    plan = state.families?.findOrHint(cone, options, first, state.planHits, logger) ?? null;
   }
   plan ??= options.makePlan(cone, options, null);
   state.plans.add(cone.key, plan);

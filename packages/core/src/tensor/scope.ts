@@ -6,7 +6,8 @@ import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
-import { announceTo, prepare, stateOf } from '../runtime/run.ts';
+import { announceTo, prepare } from '../runtime/prepare.ts';
+import { stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 import { addState } from '../runtime/copies.ts';
 import { protectHandles, unprotectHandles } from '../runtime/shadow.ts';
@@ -223,8 +224,8 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  * @param step a synchronous function
  * @throws ArgumentError if it returns a promise, or inside another warmup
  * @example
- * const step = (rows: number) => scope(() => tensor(new Float32Array(rows), { shape: [rows, 1] }).mul(2).sum());
- * announce(() => step(96));
+ * const step = (rows = 96) => scope(() => tensor(new Float32Array(rows), { shape: [rows, 1] }).mul(2).sum());
+ * announce(() => step());
  * const { plansMade } = stats();
  * for (const rows of [128, 96]) step(rows);
  * stats().plansMade - plansMade; // 1

@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { characters, digits } from './fixtures/trainings.ts';
 
 const images = { rows: 20000, testRows: 10000, epochs: 2 };
-const text = { steps: 1000, context: 64, width: 64, tests: 15 };
+const files = ['docs/architecture.md', 'docs/numerics.md', 'docs/glossary.md'];
+const text = { steps: 1000, context: 64, width: 64, tests: 15, files };
 
 describe('trainings in mixed precision', () => {
   let accuracy: number;

@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { characters, digits } from './fixtures/trainings.ts';
 
 const images = { rows: 1500, testRows: 500, epochs: 1 };
-const text = { steps: 20, context: 32, width: 32, tests: 8 };
+// A text that does not change: where another one has a step left out in float16, which halves the scale of its loss, it is behind for a while.
+const text = { steps: 20, context: 32, width: 32, tests: 8, files: ['LICENSE'] };
 let accuracy: number;
 let gpt: Awaited<ReturnType<typeof characters>>;
 
@@ -25,6 +26,6 @@ describe.each(['bfloat16', 'float16'] as const)('in %s', (precision) => {
   it('the next character is learned as in float32, but for roundings', async () => {
     const { bits } = await characters(precision, text);
     expect(bits).not.toBe(gpt.bits);
-    expect(Math.abs(bits - gpt.bits)).toBeLessThan(0.05);
+    expect(Math.abs(bits - gpt.bits)).toBeLessThan(0.01);
   });
 });

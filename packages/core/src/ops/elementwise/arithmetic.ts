@@ -139,7 +139,7 @@ export function fmod(a: TensorLike, b: TensorLike): Tensor {
  */
 export function pow(a: TensorLike, b: TensorLike): Tensor {
   return compose('pow', () => {
-    if (typeof b === 'number' && typeof a === 'object' && a.dtype !== 'bool') {
+    if (typeof b === 'number' && typeof a === 'object' && nodeOf(a).dtype !== 'bool') {
       const easy = powOfNumber(a, b);
       if (easy !== null) return easy;
     }
@@ -470,7 +470,7 @@ export function addcdiv(
 export function heaviside(x: Tensor, value: TensorLike): Tensor {
   return compose('heaviside', () => {
     const at = given(value, x);
-    const zero = x.dtype === 'bool' ? false : 0;
+    const zero = nodeOf(x).dtype === 'bool' ? false : 0;
     const step = where(greaterEqual(x, zero), onesLike(x), zero);
     return where(equal(x, zero), at, where(notEqual(x, x), x, step));
   });

@@ -15,7 +15,8 @@ import type { Cone } from '../capture/cone.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
 import { servesBoth } from './classes.ts';
-import { type Form, isPlannable } from './families.ts';
+import type { Form } from './families.ts';
+import { isPlannable } from './sized-cone.ts';
 import { independentOf, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 /** Primes used as the sizes of the invented flush. */

@@ -12,29 +12,14 @@
  */
 import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
-import { definitionAt } from '../../graph/definition.ts';
-import type { Attrs, Node } from '../../graph/node.ts';
-import { unrecorded } from '../../graph/primitives.ts';
-import { showShape } from '@polygrad/compiler/shape/errors';
-import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Cone } from '../capture/cone.ts';
-import { type PlanSize, type SizedCone, SizesRefused } from '../capture/plan-graph.ts';
+import { SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
-import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sized, sizedBytes, typical } from './bound.ts';
-import { capacitiesFor, classesFrom, classesOf, lacksFixed, leastAmong, nameOf, type SizeClass } from './classes.ts';
-import {
-  attrAt,
-  independentOf,
-  matches,
-  numbersAt,
-  type Sample,
-  sampleOf,
-  type Sizes,
-  sizesOf,
-  valuesOf,
-  withSums,
-} from './sizes.ts';
-import { checkExtents, countedAxes, isUniform, type SizedShape, stretchesOf } from './uniform.ts';
+import { sized } from './bound.ts';
+import { classesFrom, classesOf, lacksFixed, nameOf, type SizeClass } from './classes.ts';
+import { PlanHints } from './hints.ts';
+import { sizedCone } from './sized-cone.ts';
+import { independentOf, matches, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 /** Forms kept per engine, the most recently used ones. */
 const mostForms = 64;
@@ -58,6 +43,12 @@ export interface Form {
   /** Plans by class. Null: its sizes have their own plans. */
   readonly plans: Map<string, Plan | null>;
 }
+
+/**
+ * When a form that is new shares a plan at once: always, for each of its sizes that can be guessed; where another size of it is expected; never. Then a second
+ * flush has to show its sizes, as in pages.
+ */
+export type AtFirstSight = 'always' | 'expected' | 'never';
 
 /** Finds sizes of a new form; `take` makes their plan, or returns null. */
 type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
@@ -100,13 +91,16 @@ export class PlanFamilies {
   }
 
   /**
-   * A plan of the family that the cone belongs to, or null: then it needs its own. `always`: also when a form is seen for the first time.
-   * `hits`: how often a plan was known. `log` gets a hint about forms that get many plans.
+   * A plan of the family that the cone belongs to, or null: then it needs its own.
+   *
+   * @param first what is done when a form is seen for the first time
+   * @param hits how often a plan was known
+   * @param log gets a hint about forms that get many plans
    */
-  findOrHint(cone: Cone, options: PlanOptions, always: boolean, hits: number, log: Logger | null): Plan | null {
+  findOrHint(cone: Cone, options: PlanOptions, first: AtFirstSight, hits: number, log: Logger | null): Plan | null {
     const again = this.#again(cone, options);
     const hash = again === null ? formOf(cone) : this.#last!.hash;
-    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, always) : null);
+    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, first) : null);
     if (log === null) return plan;
     if (plan !== null) this.#hints.shared(hash);
     else this.#hints.made(hash, cone, hits, log);
@@ -136,7 +130,7 @@ export class PlanFamilies {
     this.#forms.set(hash, forms);
   }
 
-  #find(hash: number, cone: Cone, options: PlanOptions, always: boolean): Plan | null {
+  #find(hash: number, cone: Cone, options: PlanOptions, first: AtFirstSight): Plan | null {
     const forms = this.#forms.get(hash) ?? [];
     this.#used(hash, forms);
     let [last, of]: [Form | null, readonly number[]] = [null, []];
@@ -164,8 +158,9 @@ export class PlanFamilies {
     const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
     if (more !== null) return this.#take(form, more, cone, options);
-    if (this.#guesses === undefined) return null;
-    if (always) return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
+    if (this.#guesses === undefined || first === 'never') return null;
+    if (first === 'always')
+      return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
     const expected = this.#guesses.expected(form, cone, options.engine.caps);
     if (expected === null) return null;
     const plan = this.#take(form, expected, cone, options);
@@ -292,220 +287,4 @@ function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | nul
     }
   }
   return null;
-}
-
-/**
- * The stretches of axes at capacity, if every node is uniform and leaves are read alike at all sizes; else null.
- */
-function uniformStretches(
-  sizes: Sizes,
-  cone: Cone,
-  isSize: (n: number) => boolean,
-  shapeOf: (i: number) => Shape,
-): ReadonlyMap<number, readonly number[]> | null {
-  const shapes = sizes.axes.map((axes, i): SizedShape => {
-    const shape = shapeOf(i);
-    return { shape, axes: axes === null ? null : shape.map(isSize) };
-  });
-  const reshapes: [Shape, Shape][] = [];
-  for (let i = 0; i < shapes.length; i++) {
-    const node = cone.nodes[i]!;
-    const shape = shapes[i]!;
-    if (node.storage !== null) {
-      const { strides } = cone.storageOf(node).view;
-      if ((shape.axes !== null || sizes.strides.has(i)) && strides.some((stride) => stride < 0)) return null;
-      continue;
-    }
-    const src = node.src.map(({ index }) => shapes[index]!);
-    if (!isUniform(node.op, sizes.sample.attrs[i], shape, src)) return null;
-    if (node.op === 'reshape') reshapes.push([src[0]!.shape, shape.shape]);
-    if (sizes.bound.has(i) && typeof (node.attr as { value: unknown }).value !== 'number') return null;
-  }
-  const stretches = stretchesOf(isSize, reshapes);
-  if (stretches === null) return null;
-  // Along a counted axis there must be one stretch.
-  for (const [i, { shape }] of shapes.entries()) {
-    const { op, storage, src } = cone.nodes[i]!;
-    if (storage !== null) continue;
-    const from = src.map(({ index }) => shapes[index]!.shape);
-    const axes = countedAxes(op, sizes.sample.attrs[i], shape, from);
-    if (axes.some((axis) => [shape, ...from].some((along) => stretches.has(along[axis]!)))) return null;
-  }
-  return stretches;
-}
-
-interface Rule {
-  shape(src: readonly Node[], attr: unknown, op: string): Shape;
-}
-
-/** True if shapes follow from each other by the rules of shapes at other sizes too: two numbers that look like one size may differ. */
-function followsRules(sizes: Sizes, capacities: readonly number[], cone: Cone): boolean {
-  const { sample, terms, sums, axes } = sizes;
-  // Independent ones at capacity; capacities of sums are other numbers than the sums.
-  const values = valuesOf(
-    terms,
-    withSums(sums, (size) => capacities[size]!),
-  );
-  const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
-  const nodes: Node[] = [];
-  for (let i = 0; i < cone.count; i++) {
-    const node = cone.nodes[i]!;
-    const shape = shapes[i]!;
-    const src = node.src.map(({ index }) => nodes[index]!);
-    const attr = node.storage === null ? attrAt(sizes, i, node, (k) => shapes[k]!, values) : null;
-    if (node.storage === null) {
-      const { infer } = definitionAt(node.kind);
-      try {
-        const inferred = (infer as Rule).shape(src, attr, node.op);
-        if (inferred.some((n, axis) => n !== shape[axis])) return false;
-      } catch {
-        return false;
-      }
-    }
-    nodes.push(unrecorded(node, src, attr as Node['attr'], shape));
-  }
-  return true;
-}
-
-/** The cone at the capacities of classes; null where a node is not uniform (uniform.ts). */
-function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
-  const { sample, axes } = sizes;
-  const capacities = capacitiesFor(classes, sizes, cone);
-  const values = valuesOf(sizes.terms, capacities);
-  const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
-  const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
-  const shapeOf = (i: number): Shape => shapes[i]!;
-  const attrs = sample.attrs.map((_, i) => {
-    const node = cone.nodes[i]!;
-    return node.storage === null ? attrAt(sizes, i, node, shapeOf, values, true) : null;
-  });
-  const attrOf = (i: number): unknown => attrs[i];
-  const stretches = uniformStretches(sizes, cone, isSize, shapeOf);
-  if (stretches === null || !followsRules(sizes, capacities, cone)) return null;
-  const size: PlanSize = {
-    capacities,
-    low: classes.map(({ low }) => low),
-    high: classes.map(({ high }) => high),
-    stretches,
-    factorOf: (n) => factorOf(capacities, n),
-    typical: (n) => typical(size, n),
-    bound: (e, n) => bound(e, size, n),
-    check: (op, attr, src, shape) => checkExtents(isSize, op, attr, src, shape),
-    bytesOf: (node, elementBytes, start) => sizedBytes(size, node, elementBytes, start),
-    placeIn: (e, node, index, strides) => placeIn(e, size, node, index, strides),
-    numberOf: (e, extent, position) => numberOf(e, size, extent, position),
-    positionOf: (e, extent, number) => positionOf(e, size, extent, number),
-    forPrograms: (graph, op, attr, src) => forPrograms(size, graph, op, attr, src),
-  };
-  return {
-    size,
-    key: () => keyAt(sizes, values, size, cone, attrs),
-    stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
-    shapeOf,
-    attrOf,
-    isBound: (i) => sizes.bound.has(i),
-  };
-}
-
-/** Where the key has the width behind an axis of a padding: after its primitive, and the widths in front with how many they are. */
-const highAt = (start: number, axis: number, { low }: Attrs['pad']): number => start + 3 + low.length + axis;
-
-/** `SizedCone.key`. Computed shapes follow from the key, and bound constants do not matter, so neither is written. */
-function keyAt(
-  { sample: { starts }, sums, holes, factors, of, less, bound }: Sizes,
-  values: readonly number[],
-  { capacities, low, high, stretches }: PlanSize,
-  { key: { data, length }, nodes }: Cone,
-  attrs: readonly unknown[],
-): Int32Array {
-  const key = Array.from(data.subarray(0, length));
-  for (const [i, at] of holes.entries()) key[at] = factors[i]! > 0 ? factors[i]! * values[of[i]!]! - less[i]! : 0;
-  const list = (numbers: Iterable<number>): number[] => {
-    const all = [...numbers];
-    return [all.length, ...all];
-  };
-  for (const [i, attr] of attrs.entries())
-    if (attr !== null && nodes[i]!.op === 'pad')
-      for (const [axis, x] of (attr as Attrs['pad']).high.entries())
-        key[highAt(starts[i]!, axis, attr as Attrs['pad'])] = x;
-  const long = [...stretches].flatMap(([extent, parts]) => [extent, ...list(parts)]);
-  const follow = sums.flatMap((sum, i) => (sum === null ? [] : [i, sum.more, ...list(sum.of)]));
-  return Int32Array.from([
-    ...key,
-    ...list(capacities),
-    ...list(low),
-    ...list(high),
-    ...list(bound),
-    ...list(long),
-    ...list(follow),
-  ]);
-}
-
-/** True if every node is uniform, so that one plan serves all sizes. */
-export function isPlannable(sizes: Sizes, cone: Cone): boolean {
-  const classes = classesFrom(leastAmong, sizes.n, sizes.sums);
-  return sizedCone(sizes, classes, cone) !== null;
-}
-
-// One hint to the user about a form whose sizes do not share plans: every new size makes a plan.
-
-/** The hint comes after this many plans of one form in a row. */
-const manyPlans = 20;
-/** With more hits than this in between, plans do not count as a row. */
-const mostHits = 100;
-/** The hint names at most this many shapes. */
-const mostShapes = 3;
-
-interface Row {
-  plans: number;
-  hits: number;
-  readonly first: Sample;
-}
-
-/** Counts of one engine; it gives its hint once. */
-export class PlanHints {
-  /** By hash of the form; null once the hint was given. */
-  #rows: Map<number, Row> | null = new Map();
-
-  /** A form got a shared plan, which ends its row. */
-  shared(hash: number): void {
-    this.#rows?.delete(hash);
-  }
-
-  /** A form got its own plan, after `hits` flushes with known plans. */
-  made(hash: number, cone: Cone, hits: number, log: Logger): void {
-    if (this.#rows === null) return;
-    const row = this.#rows.get(hash);
-    if (row === undefined || hits - row.hits > mostHits) {
-      // Programs with many forms: old rows have ended.
-      if (this.#rows.size >= 64) this.#rows.clear();
-      this.#rows.set(hash, { plans: 1, hits, first: sampleOf(cone) });
-      return;
-    }
-    row.hits = hits;
-    if (++row.plans < manyPlans) return;
-    this.#rows = null;
-    const text =
-      `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
-      'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';
-    // After planning: the logger may compute.
-    void Promise.resolve(text).then(log);
-  }
-}
-
-/** How a cone differs from one of the same form, in words. */
-function changes(before: Sample, cone: Cone): string {
-  const leaves: string[] = [];
-  let inner = '';
-  for (let i = 0; i < Math.min(cone.count, before.shapes.length); i++) {
-    const { shape, storage, op } = cone.nodes[i]!;
-    const was = before.shapes[i]!;
-    if (was.length === shape.length && was.every((n, axis) => n === shape[axis])) continue;
-    const text = `${showShape(was)} became ${showShape(shape)}`;
-    if (storage !== null) leaves.push(text);
-    else if (inner === '') inner = `${op} ${text}`;
-  }
-  if (leaves.length > 0) return `shapes of its data change: ${[...new Set(leaves)].slice(0, mostShapes).join(', ')}`;
-  if (inner !== '') return `shapes inside change: ${inner}`;
-  return 'something but its data and shapes changes, as where slices begin or which tensors are kept';
 }

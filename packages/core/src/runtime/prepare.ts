@@ -1,0 +1,38 @@
+/**
+ * Plans ahead of a run: made for nodes that are to be computed later, or told to families, which then expect another size. Nothing is computed, and nodes
+ * stay as they are.
+ */
+import type { Node } from '../graph/node.ts';
+import type { ConeOptions } from '../planner/capture/cone.ts';
+import { newFamilies } from '#families';
+import { codeOnItsWay, loops, planOf, runs } from './run.ts';
+import type { EngineState } from './state.ts';
+
+/** Makes the plan that `run` would run, if one engine suffices. Returns a promise if code for it is being loaded. */
+export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
+  const { cone } = runs;
+  try {
+    if (cone.collect(wanted, options)) {
+      if (cone.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
+      planOf(state, cone);
+    }
+    return null;
+  } catch (error) {
+    return codeOnItsWay(error, state, []);
+  } finally {
+    cone.clear();
+  }
+}
+
+/** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
+export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
+  const { cone, dynamicSizes } = runs;
+  try {
+    if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
+    if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
+    state.families ??= newFamilies();
+    state.families?.announce(cone);
+  } finally {
+    cone.clear();
+  }
+}
