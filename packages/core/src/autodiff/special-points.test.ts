@@ -27,6 +27,14 @@ describe('ties', () => {
     expect([...(await read(a)), ...(await read(b))]).toEqual([0.5, 0.5]);
   });
 
+  it('are none where an element is NaN: then all of the gradient of max and min is', async () => {
+    const { NaN: nan, POSITIVE_INFINITY: inf } = Number;
+    const rows = vector(1, nan, 3, inf, 1, inf).reshape([2, 3]);
+    expect(await read(grad((x: Tensor) => sum(pg.max(x, 1)))(rows))).toEqual([nan, nan, nan, 0.5, 0, 0.5]);
+    expect(await slope((x) => pg.min(x), nan, 1)).toEqual([nan, nan]);
+    expect(await curve((x) => mul(pg.max(x), pg.max(x)), 1, nan)).toEqual([nan, nan]);
+  });
+
   it('keep their order in sorts, and belong to the latest in running maxima', async () => {
     const weights = vector(1, 2, 3);
     expect(await slope((x) => mul(pg.sort(x), weights), 5, 5, 1)).toEqual([2, 3, 1]);

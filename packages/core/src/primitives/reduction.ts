@@ -182,8 +182,10 @@ export const reductionGradients: Gradients<Reduction> = {
       case 'min': {
         if (attr.ties === 'first') return [p.where(firstWinner(x, attr.op, attr.axes), g, p.zerosLike(x))];
         const winners = p.eq(x, p.reshape(node, kept));
-        const count = p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes);
-        return [p.where(winners, p.div(g, p.reshape(count, kept)), p.zerosLike(x))];
+        const count = p.reshape(p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes), kept);
+        // Nothing equals NaN: then there is no winner, and no derivative.
+        const others = p.where(p.eq(count, p.zerosLike(count)), p.like(count, Number.NaN), p.zerosLike(count));
+        return [p.where(winners, p.div(g, count), p.expand(others, x.shape))];
       }
       default:
         return attr.op satisfies never;
