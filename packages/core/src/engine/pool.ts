@@ -54,8 +54,8 @@ const windowLength = 64;
 const hintAfter = 1 << 27;
 /** Bytes kept beyond what a window used, so that small changes of usage do not free and allocate. */
 const slack = 1 << 26;
-/** Least size of kept blocks that are freed to serve a request of another class, if the engine merges free memory. */
-const leastJoined = 1 << 20;
+/** Least size of kept blocks that are freed to serve a request of another class, if the engine merges free memory: several pages. */
+const leastJoined = 1 << 16;
 
 /** Part of a buffer's elements in another engine's memory. */
 export interface BufferCopy {
