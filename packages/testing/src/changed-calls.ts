@@ -4,7 +4,7 @@
  * Tensors among the arguments are data here, so that the same call can be made on several engines.
  */
 import { type DType, isTensor, mul, scope, tensor, type Tensor } from '@polygrad/core/functions';
-import { dtypeInfo, getElement } from '@polygrad/core/internals';
+import { dtypeInfo, getElement, isInteger } from '@polygrad/core/internals';
 import { noting, type RightCall } from './right-calls.ts';
 import { oddValues } from './wrong-arguments.ts';
 
@@ -63,7 +63,7 @@ export function build(recipe: unknown, users: Set<unknown>): unknown {
   if (recipe instanceof HostTensor) {
     const { dtype, shape, values, computed } = recipe;
     const made = (): Tensor => tensor(values as readonly number[], { dtype, shape: [...shape] });
-    return computed && /int/.test(dtype) ? scope(() => mul(made(), 1)) : made();
+    return computed && isInteger(dtype) ? scope(() => mul(made(), 1)) : made();
   }
   if (Array.isArray(recipe)) return recipe.map((item) => build(item, users));
   if (!isPlain(recipe)) return noting(recipe, users);

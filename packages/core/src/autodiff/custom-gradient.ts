@@ -17,6 +17,7 @@ import {
   restoreTracking,
   suspendTracking,
   withCasting,
+  withOperands,
 } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { isFloat } from '@polygrad/compiler/shape/dtype';
@@ -202,20 +203,6 @@ function collectUsed<T>(used: Set<Node>, inputs: readonly Node[], body: () => T)
   return collecting(visit, body);
 }
 
-/** Calls `visit` for every tensor that is an operand while a function runs. */
-function reading<T>(visit: (handle: TrackedHandle) => void, body: () => T): T {
-  const outer = graph.used;
-  graph.used = (handle) => {
-    outer?.(handle);
-    visit(handle);
-  };
-  try {
-    return body();
-  } finally {
-    graph.used = outer;
-  }
-}
-
 /** The tensors from outside that a function uses, tracked or not: both runs must find the same values in them. */
 class Outside {
   /** The number of the node that a tensor named in the first run. */
@@ -229,7 +216,7 @@ class Outside {
       seen.add(handle);
       this.#first.set(handle, handle.node.id);
     };
-    const result = reading(note, body);
+    const result = withOperands(note, body);
     // What the function assigns itself, as running statistics, changes with each run.
     for (const handle of seen) if (handle.node.id !== this.#first.get(handle)) this.#first.delete(handle);
     return result;
@@ -242,7 +229,7 @@ class Outside {
       if (before !== undefined && before !== handle.node.id) other ??= handle.node;
     };
     try {
-      const result = reading(check, body);
+      const result = withOperands(check, body);
       if (other !== null) throw changed(other);
       return result;
     } catch (error) {

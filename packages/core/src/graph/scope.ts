@@ -357,6 +357,20 @@ export function collecting<T>(visit: (node: Node) => void, body: () => T): T {
   }
 }
 
+/** Runs a function and calls `visit` for every tensor that is an operand meanwhile. Whoever listened before hears of it too. */
+export function withOperands<T>(visit: (handle: TrackedHandle) => void, body: () => T): T {
+  const outer = graph.used;
+  graph.used = (handle) => {
+    outer?.(handle);
+    visit(handle);
+  };
+  try {
+    return body();
+  } finally {
+    graph.used = outer;
+  }
+}
+
 /** State of tracking, for `restoreTracking`. */
 export interface TrackingState {
   readonly leaves: boolean;

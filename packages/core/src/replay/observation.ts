@@ -8,7 +8,7 @@ import { type KnownRange, rangeOf } from '../graph/known-range.ts';
 import type { Node, StorageBuffer } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
-import { isHandle } from '../graph/scope.ts';
+import { isHandle, withOperands } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
@@ -99,16 +99,14 @@ export class Observation extends Watch {
   during<T>(body: () => T): T {
     const { submit } = runs;
     graph.observer = this;
-    graph.used = (handle) => this.used(handle);
     runs.submit = (engine, commands) => {
       submit(engine, commands);
       this.#submitted(engine, commands);
     };
     try {
-      return body();
+      return withOperands((handle) => this.used(handle), body);
     } finally {
       graph.observer = undefined;
-      graph.used = null;
       runs.submit = submit;
     }
   }

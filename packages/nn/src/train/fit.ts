@@ -423,14 +423,14 @@ class Training {
 
   /** Announces a step on a batch. */
   #announce(batch: TrainBatch): void {
-    const run = this.#onBatch;
-    // A compiled step ends with a flush.
-    const whole: Step = (...given) => {
-      run(...given);
-      flush();
+    const { transforms = [] } = this.#options;
+    const step: Step = (...given) => {
+      this.#onBatch(...given);
+      // A compiled step ends with a flush.
+      if (this.#replayed !== undefined) flush();
     };
     try {
-      announce(() => trainStep(batch, this.#options.transforms ?? [], this.#replayed === undefined ? run : whole));
+      announce(() => trainStep(batch, transforms, step));
     } catch {
       // What is wrong with a step is told when it runs.
     }

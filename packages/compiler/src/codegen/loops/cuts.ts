@@ -74,7 +74,6 @@ export function splitRanges(nest: LoopNest): LoopNest {
  * which `splitRanges` splits, and so do the elements before and after these.
  */
 export function cutStretches(nest: LoopNest): LoopNest {
-  const common = workOf(nest).common();
   let edges: readonly number[] = [];
   const found = division(nest, (r, by, offset) => {
     const { extent } = r.arg;
@@ -83,7 +82,7 @@ export function cutStretches(nest: LoopNest): LoopNest {
     const to = extent - ((extent - from) % by);
     const at = [from, to].filter((x) => x > 0 && x < extent);
     if (from >= by || to - from < leastStretches * by || at.length === 0) return false;
-    if (r.src.length > 0 || common?.includes(r) !== true) return false;
+    if (r.src.length > 0 || workOf(nest).common()?.includes(r) !== true) return false;
     edges = at;
     return true;
   });

@@ -97,8 +97,9 @@ export class NestWork {
   readonly #items: Item[] = [];
   /** Their weights times how often each is computed. */
   #typical: readonly number[] | null = null;
-  /** The same where no loop around a reduction leaves its elements in registers. */
-  #again: readonly [outside: readonly number[], inside: readonly number[]] | null = null;
+  /** The same where no loop around a reduction leaves its elements in registers (`#repeats`), once a choice of loops asks for it. */
+  #outside: readonly number[] | null = null;
+  #inside: readonly number[] | null = null;
 
   constructor(stores: readonly LoopStore[]) {
     this.stores = stores;
@@ -187,7 +188,6 @@ export class NestWork {
   cost(steps: Steps, choose: (free: RangeList) => Range | null): number {
     let sum = 0;
     this.#typical ??= this.#items.map((x) => x.weight * productOf(x.free, typicalOf));
-    this.#again ??= [this.#repeats(false), this.#repeats(true)];
     // All choices of loops are weighed by it, in the first plan too: no iterators.
     const items = this.#items;
     for (let i = 0; i < items.length; i++) {
@@ -212,7 +212,10 @@ export class NestWork {
     if (gate !== null && this.free.has(gate, v)) return typical * 1.5;
     if (index === null || !this.free.has(index, v) || this.strideOf(index, v) === 1)
       return typical * (n === 0 ? 1 : steps(n, this.#reduced.has(v)) / n);
-    return Math.max(typical * apart, this.#again![this.#reduced.has(v) ? 1 : 0][i]! * apartAgain);
+    const again = this.#reduced.has(v)
+      ? (this.#inside ??= this.#repeats(true))
+      : (this.#outside ??= this.#repeats(false));
+    return Math.max(typical * apart, again[i]! * apartAgain);
   }
 
   /**
