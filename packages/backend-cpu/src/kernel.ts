@@ -8,7 +8,7 @@ import type { PackedProgram, Program } from '@polygrad/core/engine/planned';
 import { exportName, type FunctionBody } from './asm/module.ts';
 import type { ScalarKind } from './memory/args.ts';
 import type { KernelFunction, Shares, Work } from './threads/work.ts';
-import type { Published } from './threads/workers.ts';
+import type { Published } from './threads/pool.ts';
 
 /** One WebAssembly module and who uses it. */
 export class CodeModule {

@@ -8,7 +8,7 @@ import { makeTensor } from './layouts.ts';
 import { count, type NDArray, nd } from './oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from './oracle/random.ts';
 import { type Instance, type OpSpec, resultOf } from './spec.ts';
-import type { Target } from './expand.ts';
+import type { Target } from './target.ts';
 
 const step = 1e-6;
 

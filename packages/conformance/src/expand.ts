@@ -1,7 +1,7 @@
 /** Turns operation specs into cases: forward values per dtype and layout, gradients, fused against eager. */
 import { type DType, type Tensor, grads, mul, scope, sum } from '@polygrad/core';
 import type { ConformanceCase, SkipReason } from './case.ts';
-import { assertClose, gamma, type Tolerances } from './compare.ts';
+import { assertClose, gamma } from './compare.ts';
 import { type Layout, layoutApplies, layouts, makeTensor } from './layouts.ts';
 import { checkBatch, checkHigher, checkTangent, weights } from './expand-transforms.ts';
 import { arrayOf, arraysOf } from './host.ts';
@@ -9,18 +9,7 @@ import { count, map, type NDArray, nd } from './oracle/ndarray.ts';
 import { integerFormat, isSmallFloat, nearest, wrap } from './oracle/formats.ts';
 import { makeRandom, seedOf } from './oracle/random.ts';
 import { type Instance, type OpSpec, resultOf } from './spec.ts';
-
-/** What cases need to know of the engine under test. */
-export interface Target {
-  readonly holds: (dtype: DType) => boolean;
-  /** The engine itself has float64: its float32 functions are more accurate then. */
-  readonly computesDouble: boolean;
-  /** The engine says that arithmetic on float32 may take denormal numbers for 0. */
-  readonly flushesDenormals: boolean;
-  readonly tolerances: Tolerances;
-  /** Runs `f` with every operation flushed at once. */
-  readonly eagerly: <T>(f: () => Promise<T>) => Promise<T>;
-}
+import type { Target } from './target.ts';
 
 /** All cases of a specification, in dtypes that it does not list too (`OpSpec.more`). */
 export function expand(spec: OpSpec, target: Target): ConformanceCase[] {

@@ -5,7 +5,7 @@ import type { CaseResult, ConformanceCase } from './case.ts';
 import { CaseRunner, type Skip } from './case-runner.ts';
 import { BothPlans } from './both-plans.ts';
 import { defaultTolerances, type Tolerances } from './compare.ts';
-import type { Target } from './expand.ts';
+import type { Target } from './target.ts';
 import { packagedGoldens, readGoldens } from './goldens/file.ts';
 import { pairwise } from './pairwise.ts';
 import { allCases } from './suites/all.ts';

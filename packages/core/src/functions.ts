@@ -6,11 +6,16 @@
  */
 import './methods/own-methods.ts';
 
-export type { DType, DTypeKind, SmallFloat, TypedArray } from '@polygrad/compiler/shape/dtype';
+export {
+  type DType,
+  type DTypeKind,
+  type SmallFloat,
+  type TypedArray,
+  DTypeError,
+} from '@polygrad/compiler/shape/dtype';
 export type { Shape } from '@polygrad/compiler/shape/view';
 export {
   ArgumentError,
-  DTypeError,
   OperationError,
   PolygradError,
   type PolygradErrorCode,
@@ -35,10 +40,20 @@ export type {
 } from './tensor/types.ts';
 export { DisposedError, isTensor, traceOrigins } from './tensor/handle.ts';
 export { formatArray } from './tensor/format.ts';
-export { allClose } from './checks/grad-check.ts';
-export { protect, registerState, unprotect } from './tensor/scope.ts';
-export { dispose, keep, scope } from './tensor/scope.ts';
-export { type MemoryInfo, memory } from './tensor/scope.ts';
+export { allClose, type GradCheckOptions, gradCheck } from './checks/grad-check.ts';
+export {
+  protect,
+  registerState,
+  unprotect,
+  dispose,
+  keep,
+  scope,
+  type MemoryInfo,
+  memory,
+  announce,
+  type WarmupOptions,
+  warmup,
+} from './tensor/scope.ts';
 export * from './ops/operations.ts';
 export type { Layout, Padding, PerAxis } from './ops/images/image.ts';
 export {
@@ -54,7 +69,7 @@ export {
 } from './ops/creation/creation.ts';
 export { autocast } from './precision/autocast.ts';
 export { einsum } from './ops/products/einsum.ts';
-export type { IndexAxis, IndexLike } from './ops/indexing/index-argument.ts';
+export { type IndexAxis, type IndexLike, scatterNd } from './ops/indexing/index-argument.ts';
 export { concat, type JoinAxis, stack } from './ops/movement/joining.ts';
 export { type CloseOptions, where } from './ops/elementwise/recording.ts';
 export type { Reduction } from './ops/losses/loss-forms.ts';
@@ -79,12 +94,16 @@ export {
   type TopLogitsOptions,
 } from './ops/creation/sampling.ts';
 export { arange, eye, type EyeOptions, linspace, meshgrid, tri } from './ops/creation/patterns.ts';
-export { scatterNd } from './ops/indexing/index-argument.ts';
 export type { SliceRange, SliceSpec } from '@polygrad/compiler/shape/axes';
 export { GradientError } from './autodiff/backward.ts';
-export { checkpoint } from './autodiff/custom-gradient.ts';
-export { type CustomBackward, type CustomContext, customGradient } from './autodiff/custom-gradient.ts';
-export { type GradCheckOptions, gradCheck } from './checks/grad-check.ts';
+export {
+  checkpoint,
+  type CustomBackward,
+  type CustomContext,
+  customGradient,
+  detach,
+  noGrad,
+} from './autodiff/custom-gradient.ts';
 export {
   type Argnums,
   type AuxOptions,
@@ -95,20 +114,17 @@ export {
   valueAndGrad,
   valueAndGradBy,
 } from './autodiff/grad.ts';
-export { hessian, jacobian, type JacobianOf } from './autodiff/derivatives.ts';
-export { detach, noGrad } from './autodiff/custom-gradient.ts';
-export { hvp, jvp, vjp } from './autodiff/derivatives.ts';
+export { hessian, jacobian, type JacobianOf, hvp, jvp, vjp } from './autodiff/derivatives.ts';
 export { type TapeGradientOptions, type TapeOptions, GradientTape } from './autodiff/tape.ts';
 export type { TensorTree } from './autodiff/walk.ts';
 export { type BatchAxes, type VmapOptions, vmap } from './autodiff/vmap.ts';
 export { scan, type ScanOptions } from './control/scan.ts';
 export { whileLoop, type WhileLoopOptions } from './control/while-loop.ts';
-export { hostEffect, hostValue } from './graph/observer.ts';
+export { hostEffect, hostValue } from './graph/host-values.ts';
 export { hostNumber } from './tensor/operand.ts';
 export { Formula, type FormulaSet } from './tensor/formula.ts';
 export { type Compiled, type CompileOptions, compile } from './replay/compile.ts';
-export { printGraph } from './graph/print.ts';
-export { GraphInvariantError, verifyGraph } from './graph/print.ts';
+export { printGraph, GraphInvariantError, verifyGraph } from './graph/print.ts';
 export { setEager, setPendingLimits } from './graph/recorder.ts';
 export {
   type KernelRun,
@@ -129,7 +145,6 @@ export type { CostCurve, EngineCosts, OperationFamily, TransferCost } from './pl
 export type { PlacementPolicy } from './placement/decide.ts';
 export { to } from './placement/to.ts';
 export { isRehearsing, onRollback } from './graph/transactions.ts';
-export { announce, type WarmupOptions, warmup } from './tensor/scope.ts';
 export {
   clearPlans,
   flush,
@@ -141,10 +156,9 @@ export {
   throttle,
 } from './runtime/runtime.ts';
 export type { Measured } from './tuning/measure.ts';
-export type { ProductShape } from './tuning/tune.ts';
-export type { Logger, TuningStore } from './engine/engine.ts';
+export { type ProductShape, tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
+export type { Logger, TuningStore, EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from './tuning/store.ts';
-export { tune, type TuneOptions, type TuneResult } from './tuning/tune.ts';
 export {
   type BackendProvider,
   getBackend,
@@ -153,10 +167,11 @@ export {
   type Probe,
   registerBackend,
   setEngine,
+  type LostEvent,
+  type RecoveryPolicy,
 } from './engine/registry.ts';
-export { type LostEvent, onLost, type RecoveryPolicy } from './engine/recovery.ts';
+export { onLost } from './engine/recovery.ts';
 export { setRecovery } from './runtime/policy.ts';
-export type { EngineCaps, IEngine, KernelSource, ReadyProgress } from './engine/engine.ts';
 export {
   CompileError,
   DeviceError,

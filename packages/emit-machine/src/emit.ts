@@ -24,6 +24,7 @@ export interface MachineCode {
  * bytes.length > 0; // true
  */
 export function emitMachineCode(program: Program, target: MachineTarget, listing = false): MachineCode {
-  const { bytes, text } = writeCode(lowerProgram(program, target, machineOf(target)), listing);
+  const machine = machineOf(target);
+  const { bytes, text } = writeCode(lowerProgram(program, target, machine), machine, listing);
   return { bytes, text };
 }

@@ -2,6 +2,7 @@
 import { assign } from './allocate/assign.ts';
 import type { Builder } from './form/builder.ts';
 import type { Assigned, Label } from './form/code.ts';
+import type { Machine } from './form/machine.ts';
 
 export interface WrittenCode {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -15,10 +16,10 @@ export interface WrittenCode {
  *
  * @param told as for `assign`
  */
-export function writeCode(builder: Builder, listing = false, told = false): WrittenCode {
-  const assigned = assign(builder, told);
+export function writeCode(builder: Builder, machine: Machine, listing = false, told = false): WrittenCode {
+  const assigned = assign(builder, machine.registers, told);
   const lines: string[] = [];
-  const writer = builder.machine.writer(assigned, builder.constants.length, listing ? lines : null);
+  const writer = machine.writer(assigned, builder.constants.length, listing ? lines : null);
   const labels = new Map<Label, number>();
   const labelOf = (label: Label): number => {
     let number = labels.get(label);

@@ -1,5 +1,5 @@
 /** What to install or change, from what was found. Pure. */
-import type { Report } from './doctor.ts';
+import type { Report } from './report.ts';
 import { oldestNode } from './machine.ts';
 
 /** What a first project needs. */

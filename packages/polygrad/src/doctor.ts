@@ -1,28 +1,9 @@
 /** Gathers what `polygrad doctor` reports: of the machine, of the project in a folder, of each backend. */
 import { adviceFor } from './advice.ts';
-import { ask, type BackendInfo, type DetectionRow } from './backends.ts';
-import { type Machine, machine, type NodeInfo, nodeInfo } from './machine.ts';
-import { backendPackages, chooser, found, hasMnist, type PackageInfo, packagesFor } from './project.ts';
-
-/** Everything that is found; what `--json` prints. */
-export interface Report {
-  readonly folder: string;
-  readonly node: NodeInfo;
-  readonly machine: Machine;
-  readonly packages: readonly PackageInfo[];
-  readonly backends: readonly BackendInfo[];
-  /** The engine that auto-detection takes; null if it is not installed or finds none. */
-  readonly chosen: string | null;
-  /** Why auto-detection, which is installed, takes none. */
-  readonly trouble: string | null;
-  /** Its report: a row for each backend. Null if it is not installed, or took none. */
-  readonly detection: readonly DetectionRow[] | null;
-  /** The same as a table of text. */
-  readonly table: string | null;
-  /** True where the images of MNIST are there. */
-  readonly mnist: boolean;
-  readonly advice: readonly string[];
-}
+import { ask, type BackendInfo } from './backends.ts';
+import { machine, nodeInfo } from './machine.ts';
+import { backendPackages, chooser, found, hasMnist, packagesFor } from './project.ts';
+import type { Report } from './report.ts';
 
 async function inspect(folder: string, specifier: string, name: string, there: boolean): Promise<BackendInfo> {
   const nothing = { name, package: specifier, device: null, software: false, score: 0, works: false };

@@ -9,7 +9,12 @@ import { SharedDispatch, spins } from './dispatch.ts';
 import { noteStarted, threadsWithin } from '#room';
 import { startThread, type Thread } from './thread.ts';
 import { workerMain, type WorkerStart } from './worker.ts';
-import type { Published } from './workers.ts';
+
+/** A module the workers know, or will know. */
+export interface Published {
+  readonly slot: number;
+  block: ReturnType<Heap['alloc']> | null;
+}
 
 export class WorkerPool {
   readonly dispatch: SharedDispatch;

@@ -4,14 +4,8 @@
 import { tableSlots } from '../memory/layout.ts';
 import type { Heap } from '@polygrad/core/engine/shaping';
 import { withThreads } from '#threads';
-import type { Waker, WorkerPool } from './pool.ts';
+import type { Published, Waker, WorkerPool } from './pool.ts';
 import type { Shares, Work } from './work.ts';
-
-/** A module the workers know, or will know. */
-export interface Published {
-  readonly slot: number;
-  block: ReturnType<Heap['alloc']> | null;
-}
 
 export class Workers {
   #pool: WorkerPool | null = null;

@@ -6,7 +6,8 @@ import { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { expectAll, type Formula, ieee, meaning, runSmall } from './fixtures/small-dtypes.ts';
 import { interpret } from '../interpreter/interpret.ts';
-import type { BinaryOp, KNode } from '../ir/ir.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { BinaryOp } from '../ir/operations.ts';
 import { legalize } from './legalize.ts';
 import { assumeBounds } from '../ir/node.ts';
 

@@ -8,7 +8,8 @@
  */
 import { computesAll, computesIn, type TargetCaps } from '../ir/target.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import type { KNode, KNodeOf, Program } from '../ir/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/operations.ts';
 import { assumeBounds, highOf, isArithmetic, lowOf } from '../ir/node.ts';
 import { endsOf } from '../ir/block-ends.ts';
 import { ProgramBuilder } from '../ir/builder/builder.ts';

@@ -2,7 +2,8 @@
  * Values of small dtypes held in wide ones, and operations on them: small integers in int32, 16-bit floats in float32.
  */
 import type { Exprs } from '../ir/expr.ts';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import type { KNode } from '../ir/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/operations.ts';
 import { highOf, lowOf } from '../ir/node.ts';
 import { dtypeRange } from '../ir/simplify/fold.ts';
 import type { TargetCaps } from '../ir/target.ts';

@@ -1,21 +1,19 @@
 /**
- * Lowering from loop nests to programs: its result, the parts that a kind of target provides, and the default for a nest.
+ * Lowering from loop nests to programs: its result, and the parts that a kind of target provides. Types only, so that passes may know
+ * the target that they are a part of.
  *
  * In: a plain loop nest (LoopKernel), complete and correct by itself. Out: dispatches of programs, and their temporaries.
  */
-import type { legalize } from '../arithmetic/legalize.ts';
 import type { ProgramBuilder } from '../ir/builder/builder.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import type { LoopKernel, Program } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel, Program } from '../ir/ir.ts';
+import type { ReduceOp } from '../ir/operations.ts';
 import type { TargetCaps } from '../ir/target.ts';
-import type { reduceColumns } from './linearize/columns.ts';
-import type { writeCopies } from './linearize/copies.ts';
-import type { Parts, State } from './linearize/group.ts';
-import { linearize } from './linearize/linearize.ts';
-import type { sideBySide } from './loops/beside.ts';
 import type { ProductCosts } from './costs/cpu.ts';
-import { optimize } from './loops/optimize.ts';
+import type { Values } from './linearize/scope.ts';
+import type { LoopNest } from './loops/transforms.ts';
+import type { Binder, NestWork } from './loops/work.ts';
 
 /** One dispatch of a lowered kernel. Binding i of the program is the LoopKernel's PARAM slot, or a temporary. */
 export interface LoweredDispatch {
@@ -32,6 +30,40 @@ export interface Lowered {
 /** A way to lower a kernel, by name. */
 export type Way = readonly [name: string, lower: () => Lowered];
 
+/** The numbers a reduction carries: the value, and for argument reductions its position. */
+export type State = readonly KNode[];
+
+/** A reduction of which every thread has a part. */
+export interface Parts {
+  readonly op: ReduceOp;
+  readonly mine: State;
+  /** Combines two states, in any order. */
+  readonly combine: (x: State, y: State) => State;
+}
+
+/** Reductions whose results lie side by side, along `column`: a group has `width` of them (loops/beside.ts). */
+export interface Beside {
+  readonly column: Range;
+  readonly width: number;
+  /** The nest for groups of `threads` threads, a power of two. */
+  shape(
+    nest: LoopNest,
+    binders: readonly Binder[],
+    spread: readonly Range[],
+    beside: Beside,
+    threads: number,
+  ): LoopNest;
+}
+
+/** Runs a statement, with the expressions it needs, for all columns. */
+export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
+
+/** How numbers of reductions are summed: MULADD where the target has it, and whether its groups have threads. */
+export interface SumOptions {
+  readonly muladd: boolean;
+  readonly simt: boolean;
+}
+
 /** What one kind of target provides to shape loop nests. */
 export interface NestLowering {
   /** A kernel whose loops are merged, with their kinds, order and splits chosen. */
@@ -39,26 +71,32 @@ export interface NestLowering {
   /** Combines the parts of a reduction across the threads of a group. Absent if no threads reduce together. */
   acrossThreads?(b: ProgramBuilder, parts: Parts, threads: number, caps: CodegenCaps): State;
   /** Reductions whose results lie side by side, several to a group of threads. Absent, so that pages do not carry it: a group for each. */
-  readonly beside?: typeof sideBySide;
+  beside?(
+    nest: LoopNest,
+    work: NestWork,
+    binders: readonly Binder[],
+    spread: readonly Range[],
+    caps: CodegenCaps,
+  ): Beside | null;
   /** Reductions with a result per column, in group memory. Absent if `shape` makes no columns. */
-  readonly columns?: typeof reduceColumns;
-  /** Epilogues over many results, in loops over them. Absent: they are unrolled. */
-  readonly copies?: typeof writeCopies;
+  columns?(
+    nodes: readonly KNodeOf<'REDUCE'>[],
+    column: Range,
+    values: Values,
+    options: SumOptions,
+    overColumns: OverColumns,
+  ): void;
+  /** Epilogues over many results, in loops over them; false if there are few. Absent: they are unrolled. */
+  copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */
   narrower?(range: Range, lanes: number, filled?: boolean): number;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */
-  readonly legalize?: typeof legalize;
+  legalize?(program: Program, caps: TargetCaps): Program;
 }
 
 /** A target, and its lowering. */
 export interface CodegenCaps extends TargetCaps {
   readonly lowering: NestLowering;
-}
-
-/** A loop nest lowered with the default choices: one dispatch. */
-export function lowerPlain(loop: LoopKernel, caps: CodegenCaps): Lowered {
-  const program = linearize(optimize(loop, caps), caps);
-  return { dispatches: [{ program, bindings: loop.params.map((_, param) => ({ param })) }], temps: [] };
 }

@@ -3,7 +3,8 @@
  * threads (simt/problem.ts), of the tiles of an engine without threads, or of a library.
  */
 import type { CodegenCaps } from '../codegen/lowering.ts';
-import { byLibrary, byTiles, type Contraction, type ProductLibrary } from './contraction.ts';
+import type { Contraction } from './contraction.ts';
+import { byLibrary, byTiles, type ProductLibrary } from './template.ts';
 import type { LibraryProduct } from './products/library.ts';
 import { classOf, isStagedName, tileOf } from './simt/problem.ts';
 

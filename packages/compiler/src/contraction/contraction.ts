@@ -1,19 +1,17 @@
 /**
  * Recognises a contraction in a kernel's loop nest: its two factors, and the role of every loop. In: a LoopKernel. Out: `Contraction`.
- * The types of its lowering are here too.
  *
  * Neighbouring loops are merged before. So a product of two matrices has one range of each role, whatever the ranks of the
  * tensors were.
  */
 import { mergeRanges } from '../codegen/loops/optimize.ts';
-import type { CodegenCaps, Lowered } from '../codegen/lowering.ts';
+import type { CodegenCaps } from '../codegen/lowering.ts';
 import type { Exprs } from '../ir/expr.ts';
 import { FreeRanges, ownRanges, productOf, type Range, sizeLimit, typicalOf } from '../ir/free-ranges.ts';
-import type { Count, KNode, KNodeOf, LoopKernel, Product } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel } from '../ir/ir.ts';
 import { lowOf, nodesOf } from '../ir/node.ts';
 import { type DType, dtypeInfo, isFloat } from '../shape/dtype.ts';
 import { isFixed } from './access.ts';
-import type { LibraryPrograms } from './products/library.ts';
 
 /** One factor of the product, with the loops that only it has. */
 export interface Factor {
@@ -132,53 +130,4 @@ export function worthwhile(
 ): Contraction | null {
   const c = findContraction(kernel, e);
   return c !== null && computes(c.reduce.dtype, caps) && pays(c) ? c : null;
-}
-
-// What the lowering of contractions is given, and what may be measured of it.
-
-/** Measured choices, for engines with groups of threads or with a library for products (tuning/). */
-export interface TileChoices {
-  /** The engine's library, if it has one. */
-  readonly library?: ProductLibrary | null;
-  /** Name of the choice for a class of contractions (choice.ts); undefined if nothing was measured. */
-  find(key: string): string | undefined;
-  /** Called for every contraction that is lowered. */
-  note(key: string, kernel: LoopKernel, e: Exprs): void;
-}
-
-/**
- * Lowers a kernel around a contraction, or returns null: then the loop nest is lowered as it is. `e` is the factory that made the
- * kernel's nodes.
- */
-export type ContractionTemplate = (
-  kernel: LoopKernel,
-  e: Exprs,
-  caps: CodegenCaps,
-  choices?: TileChoices,
-) => Lowered | null;
-
-/** Names of the choices that are not tiles of threads. */
-export const byTiles = 'tiles';
-export const byLibrary = 'library';
-
-// What is known of libraries that compute products on an engine's device (BLAS).
-
-/**
- * A third-party library that may compute products in place of kernels. It is used only where measurement on the device found it faster
- * (tuning/). An engine that has one runs `Program.product` by it where the library takes the product, and the program itself
- * where the library fails.
- */
-export interface ProductLibrary {
-  /** The name of what computes it, a single word; measurements are kept under it. */
-  nameOf(product: Product<Count>): string;
-  /** `libraryPrograms`. They come with the library, so that pages without one do not carry them. */
-  readonly programs: LibraryPrograms;
-  /** Whether it can compute this; false for everything once it has failed. */
-  takes(product: Product<Count>): boolean;
-  /** Resolves when the first such product can run without further preparation: true if the library can compute it. */
-  prepare(product: Product): Promise<boolean>;
-  /** Its name, or those of several libraries behind it, each with why it is not used, or null. Opens what was not opened yet. */
-  missing?(): Readonly<Record<string, string | null>>;
-  /** Calls `told` when the library fails: what was lowered for it should be lowered again. */
-  onFailure(told: () => void): void;
 }

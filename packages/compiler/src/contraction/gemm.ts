@@ -29,7 +29,8 @@ import {
   type SplitFacts,
 } from './blocking.ts';
 import { type Choice, choose, isBefore, type MoreTiles, paysFor, transposePays } from './choose.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from './contraction.ts';
+import { type Contraction, worthwhile } from './contraction.ts';
+import type { ContractionTemplate } from './template.ts';
 import { layoutsOf } from './packing.ts';
 import { layoutInPlace, type TileLayout } from './staging.ts';
 import { type CutSum, type NestSpec, tileNests, turnsOf } from './tile-nests.ts';

@@ -1,6 +1,7 @@
 /** What takes long to interpret of contractions with sizes: large ones, every tile of threads, many random ones, every kind of target. */
 import { describe, expect, it } from 'vitest';
-import { type ContractionTemplate, worthwhile } from './contraction.ts';
+import { worthwhile } from './contraction.ts';
+import type { ContractionTemplate } from './template.ts';
 import { checkSizes, makeCase, processorCaps, threadCaps } from './fixtures/cases.ts';
 import { base } from './fixtures/convolutions.ts';
 import {

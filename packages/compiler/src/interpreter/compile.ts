@@ -14,7 +14,8 @@ import {
   unaryFunction,
   type Value,
 } from './values.ts';
-import type { BinaryOp, KNode, KNodeOf, Program, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import type { KNode, KNodeOf, Program } from '../ir/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/operations.ts';
 import { elementOf, matrixThreads } from '../ir/matrix.ts';
 import { isArithmetic } from '../ir/node.ts';
 import { blocksOf } from '../ir/uses.ts';

@@ -8,7 +8,8 @@ import { type DType, isFloat, type TypedArray } from '../shape/dtype.ts';
 import { getElement, type Literal, normalize, setElement } from '../shape/host.ts';
 import { dtypeRange, foldBinary, foldCast, foldUnary } from '../ir/simplify/fold.ts';
 import { FreeRanges, ownRanges, type Range } from '../ir/free-ranges.ts';
-import type { BinaryOp, KNode, KNodeOf, LoopKernel, UnaryOp } from '../ir/ir.ts';
+import type { KNode, KNodeOf, LoopKernel } from '../ir/ir.ts';
+import type { BinaryOp, UnaryOp } from '../ir/operations.ts';
 import { isArithmetic } from '../ir/node.ts';
 import { evalUnary } from './values.ts';
 

@@ -1,8 +1,7 @@
 /** Single operations of the interpreter: by known values, and as constants fold. */
 import { describe, expect, it } from 'vitest';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
-import type { BinaryOp, UnaryOp } from '../ir/ir.ts';
-import { binaryOps, unaryOps } from '../ir/node.ts';
+import { type BinaryOp, type UnaryOp, binaryOps, unaryOps } from '../ir/operations.ts';
 import { erf, evalBinary, evalCast, evalTernary, evalUnary, fma32, fma64 } from './values.ts';
 import { foldBinary, foldCast, foldUnary } from '../ir/simplify/fold.ts';
 

@@ -4,7 +4,7 @@
  * Values are JavaScript numbers (bool 0 or 1; 64-bit integers are bigint). Every result is rounded or wrapped to its
  * dtype, so float32 arithmetic rounds once per operation. Functions go through float64 and are then rounded.
  */
-import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../ir/operations.ts';
 import { foldCast } from '../ir/simplify/fold.ts';
 import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { getElement, hostArrays, normalize, setElement } from '../shape/host.ts';

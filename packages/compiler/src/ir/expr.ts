@@ -6,21 +6,9 @@
  * scalar, which is then splat. Statements (STORE, LOOP ...) are written by ProgramBuilder, not here.
  */
 import { type DType, isFloat } from '../shape/dtype.ts';
-import type {
-  BinaryOp,
-  KArg,
-  KNode,
-  KNodeAmong,
-  KNodeOf,
-  ParamArg,
-  KOp,
-  RangeKind,
-  ReduceOp,
-  SpecialKind,
-  TernaryOp,
-  UnaryOp,
-} from './ir.ts';
-import { type ArgKey, assumeBounds, freshId, InternTable, isArg, NodeObject } from './node.ts';
+import type { KArg, KNode, KNodeAmong, KNodeOf, ParamArg, KOp, RangeKind, SpecialKind } from './ir.ts';
+import { type BinaryOp, type ReduceOp, type TernaryOp, type UnaryOp, isArg } from './operations.ts';
+import { type ArgKey, assumeBounds, freshId, InternTable, NodeObject } from './node.ts';
 import { simplifyBinary, simplifyTernary, simplifyUnary } from './simplify/simplify.ts';
 import { foldBitcast, foldCast, setBounds } from './simplify/fold.ts';
 import { type Literal, normalize } from '../shape/host.ts';

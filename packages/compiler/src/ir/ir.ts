@@ -15,43 +15,13 @@
  */
 import type { DType } from '../shape/dtype.ts';
 import type { MatrixTile } from './matrix.ts';
-import type { binaryOps, ternaryOps, unaryOps } from './node.ts';
+import type { BinaryOp, ReduceOp, TernaryOp, UnaryOp, ValueOp } from './operations.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
 export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
 
 /** What a thread may ask about its position. */
 export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
-
-/** Combining operations of REDUCE. The arg variants yield the int32 position of the first winner (NaN wins). */
-export type ReduceOp = 'sum' | 'prod' | 'max' | 'min' | 'argmax' | 'argmin';
-
-/**
- * Unary value operations every engine's emitter or `arithmetic/decompose/decompose.ts` provides. ROUND: half to even. NOT: bitwise, logical on bool. ROUNDED: the
- * value itself, an arithmetic fence: what is computed from it is computed from the rounded number, whatever made it (arithmetic/rounded.ts). ISNAN: bool result.
- */
-export type UnaryOp = keyof typeof unaryOps;
-
-/**
- * Binary value operations. Comparisons give bool; EQ is false for NaN. SHR is arithmetic on ints, logical on uints; counts of
- * shifts are taken modulo 32 (64-bit integers: 64). FREM
- * is C's fmod; MULHI the high 32 bits of a uint32 product.
- */
-export type BinaryOp = keyof typeof binaryOps;
-
-/**
- * Ternary value operations. WHERE(cond, a, b) never lets NaN through from the side not taken.
- * FMA(a, b, c) = a * b + c rounded once. MULADD(a, b, c) is the same or rounded twice, whichever the target does
- * faster (always the same choice on one engine): contractions use it.
- */
-export type TernaryOp = keyof typeof ternaryOps;
-
-/** The operations an emitter must print itself; everything else in the value operations is decomposed unless native. */
-// biome-ignore format: a table of operations reads better grouped
-export const BASE_OPS: ReadonlySet<string> = new Set([
-  'NEG', 'NOT', 'SQRT', 'FLOOR', 'ADD', 'SUB', 'MUL', 'DIV', 'IDIV', 'IREM', 'MAX', 'MIN',
-  'AND', 'OR', 'XOR', 'SHL', 'SHR', 'LT', 'LE', 'EQ', 'WHERE',
-]);
 
 /** Where a block of memory declared inside a kernel lives. On engines without SIMT a group is one thread. */
 export interface SharedArg {
@@ -175,7 +145,6 @@ export interface KSrc {
   LANE: readonly [KValue, ...KValue[]];
 }
 
-export type ValueOp = UnaryOp | BinaryOp | TernaryOp;
 export type KOp = ValueOp | keyof KArgs;
 /** Operations of loop nests, which no program has. */
 export type NestOp = 'RANGE' | 'REDUCE' | 'STAGE';

@@ -5,8 +5,9 @@
  * the loops of a store, the ranges of REDUCE and STAGE). Everything is simplified again on the way.
  */
 import type { DType } from '../shape/dtype.ts';
-import type { BinaryOp, KNode, LoopKernel, LoopStore, ReduceOp, TernaryOp, Transform, UnaryOp } from './ir.ts';
-import { assumeBounds, highOf, isArg, isArithmetic } from './node.ts';
+import type { KNode, LoopKernel, LoopStore, Transform } from './ir.ts';
+import { type BinaryOp, type ReduceOp, type TernaryOp, type UnaryOp, isArg } from './operations.ts';
+import { assumeBounds, highOf, isArithmetic } from './node.ts';
 import type { Exprs } from './expr.ts';
 import {
   type FreeRanges,

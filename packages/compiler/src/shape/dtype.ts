@@ -4,8 +4,8 @@
  * Everything that must know "what is a float16" asks this table; nothing else in the library lists dtypes.
  * Promotion between dtypes lives in `promotion.ts`; what an engine can hold is in its `caps.dtypes`.
  */
-import { ArgumentError } from './errors.ts';
-import { shown, say } from './shown.ts';
+import { ArgumentError, OperationError } from './errors.ts';
+import { say, shown } from './shown.ts';
 
 /** Name of an element type, as in NumPy and the Python Array API. */
 export type DType =
@@ -156,5 +156,21 @@ export function neutral(op: 'sum' | 'prod' | 'max' | 'min', dtype: DType): numbe
       return highest(dtype);
     default:
       return op satisfies never;
+  }
+}
+
+/**
+ * Dtypes that do not fit an operation or each other.
+ *
+ * @example
+ * ones([2]).add(ones([2], { dtype: 'int32' })); // throws DTypeError
+ */
+export class DTypeError extends OperationError {
+  override readonly name: string = 'DTypeError';
+  readonly dtypes: readonly DType[];
+
+  constructor(op: string, message: string, dtypes: readonly DType[] = []) {
+    super(op, message, 'DTYPE');
+    this.dtypes = dtypes;
   }
 }

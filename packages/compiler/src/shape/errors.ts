@@ -1,9 +1,8 @@
 /**
- * The root of all errors, and those of shapes, dtypes and arguments: one message form, and fields for programs.
+ * The root of all errors, and those of shapes and arguments: one message form, and fields for programs. DTypeError stands with the dtypes.
  *
  * Every message reads `[op] what is wrong: the two values; what to do`. Errors of engines live in engine/errors.ts.
  */
-import type { DType } from './dtype.ts';
 import { shownList } from './shown.ts';
 import type { Shape } from './view.ts';
 
@@ -103,22 +102,6 @@ export class ShapeError extends OperationError {
   constructor(op: string, message: string, shapes: readonly Shape[] = []) {
     super(op, message, 'SHAPE');
     this.shapes = shapes;
-  }
-}
-
-/**
- * Dtypes that do not fit an operation or each other.
- *
- * @example
- * ones([2]).add(ones([2], { dtype: 'int32' })); // throws DTypeError
- */
-export class DTypeError extends OperationError {
-  override readonly name: string = 'DTypeError';
-  readonly dtypes: readonly DType[];
-
-  constructor(op: string, message: string, dtypes: readonly DType[] = []) {
-    super(op, message, 'DTYPE');
-    this.dtypes = dtypes;
   }
 }
 

@@ -5,8 +5,8 @@
  * with integers, bool with numbers, uint64 with signed integers) is an error. JavaScript numbers are weak: they take the
  * dtype of the tensor they meet.
  */
-import { type DType, dtypeInfo, highest, isFloat, isInteger, lowest } from './dtype.ts';
-import { ArgumentError, DTypeError } from './errors.ts';
+import { type DType, dtypeInfo, highest, isFloat, isInteger, lowest, DTypeError } from './dtype.ts';
+import { ArgumentError } from './errors.ts';
 import { shown } from './options.ts';
 import { say } from './shown.ts';
 

@@ -2,16 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { normalizeAxes, normalizeAxis } from './axes.ts';
-import {
-  broadcastShapes,
-  permuteView,
-  reshapeView,
-  rowMajorStrides,
-  type Shape,
-  sizeOf,
-  sliceView,
-  type View,
-} from './view.ts';
+import { permuteView, reshapeView, rowMajorStrides, type Shape, sizeOf, sliceView, type View } from './view.ts';
+import { broadcastShapes } from './broadcast.ts';
 import { type DType, dtypeInfo } from './dtype.ts';
 import { fromBFloat16, fromFloat16, getElement, hostArray, setElement, toBFloat16, toFloat16 } from './host.ts';
 import { checkWeak, promoteOrNull, promoteTypes } from './promotion.ts';

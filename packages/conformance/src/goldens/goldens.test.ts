@@ -3,7 +3,7 @@ import { createReferenceEngine } from '@polygrad/testing';
 import { setEngine } from '@polygrad/core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { defaultTolerances } from '../compare.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { goldenCases } from '../suites/goldens.ts';
 import { draw } from './draw.ts';
 import { type CaseNumbers, type GoldenCase, packagedGoldens, readGoldens } from './file.ts';

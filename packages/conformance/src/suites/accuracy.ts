@@ -6,7 +6,7 @@ import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import { evaluateSpecial, specialValues } from '@polygrad/testing';
 import type { ConformanceCase, SkipReason } from '../case.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { arrayOf } from '../host.ts';
 import { seedOf } from '../oracle/random.ts';
 import { type FloatType, isDenormal, samples, unitsOff } from '../oracle/units.ts';

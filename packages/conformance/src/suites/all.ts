@@ -1,7 +1,8 @@
 /** All cases of the suite, in the order they run. */
 import type { DType } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
-import { expand, type Target } from '../expand.ts';
+import { expand } from '../expand.ts';
+import type { Target } from '../target.ts';
 import type { GoldenCase } from '../goldens/file.ts';
 import { operations } from '../operations/registry.ts';
 import { accuracyCases } from './accuracy.ts';

@@ -6,7 +6,7 @@ import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import { defineKernel, type KernelValue } from '@polygrad/core/custom';
 import type { ConformanceCase } from '../case.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { callCases } from './custom-calls.ts';
 import { laneCases } from './custom-lanes.ts';
 import { randomCases } from './custom-random.ts';

@@ -5,7 +5,7 @@
 import * as pg from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
 import { arrayOf } from '../host.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 
 const [batch, heads, size] = [2, 3, 5];
 

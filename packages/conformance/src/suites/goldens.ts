@@ -8,7 +8,7 @@ import * as core from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase, SkipReason } from '../case.ts';
 import { assertClose, gamma, type Tolerance } from '../compare.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { elementsOf } from '../host.ts';
 import { draw, makeArgument, viewedShape, type Drawn } from '../goldens/draw.ts';
 import type { CaseNumbers, Coded, GoldenCase } from '../goldens/file.ts';

@@ -6,7 +6,7 @@ import { assertClose } from '../compare.ts';
 import { arrayOf } from '../host.ts';
 import { map, type NDArray, nd } from '../oracle/ndarray.ts';
 import { makeRandom, sample, seedOf, uniform } from '../oracle/random.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { type Refusal, refusalCases } from './errors.ts';
 import { add, row, scanned } from '../oracle/scan.ts';
 

@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { compared, exact, type Expected } from './order/values.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;

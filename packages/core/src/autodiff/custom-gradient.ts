@@ -7,8 +7,8 @@
 import * as p from '../graph/primitives.ts';
 import { makeNode, stopGradient } from '../graph/primitives.ts';
 import { customRules } from '../graph/definition.ts';
-import type { Node } from '../graph/node.ts';
-import { releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
+import type { Node, TrackedHandle } from '../graph/node.ts';
+import { releasedSlot } from '../graph/recorder.ts';
 import {
   beginOp,
   callUser,

@@ -10,8 +10,6 @@ import {
   holdFlushes,
   openRecordings,
   pauseRecording,
-  type Recording,
-  type RecordingOwner,
   restoreTracking,
   resumeRecording,
   startRecording,
@@ -19,11 +17,12 @@ import {
   traceScope,
   watchNode,
 } from '../graph/scope.ts';
+import type { Recording, RecordingOwner } from '../graph/state.ts';
 import { isLeaf } from '../graph/recorder.ts';
 import { hintCollector } from '../engine/pool.ts';
 import { sameShape } from '@polygrad/compiler/shape/view';
-import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { showAs } from '#shown-as';
 import { nodeOf } from '../tensor/handle.ts';

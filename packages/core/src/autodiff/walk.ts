@@ -21,20 +21,20 @@ import {
   endRecording,
   isHandle,
   pauseRecording,
-  type Recording,
   restoreTracking,
   startRecording,
   suspendTracking,
   traceScope,
   watchNode,
 } from '../graph/scope.ts';
+import type { Recording } from '../graph/state.ts';
 import { contractionGradients } from '../primitives/contraction.ts';
 import { elementwiseGradients } from '../primitives/elementwise.ts';
 import { barrierGradients, type leaves } from '../primitives/leaves.ts';
 import { movementGradients, windowGradients } from '../primitives/movement.ts';
 import { reductionGradients } from '../primitives/reduction.ts';
-import { isFloat } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError } from '@polygrad/compiler/shape/errors';
+import { isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';

@@ -11,8 +11,8 @@ import { makeNode } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
 import { loopOutputPrimitive, loopPrimitive } from '../primitives/loop.ts';
 import { nodeOf } from '../tensor/handle.ts';
-import type { DType } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { type DType, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 

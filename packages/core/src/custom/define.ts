@@ -8,7 +8,8 @@ import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/funct
 import type { Node } from '../graph/node.ts';
 import { compose } from '../graph/scope.ts';
 import * as elementary from '../primitives/elementary.ts';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { DTypeError } from '@polygrad/compiler/shape/dtype';
 import { isPlain, say, shown } from '@polygrad/compiler/shape/shown';
 import { isTensor, nodeOf, wrap } from '../tensor/handle.ts';
 import { weak } from '../tensor/operand.ts';

@@ -8,7 +8,8 @@
 import { withLanes } from '@polygrad/compiler/codegen/lanes/lanes';
 import type { CodegenCaps, Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { KNode } from '@polygrad/compiler/ir/ir';
-import { assumeBounds, binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/node';
+import { assumeBounds } from '@polygrad/compiler/ir/node';
+import { binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/operations';
 import { printProgram } from '@polygrad/compiler/ir/print';
 import { verifyShared } from '@polygrad/compiler/ir/verify/races';
 import { type Violation, verifyProgram } from '@polygrad/compiler/ir/verify/verify';

@@ -4,10 +4,10 @@
  * Nothing is computed here. Every step is checked by the rules that the verifier has for that operation, so that what is wrong is said where it
  * is written.
  */
-import type { Exprs } from '@polygrad/compiler/ir/expr';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/ir';
-import { lowOf, ternaryOps } from '@polygrad/compiler/ir/node';
-import { uniqueNode } from '@polygrad/compiler/ir/expr';
+import { type Exprs, uniqueNode } from '@polygrad/compiler/ir/expr';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import { type BinaryOp, type TernaryOp, type UnaryOp, ternaryOps } from '@polygrad/compiler/ir/operations';
+import { lowOf } from '@polygrad/compiler/ir/node';
 import { nodeError } from '@polygrad/compiler/ir/verify/verify';
 import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { checkWeak } from '@polygrad/compiler/shape/promotion';

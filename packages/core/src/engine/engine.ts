@@ -7,9 +7,9 @@
 import type { DeviceLostError } from './errors.ts';
 import type { KeptCode, Program, LoopKernel } from '@polygrad/compiler/ir/ir';
 import type { TargetCaps } from '@polygrad/compiler/ir/target';
-import type { Lowered, NestLowering } from '@polygrad/compiler/codegen/lowering';
-import type { Contraction, ProductLibrary } from '@polygrad/compiler/contraction/contraction';
-import type { Way } from '@polygrad/compiler/codegen/lowering';
+import type { Lowered, NestLowering, Way } from '@polygrad/compiler/codegen/lowering';
+import type { Contraction } from '@polygrad/compiler/contraction/contraction';
+import type { ProductLibrary } from '@polygrad/compiler/contraction/template';
 import type { ProgramChoices } from '@polygrad/compiler/programs/choices';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 

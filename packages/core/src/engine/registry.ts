@@ -1,5 +1,5 @@
 /**
- * The registry of backends and the current engine.
+ * The registry of backends, the current engine, and how the loss of one is handled.
  *
  * Backend packages register a provider when they are imported. The registry is stored under a global symbol, so that several copies of
  * this package in one program share it. Nothing here imports a backend.
@@ -10,7 +10,6 @@ import type { DType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { type DeviceLostError, EngineMissingError, UnsupportedError } from './errors.ts';
-import type { LostEvent, RecoveryPolicy } from './recovery.ts';
 import { say } from '@polygrad/compiler/shape/shown';
 
 /** What a backend found on this machine. Higher scores are chosen first; 0 or less: not usable. */
@@ -45,6 +44,41 @@ export interface BackendProvider {
     options?: Readonly<Record<string, unknown>>,
     known?: { readonly isProven: boolean },
   ): Promise<IEngine> | IEngine;
+}
+
+/** How losses and full devices are handled. */
+export interface RecoveryPolicy {
+  /**
+   * How often the backend of a lost engine is asked for a new one. Default 1. A new engine that is lost within a minute is
+   * not replaced by the same backend again: browsers refuse adapters to a page after repeated losses.
+   */
+  readonly retry: number;
+  /** What takes over then: the CPU engine (default), or none: every operation throws the DeviceLostError until setEngine(). */
+  readonly fallback: 'cpu' | 'error';
+  /**
+   * When memory is full even after unused memory was freed: an OutOfMemoryError (default), or the work and the data that
+   * do not fit go to the CPU engine.
+   */
+  readonly outOfMemory: 'error' | 'cpu';
+  /** Keeps copies of all parameters, buffers and optimizer states of `@polygrad/nn`, as if they were given to protect(). Default false. */
+  readonly shadow: boolean;
+  /** Least milliseconds between the copies that protect() and `shadow` make. Default 1000. */
+  readonly interval: number;
+  /** Milliseconds that a new engine has to start. Default 10000. */
+  readonly patience: number;
+  /**
+   * Milliseconds that a device has to answer a read, or `idle()`, for each unfinished batch of work; `Infinity`: no limit.
+   * A device that does not answer counts as lost. Time during which the program itself stands still (a sleeping computer, a debugger) does not
+   * count. Default: 300000, five minutes, and no limit for engines that compute in memory of the program.
+   */
+  readonly timeout: number | undefined;
+}
+
+/** The event of a loss, as listeners get it. */
+export interface LostEvent {
+  /** The engine that is lost. */
+  readonly engine: IEngine;
+  readonly error: DeviceLostError;
 }
 
 /** The policy unless `setRecovery` sets another. */

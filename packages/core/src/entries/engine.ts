@@ -12,10 +12,12 @@ export type {
   IEngine,
   ReadyProgress,
   KernelSource,
+  Lowering,
+  TuningStore,
 } from '../engine/engine.ts';
 export type { KeptCode } from '@polygrad/compiler/ir/ir';
 export { showCaps, showEngine, showKernel } from '#inspection';
-export type { ProductLibrary } from '@polygrad/compiler/contraction/contraction';
+export type { ProductLibrary } from '@polygrad/compiler/contraction/template';
 export {
   CompileError,
   DeviceError,
@@ -37,9 +39,8 @@ export {
   setEngine,
 } from '../engine/registry.ts';
 
-export { checkAttached } from '@polygrad/compiler/shape/options';
-export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export {
+  checkAttached,
   checkFields,
   checkNames,
   numberFrom,
@@ -49,11 +50,10 @@ export {
   type OptionRules,
   shown,
 } from '@polygrad/compiler/shape/options';
+export { ArgumentError, PolygradError, type PolygradErrorCode } from '@polygrad/compiler/shape/errors';
 export { lossGradients } from '../autodiff/grad.ts';
 export { holdFlushes } from '../graph/scope.ts';
 export { refuseNames, showAs } from '#shown-as';
 export { compareEngines, type ComparedWork, type CompareOptions, type EngineComparison } from '../tuning/compare.ts';
 export { type LibraryPrograms, libraryPrograms } from '@polygrad/compiler/contraction/products/library';
-export type { Lowering } from '../engine/engine.ts';
-export type { TuningStore } from '../engine/engine.ts';
 export { browserStore, defaultStore, diskStore, memoryStore } from '../tuning/store.ts';

@@ -5,6 +5,14 @@
 export type { DType } from '@polygrad/compiler/shape/dtype';
 export { PolygradError } from '@polygrad/compiler/shape/errors';
 export * from '@polygrad/compiler/ir/ir';
+export {
+  BASE_OPS,
+  type BinaryOp,
+  type ReduceOp,
+  type TernaryOp,
+  type UnaryOp,
+  type ValueOp,
+} from '@polygrad/compiler/ir/operations';
 export type { MatrixForm, MatrixTile } from '@polygrad/compiler/ir/matrix';
 export { Exprs, uniqueNode, withSources } from '@polygrad/compiler/ir/expr';
 export { highOf, idOf, lowOf } from '@polygrad/compiler/ir/node';
@@ -13,7 +21,6 @@ export { type BuildOptions, ProgramBuilder } from '@polygrad/compiler/ir/builder
 export { type PackedProgram, packProgram, sameCode } from '@polygrad/compiler/ir/packed';
 export { unpackProgram } from '@polygrad/compiler/ir/unpacked';
 export { endsOf } from '@polygrad/compiler/ir/block-ends';
-export { blocksOf } from '@polygrad/compiler/ir/uses';
-export { type Operands, type Use, type Uses, usesOf } from '@polygrad/compiler/ir/uses';
+export { blocksOf, type Operands, type Use, type Uses, usesOf } from '@polygrad/compiler/ir/uses';
 export { computesAll, computesIn, type TargetCaps } from '@polygrad/compiler/ir/target';
 export { printLoopKernel, printNode, printProgram } from '@polygrad/compiler/ir/print';

@@ -6,8 +6,8 @@
  * the definition to `makeNode`, so that bundlers leave out unused ones.
  */
 import { registerFunctions, type FloatFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
-import { type DType, dtypeInfo, type DTypeKind } from '@polygrad/compiler/shape/dtype';
-import { DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { type DType, dtypeInfo, type DTypeKind, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import type { Attrs, BinaryAttrs, CommonAttrs, Node, PrimitiveName, UnaryAttrs } from './node.ts';

@@ -4,10 +4,7 @@
  */
 import { dtypeInfo, isInteger, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { isOp, type Node } from './node.ts';
-import { graph } from './state.ts';
-
-/** The least and the greatest. A tensor and its views share one object. */
-export type KnownRange = readonly [least: number, greatest: number];
+import { graph, type KnownRange } from './state.ts';
 
 const ranges = new WeakMap<Node, KnownRange>();
 

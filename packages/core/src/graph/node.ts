@@ -164,6 +164,19 @@ export interface Handle {
   readonly disposed: boolean;
 }
 
+/** A handle as the recorder tracks it (recorder.ts). */
+export interface TrackedHandle extends Handle {
+  /** True while the finalisation backstop watches the handle. */
+  watched: boolean;
+  /** True once `keep` removed it from every scope. */
+  kept: boolean;
+  /** Number of the scope exit that it survives. */
+  stamp: number;
+  /** True while a failing flush would roll back an assignment of it (transactions.ts). */
+  assigned?: boolean;
+  dispose(): void;
+}
+
 /**
  * Whether a node is counted in its sources. `floating`: not needed yet, counted nowhere. `uses` and `handles`:
  * it adds one to that count of each source. `body`: of the body of a loop, counted nowhere whatever names it. `dead`: no longer needed; it cannot

@@ -7,11 +7,10 @@ import { OperationError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { record, stopGradient } from './primitives.ts';
-import type { Node } from './node.ts';
+import type { Node, TrackedHandle } from './node.ts';
 import { nodesBelow } from './print.ts';
-import type { TrackedHandle } from './recorder.ts';
 import { composingDepth, isLocal, opName, scopeSize } from './scope.ts';
-import { graph } from './state.ts';
+import { graph, type RunningOnPlaceholders } from './state.ts';
 
 interface Description {
   readonly what: string;
@@ -40,8 +39,7 @@ function refuse(node: Node): void {
 }
 
 /** The functions that are running on placeholders, and what they may not do with them. Pages without such functions leave it out. */
-class Running {
-  /** For each function: the size of the scope stack when it began. */
+class Running implements RunningOnPlaceholders {
   readonly open: number[] = [];
 
   /** The innermost function whose placeholders a value depends on: its index in `open`, or -1. */
@@ -51,15 +49,11 @@ class Running {
     return depth;
   }
 
-  /**
-   * The node that a new tensor names: a constant where nothing is tracked (`noGrad`). Nothing tracks placeholders, so derivatives of what is recorded
-   * again for the values follow the graph alone.
-   */
+  /** Nothing tracks placeholders, so derivatives of what is recorded again for the values follow the graph alone. */
   tracked(node: Node): Node {
     return graph.leaves || graph.recording !== 0 || node.src.length === 0 ? node : stopGradient(node);
   }
 
-  /** Throws OperationError if a value to be kept depends on a placeholder. */
   checkKeep(value: Node): void {
     if (this.#depthOf(value) < 0) return;
     throw new OperationError(
@@ -68,10 +62,6 @@ class Running {
     );
   }
 
-  /**
-   * Throws OperationError if a value to be assigned depends on a placeholder of a running function, and the handle was made outside
-   * of that function: it would name something that no longer exists when the function has returned.
-   */
   checkAssign(handle: TrackedHandle, value: Node): void {
     const depth = this.#depthOf(value);
     const bottom = this.open[depth];
@@ -83,8 +73,6 @@ class Running {
     );
   }
 }
-
-export type RunningOnPlaceholders = Running;
 
 /** Runs a function on placeholders: meanwhile `keep` and `assign` refuse values that depend on them. */
 export function onPlaceholders<T>(body: () => T): T {

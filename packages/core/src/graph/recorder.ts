@@ -8,7 +8,7 @@ import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields, numberFrom, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
-import type { GradientSlot, Handle, Node } from './node.ts';
+import type { GradientSlot, Node, TrackedHandle } from './node.ts';
 import { type GraphState, graph, leastBytes } from './state.ts';
 
 /** Marks a node whose history `backward()` has used up: it still says requiresGrad, but cannot be walked again. */
@@ -17,19 +17,6 @@ export const releasedSlot: GradientSlot = { grad: null };
 /** True for a leaf made with requiresGrad. */
 export const isLeaf = (node: Node): node is Node & { slot: GradientSlot } =>
   node.slot !== null && node.slot !== releasedSlot;
-
-/** A handle as the recorder tracks it. */
-export interface TrackedHandle extends Handle {
-  /** True while the finalisation backstop watches the handle. */
-  watched: boolean;
-  /** True once `keep` removed it from every scope. */
-  kept: boolean;
-  /** Number of the scope exit that it survives. */
-  stamp: number;
-  /** True while a failing flush would roll back an assignment of it (transactions.ts). */
-  assigned?: boolean;
-  dispose(): void;
-}
 
 /**
  * Sets how many nodes, and how many bytes of results, may be pending before a flush starts by itself.

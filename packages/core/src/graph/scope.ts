@@ -9,17 +9,9 @@ import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { eachInside } from '@polygrad/compiler/shape/nested';
 import { handleBrand } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
-import { forgetHistory, nextMark, type Node } from './node.ts';
-import { checkLimits, releasedSlot, scopeEnded, sweepPending, type TrackedHandle, trackHandle } from './recorder.ts';
-import { type Casting, graph, type GraphState } from './state.ts';
-
-/** What a scope can end: handles and tapes. `kept` ones and those with the exit's `stamp` survive. */
-export interface ScopedResource {
-  readonly disposed: boolean;
-  readonly kept: boolean;
-  readonly stamp: number;
-  dispose(): void;
-}
+import { forgetHistory, nextMark, type Node, type TrackedHandle } from './node.ts';
+import { checkLimits, releasedSlot, scopeEnded, sweepPending, trackHandle } from './recorder.ts';
+import { type Casting, graph, type Recording, type RecordingOwner, type ScopedResource } from './state.ts';
 
 /** The name for errors: of the operation that the user called, or of the given primitive if none is in progress. */
 export function opName(primitive: string): string {
@@ -226,24 +218,6 @@ export function userScope<T>(body: () => T): T {
 //
 // Each tape or gradient function has one bit of `Node.pins` while it exists. A new node gets those bits of its sources whose tapes record
 // now, and goes to the list of each such tape. Lists are in order of creation, so sources come before users.
-
-/** One recording. `nodes` are the recorded nodes in creation order; `watched` those the user named. */
-export interface Recording {
-  readonly op: string;
-  /** The graph in which it records. */
-  readonly graph: GraphState;
-  readonly bit: number;
-  readonly nodes: Node[];
-  readonly watched: Node[];
-  /** What may ask for the recording later; null for a running function. */
-  readonly owner: RecordingOwner | null;
-}
-
-/** The owner of a recording, for messages. It must not keep that alive. */
-export interface RecordingOwner {
-  /** Where it was made; null if it was garbage collected. */
-  origin(): string | null;
-}
 
 /** Most tapes at once: one bit each, without the sign bit. */
 const mostRecordings = 31;

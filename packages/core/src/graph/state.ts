@@ -5,11 +5,8 @@
  * The functions of this room work on `graph`, the part in use. Left out are counters that only need to be unique (`nextMark`, ids of buffers) and
  * WeakMaps of facts about single objects: those are right for all runtimes.
  */
-import { release, type Node } from './node.ts';
-import type { Observer } from './observer.ts';
-import type { RunningOnPlaceholders } from './placeholder.ts';
-import type { TrackedHandle } from './recorder.ts';
-import type { Recording, ScopedResource } from './scope.ts';
+import type { TypedArray } from '@polygrad/compiler/shape/dtype';
+import { release, type Node, type StorageBuffer, type TrackedHandle } from './node.ts';
 
 /** Limits of pending work: a flush starts where one is reached. */
 export interface PendingLimits {
@@ -26,6 +23,79 @@ export const leastBytes: number = 64 * 2 ** 20;
 
 /** Replaces the operands of a user's operation: a cast, in mixed precision (precision/). */
 export type Casting = (node: Node) => Node;
+
+/** What a scope can end: handles and tapes. `kept` ones and those with the exit's `stamp` survive. */
+export interface ScopedResource {
+  readonly disposed: boolean;
+  readonly kept: boolean;
+  readonly stamp: number;
+  dispose(): void;
+}
+
+/** One recording. `nodes` are the recorded nodes in creation order; `watched` those the user named. */
+export interface Recording {
+  readonly op: string;
+  /** The graph in which it records. */
+  readonly graph: GraphState;
+  readonly bit: number;
+  readonly nodes: Node[];
+  readonly watched: Node[];
+  /** What may ask for the recording later; null for a running function. */
+  readonly owner: RecordingOwner | null;
+}
+
+/** The owner of a recording, for messages. It must not keep that alive. */
+export interface RecordingOwner {
+  /** Where it was made; null if it was garbage collected. */
+  origin(): string | null;
+}
+
+/** The functions that run on placeholders now, and what they may not do with them (placeholder.ts). */
+export interface RunningOnPlaceholders {
+  /** For each function: the size of the scope stack when it began. */
+  readonly open: number[];
+  /** The node that a new tensor names: a constant where nothing is tracked (`noGrad`). */
+  tracked(node: Node): Node;
+  /** Throws OperationError if a value to be kept depends on a placeholder. */
+  checkKeep(value: Node): void;
+  /**
+   * Throws OperationError if a value to be assigned depends on a placeholder of a running function, and the handle was made outside
+   * of that function: it would name something that no longer exists when the function has returned.
+   */
+  checkAssign(handle: TrackedHandle, value: Node): void;
+}
+
+/** The least and the greatest of the integers in a tensor (known-range.ts). A tensor and its views share one object. */
+export type KnownRange = readonly [least: number, greatest: number];
+
+/** Receives the events of a compiled function that is being recorded (replay/). */
+export interface Observer {
+  /** A tensor was made. */
+  made(handle: TrackedHandle): void;
+  /** A tensor is about to be assigned, or becomes a leaf of gradients. */
+  assign(handle: TrackedHandle): void;
+  disposed(handle: TrackedHandle): void;
+  /** Values are read. Throws OperationError, because a replay would not read them. */
+  read(): void;
+  /** Host data has become a leaf. */
+  upload(leaf: Node, data: TypedArray): void;
+  /** A generated key is split into several. */
+  split(key: readonly number[], parts: readonly (readonly number[])[]): void;
+  /** Nodes are the two words of a random key. */
+  words(nodes: readonly Node[], key: readonly number[]): void;
+  /** A node is a number that is read at every call. */
+  number(node: Node, read: () => number): void;
+  /** `hostValue` was called, and its value now. */
+  value(read: () => unknown, value: unknown): void;
+  /** `hostEffect` was called. */
+  effect(run: () => void, undo: (() => void) | undefined): void;
+  /** Integers from the host were checked to lie from `least` to `most`. */
+  within(range: KnownRange, least: number, most: number): void;
+  /** A buffer is allocated. */
+  alloc(buffer: StorageBuffer): void;
+  /** A plan is about to run for a captured subgraph: the `Cone` of planner/capture/cone.ts. */
+  plan(plan: unknown, cone: unknown): void;
+}
 
 export class GraphState {
   /** Id of the node recorded last. */

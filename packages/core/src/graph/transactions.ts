@@ -9,9 +9,9 @@
  * then the new value may take its memory. A flush that fails before it submits has changed nothing. Code that goes on with parts of it
  * takes the use again first.
  */
-import { type Node, dropUse, holdUse, release, retain } from './node.ts';
+import { type Node, dropUse, holdUse, release, retain, type TrackedHandle } from './node.ts';
 import { stopGradient } from './primitives.ts';
-import { type TrackedHandle, unwatch } from './recorder.ts';
+import { unwatch } from './recorder.ts';
 
 /** One assigned tensor. */
 interface Entry {

@@ -12,10 +12,12 @@ import { type Donations, findDonations, type Lifetime, placeInArena, placeInBloc
 import type { KernelDraft } from './fusion/draft.ts';
 import { ingest } from './capture/ingest.ts';
 import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
-import { type LoweredKernel, lowerKernels, type Slot } from './lowering/lower.ts';
+import { type LoweredKernel, lowerKernels } from './lowering/lower.ts';
+import type { Slot } from './lowering/rules.ts';
 import { entryOf } from './lowering/nests.ts';
 import { bindingsOf, mostValues, type Unit, unitsOf } from './fusion/order.ts';
-import { Partition, relieve, shorten } from './fusion/partition.ts';
+import { decided } from './fusion/decide.ts';
+import { type Partition, relieve, shorten } from './fusion/partition.ts';
 import {
   type PlanGraph,
   type PlanNode,
@@ -176,7 +178,7 @@ function elementSize(dtype: DType, elementBytes: readonly number[]): number {
 function partitionWithin(graph: PlanGraph, maxBindings: number): { partition: Partition; units: Unit[] } {
   const alone = new Set<PlanNode>();
   for (let attempt = 0; ; attempt++) {
-    const partition = new Partition(graph, alone, maxBindings);
+    const partition = decided(graph, alone, maxBindings);
     const forced = new Set<PlanNode>();
     let relieved = false;
     for (const [kernel, bound] of bindingsOf(partition)) {

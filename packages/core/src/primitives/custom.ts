@@ -12,7 +12,8 @@ import { part, type ProgramRule, programsOf } from '../planner/lowering/rules.ts
 import type { TensorView } from '@polygrad/compiler/programs/program-set';
 import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
 import type { DType } from '@polygrad/compiler/shape/dtype';
-import { broadcastShapes, type Shape } from '@polygrad/compiler/shape/view';
+import type { Shape } from '@polygrad/compiler/shape/view';
+import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 
 /** An elementwise kernel. Its sources broadcast. */
 export interface CustomMap {

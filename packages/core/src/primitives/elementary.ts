@@ -22,7 +22,7 @@ import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
 import { add, binary, div, eq, like, lt, mul, neg, not, stopGradient, sub, unary, where } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import { broadcastShapes } from '@polygrad/compiler/shape/view';
+import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
 
 declare module '../graph/node.ts' {

@@ -23,12 +23,13 @@ import {
 import type { Attrs, BinaryAttrs, Node, PrimitiveName, UnaryAttrs } from '../graph/node.ts';
 import { cast, div, eq, like, lt, makeAgain, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
-import type { BinaryOp, KNode, UnaryOp } from '@polygrad/compiler/ir/ir';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import type { BinaryOp, UnaryOp } from '@polygrad/compiler/ir/operations';
 import { part } from '../planner/lowering/rules.ts';
-import { type DType, dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
-import { DTypeError } from '@polygrad/compiler/shape/errors';
+import { type DType, dtypeInfo, isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
 import { say } from '@polygrad/compiler/shape/shown';
-import { broadcastShapes, sameShape } from '@polygrad/compiler/shape/view';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 
 // Helpers for the rules of many primitives. A batching rule records a node again for a whole batch, which is axis 0 of its sources and its result.
 

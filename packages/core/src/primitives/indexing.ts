@@ -35,8 +35,8 @@ import {
 import { lowerScan } from '@polygrad/compiler/programs/scan/scan';
 import { lowerScatter, type ScatterOp } from '@polygrad/compiler/programs/scatter/update';
 import { lowerSort } from '@polygrad/compiler/programs/sort/sort';
-import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
-import { DTypeError, showShape } from '@polygrad/compiler/shape/errors';
+import { dtypeInfo, isFloat, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { everySource, moved, toFront, whole } from './elementwise.ts';

@@ -10,7 +10,7 @@ import { fmaPrimitive } from './elementary.ts';
 import { gatherPrimitive, scanPrimitive, scatterAddPrimitive, scatterPrimitive } from './indexing.ts';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { check, checkBatch, gradientsOf, type Leaves, leaf, only } from '../autodiff/fixtures/rule-checks.ts';
-import { unaryOps } from '@polygrad/compiler/ir/node';
+import { unaryOps } from '@polygrad/compiler/ir/operations';
 import { binaryByName, definitions, unaryByName } from './all.ts';
 import '../planner/lowering/rules.ts';
 import { elementwise } from './elementwise.ts';

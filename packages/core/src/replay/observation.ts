@@ -4,12 +4,12 @@
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
-import { type KnownRange, rangeOf } from '../graph/known-range.ts';
-import type { Node, StorageBuffer } from '../graph/node.ts';
+import { rangeOf } from '../graph/known-range.ts';
+import { type KnownRange, graph } from '../graph/state.ts';
+import type { Node, StorageBuffer, TrackedHandle } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
-import { isLeaf, releasedSlot, type TrackedHandle } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot } from '../graph/recorder.ts';
 import { isHandle, withOperands } from '../graph/scope.ts';
-import { graph } from '../graph/state.ts';
 import type { Cone } from '../planner/capture/cone.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';

@@ -3,7 +3,7 @@
  * comparison of two scripts. observation.ts makes them, run-script.ts runs them.
  */
 import type { CompiledKernel, Groups } from '../engine/engine.ts';
-import type { KnownRange } from '../graph/known-range.ts';
+import type { KnownRange } from '../graph/state.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { EngineState } from '../runtime/state.ts';

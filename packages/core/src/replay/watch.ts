@@ -3,10 +3,8 @@
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { OperationError } from '@polygrad/compiler/shape/errors';
-import type { KnownRange } from '../graph/known-range.ts';
-import type { Node, StorageBuffer } from '../graph/node.ts';
-import type { Observer } from '../graph/observer.ts';
-import type { TrackedHandle } from '../graph/recorder.ts';
+import type { KnownRange, Observer } from '../graph/state.ts';
+import type { Node, StorageBuffer, TrackedHandle } from '../graph/node.ts';
 
 export class Watch implements Observer {
   /** The refused read; the function may have caught the error. */

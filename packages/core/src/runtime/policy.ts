@@ -1,6 +1,5 @@
 /** Sets a program's policy for lost and full devices. Programs that never set one do not load this. */
-import type { RecoveryPolicy } from '../engine/recovery.ts';
-import { engines, usualPolicy } from '../engine/registry.ts';
+import { type RecoveryPolicy, engines, usualPolicy } from '../engine/registry.ts';
 import { checkFields, numberFrom, oneOf } from '@polygrad/compiler/shape/options';
 import { keepCopies } from './shadow.ts';
 

@@ -13,9 +13,8 @@
 import type { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
 import { engines, getEngine } from '../engine/registry.ts';
-import { type Node, type NodeStorage, realise } from '../graph/node.ts';
+import { type Node, type NodeStorage, realise, type TrackedHandle } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
-import type { TrackedHandle } from '../graph/recorder.ts';
 import { transactions } from '../graph/transactions.ts';
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { copies, type Keeper, type Protectable } from './copies.ts';

@@ -9,7 +9,8 @@ import { decompose } from '@polygrad/compiler/arithmetic/decompose/decompose';
 import { registerFunctions } from '@polygrad/compiler/arithmetic/decompose/functions';
 import { log1p } from '@polygrad/compiler/arithmetic/decompose/exponential';
 import { ProgramBuilder } from '@polygrad/compiler/ir/builder/builder';
-import type { KNode, Program, UnaryOp } from '@polygrad/compiler/ir/ir';
+import type { KNode, Program } from '@polygrad/compiler/ir/ir';
+import type { UnaryOp } from '@polygrad/compiler/ir/operations';
 import type { EngineCaps } from '../engine/engine.ts';
 
 export type Storage = 'float32' | 'float16';

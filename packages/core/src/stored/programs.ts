@@ -16,16 +16,8 @@ import type {
   ProgramNode,
 } from '@polygrad/compiler/ir/ir';
 import type { MatrixTile } from '@polygrad/compiler/ir/matrix';
-import {
-  binaryOps,
-  highOf,
-  type Known,
-  lowOf,
-  newMark,
-  sourcesFirst,
-  ternaryOps,
-  unaryOps,
-} from '@polygrad/compiler/ir/node';
+import { highOf, type Known, lowOf, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
+import { binaryOps, ternaryOps, unaryOps } from '@polygrad/compiler/ir/operations';
 import { isCount } from '@polygrad/compiler/ir/groups';
 import { programOf } from '@polygrad/compiler/ir/program';
 import { verifyProgram } from '@polygrad/compiler/ir/verify/verify';

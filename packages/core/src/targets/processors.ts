@@ -5,8 +5,8 @@
  * A separate entry, so that pages whose engine is WebAssembly carry nothing of it.
  */
 import { narrowerLanes, processorCosts, type ProcessorFacts } from '@polygrad/compiler/codegen/costs/processors';
-import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
-import { byTiles } from '@polygrad/compiler/contraction/contraction';
+import { lowerPlain } from '@polygrad/compiler/codegen/plain';
+import { byTiles } from '@polygrad/compiler/contraction/template';
 import {
   lowerOnProcessor,
   processorContraction,

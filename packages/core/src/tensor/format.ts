@@ -1,6 +1,6 @@
 /** `formatArray`: elements as text in NumPy's format, with its arguments checked. printed.ts does the layout. */
 import { checkShape } from '@polygrad/compiler/shape/axes';
-import { checkDType, type DType, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { type DType, type TypedArray, checkDType } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { floatsOf, getElement } from '@polygrad/compiler/shape/host';
 import { say } from '@polygrad/compiler/shape/shown';

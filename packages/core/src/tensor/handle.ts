@@ -5,17 +5,17 @@
  * so that operations can import `wrap` without a cycle.
  */
 /// <reference lib="esnext.disposable" preserve="true" />
-import { type GradientSlot, type Node, release, retain } from '../graph/node.ts';
+import { type GradientSlot, type Node, release, retain, type TrackedHandle } from '../graph/node.ts';
 import { identity, stopGradient } from '../graph/primitives.ts';
-import { isLeaf, releasedSlot, type TrackedHandle, trackHandle, unwatch } from '../graph/recorder.ts';
+import { isLeaf, releasedSlot, trackHandle, unwatch } from '../graph/recorder.ts';
 import { adopt, composingDepth, isHandle, opName } from '../graph/scope.ts';
 import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
 import { registerCommon } from '../primitives/common.ts';
 import { readNode, readNodeSync } from '../runtime/reading.ts';
 import { deviceOf } from '../runtime/runtime.ts';
-import { type DType, isFloat, type TypedArray } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError, OperationError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { type DType, isFloat, type TypedArray, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, OperationError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { floatsOf, getElement } from '@polygrad/compiler/shape/host';
 import { handleBrand, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';

@@ -4,7 +4,7 @@
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import type { LoopKernel } from '@polygrad/compiler/ir/ir';
-import type { ProductLibrary, TileChoices } from '@polygrad/compiler/contraction/contraction';
+import type { ProductLibrary, TileChoices } from '@polygrad/compiler/contraction/template';
 import { tilesVersion } from '@polygrad/compiler/contraction/simt/problem';
 import { isChoice } from '@polygrad/compiler/contraction/choice';
 import type { Way } from '@polygrad/compiler/codegen/lowering';

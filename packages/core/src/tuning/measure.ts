@@ -8,7 +8,8 @@ import type { Lowered, Way } from '@polygrad/compiler/codegen/lowering';
 import { groupsAt } from '@polygrad/compiler/ir/groups';
 import { highOf, lowOf, nodesOf } from '@polygrad/compiler/ir/node';
 import { legalPrograms } from '@polygrad/compiler/ir/target';
-import { byLibrary, type Contraction, findContraction } from '@polygrad/compiler/contraction/contraction';
+import { type Contraction, findContraction } from '@polygrad/compiler/contraction/contraction';
+import { byLibrary } from '@polygrad/compiler/contraction/template';
 import { questionOf } from '@polygrad/compiler/contraction/choice';
 import type { Seen, SeenNest } from './choices.ts';
 

@@ -29,7 +29,7 @@ describe.each(targets)('$isa, vectors of $vectorBytes bytes', (target) => {
     for (let seed = 1; seed <= 60; seed++) {
       const program = legalize(randomProgram(seed).program, caps);
       const builder = lowerProgram(program, { ...target, ...(registers && { registers }) }, machineOf(target));
-      const { assigned } = writeCode(builder, false, true);
+      const { assigned } = writeCode(builder, machineOf(target), false, true);
       spilled += assigned.spilled;
       // Registers of programs may be read before they are written, by what does not use what it reads.
       const mutable = new Set(builder.regs.filter((r) => r.mutable).map((r) => r.id));
@@ -44,11 +44,12 @@ describe.each(targets)('$isa, vectors of $vectorBytes bytes', (target) => {
 
 describe('the verifier', () => {
   const made = (): Assigned => {
-    const b = new Builder(targets[0]!, machineOf(targets[0]!));
+    const machine = machineOf(targets[0]!);
+    const b = new Builder(targets[0]!, machine);
     const base = b.parameter('args');
     const [x, y] = [1, 2].map((slot) => b.op('mov', 8, { base, index: null, scale: 1, offset: slot * 8 }));
     b.ins('mov:store', 8, { base, index: null, scale: 1, offset: 0 }, b.two('add', 8, x!, y!));
-    return writeCode(b, false, true).assigned;
+    return writeCode(b, machine, false, true).assigned;
   };
 
   it('accepts what is right', () => {

@@ -30,13 +30,13 @@ const noSpoils: readonly number[] = [];
 const isBrought = (temporary: ReadonlyMap<Reg, number> | null, reg: Reg): boolean => temporary?.has(reg) === true;
 
 /** @param told true to note what each instruction expects where, for the verifier */
-export function assign(builder: Builder, told = false): Assigned {
-  const flat = flatten(builder);
+export function assign(builder: Builder, registers: Registers, told = false): Assigned {
+  const flat = flatten(builder, registers);
   dropUnread(flat);
   coalesce(flat);
   const intervals = intervalsOf(flat);
   const places = new Int32Array(flat.regs.length).fill(-1);
-  const classes = builder.machine.registers.classes(
+  const classes = registers.classes(
     builder.target,
     flat.items.some((i) => i.kind === 'divide'),
   );
@@ -46,7 +46,7 @@ export function assign(builder: Builder, told = false): Assigned {
     const rest = classes.all[cls].filter((r) => !classes.scratch[cls].includes(r));
     scan(intervals, cls, rest, places);
   }
-  return new Assigner(builder, places, classes.scratch, told).run(flat.items);
+  return new Assigner(builder, registers, places, classes.scratch, told).run(flat.items);
 }
 
 class Assigner {
@@ -62,8 +62,8 @@ class Assigner {
   readonly #vectors = new Set<number>();
   #frameBytes: number;
 
-  constructor(builder: Builder, places: Int32Array, scratch: Classes['scratch'], told: boolean) {
-    this.#registers = builder.machine.registers;
+  constructor(builder: Builder, registers: Registers, places: Int32Array, scratch: Classes['scratch'], told: boolean) {
+    this.#registers = registers;
     this.#told = told;
     this.#places = places;
     this.#scratch = scratch;

@@ -30,8 +30,7 @@ export interface Flat {
   readonly uses: number[];
 }
 
-export function flatten({ root, regs, machine }: Builder): Flat {
-  const { registers } = machine;
+export function flatten({ root, regs }: Builder, registers: Registers): Flat {
   const flat: Flat = { registers, regs, items: [], blocks: [], loops: [], starts: [0], uses: [] };
   addBlock(flat, root);
   return flat;

@@ -1,8 +1,8 @@
 /** Loads and stores of arm64. */
 import type { Builder } from '../form/builder.ts';
 import { further, type Memory, type Reg } from '../form/code.ts';
-import { type Context, usedBytes } from '../form/context.ts';
-import type { Access } from '../form/machine.ts';
+import { usedBytes } from '../form/vector-parts.ts';
+import type { Context, Access } from '../form/machine.ts';
 import type { DType, Kind } from '../target.ts';
 import { spreadLane } from './lanes.ts';
 import { conditions } from './rows.ts';

@@ -1,7 +1,6 @@
 /** Basic instructions in arm64: moves, constants, flags, index sums, addresses. */
-import type { Builder } from '../form/builder.ts';
+import type { Builder, Basics } from '../form/builder.ts';
 import { type Memory, Reg } from '../form/code.ts';
-import type { Basics } from '../form/machine.ts';
 import { conditions } from './rows.ts';
 
 function integer(b: Builder, value: bigint, size: 4 | 8): Reg {

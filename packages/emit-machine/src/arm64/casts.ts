@@ -1,8 +1,7 @@
 /** Casts between numbers in arm64: its instructions saturate, give 0 for NaN and round once, as the contract says. */
 import type { Builder } from '../form/builder.ts';
 import type { Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
-import type { Casts, Halves } from '../form/machine.ts';
+import type { Context, Casts, Halves } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { compareFloats, flag } from './scalars.ts';
 

@@ -1,6 +1,6 @@
 /** Vectors of bool in arm64: the instructions on their lanes. */
 import type { Reg } from '../form/code.ts';
-import { usedBytes } from '../form/context.ts';
+import { usedBytes } from '../form/vector-parts.ts';
 import type { LaneForms } from '../lower/lane-masks.ts';
 import { isFloat, widthOf } from '../target.ts';
 

@@ -1,8 +1,8 @@
 /** Lanes of vectors in arm64. */
 import type { Builder } from '../form/builder.ts';
-import type { Reg } from '../form/code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
-import type { Lanes } from '../form/machine.ts';
+import type { Reg, Lowered } from '../form/code.ts';
+import { makeParts, usedBytes } from '../form/vector-parts.ts';
+import type { Context, Lanes } from '../form/machine.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
 
 /** For each splat the register whose lowest lane it holds. */

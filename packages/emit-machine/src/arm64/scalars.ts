@@ -2,7 +2,7 @@
 import type { KNode } from '@polygrad/core/kernel';
 import type { Builder } from '../form/builder.ts';
 import type { Condition, Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
+import type { Context } from '../form/machine.ts';
 import { constantOf, reciprocalOf } from '../lower/numbers.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { powerOf } from './basics.ts';

@@ -2,9 +2,8 @@
 import type { KNode } from '@polygrad/core/kernel';
 import type { Builder } from '../form/builder.ts';
 import type { Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
+import type { Context, Make } from '../form/machine.ts';
 import { reciprocalOf } from '../lower/numbers.ts';
-import type { Make } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { laneOf } from './lanes.ts';
 import { floatNames } from './scalars.ts';

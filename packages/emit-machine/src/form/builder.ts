@@ -11,15 +11,55 @@ import {
   parameterOffset,
   Reg,
   type RegClass,
+  type Row,
 } from './code.ts';
-import type { Machine } from './machine.ts';
 import type { MachineTarget } from '../target.ts';
+
+/** Instructions that every program needs. They write into the builder they are given. */
+export interface Basics {
+  /** The size of the registers for vectors of this size. */
+  bytes(target: MachineTarget, size: number): number;
+  move(b: Builder, to: Reg, from: Reg, size: number): void;
+  integer(b: Builder, value: bigint, size: 4 | 8): Reg;
+  /** Loads 8 bytes into a general register. */
+  pointer(b: Builder, from: Memory, to?: Reg): Reg;
+  /** A vector of constants. */
+  constants(b: Builder, to: Reg, from: Memory): void;
+  /** Compares a bool with zero: `ne` holds if it is true. */
+  test(b: Builder, bool: Reg): void;
+  /** Compares a 32-bit number with zero. */
+  sign(b: Builder, x: Reg): void;
+  /** Compares integers of `size` bytes. */
+  compare(b: Builder, size: number, x: Reg, y: Reg | number): void;
+  /** Writes one register to another where the condition holds. */
+  take(b: Builder, condition: Condition, to: Reg, from: Reg): void;
+  /** Adds to a counter. */
+  count(b: Builder, counter: Reg, by: number): void;
+  /** Quotient or remainder of unsigned 32-bit numbers; the divisor is not zero. */
+  divide(b: Builder, x: Reg, by: Reg, rest: boolean): Reg;
+  /** `x + by`, in 32 bits. */
+  add(b: Builder, x: Reg, by: number): Reg;
+  /** `sum + x * by`, in 32 bits. */
+  addProduct(b: Builder, sum: Reg | null, x: Reg, by: number): Reg;
+  /** Sign-extends 32 bits to 64. */
+  extend(b: Builder, x: Reg): Reg;
+  /** The address of a place. */
+  address(b: Builder, at: Memory): Reg;
+  /** True if memory operands may have an index; otherwise the address is computed first. */
+  readonly indexes: boolean;
+}
+
+/** The part of a machine (machine.ts) that the builder writes with. */
+export interface Instructions {
+  rowOf(key: string): Row;
+  readonly basics: Basics;
+}
 
 const parameterBytes = 64;
 
 export class Builder {
   readonly target: MachineTarget;
-  readonly machine: Machine;
+  readonly #machine: Instructions;
   readonly root: Block = new Block(null, 'root', true);
   current: Block = this.root;
   /** All registers made, by number. */
@@ -33,9 +73,9 @@ export class Builder {
   #frameBytes = parameterBytes;
   #faults = 0;
 
-  constructor(target: MachineTarget, machine: Machine) {
+  constructor(target: MachineTarget, machine: Instructions) {
     this.target = target;
-    this.machine = machine;
+    this.#machine = machine;
   }
 
   /** The constants, which follow the code. */
@@ -65,18 +105,18 @@ export class Builder {
 
   /** One instruction with all operands given. */
   ins(key: string, size: number, ...args: Arg[]): void {
-    this.current.items.push({ kind: 'ins', row: this.machine.rowOf(key), size, args, mask: null, zero: false });
+    this.current.items.push({ kind: 'ins', row: this.#machine.rowOf(key), size, args, mask: null, zero: false });
   }
 
   /** One instruction that writes only lanes of a mask; the other lanes are kept, or become zero. */
   masked(key: string, size: number, mask: Reg, zero: boolean, ...args: Arg[]): void {
-    const made: Ins = { kind: 'ins', row: this.machine.rowOf(key), size, args, mask, zero };
+    const made: Ins = { kind: 'ins', row: this.#machine.rowOf(key), size, args, mask, zero };
     this.current.items.push(made);
   }
 
   /** A new register for the result of an instruction, its first operand. */
   op(key: string, size: number, ...args: Arg[]): Reg {
-    const row = this.machine.rowOf(key);
+    const row = this.#machine.rowOf(key);
     const d = this.reg(row.operands[0]!.cls!);
     args.unshift(d);
     this.current.items.push({ kind: 'ins', row, size, args, mask: null, zero: false });
@@ -94,7 +134,7 @@ export class Builder {
   move(to: Reg, from: Reg, size = 64): void {
     if (to === from) return;
     if (to.hint === null) to.hint = from;
-    this.machine.basics.move(this, to, from, size);
+    this.#machine.basics.move(this, to, from, size);
   }
 
   copy(from: Reg, size = 64): Reg {
@@ -105,7 +145,7 @@ export class Builder {
 
   /** The size of the machine's registers for vectors of this size. */
   bytes(size: number): number {
-    return this.machine.basics.bytes(this.target, size);
+    return this.#machine.basics.bytes(this.target, size);
   }
 
   /** An instruction whose first operand is also its result. */
@@ -117,7 +157,7 @@ export class Builder {
 
   /** A general register that holds a number. */
   integer(value: number | bigint, size: 4 | 8 = 4): Reg {
-    return this.machine.basics.integer(this, BigInt.asIntN(size * 8, BigInt(value)), size);
+    return this.#machine.basics.integer(this, BigInt.asIntN(size * 8, BigInt(value)), size);
   }
 
   /** A vector of 64 bytes, `pattern` over and over. */
@@ -130,7 +170,7 @@ export class Builder {
     const made = this.in(this.root, () => {
       const r = this.reg('v');
       r.home = { base: 'constants', index: null, scale: 1, offset };
-      this.machine.basics.constants(this, r, r.home);
+      this.#machine.basics.constants(this, r, r.home);
       return r;
     });
     this.#known.set(key, made);
@@ -198,7 +238,7 @@ export class Builder {
     return this.in(this.root, () => {
       const r = this.reg('g');
       r.home = { base: 'frame', index: null, scale: 1, offset: parameterOffset[name] };
-      return this.machine.basics.pointer(this, r.home, r);
+      return this.#machine.basics.pointer(this, r.home, r);
     });
   }
 
@@ -211,17 +251,17 @@ export class Builder {
 
   /** Compares a bool with zero: `ne` holds if it is true. */
   test(bool: Reg): void {
-    this.machine.basics.test(this, bool);
+    this.#machine.basics.test(this, bool);
   }
 
   /** Compares integers of `size` bytes. */
   compare(size: number, x: Reg, y: Reg | number): void {
-    this.machine.basics.compare(this, size, x, y);
+    this.#machine.basics.compare(this, size, x, y);
   }
 
   /** Writes one register to another where the condition holds. */
   take(condition: Condition, to: Reg, from: Reg): void {
-    this.machine.basics.take(this, condition, to, from);
+    this.#machine.basics.take(this, condition, to, from);
   }
 
   divide(a: Reg, b: Reg, options: { signed: boolean; rest: boolean; size: 4 | 8 }): Reg {

@@ -170,3 +170,12 @@ export interface Assigned {
   readonly vectors: ReadonlySet<number>;
   readonly spilled: number;
 }
+
+/**
+ * A lowered value: one register for a scalar, otherwise the parts of a vector, all as wide as `vectorBytes` of the target if there is more than one.
+ * `width` is the size of a lane. Masks have one register where there are mask registers, and parts of either width elsewhere.
+ */
+export interface Lowered {
+  readonly parts: readonly Reg[];
+  readonly width: 4 | 8;
+}

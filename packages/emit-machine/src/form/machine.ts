@@ -3,9 +3,21 @@
  * operations for lower/, encoding for write.ts. x64/ and arm64/ implement it.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Builder } from './builder.ts';
-import type { Assigned, Condition, FinalItem, Held, Ins, Item, Memory, Place, Reg, RegClass, Row } from './code.ts';
-import type { Context, Lowered } from './context.ts';
+import type { Builder, Instructions } from './builder.ts';
+import type {
+  Assigned,
+  Condition,
+  FinalItem,
+  Held,
+  Ins,
+  Item,
+  Lowered,
+  Memory,
+  Place,
+  Reg,
+  RegClass,
+  Row,
+} from './code.ts';
 import type { Masks } from './masks.ts';
 import type { DType, Kind, MachineTarget } from '../target.ts';
 
@@ -43,40 +55,6 @@ export interface Registers {
   keepsLanes(item: Ins): boolean;
   /** Writes a division, which needs fixed registers. */
   divide(item: Item & { readonly kind: 'divide' }, parts: DivisionParts): void;
-}
-
-/** Instructions that every program needs. */
-export interface Basics {
-  /** The size of the registers for vectors of this size. */
-  bytes(target: MachineTarget, size: number): number;
-  move(b: Builder, to: Reg, from: Reg, size: number): void;
-  integer(b: Builder, value: bigint, size: 4 | 8): Reg;
-  /** Loads 8 bytes into a general register. */
-  pointer(b: Builder, from: Memory, to?: Reg): Reg;
-  /** A vector of constants. */
-  constants(b: Builder, to: Reg, from: Memory): void;
-  /** Compares a bool with zero: `ne` holds if it is true. */
-  test(b: Builder, bool: Reg): void;
-  /** Compares a 32-bit number with zero. */
-  sign(b: Builder, x: Reg): void;
-  /** Compares integers of `size` bytes. */
-  compare(b: Builder, size: number, x: Reg, y: Reg | number): void;
-  /** Writes one register to another where the condition holds. */
-  take(b: Builder, condition: Condition, to: Reg, from: Reg): void;
-  /** Adds to a counter. */
-  count(b: Builder, counter: Reg, by: number): void;
-  /** Quotient or remainder of unsigned 32-bit numbers; the divisor is not zero. */
-  divide(b: Builder, x: Reg, by: Reg, rest: boolean): Reg;
-  /** `x + by`, in 32 bits. */
-  add(b: Builder, x: Reg, by: number): Reg;
-  /** `sum + x * by`, in 32 bits. */
-  addProduct(b: Builder, sum: Reg | null, x: Reg, by: number): Reg;
-  /** Sign-extends 32 bits to 64. */
-  extend(b: Builder, x: Reg): Reg;
-  /** The address of a place. */
-  address(b: Builder, at: Memory): Reg;
-  /** True if memory operands may have an index; otherwise the address is computed first. */
-  readonly indexes: boolean;
 }
 
 /** One operation on the registers of one part. */
@@ -190,10 +168,8 @@ export interface Writer {
   finish(constants: Uint8Array): Uint8Array<ArrayBuffer>;
 }
 
-export interface Machine {
-  rowOf(key: string): Row;
+export interface Machine extends Instructions {
   readonly registers: Registers;
-  readonly basics: Basics;
   readonly access: Access;
   readonly lanes: Lanes;
   readonly operations: Operations;
@@ -202,4 +178,16 @@ export interface Machine {
   masks(ctx: Context): Masks;
   /** @param lines receives the instructions as text, or null */
   writer(assigned: Assigned, constantBytes: number, lines: string[] | null): Writer;
+}
+
+/** What lowering a program shares: its code so far, and the values lowered. */
+export interface Context {
+  readonly b: Builder;
+  readonly machine: Machine;
+  readonly target: MachineTarget;
+  readonly masks: Masks;
+  /** The lowered form of a source that comes earlier in the body. */
+  get(node: KNode): Lowered;
+  /** Number of live users of a node. */
+  uses(node: KNode): number;
 }

@@ -1,7 +1,6 @@
 /** Vectors of bool: what lowering needs of them. The machine decides how they are held (x64/bit-masks.ts, lane-masks.ts). */
-import type { Memory, Reg } from './code.ts';
+import type { Lowered, Memory, Reg } from './code.ts';
 import type { Kind } from '../target.ts';
-import type { Lowered } from './context.ts';
 
 export type Comparison = 'LT' | 'LE' | 'EQ' | 'NE' | 'ORD' | 'UNORD';
 

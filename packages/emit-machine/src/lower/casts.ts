@@ -1,9 +1,10 @@
 /** CAST and BITCAST. Float to integer saturates and NaN gives 0; integers wrap; anything to bool is `!= 0`. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Reg } from '../form/code.ts';
+import type { Reg, Lowered } from '../form/code.ts';
 import { castHalf } from './halves.ts';
 import { isFloat, type Kind, kindOf, refuse, smallBits, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
+import { makeParts, partBytes, partCount } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
 
 export function lowerCast(ctx: Context, n: KNode): Lowered {
   const [source] = n.src as readonly [KNode];

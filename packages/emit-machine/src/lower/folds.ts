@@ -3,8 +3,8 @@
  * that gives. A few operations on vectors do what the program says with one for each lane, in the same order.
  */
 import { type KNode, type KNodeOf, linearOf, type Program, type Uses } from '@polygrad/core/kernel';
-import type { Reg } from '../form/code.ts';
-import type { Context, Lowered } from '../form/context.ts';
+import type { Reg, Lowered } from '../form/code.ts';
+import type { Context } from '../form/machine.ts';
 import { kindOf, widthOf } from '../target.ts';
 
 /** What is combined: a vector, or elements of memory from a load on. */

@@ -3,7 +3,9 @@
  * those of float32. Scalars are in vector registers.
  */
 import type { KNode } from '@polygrad/core/kernel';
-import { type Context, type Lowered, partBytes } from '../form/context.ts';
+import { partBytes } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
+import type { Lowered } from '../form/code.ts';
 import { kindOf, refuse } from '../target.ts';
 
 /** True for a vector of bits that is only converted from or to float16: it stays packed. */

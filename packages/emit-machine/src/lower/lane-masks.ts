@@ -1,9 +1,9 @@
 /** Vectors of bool in vector registers: lanes have all bits set or none, in the width of the compared lanes. For machines without mask registers. */
 import type { Builder } from '../form/builder.ts';
-import type { Memory, Reg } from '../form/code.ts';
-import type { Make } from '../form/machine.ts';
+import type { Memory, Reg, Lowered } from '../form/code.ts';
+import type { Make, Context } from '../form/machine.ts';
 import { type Kind, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes, partCount } from '../form/context.ts';
+import { makeParts, partBytes, partCount } from '../form/vector-parts.ts';
 import type { Comparison, Masks } from '../form/masks.ts';
 
 /** A machine's instructions on such lanes. */

@@ -1,10 +1,10 @@
 /** LOAD and STORE: pointers of memory objects, addresses from index sums, storage forms of dtypes, gates, checks. */
 import { highOf, type KNode, type KNodeOf, linearOf, lowOf, type Program } from '@polygrad/core/kernel';
-import { type Block, further, type Memory as Place, type Reg } from '../form/code.ts';
+import { type Block, further, type Memory as Place, type Reg, type Lowered } from '../form/code.ts';
 import { type DType, kindOf, refuse, smallBits, widthOf } from '../target.ts';
 import { isPacked } from './halves.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
-import type { Access } from '../form/machine.ts';
+import { makeParts, partBytes, usedBytes } from '../form/vector-parts.ts';
+import type { Context, Access } from '../form/machine.ts';
 import type { Linear } from './copies.ts';
 
 const elementBytes: Readonly<Partial<Record<DType, number>>> = {

@@ -18,10 +18,10 @@ import {
   usesOf,
 } from '@polygrad/core/kernel';
 import { Builder } from '../form/builder.ts';
-import type { Block, Condition, Reg } from '../form/code.ts';
-import type { Machine } from '../form/machine.ts';
+import type { Block, Condition, Reg, Lowered } from '../form/code.ts';
+import type { Machine, Context } from '../form/machine.ts';
 import { isFloat, kindOf, type MachineTarget, refuse, widthOf } from '../target.ts';
-import { type Context, type Lowered, makeParts, partBytes } from '../form/context.ts';
+import { makeParts, partBytes } from '../form/vector-parts.ts';
 import type { Masks } from '../form/masks.ts';
 import { Aliases } from './aliases.ts';
 import { Comparisons, isComparison } from './comparisons.ts';
@@ -84,7 +84,7 @@ class Lowering implements Context {
     this.#program = program;
     this.grid = program.grid;
     this.cost = program.cost;
-    this.masks = b.machine.masks(this);
+    this.masks = machine.masks(this);
     this.#ends = endsOf(program);
     this.#uses = usesOf(program.body, operandsOf);
     this.#rare = findRareSides(program, this.#uses);

@@ -3,8 +3,9 @@
  * stays as long as it is used, otherwise copied.
  */
 import type { KNode, KNodeOf } from '@polygrad/core/kernel';
-import type { Reg } from '../form/code.ts';
-import { type Context, type Lowered, partBytes, partCount } from '../form/context.ts';
+import type { Reg, Lowered } from '../form/code.ts';
+import { partBytes, partCount } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
 import { isFloat, kindOf, refuse, widthOf } from '../target.ts';
 import type { Aliases } from './aliases.ts';
 

@@ -1,7 +1,8 @@
 /** Vectors whose elements are neighbours in several rows: whole rows are loaded, and squares of them are transposed in registers. */
 import { idOf, type KNode, type KNodeOf, type SquareColumn } from '@polygrad/core/kernel';
-import type { Block, Reg } from '../form/code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
+import type { Block, Reg, Lowered } from '../form/code.ts';
+import { makeParts, usedBytes } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
 import { side } from './neighbours.ts';
 
 /** The squares that are in registers. */

@@ -1,10 +1,10 @@
 /** Operations on vectors, part by part; lane by lane where the machine has no instruction. */
 import type { KNode } from '@polygrad/core/kernel';
-import type { Reg } from '../form/code.ts';
+import type { Reg, Lowered } from '../form/code.ts';
 import { type DType, isFloat, kindOf, refuse, widthOf } from '../target.ts';
 import { lowerBitcast, lowerCast } from './casts.ts';
-import type { Make } from '../form/machine.ts';
-import { type Context, type Lowered, makeParts, partBytes } from '../form/context.ts';
+import type { Make, Context } from '../form/machine.ts';
+import { makeParts, partBytes } from '../form/vector-parts.ts';
 
 /** Lowers a pure node that is no load and no declaration. */
 export function lowerValue(ctx: Context, n: KNode): Lowered {

@@ -4,8 +4,9 @@
  * positions of a row, so that vectors share them.
  */
 import { idOf, type KNode, type KNodeOf, type RunPlace } from '@polygrad/core/kernel';
-import type { Block, Reg } from '../form/code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
+import type { Block, Reg, Lowered } from '../form/code.ts';
+import { makeParts, usedBytes } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
 
 /** Most windows of a part: moving lanes from each takes one instruction, loading one element takes two. */
 const mostWindows = 4;

@@ -1,8 +1,8 @@
 /** Loads and stores of x86-64. */
 import type { Builder } from '../form/builder.ts';
 import { further, type Memory, type Reg } from '../form/code.ts';
-import { type Context, makeParts, usedBytes } from '../form/context.ts';
-import type { Access } from '../form/machine.ts';
+import { makeParts, usedBytes } from '../form/vector-parts.ts';
+import type { Context, Access } from '../form/machine.ts';
 import { type DType, isFloat, kindOf, smallBits, widthOf } from '../target.ts';
 
 /** Parts of four bytes a lane to bytes in memory: the lowest of each lane. */

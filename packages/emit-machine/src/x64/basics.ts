@@ -1,7 +1,6 @@
 /** Basic instructions in x86-64: moves, constants, flags, index sums, addresses. */
-import type { Builder } from '../form/builder.ts';
+import type { Builder, Basics } from '../form/builder.ts';
 import type { Reg } from '../form/code.ts';
-import type { Basics } from '../form/machine.ts';
 
 function integer(b: Builder, big: bigint, size: 4 | 8): Reg {
   if (size === 4) {

@@ -1,6 +1,7 @@
 /** Vectors of bool with AVX-512: one mask register holds a bit per lane, whatever the width of the lanes; bits above the lanes are undefined. */
-import type { Memory, Reg } from '../form/code.ts';
-import { type Context, type Lowered, makeParts, partBytes, usedBytes } from '../form/context.ts';
+import type { Memory, Reg, Lowered } from '../form/code.ts';
+import { makeParts, partBytes, usedBytes } from '../form/vector-parts.ts';
+import type { Context } from '../form/machine.ts';
 import type { Comparison, Masks } from '../form/masks.ts';
 import { isFloat, type Kind, widthOf } from '../target.ts';
 import { loadBytes, storeBytes } from './access.ts';

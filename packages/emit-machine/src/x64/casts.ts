@@ -1,7 +1,6 @@
 /** Casts between numbers in x86-64. Float to integer saturates and NaN gives 0; integers wrap. */
 import type { Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
-import type { Casts, Halves } from '../form/machine.ts';
+import type { Context, Casts, Halves } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { withoutNaN } from './floats.ts';
 import { compareFloats, flag } from './scalars.ts';

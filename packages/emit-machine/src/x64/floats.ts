@@ -2,7 +2,7 @@
 import type { KNode } from '@polygrad/core/kernel';
 import type { Reg } from '../form/code.ts';
 import { type Kind, widthOf } from '../target.ts';
-import type { Context } from '../form/context.ts';
+import type { Context } from '../form/machine.ts';
 
 /**
  * MAX or MIN: NaN if an operand is NaN, and -0 is below 0. The instructions return their second operand for NaN and for equal numbers.

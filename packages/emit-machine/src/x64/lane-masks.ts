@@ -1,6 +1,6 @@
 /** Vectors of bool with AVX2: the instructions on their lanes. */
 import type { LaneForms } from '../lower/lane-masks.ts';
-import { partBytes, usedBytes } from '../form/context.ts';
+import { partBytes, usedBytes } from '../form/vector-parts.ts';
 import { isFloat, widthOf } from '../target.ts';
 import type { Reg } from '../form/code.ts';
 import { comparisonCodes } from './bit-masks.ts';

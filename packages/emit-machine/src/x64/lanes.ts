@@ -1,8 +1,8 @@
 /** Lanes of vectors in x86-64: halves, one scalar in all of them, one of them as a scalar. */
 import type { Builder } from '../form/builder.ts';
-import type { Reg } from '../form/code.ts';
-import { type Context, type Lowered, makeParts, usedBytes } from '../form/context.ts';
-import type { Lanes } from '../form/machine.ts';
+import type { Reg, Lowered } from '../form/code.ts';
+import { makeParts, usedBytes } from '../form/vector-parts.ts';
+import type { Context, Lanes } from '../form/machine.ts';
 import { type Kind, widthOf } from '../target.ts';
 import { pickLanes } from './windows.ts';
 

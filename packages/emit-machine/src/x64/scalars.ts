@@ -1,7 +1,7 @@
 /** Operations on scalars: integers and bools in general registers, floats in the lowest lane of vectors. Integers of 32 bits have zeros above. */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Condition, Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
+import type { Context } from '../form/machine.ts';
 import { constantOf, isSmall } from '../lower/numbers.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { extremum, multiplyAdd } from './floats.ts';

@@ -1,9 +1,8 @@
 /** Operations on the parts of vectors in x86-64. */
 import type { KNode } from '@polygrad/core/kernel';
 import type { Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
+import type { Context, Make } from '../form/machine.ts';
 import { isSmall } from '../lower/numbers.ts';
-import type { Make } from '../form/machine.ts';
 import { isFloat, type Kind, refuse, widthOf } from '../target.ts';
 import { extremum, multiplyAdd } from './floats.ts';
 

@@ -1,6 +1,6 @@
 /** Lanes from several vectors, in x86-64. */
 import type { Reg } from '../form/code.ts';
-import type { Context } from '../form/context.ts';
+import type { Context } from '../form/machine.ts';
 
 interface Picked {
   readonly window: number;

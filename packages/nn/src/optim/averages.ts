@@ -21,9 +21,8 @@ import {
   type StateOwner,
   type StateValues,
 } from '../module/state.ts';
-import type { Gradients } from './optimizer.ts';
+import { type Gradients, owned, ownerOf } from './owners.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
-import { owned, ownerOf } from './owners.ts';
 
 const owner: StateOwner = { op: 'loadStateDict', name: 'average', remedy: 'the state is of another model' };
 

@@ -14,7 +14,7 @@ import {
 } from '@polygrad/core/functions';
 import { checkFits, checkList, checkNumber, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { roleOf } from '../module/parameter.ts';
-import type { Gradients } from './optimizer.ts';
+import type { Gradients } from './owners.ts';
 
 /**
  * The gradients in a list of tensors and nulls; throws for anything else in it. A parameter stands for the gradient that `backward()` left: its

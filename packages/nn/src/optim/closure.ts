@@ -1,6 +1,6 @@
 /** Optimizers that ask for loss and gradients several times in a step: what they call, and how `fit` takes their steps. One is in lbfgs.ts. */
 import type { Tensor } from '@polygrad/core/functions';
-import type { Gradients } from './optimizer.ts';
+import type { Gradients } from './owners.ts';
 
 /** A loss and its gradients, as `lossAndGrad` gives them; both are consumed. */
 export type Closure = () => { readonly value: Tensor; readonly grads: Gradients };

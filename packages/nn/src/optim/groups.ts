@@ -3,7 +3,8 @@ import type { Tensor } from '@polygrad/core/functions';
 import { checkFits, checkFraction, checkList, checkNumber, checkRequired, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import type { StateArray } from '../module/state.ts';
-import { type Gradients, Optimizer, type StepGuard } from './optimizer.ts';
+import { Optimizer, type StepGuard } from './optimizer.ts';
+import type { Gradients } from './owners.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import type { Schedule } from './schedule.ts';
 

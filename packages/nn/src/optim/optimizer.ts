@@ -25,7 +25,7 @@ import {
 import { checkFits, checkList, checkNumber, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
 import { fitState, hostState, type StateDict, type StateOwner } from '../module/state.ts';
-import { inOrder } from './owners.ts';
+import { type Gradients, inOrder } from './owners.ts';
 import { checkedState, type LoadedState, type OptimizerState } from './saved-state.ts';
 import type { Schedule } from './schedule.ts';
 import {
@@ -36,9 +36,6 @@ import {
   scalarsOf,
   type StepScalars,
 } from './step-numbers.ts';
-
-/** Gradients in the order of the parameters; null where there is none. */
-export type Gradients = readonly (Tensor | null)[];
 
 /** Options that all optimizers share. */
 export interface OptimizerOptions {

@@ -4,7 +4,9 @@
  * by place.
  */
 import type { Tensor } from '@polygrad/core/functions';
-import type { Gradients } from './optimizer.ts';
+
+/** Gradients in the order of the parameters; null where there is none. */
+export type Gradients = readonly (Tensor | null)[];
 
 const owners = new WeakMap<Tensor, Tensor>();
 

@@ -24,8 +24,8 @@ import {
 } from '@polygrad/core/functions';
 import { checkFits, checkInteger, checkList, checkNumber, checkOptions, checkTensor, NnError } from '../errors.ts';
 import { filled } from '../init/filled.ts';
-import { type Gradients, Optimizer } from '../optim/optimizer.ts';
-import { inOrder } from '../optim/owners.ts';
+import { Optimizer } from '../optim/optimizer.ts';
+import { type Gradients, inOrder } from '../optim/owners.ts';
 
 export interface GradScalerOptions {
   /** First factor of the loss (default 65536). */

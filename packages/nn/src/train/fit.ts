@@ -19,7 +19,8 @@ import {
 import { checkFits, checkFunction, checkInteger, checkList, checkRequired, NnError } from '../errors.ts';
 import { checkModule, type Module } from '../module/module.ts';
 import { clipGradNorm } from '../optim/clip.ts';
-import { type Gradients, Optimizer } from '../optim/optimizer.ts';
+import { Optimizer } from '../optim/optimizer.ts';
+import type { Gradients } from '../optim/owners.ts';
 import type { ClosureFit, ClosureOptimizer } from '../optim/closure.ts';
 import type { GradScaler } from '../precision/grad-scaler.ts';
 import { mixedRunner, ownScaler, type Runner } from '../precision/mixed.ts';

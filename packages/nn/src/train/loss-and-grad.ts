@@ -4,8 +4,7 @@ import { isTensor, type Tensor } from '@polygrad/core/functions';
 import { checkFunction, NnError } from '../errors.ts';
 import { type AnyModule, checkModule } from '../module/module.ts';
 import { deferChanges } from '../module/own-values.ts';
-import type { Gradients } from '../optim/optimizer.ts';
-import { owned } from '../optim/owners.ts';
+import { type Gradients, owned } from '../optim/owners.ts';
 
 /** A value with its gradients. */
 export interface ModelGradients<Aux = undefined> {

@@ -17,7 +17,8 @@ import {
 import { decompose } from '@polygrad/core/kernel';
 import { fma32 } from '../../interpreter/values.ts';
 import { Exprs } from '../../ir/expr.ts';
-import { BASE_OPS, type KNode } from '../../ir/ir.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { BASE_OPS } from '../../ir/operations.ts';
 import { nodesOf } from '../../ir/node.ts';
 
 const { NaN: nan, POSITIVE_INFINITY: inf } = Number;

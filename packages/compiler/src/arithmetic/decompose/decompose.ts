@@ -11,7 +11,8 @@ import { exp, log } from './exponential.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { registered, type FloatFunctions } from './functions.ts';
 import { type DecomposeCaps, Math32, Math64 } from '../float-math.ts';
-import { BASE_OPS, type KNode, type ValueOp } from '../../ir/ir.ts';
+import type { KNode } from '../../ir/ir.ts';
+import { BASE_OPS, type ValueOp } from '../../ir/operations.ts';
 import { remake } from '../../ir/rewrite.ts';
 import { nodesOf, sourcesFirst } from '../../ir/node.ts';
 

@@ -10,7 +10,7 @@
  */
 import { ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import type { KNode, KNodeOf } from '../../ir/ir.ts';
-import { isArg } from '../../ir/node.ts';
+import { isArg } from '../../ir/operations.ts';
 import {
   accumulate,
   accumulatorDtype,
@@ -23,14 +23,12 @@ import {
   takesPlace,
   wholeExtremum,
 } from './reduce.ts';
+import type { OverColumns, SumOptions } from '../lowering.ts';
 import { copiesOf, type Values } from './scope.ts';
 import type { DType } from '../../shape/dtype.ts';
 
 /** Streams of rows, each in another part of all rows. */
 const streams = 4;
-
-/** Runs a statement, with the expressions it needs, for all columns. */
-export type OverColumns = (column: Range, roots: readonly KNode[], run: () => void) => void;
 
 /** A reduction, and the cells of group memory that accumulate it for every column. */
 interface Accumulated {
@@ -50,7 +48,7 @@ export function reduceColumns(
   nodes: readonly KNodeOf<'REDUCE'>[],
   column: Range,
   values: Values,
-  { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+  { muladd, simt }: SumOptions,
   overColumns: OverColumns,
 ): void {
   const { scope } = values;
@@ -97,7 +95,7 @@ function updateCells(
   own: readonly Range[],
   column: Range,
   values: Values,
-  { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+  { muladd, simt }: SumOptions,
 ): void {
   const { b, scope } = values;
   const { e } = b;

@@ -9,21 +9,10 @@
  * Maxima and minima of floats compare bits: unsigned integers in the order of the numbers, with NaN at the winning end. Devices do not
  * specify what their own instructions do with NaN.
  */
-import type { CodegenCaps } from '../lowering.ts';
+import type { CodegenCaps, Parts, State } from '../lowering.ts';
 import { type DType, dtypeInfo, isFloat } from '../../shape/dtype.ts';
 import type { ProgramBuilder } from '../../ir/builder/builder.ts';
-import type { KNode, ReduceOp } from '../../ir/ir.ts';
-
-/** The numbers a reduction carries: the value, and for argument reductions its position. */
-export type State = readonly KNode[];
-
-/** A reduction of which every thread has a part. */
-export interface Parts {
-  readonly op: ReduceOp;
-  readonly mine: State;
-  /** Combines two states, in any order. */
-  readonly combine: (x: State, y: State) => State;
-}
+import type { KNode } from '../../ir/ir.ts';
 
 /** Most subgroups whose results every thread combines: beyond, barriers were measured to cost less. */
 const mostSubgroups = 16;

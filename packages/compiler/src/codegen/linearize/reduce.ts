@@ -5,13 +5,13 @@
  * ranges of the REDUCE itself) and per width: vectors and scalar remainders accumulate separately and are combined at
  * the end in a fixed order. 16-bit floats accumulate in float32, small integers and bool in int32.
  */
-import type { KNode, KNodeOf, ReduceOp } from '../../ir/ir.ts';
-import { isArg, nodesOf } from '../../ir/node.ts';
+import type { KNode, KNodeOf } from '../../ir/ir.ts';
+import { type ReduceOp, isArg } from '../../ir/operations.ts';
+import { nodesOf } from '../../ir/node.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { lengthOf, ownRanges, type Range, sizeOf } from '../../ir/free-ranges.ts';
 import { type DType, dtypeInfo, isFloat, neutral } from '../../shape/dtype.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import type { State } from './group.ts';
+import type { CodegenCaps, State, SumOptions } from '../lowering.ts';
 import { copiesOf, copyIndex, lanesOf, refuse, type Tile, type Values } from './scope.ts';
 import type { Mode } from './vector.ts';
 
@@ -72,7 +72,7 @@ export class Reduction {
     values: Values,
     node: KNodeOf<'REDUCE'>,
     modesOf: (r: Range) => readonly Mode[],
-    { muladd, simt }: { readonly muladd: boolean; readonly simt: boolean },
+    { muladd, simt }: SumOptions,
   ) {
     const { scope, b } = values;
     const { e } = scope;

@@ -23,16 +23,9 @@ import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
 import { heldTurns, manyGroups, sectorBytes, wideColumns } from '../costs/gpu.ts';
 import { identityOf } from '../linearize/reduce.ts';
-import type { CodegenCaps } from '../lowering.ts';
+import type { Beside, CodegenCaps } from '../lowering.ts';
 import { type LoopNest, storesWhere } from './transforms.ts';
 import type { Binder, NestWork } from './work.ts';
-
-/** The loop of results side by side, and how many of them a group has. */
-export interface Beside {
-  readonly column: Range;
-  readonly width: number;
-  readonly shape: typeof shapeBeside;
-}
 
 /** The results side by side, if there are; `spread` are the loops of the reductions' results. */
 export function sideBySide(

@@ -45,8 +45,7 @@ import {
 } from '../costs/gpu.ts';
 import { oneSubgroup } from '../linearize/group.ts';
 import { vectorLanes } from '../linearize/vector.ts';
-import type { CodegenCaps } from '../lowering.ts';
-import type { Beside } from './beside.ts';
+import type { CodegenCaps, Beside } from '../lowering.ts';
 import { bindApart, renamed, shapeTogether } from './cooperative.ts';
 import { as, flatten, inChunks, LoopNest, reorder, shaped, split, storesWhere } from './transforms.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';

@@ -3,7 +3,8 @@ import { describe, test } from 'vitest';
 import type { EngineCaps } from '@polygrad/core/engine';
 import type { Exprs } from '../../ir/expr.ts';
 import { check } from '../fixtures/lowered.ts';
-import type { KNode, ReduceOp } from '../../ir/ir.ts';
+import type { KNode } from '../../ir/ir.ts';
+import type { ReduceOp } from '../../ir/operations.ts';
 import {
   elementwise,
   flat,

@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { optimize } from './optimize.ts';
 import { interpret } from '../../interpreter/interpret.ts';
-import type { LoopKernel, ReduceOp } from '../../ir/ir.ts';
+import type { LoopKernel } from '../../ir/ir.ts';
+import type { ReduceOp } from '../../ir/operations.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { elementwise, reduction, simdCaps } from '../fixtures/nests.ts';
 import { verifyLoopKernel, verifyProgram } from '../../ir/verify/verify.ts';

@@ -5,7 +5,8 @@
  * the ranges it depends on, as linearize does if loops are ordered well.
  */
 import type { KNode, KNodeOf, KOp, LoopStore } from '../../ir/ir.ts';
-import { isArg, isArithmetic } from '../../ir/node.ts';
+import { isArithmetic } from '../../ir/node.ts';
+import { isArg } from '../../ir/operations.ts';
 import {
   FreeRanges,
   ownRanges,
@@ -18,7 +19,6 @@ import {
 } from '../../ir/free-ranges.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { isFloat } from '../../shape/dtype.ts';
-import type { LoopNest } from './transforms.ts';
 
 /** A load, an operation or a store. */
 interface Item {
@@ -83,7 +83,7 @@ const apartAgain = 0.5;
 const leastRepeated = 48 * 1024;
 
 /** The work of a nest, computed once. */
-export function workOf(nest: LoopNest): NestWork {
+export function workOf(nest: { readonly stores: readonly LoopStore[]; work: NestWork | undefined }): NestWork {
   nest.work ??= new NestWork(nest.stores);
   return nest.work;
 }

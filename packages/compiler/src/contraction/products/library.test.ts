@@ -1,6 +1,6 @@
 /** Products for a library: what is found to be one, that the description says what the program computes, and what is declined. */
 import { describe, expect, it } from 'vitest';
-import { type ProductLibrary, type TileChoices, byLibrary } from '../contraction.ts';
+import { type ProductLibrary, type TileChoices, byLibrary } from '../template.ts';
 import { interpret } from '../../interpreter/interpret.ts';
 import type { KNode, MatrixProduct } from '../../ir/ir.ts';
 import type { DType } from '../../shape/dtype.ts';

@@ -24,7 +24,8 @@ import {
 import { oneSubgroup } from '../../codegen/linearize/group.ts';
 import { vectorLanes } from '../../codegen/linearize/vector.ts';
 import type { CodegenCaps, Lowered } from '../../codegen/lowering.ts';
-import { type Contraction, type ContractionTemplate, worthwhile } from '../contraction.ts';
+import { type Contraction, worthwhile } from '../contraction.ts';
+import type { ContractionTemplate } from '../template.ts';
 import {
   blockOf,
   classOf,

@@ -5,7 +5,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Program } from '../../ir/ir.ts';
-import { type ContractionTemplate, findContraction } from '../contraction.ts';
+import { findContraction } from '../contraction.ts';
+import type { ContractionTemplate } from '../template.ts';
 import { checkCase, makeCase, type Making, type Parts, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { product, type Sizes, transposes } from '../fixtures/products.ts';
 import { candidateTiles, defaultTile } from './choose.ts';

@@ -5,7 +5,8 @@
 import type { EngineCaps } from '@polygrad/core/engine';
 import { describe, expect, it } from 'vitest';
 import type { Program } from '../../ir/ir.ts';
-import { type ContractionTemplate, findContraction, type TileChoices } from '../contraction.ts';
+import { findContraction } from '../contraction.ts';
+import type { ContractionTemplate, TileChoices } from '../template.ts';
 import { checkCase, makeCase, processorCaps, threadCaps } from '../fixtures/cases.ts';
 import { base, convolution } from '../fixtures/convolutions.ts';
 import { product, transposes } from '../fixtures/products.ts';

@@ -6,7 +6,8 @@
  */
 import { type DType, dtypeInfo, highest, lowest } from '../../shape/dtype.ts';
 import { type Literal, normalize } from '../../shape/host.ts';
-import type { BinaryOp, KNode, UnaryOp } from '../ir.ts';
+import type { KNode } from '../ir.ts';
+import type { BinaryOp, UnaryOp } from '../operations.ts';
 import type { Known, NodeObject } from '../node.ts';
 
 const f64 = new Float64Array(1);

@@ -5,8 +5,9 @@
  * coefficients. Arithmetic wraps modulo 2^32, in which all of this is exact. Bounds are added up as real numbers; where
  * they fit int32, the form is also the mathematical value ("exact"), which division and comparison rules need.
  */
-import type { Exprs } from '../expr.ts';
-import type { BinaryOp, KNode } from '../ir.ts';
+import type { Factory } from './factory.ts';
+import type { KNode } from '../ir.ts';
+import type { BinaryOp } from '../operations.ts';
 import { assumeBounds, highOf, idOf, type Known, type Linear, lowOf } from '../node.ts';
 
 /** Sums with more terms stay as they are: rebuilding them would cost more than it saves. */
@@ -190,7 +191,7 @@ export function isLiteral(n: KNode, value: number): boolean {
  *
  * @param order sorts terms by their numbers in the form, before that
  */
-export function fromLinear(e: Exprs, form: Linear, order?: (i: number, j: number) => number): KNode {
+export function fromLinear(e: Factory, form: Linear, order?: (i: number, j: number) => number): KNode {
   const { terms, coefs } = form;
   if (terms.length === 0) return e.i32(form.offset);
   if (terms.length === 1 && coefs[0] === 1 && form.offset === 0) return terms[0]!;
@@ -236,19 +237,19 @@ function orderOf(coefs: readonly number[], order?: (i: number, j: number) => num
   return sorted;
 }
 
-function product(e: Exprs, term: KNode, k: number): KNode {
+function product(e: Factory, term: KNode, k: number): KNode {
   return k === 1 ? term : e.intern('MUL', 'int32', 1, [term, e.i32(k)]);
 }
 
 /** a + k * b for int32 scalars. */
-export function addScaled(e: Exprs, a: KNode, b: KNode, k: number): KNode | null {
+export function addScaled(e: Factory, a: KNode, b: KNode, k: number): KNode | null {
   const form = combine(linearOf(a), 1, linearOf(b), k);
   if (form === null) return null;
   return fromLinear(e, form.terms.length > 1 ? recombine(form, (y, c) => e.idiv(y, c)) : form);
 }
 
 /** x * k for an int32 scalar. */
-export function scaleBy(e: Exprs, x: KNode, k: number): KNode {
+export function scaleBy(e: Factory, x: KNode, k: number): KNode {
   return fromLinear(e, scale(linearOf(x), k));
 }
 
@@ -267,7 +268,7 @@ function commonDivisor(first: number, { coefs }: Linear): number {
 }
 
 /** x / c or x % c for an int32 scalar and a constant c > 1, where x is known not to be negative. */
-export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+export function divideByConstant(e: Factory, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
   if (lowOf(x) < 0) return null;
   if (highOf(x) < c) return op === 'IDIV' ? e.i32(0) : x;
   const form = linearOf(x);
@@ -295,7 +296,7 @@ export function divideByConstant(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: num
   return nestedDivision(e, op, x, c);
 }
 
-function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
+function nestedDivision(e: Factory, op: 'IDIV' | 'IREM', x: KNode, c: number): KNode | null {
   if (x.op !== 'IDIV' && x.op !== 'IREM') return null;
   const [y, by] = x.src;
   const d = literalOf(by) as number | null;
@@ -306,7 +307,7 @@ function nestedDivision(e: Exprs, op: 'IDIV' | 'IREM', x: KNode, c: number): KNo
 }
 
 /** a < b for integers with bounds; int32 scalars also compare their linear forms. */
-export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
+export function lessThan(e: Factory, a: KNode, b: KNode): KNode | null {
   if (highOf(a) < lowOf(b)) return e.bool(true);
   if (lowOf(a) >= highOf(b) && Number.isFinite(lowOf(a))) return e.bool(false);
   if (a === b) return e.bool(false);
@@ -325,7 +326,7 @@ export function lessThan(e: Exprs, a: KNode, b: KNode): KNode | null {
 }
 
 /** sum(coefs * terms) + offset < 0 as a comparison with the constant on one side and coefficients divided by their gcd. */
-function compareToZero(e: Exprs, d: Linear): KNode | null {
+function compareToZero(e: Factory, d: Linear): KNode | null {
   const g = commonDivisor(0, d);
   // sum < -offset  <=>  sum / g < ceil(-offset / g)
   const bound = Math.ceil(-d.offset / g) + 0;
@@ -347,7 +348,7 @@ function isExact(f: Linear): boolean {
 }
 
 /** a == b for integers, by bounds and by the difference of linear forms. */
-export function equal(e: Exprs, a: KNode, b: KNode): KNode | null {
+export function equal(e: Factory, a: KNode, b: KNode): KNode | null {
   if (a === b) return e.bool(true);
   if (highOf(a) < lowOf(b) || highOf(b) < lowOf(a)) return e.bool(false);
   if (a.dtype !== 'int32' || a.lanes !== 1) return null;

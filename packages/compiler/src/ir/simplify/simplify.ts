@@ -5,14 +5,15 @@
  * bits for every input, NaN, infinities and signed zeros included: x * 1, x / 1, -(-x), constants.
  */
 import { type DType, isFloat } from '../../shape/dtype.ts';
-import type { Exprs } from '../expr.ts';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '../ir.ts';
+import type { Factory } from './factory.ts';
+import type { KNode } from '../ir.ts';
+import type { BinaryOp, TernaryOp, UnaryOp } from '../operations.ts';
 import { highOf, lowOf } from '../node.ts';
 import { foldBinary, foldUnary } from './fold.ts';
 import { addScaled, divideByConstant, equal, isLiteral, lessThan, literalOf, mustSwap, scaleBy } from './integers.ts';
 
 /** A simpler node for a unary operation, or null. */
-export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
+export function simplifyUnary(e: Factory, op: UnaryOp, x: KNode): KNode | null {
   const dtype = x.dtype as DType;
   if (x.op === 'CONST') {
     const v = foldUnary(op, dtype, x.arg.value);
@@ -40,7 +41,7 @@ export function simplifyUnary(e: Exprs, op: UnaryOp, x: KNode): KNode | null {
 }
 
 /** A simpler node for a binary operation, or null. Operands have one dtype and equal lanes. */
-export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNode | null {
+export function simplifyBinary(e: Factory, op: BinaryOp, a: KNode, b: KNode): KNode | null {
   const dtype = a.dtype as DType;
   if (a.op === 'CONST' && b.op === 'CONST') {
     const v = foldBinary(op, dtype, a.arg.value, b.arg.value);
@@ -111,7 +112,7 @@ export function simplifyBinary(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNod
   }
 }
 
-function resize(e: Exprs, n: KNode | null, lanes: number): KNode | null {
+function resize(e: Factory, n: KNode | null, lanes: number): KNode | null {
   return n === null || n.lanes === lanes ? n : e.splat(n, lanes);
 }
 
@@ -119,7 +120,7 @@ function isAllOnes(n: KNode): boolean {
   return n.op === 'CONST' && (n.arg.value === -1 || n.arg.value === -1n);
 }
 
-function simplifyBool(e: Exprs, op: BinaryOp, a: KNode, b: KNode): KNode | null {
+function simplifyBool(e: Factory, op: BinaryOp, a: KNode, b: KNode): KNode | null {
   switch (op) {
     case 'AND':
     case 'MIN':
@@ -148,7 +149,7 @@ function isNegation(a: KNode, b: KNode): boolean {
 }
 
 /** A simpler node for a ternary operation, or null. */
-export function simplifyTernary(e: Exprs, op: TernaryOp, a: KNode, b: KNode, c: KNode): KNode | null {
+export function simplifyTernary(e: Factory, op: TernaryOp, a: KNode, b: KNode, c: KNode): KNode | null {
   if (op !== 'WHERE') return null;
   if (b === c) return b;
   if (a.op === 'CONST') return a.arg.value === 0 ? c : b;

@@ -8,7 +8,8 @@
 import type { DType } from '../../shape/dtype.ts';
 import type { Literal } from '../../shape/host.ts';
 import { endsOf } from '../block-ends.ts';
-import type { BinaryOp, KNode, Program, UnaryOp } from '../ir.ts';
+import type { KNode, Program } from '../ir.ts';
+import type { BinaryOp, UnaryOp } from '../operations.ts';
 import { isArithmetic } from '../node.ts';
 import { Accesses, Barriers, hasParts } from '../parts.ts';
 import { printNode, printProgram } from '../print.ts';

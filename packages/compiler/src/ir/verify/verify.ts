@@ -5,8 +5,9 @@
  * the rules that both stages share: dtypes, lanes, memory.
  */
 import { type DType, dtypeInfo, isFloat, isInteger } from '../../shape/dtype.ts';
-import type { BinaryOp, KNode, LoopKernel, LoopStore, Program, TernaryOp, UnaryOp } from '../ir.ts';
-import { binaryOps, highOf, lowOf, ternaryOps, unaryOps } from '../node.ts';
+import type { KNode, LoopKernel, LoopStore, Program } from '../ir.ts';
+import { type BinaryOp, type TernaryOp, type UnaryOp, binaryOps, ternaryOps, unaryOps } from '../operations.ts';
+import { highOf, lowOf } from '../node.ts';
 import { fragmentLanes, isMatrixForm, matrixThreads } from '../matrix.ts';
 import { partError } from '../parts.ts';
 import { FreeRanges, ownRanges, type Range } from '../free-ranges.ts';

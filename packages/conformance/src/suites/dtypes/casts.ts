@@ -1,7 +1,7 @@
 /** Casts between all pairs of dtypes. */
 import * as pg from '@polygrad/core';
 import type { DType } from '@polygrad/core';
-import type { Target } from '../../expand.ts';
+import type { Target } from '../../target.ts';
 import { integerFormat, isSmallFloat, nearest, wrap } from '../../oracle/formats.ts';
 import { draw, expectValues, floats, type Integer, integers } from './values.ts';
 

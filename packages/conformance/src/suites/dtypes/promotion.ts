@@ -1,7 +1,7 @@
 /** What two dtypes meet in, or the error that names them both. */
 import * as pg from '@polygrad/core';
 import type { DType } from '@polygrad/core';
-import type { Target } from '../../expand.ts';
+import type { Target } from '../../target.ts';
 import { integerFormat } from '../../oracle/formats.ts';
 import { expectValues } from './values.ts';
 

@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { DType, Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../../case.ts';
-import type { Target } from '../../expand.ts';
+import type { Target } from '../../target.ts';
 import { compared, i32, t } from './values.ts';
 
 const whole: readonly DType[] = ['int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64'];

@@ -6,8 +6,16 @@ import { broadcastTo, constant, scalar } from '../../graph/primitives.ts';
 import { beginOp, compose, composingDepth, opName } from '../../graph/scope.ts';
 import { checkAttached, checkNames, shown } from '@polygrad/compiler/shape/options';
 import { checkShape } from '@polygrad/compiler/shape/axes';
-import { checkDType, type DType, dtypeInfo, isFloat, isInteger, type TypedArray } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import {
+  type DType,
+  dtypeInfo,
+  isFloat,
+  isInteger,
+  type TypedArray,
+  checkDType,
+  DTypeError,
+} from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { hostArray, hostArrays, setElement } from '@polygrad/compiler/shape/host';
 import { eachNested, nestedShape } from '@polygrad/compiler/shape/nested';
 import { checkRange, checkWeak } from '@polygrad/compiler/shape/promotion';

@@ -9,7 +9,7 @@ import { cast as castNode, makeNode, stopGradient } from '../../graph/primitives
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose } from '../../graph/scope.ts';
 import { fmaPrimitive, fmodPrimitive, powPrimitive } from '../../primitives/elementary.ts';
-import { checkDType, type DType, dtypeInfo, isFloat, isInteger } from '@polygrad/compiler/shape/dtype';
+import { type DType, dtypeInfo, isFloat, isInteger, checkDType } from '@polygrad/compiler/shape/dtype';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { nodeOf, wrap } from '../../tensor/handle.ts';

@@ -6,7 +6,8 @@
  */
 import { stopGradient } from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes, broadcastsTo, sameShape, type Shape } from '@polygrad/compiler/shape/view';
+import { sameShape, type Shape } from '@polygrad/compiler/shape/view';
+import { broadcastShapes, broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';

@@ -7,10 +7,9 @@
 import type { Node } from '../../graph/node.ts';
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { isInteger } from '@polygrad/compiler/shape/dtype';
-import { ArgumentError, DTypeError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
-import { checkNames } from '@polygrad/compiler/shape/options';
-import { shown } from '@polygrad/compiler/shape/options';
+import { isInteger, DTypeError } from '@polygrad/compiler/shape/dtype';
+import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
+import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';

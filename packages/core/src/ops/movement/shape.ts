@@ -20,7 +20,8 @@ import {
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
-import { broadcastsTo, type Shape, sizeOf } from '@polygrad/compiler/shape/view';
+import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
+import { broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor } from '../../tensor/types.ts';
 import { indexNode } from '../indexing/index-argument.ts';

@@ -4,7 +4,7 @@
  */
 import * as p from '../../graph/primitives.ts';
 import { compose } from '../../graph/scope.ts';
-import { broadcastShapes } from '@polygrad/compiler/shape/view';
+import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';

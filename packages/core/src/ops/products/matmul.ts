@@ -12,7 +12,8 @@ import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/e
 import { checkNames } from '@polygrad/compiler/shape/options';
 import { promoteTypes } from '@polygrad/compiler/shape/promotion';
 import { say } from '@polygrad/compiler/shape/shown';
-import { broadcastShapes, broadcastsTo, sameShape } from '@polygrad/compiler/shape/view';
+import { sameShape } from '@polygrad/compiler/shape/view';
+import { broadcastShapes, broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { given, operands } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';

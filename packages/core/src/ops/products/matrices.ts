@@ -4,7 +4,7 @@ import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { say } from '@polygrad/compiler/shape/shown';
-import { broadcastShapes } from '@polygrad/compiler/shape/view';
+import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 
 /** The integers from `from` up to, but without, `to`. */
 export const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);

@@ -1,5 +1,7 @@
 /**
- * Where a node is computed, by its role: staged rows, reductions and contractions, elementwise nodes.
+ * Where each node of a graph is computed, by its role: staged rows, reductions and contractions, elementwise nodes.
+ *
+ * One sweep, consumers before producers: when it reaches a node, every kernel that needs the node is known, and at which index.
  *
  * Staged rows: if several loops of one kernel need a value for every element of a row, it is computed once
  * per row into group-private memory instead of once per loop.
@@ -10,11 +12,11 @@
 import type { Range } from '@polygrad/compiler/ir/expr';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode } from '@polygrad/compiler/ir/ir';
-import { isPlanOp, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
+import { isPlanOp, type PlanGraph, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
 import { flatten } from '../lowering/index-map.ts';
 import { kernelCost, loadCost, longestRow, mostReductions, operandReads, smallWork, storeCost } from './cost.ts';
 import { type Demand, isBelow, type KernelDraft, loop } from './draft.ts';
-import type { Partition } from './partition.ts';
+import { Partition } from './partition.ts';
 import { addRow, evaluations, rangesOf, rowFits } from './places.ts';
 
 /** An element that costs less is recomputed as fast as it is read. */
@@ -76,7 +78,7 @@ interface Place {
   readonly ranges: readonly Range[] | null;
 }
 
-export function decideReduce(p: Partition, node: PlanNode): void {
+function decideReduce(p: Partition, node: PlanNode): void {
   const demands = p.demandsOf(node);
   const kernels = new Set(demands.map((d) => d.kernel));
   const places: Place[] = [];
@@ -153,7 +155,7 @@ function dependsOn(node: PlanNode, other: PlanNode): boolean {
 // Contractions: they use the loops of a kernel that needs each result once (that kernel is then their epilogue), or
 // loops of a new kernel.
 
-export function decideContraction(p: Partition, node: PlanNode): void {
+function decideContraction(p: Partition, node: PlanNode): void {
   const home = p.alone.has(node) ? null : epilogueFor(p, node);
   if (home === null) {
     const demand = p.storeInNewKernel(node);
@@ -192,7 +194,7 @@ const fewTimes = 4;
 /** A concatenation of at most this many parts is computed where it is needed, by a choice per element. */
 const mostChoices = 3;
 
-export function decideElementwise(p: Partition, node: PlanNode): void {
+function decideElementwise(p: Partition, node: PlanNode): void {
   const demands = p.demandsOf(node);
   const free = isFree(p, node);
   if (!p.mustStore(node)) {
@@ -287,4 +289,38 @@ function storeSomewhere(p: Partition, node: PlanNode): void {
   }
   const key = `each ${node.shape.join()} ${p.facts.component[node.index]}`;
   p.storeWithKin(node, key, (kernel) => !kernel.closed);
+}
+
+function decide(p: Partition, node: PlanNode): void {
+  switch (node.role) {
+    case 'leaf':
+      return;
+    case 'generate':
+    case 'movement':
+    case 'elementwise':
+    case 'materialize':
+    case 'gather':
+    case 'pass':
+      decideElementwise(p, node);
+      return;
+    case 'reduce':
+      decideReduce(p, node);
+      return;
+    case 'contraction':
+      decideContraction(p, node);
+      return;
+    case 'program':
+      p.storeProgram(node);
+      return;
+    default:
+      // Loops are run by the runtime, not by kernels of the plan.
+      node.role satisfies 'loop';
+  }
+}
+
+/** The partition of a graph, every node decided. Nodes in `alone` are stored by kernels of their own; no kernel binds more than `maxBindings` nodes if it can be helped. */
+export function decided(graph: PlanGraph, alone: ReadonlySet<PlanNode>, maxBindings: number): Partition {
+  const p = new Partition(graph, alone, maxBindings);
+  for (let i = graph.nodes.length - 1; i >= 0; i--) decide(p, graph.nodes[i]!);
+  return p;
 }

@@ -1,12 +1,10 @@
 /**
- * Which nodes share a kernel, and which are written to memory.
+ * Which nodes share a kernel, and which are written to memory: the decisions so far, what the rules for each role share (decide.ts), and the
+ * changes before another try where a kernel became too large.
  *
- * One sweep, consumers before producers: when it reaches a node, every kernel that needs the node is known, and at which index.
- * The node is then computed in place by those kernels, or stored: by a kernel that visits
- * its elements anyway, by a similar kernel, or by a new one. Kernels never depend on each other in a circle: every join
- * is checked against the readers known so far, and later decisions only add kernels that run
- * earlier. decide.ts has the rules for each role; this file has the sweep, what the rules share, and the changes
- * before another try where a kernel became too large.
+ * A node is computed in place by the kernels that need it, or stored: by a kernel that visits its elements anyway, by a similar kernel, or by a
+ * new one. Kernels never depend on each other in a circle: every join is checked against the readers known so far, and later decisions only
+ * add kernels that run earlier.
  */
 import { Exprs, type Range } from '@polygrad/compiler/ir/expr';
 import { FreeRanges, sizeOf } from '@polygrad/compiler/ir/free-ranges';
@@ -15,7 +13,6 @@ import { isBakedIn, type PlanGraph, type PlanNode } from '../capture/plan-graph.
 import { bothGates, type Index } from '../lowering/index-map.ts';
 import { needSources } from '../lowering/rules.ts';
 import { type Facts, factsOf } from './cost.ts';
-import { decideContraction, decideElementwise, decideReduce } from './decide.ts';
 import { type Demand, type DraftContext, KernelDraft, lengthOf, loopsOver, Reach, reaches } from './draft.ts';
 import { anchorLoops, loopsAround, placeOf, rangesOf, rowFits } from './places.ts';
 
@@ -39,7 +36,7 @@ export class Partition {
   /** Kernels by what they compute, so that similar nodes are stored together. */
   readonly #kin = new Map<string, KernelDraft[]>();
 
-  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode> = new Set(), maxBindings: number = mostParts + 1) {
+  constructor(graph: PlanGraph, alone: ReadonlySet<PlanNode>, maxBindings: number) {
     this.graph = graph;
     this.context = { e: new Exprs(), size: graph.size, free: new FreeRanges(), reach: new Reach() };
     this.#mostParts = Math.min(mostParts, maxBindings - 1);
@@ -48,34 +45,6 @@ export class Partition {
     this.demands = graph.nodes.map(() => []);
     this.homes = graph.nodes.map(() => null);
     this.#readers = graph.nodes.map(() => new Set());
-    for (let i = graph.nodes.length - 1; i >= 0; i--) this.#decide(graph.nodes[i]!);
-  }
-
-  #decide(node: PlanNode): void {
-    switch (node.role) {
-      case 'leaf':
-        return;
-      case 'generate':
-      case 'movement':
-      case 'elementwise':
-      case 'materialize':
-      case 'gather':
-      case 'pass':
-        decideElementwise(this, node);
-        return;
-      case 'reduce':
-        decideReduce(this, node);
-        return;
-      case 'contraction':
-        decideContraction(this, node);
-        return;
-      case 'program':
-        this.#storeProgram(node);
-        return;
-      default:
-        // Loops are run by the runtime, not by kernels of the plan.
-        node.role satisfies 'loop';
-    }
   }
 
   /** True if the node must be in memory whatever its rule would choose. */
@@ -218,7 +187,7 @@ export class Partition {
   }
 
   /** Kernels from the program builder (planner/lowering/rules.ts) hold one node, and their operands are in memory. */
-  #storeProgram(node: PlanNode): void {
+  storeProgram(node: PlanNode): void {
     const { axes, index } = loopsOver(this.context, node.shape);
     const kernel = new KernelDraft(this.context, axes);
     kernel.closed = true;

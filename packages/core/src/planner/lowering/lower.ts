@@ -18,7 +18,7 @@ import type { Unit } from '../fusion/order.ts';
 import type { Partition } from '../fusion/partition.ts';
 import type { Donations } from '../memory.ts';
 import { flatten, type Index } from './index-map.ts';
-import { makeValue } from './rules.ts';
+import { makeValue, type Slot } from './rules.ts';
 
 // Rebasing: a PARAM whose accesses begin late in a tensor is bound where they begin. The steps of an unrolled loop read one
 // tensor at different places; with the place in the binding they are one kernel.
@@ -143,14 +143,6 @@ function loadsOf(value: KNode): KNode[] {
     stack.push(...n.src);
   }
   return found;
-}
-
-/** What a PARAM is: memory of a node that is read, written, or written over a leaf that is read. */
-export interface Slot {
-  readonly node: PlanNode;
-  readonly access: 'read' | 'write' | 'readwrite';
-  /** Elements of the node before the bound address. */
-  readonly shift: number;
 }
 
 export interface LoweredKernel {

@@ -3,7 +3,7 @@
  *
  * The key of a kernel is its loop nest as integers.
  */
-import { lowerPlain } from '@polygrad/compiler/codegen/lowering';
+import { lowerPlain } from '@polygrad/compiler/codegen/plain';
 import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
 import { type Known, newMark, sourcesFirst } from '@polygrad/compiler/ir/node';
 import type { IEngine } from '../../engine/engine.ts';

@@ -11,7 +11,8 @@ import type { EngineCaps } from '../../engine/engine.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf } from '../../graph/definition.ts';
 import type { Exprs, Range } from '@polygrad/compiler/ir/expr';
-import type { BinaryOp, KNode, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/ir';
+import type { KNode } from '@polygrad/compiler/ir/ir';
+import type { BinaryOp, TernaryOp, UnaryOp } from '@polygrad/compiler/ir/operations';
 import type { ProgramChoices } from '@polygrad/compiler/programs/choices';
 import type { ProgramSizes, TensorView } from '@polygrad/compiler/programs/program-set';
 import type { SlotView } from '@polygrad/compiler/programs/scan/scan';
@@ -22,7 +23,6 @@ import type { IntWriter } from '../capture/cache.ts';
 import { isBakedIn, type PlanNode, type PlanSize, SizesRefused } from '../capture/plan-graph.ts';
 import type { Demand, KernelDraft } from '../fusion/draft.ts';
 import { bothGates, broadcastIndex, type Index } from './index-map.ts';
-import type { Slot } from './lower.ts';
 
 declare module '../../graph/definition.ts' {
   interface LoweringRules<P extends PrimitiveName> {
@@ -167,6 +167,14 @@ export interface ProgramContext {
 }
 
 export type ProgramRule = (context: ProgramContext, caps: EngineCaps, choices?: ProgramChoices) => Lowered;
+
+/** What a PARAM is: memory of a node that is read, written, or written over a leaf that is read. */
+export interface Slot {
+  readonly node: PlanNode;
+  readonly access: 'read' | 'write' | 'readwrite';
+  /** Elements of the node before the bound address. */
+  readonly shift: number;
+}
 
 /** A node's programs, made when its key is new, and their bindings. */
 export interface ProgramUnit {
