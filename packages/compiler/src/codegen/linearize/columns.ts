@@ -24,7 +24,7 @@ import {
   wholeExtremum,
 } from './reduce.ts';
 import type { OverColumns, SumOptions } from '../lowering.ts';
-import { copiesOf, type Values } from './scope.ts';
+import { copiesOf, refuse, type Values } from './scope.ts';
 import type { DType } from '../../shape/dtype.ts';
 
 /** Streams of rows, each in another part of all rows. */
@@ -52,6 +52,8 @@ export function reduceColumns(
   overColumns: OverColumns,
 ): void {
   const { scope } = values;
+  const copied = scope.tiles.some((t) => t.count > 1 && nodes.some((n) => scope.free.has(n, t.range)));
+  if (copied) refuse(column, 'has one cell for each result: copies of a loop around the reduction would share it');
   const own = ownRanges(nodes[0] as KNode);
   const all = nodes.map((n) => accumulatedOf(n, own, column, values, simt));
   const roots = all.flatMap(({ n, position }) => [n.src[0], ...(position === null ? [] : [position])]);
