@@ -1,7 +1,7 @@
 /** Axis and slice arguments: negative axes, lists of axes, the shapes they leave, and parts of axes. */
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { isList, isPlain, say, shown, shownList } from './shown.ts';
-import { type Shape, sizeOf } from './view.ts';
+import { type Shape, sizeOf, whole } from './view.ts';
 
 /** Most axes a user's shape has, and most levels nested data has. */
 export const mostAxes = 64;
@@ -37,7 +37,7 @@ export function checkCount(
   if (!Number.isInteger(count) || count < least)
     throw new ArgumentError(op, say`bad ${what}: ${shown(count)}; must be an integer of at least ${least}`);
   if (count > most) throw new ArgumentError(op, say`bad ${what}: ${count} is too large; the limit is ${most}`);
-  return count;
+  return whole(count);
 }
 
 /** Throws unless options that are needed are there. */
@@ -52,7 +52,7 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
     const range = rank === 0 ? 'a scalar has no axes' : `must be an integer from ${-rank} to ${rank - 1}`;
     throw new ShapeError(op, say`axis out of range: ${shown(axis)} for ${rank} axes; ${range}`);
   }
-  return axis < 0 ? axis + rank : axis;
+  return whole(axis < 0 ? axis + rank : axis);
 }
 
 /** Sorted distinct axes; all axes if `axis` is undefined. Throws in the name of `op` for repeated axes. */
@@ -61,13 +61,19 @@ export function normalizeAxes(op: string, axis: number | readonly number[] | und
   if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
   checkList(op, 'axes', axis, '[0, 1]', mostAxes);
   const axes = axis.map((a) => normalizeAxis(op, a, rank));
-  if (axes.length > 1) axes.sort((a, b) => a - b);
+  // Mostly they are: sorting makes lists of its own.
+  if (!isSorted(axes)) axes.sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
       throw new ShapeError(op, say`axis named twice: ${axes[i]} in ${showShape(axis)}; name each axis once`);
     }
   }
   return axes;
+}
+
+function isSorted(axes: readonly number[]): boolean {
+  for (let i = 1; i < axes.length; i++) if (axes[i]! < axes[i - 1]!) return false;
+  return true;
 }
 
 /** The shape without `axes` (sorted). */
@@ -88,11 +94,13 @@ export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
   return kept;
 }
 
-/** Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
-export function checkShape(op: string, shape: Shape): void {
+/** A copy of a shape. Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
+export function checkShape(op: string, shape: Shape): number[] {
   checkList(op, 'shape', shape, '[2, 3]', mostAxes);
+  const checked: number[] = [];
   let size = 1;
-  for (const n of shape) {
+  for (let axis = 0; axis < shape.length; axis++) {
+    const n = shape[axis]!;
     if (!Number.isInteger(n) || n < 0) {
       throw new ArgumentError(
         op,
@@ -100,6 +108,7 @@ export function checkShape(op: string, shape: Shape): void {
       );
     }
     size *= n;
+    checked.push(whole(n));
   }
   if (size > mostElements) {
     throw new ShapeError(
@@ -107,6 +116,7 @@ export function checkShape(op: string, shape: Shape): void {
       say`too many elements: shape ${showShape(shape)} has ${size}; the limit is ${mostElements}`,
     );
   }
+  return checked;
 }
 
 /** Replaces one -1 by the size that makes the number of elements right. */
@@ -129,8 +139,7 @@ export function resolveShape(op: string, from: Shape, to: Shape): number[] {
     }
     shape[open] = total / rest;
   }
-  checkShape(op, shape);
-  return shape;
+  return checkShape(op, shape);
 }
 
 /** Expands a number to one entry per spatial axis. */
@@ -198,8 +207,8 @@ function sliceRange(op: string, range: SliceRange, n: number): { start: number; 
   const [low, high] = step > 0 ? [0, n] : [-1, n - 1];
   const start = place(range.start, low, high, step > 0 ? 0 : n - 1);
   const stop = place(range.stop, low, high, step > 0 ? n : -1);
-  const length = Math.max(0, Math.ceil((stop - start) / step));
-  return { start: length === 0 ? 0 : start, length, step };
+  const length = whole(Math.max(0, Math.ceil((stop - start) / step)));
+  return { start: length === 0 ? 0 : whole(start), length, step: whole(step) };
 }
 
 /** Position 0 .. n-1 of an index that may be negative. */
@@ -212,7 +221,7 @@ function position(op: string, index: number, axis: number, shape: Shape): number
       [shape],
     );
   }
-  return index < 0 ? index + n : index;
+  return whole(index < 0 ? index + n : index);
 }
 
 /** Slices worked out for a shape; `kept` are the sizes of the axes that stay. */

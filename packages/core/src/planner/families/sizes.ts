@@ -9,7 +9,7 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node, PrimitiveName } from '../../graph/node.ts';
-import type { Shape } from '@polygrad/compiler/shape/view';
+import { type Shape, whole } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 
@@ -372,7 +372,7 @@ export function numbersAt(
   if (multiples === null) return numbers;
   return numbers.map((x, i) => {
     const m = multiples[i]!;
-    return m === null ? x : m.factor * values[m.term]!;
+    return m === null ? x : whole(m.factor * values[m.term]!);
   });
 }
 
@@ -396,7 +396,7 @@ export function attrAt(
   const [was, is] = [valuesOf(terms, sizes.before), valuesOf(terms, sizes.n)];
   const length = (a: number, b: number): number => {
     const m = a === b ? null : multipleOf(was, is, a, b);
-    return m === null ? b : m.factor * values[m.term]!;
+    return m === null ? b : whole(m.factor * values[m.term]!);
   };
   const begins = sizes.begins.get(i);
   const sized: Record<string, unknown> & { high?: readonly number[] } = { ...now };
@@ -410,7 +410,7 @@ export function attrAt(
       sized[name] = (x as number[]).map((at, axis) => {
         const begin = begins[axis]!;
         if (begin === null) return at;
-        return 'left' in begin ? (fromEnd ? 0 : along[axis]!) - begin.left : begin.factor * values[begin.term]!;
+        return 'left' in begin ? (fromEnd ? 0 : along[axis]!) - begin.left : whole(begin.factor * values[begin.term]!);
       });
     }
   }
