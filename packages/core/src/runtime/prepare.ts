@@ -4,7 +4,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
-import { newFamilies } from '#families';
+import { hearsAnnounced, newFamilies } from '#families';
 import { codeOnItsWay, loops, planOf, runs } from './run.ts';
 import type { EngineState } from './state.ts';
 
@@ -24,11 +24,15 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
   }
 }
 
+/** False where no plan will depend on what is announced: then there is no need to record it. */
+export function isHeard({ engine }: EngineState): boolean {
+  return hearsAnnounced && runs.dynamicSizes === 'automatic' && !runs.forPages && engine.caps.lowering.sizes === true;
+}
+
 /** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
 export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
-  const { cone, dynamicSizes } = runs;
+  const { cone } = runs;
   try {
-    if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
     if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
     state.families ??= newFamilies();
     state.families?.announce(cone);

@@ -6,7 +6,7 @@ import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
-import { announceTo, prepare } from '../runtime/prepare.ts';
+import { announceTo, isHeard, prepare } from '../runtime/prepare.ts';
 import { stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 import { addState } from '../runtime/copies.ts';
@@ -219,7 +219,8 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  * plan for each. Nothing is planned, compiled or computed. Announce a step as it is called, in a `scope` if it is called in one. `fit` of `@polygrad/nn`
  * announces its last batch by itself.
  *
- * The function is called once, as by `warmup`: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed.
+ * The function is called once, as by `warmup`: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed. It is
+ * not called where sizes share no plans, and not in bundles for browsers, where nothing would come of it.
  *
  * @param step a synchronous function
  * @throws ArgumentError if it returns a promise, or inside another warmup
@@ -232,6 +233,7 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  */
 export function announce(step: () => unknown): void {
   checkFunction('announce', step);
+  if (!isHeard(stateOf(getEngine()))) return;
   rehearse('announce', step, (wanted) => {
     const state = stateOf(getEngine());
     announceTo(state, wanted, state.global);

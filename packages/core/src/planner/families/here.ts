@@ -2,6 +2,9 @@
 import { Expectations } from './always.ts';
 import { PlanFamilies } from './families.ts';
 
+/** True if families hear of flushes that are expected (`PlanFamilies.announce`). */
+export const hearsAnnounced = true;
+
 /** Families of an engine, if their code is there. */
 export const newFamilies = (): PlanFamilies | null => new PlanFamilies(new Expectations());
 
