@@ -54,38 +54,25 @@ export function findRareSides(
   const sides = new Map<KNode, RareSide>();
   const inside = new Set<KNode>();
   if (body.length < leastBody) return { sides, inside };
+  /** Of each node the block it stands in. */
   let blocks: ReadonlyMap<KNode, number> | null = null;
-  const blockOf = (): ReadonlyMap<KNode, number> => {
-    const around = blocksOf(program);
-    return (blocks ??= new Map(body.map((x, at) => [x, around[at]!])));
-  };
   for (let at = 0; at < body.length; at++) {
     const n = body[at]!;
     if (n.op !== 'WHERE' || n.dtype === 'bool' || !uses.has(n)) continue;
-    const rare = rareSideOf(n, body, uses, blockOf, inside);
-    if (rare === null) continue;
-    for (let i = 0; i < rare.nodes.length; i++) inside.add(rare.nodes[i]!);
-    sides.set(n, rare);
+    for (const side of [1, 2] as const) {
+      // Most sides are short, whichever blocks their nodes stand in.
+      if (onlyFor(n, side, uses, null).length < leastNodes) continue;
+      const around = blocksOf(program);
+      blocks ??= new Map(body.map((x, at) => [x, around[at]!]));
+      // What an inner WHERE defers stays its own.
+      const own = new Set(onlyFor(n, side, uses, blocks).filter((x) => !inside.has(x)));
+      if (own.size < leastNodes) continue;
+      for (const x of own) inside.add(x);
+      sides.set(n, { side, nodes: body.filter((x) => own.has(x)) });
+      break;
+    }
   }
   return { sides, inside };
-}
-
-/** The long side of a WHERE, without what is computed elsewhere already; null for none. `blockOf` gives of each node the block it stands in. */
-function rareSideOf(
-  n: KNode,
-  body: readonly KNode[],
-  uses: Uses,
-  blockOf: () => ReadonlyMap<KNode, number>,
-  inside: ReadonlySet<KNode>,
-): RareSide | null {
-  for (const side of [1, 2] as const) {
-    // Most sides are short, whichever blocks their nodes stand in.
-    if (onlyFor(n, side, uses, null).length < leastNodes) continue;
-    // What an inner WHERE defers stays its own.
-    const own = new Set(onlyFor(n, side, uses, blockOf()).filter((x) => !inside.has(x)));
-    if (own.size >= leastNodes) return { side, nodes: body.filter((x) => own.has(x)) };
-  }
-  return null;
 }
 
 /** Pure nodes of the same block, or where no blocks are given of any, that nothing needs but this side. */

@@ -52,7 +52,7 @@ export function normalizeAxis(op: string, axis: number, rank: number): number {
     const range = rank === 0 ? 'a scalar has no axes' : `must be an integer from ${-rank} to ${rank - 1}`;
     throw new ShapeError(op, say`axis out of range: ${shown(axis)} for ${rank} axes; ${range}`);
   }
-  return whole(axis < 0 ? axis + rank : axis);
+  return axis < 0 ? axis + rank : axis;
 }
 
 /** Sorted distinct axes; all axes if `axis` is undefined. Throws in the name of `op` for repeated axes. */
@@ -62,18 +62,13 @@ export function normalizeAxes(op: string, axis: number | readonly number[] | und
   checkList(op, 'axes', axis, '[0, 1]', mostAxes);
   const axes = axis.map((a) => normalizeAxis(op, a, rank));
   // Mostly they are: sorting makes lists of its own.
-  if (!isSorted(axes)) axes.sort((a, b) => a - b);
+  if (axes.some((a, i) => a < axes[i - 1]!)) axes.sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
       throw new ShapeError(op, say`axis named twice: ${axes[i]} in ${showShape(axis)}; name each axis once`);
     }
   }
   return axes;
-}
-
-function isSorted(axes: readonly number[]): boolean {
-  for (let i = 1; i < axes.length; i++) if (axes[i]! < axes[i - 1]!) return false;
-  return true;
 }
 
 /** The shape without `axes` (sorted). */
@@ -99,8 +94,7 @@ export function checkShape(op: string, shape: Shape): number[] {
   checkList(op, 'shape', shape, '[2, 3]', mostAxes);
   const checked: number[] = [];
   let size = 1;
-  for (let axis = 0; axis < shape.length; axis++) {
-    const n = shape[axis]!;
+  for (const n of shape) {
     if (!Number.isInteger(n) || n < 0) {
       throw new ArgumentError(
         op,
@@ -208,7 +202,7 @@ function sliceRange(op: string, range: SliceRange, n: number): { start: number; 
   const start = place(range.start, low, high, step > 0 ? 0 : n - 1);
   const stop = place(range.stop, low, high, step > 0 ? n : -1);
   const length = whole(Math.max(0, Math.ceil((stop - start) / step)));
-  return { start: length === 0 ? 0 : whole(start), length, step: whole(step) };
+  return { start: length === 0 ? 0 : start, length, step };
 }
 
 /** Position 0 .. n-1 of an index that may be negative. */
@@ -221,7 +215,7 @@ function position(op: string, index: number, axis: number, shape: Shape): number
       [shape],
     );
   }
-  return whole(index < 0 ? index + n : index);
+  return index < 0 ? index + n : index;
 }
 
 /** Slices worked out for a shape; `kept` are the sizes of the axes that stay. */

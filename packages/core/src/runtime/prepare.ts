@@ -4,7 +4,7 @@
  */
 import type { Node } from '../graph/node.ts';
 import type { ConeOptions } from '../planner/capture/cone.ts';
-import { hearsAnnounced, newFamilies } from '#families';
+import { newFamilies } from '#families';
 import { codeOnItsWay, loops, planOf, runs } from './run.ts';
 import type { EngineState } from './state.ts';
 
@@ -22,11 +22,6 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
   } finally {
     cone.clear();
   }
-}
-
-/** False where no plan will depend on what is announced: then there is no need to record it. */
-export function isHeard({ engine }: EngineState): boolean {
-  return hearsAnnounced && runs.dynamicSizes === 'automatic' && !runs.forPages && engine.caps.lowering.sizes === true;
 }
 
 /** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */

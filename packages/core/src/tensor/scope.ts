@@ -1,4 +1,5 @@
 /** Lifetime of tensors: scopes, memory statistics, copies that survive a lost device, and rehearsed steps that are undone. */
+import { isHeard } from '#families';
 import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
@@ -6,8 +7,8 @@ import { beginOp, isHandle, markAll, userScope } from '../graph/scope.ts';
 import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
-import { announceTo, isHeard, prepare } from '../runtime/prepare.ts';
-import { stateOf } from '../runtime/run.ts';
+import { announceTo, prepare } from '../runtime/prepare.ts';
+import { runs, stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 import { addState } from '../runtime/copies.ts';
 import { protectHandles, unprotectHandles } from '../runtime/shadow.ts';
@@ -233,11 +234,9 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  */
 export function announce(step: () => unknown): void {
   checkFunction('announce', step);
-  if (!isHeard(stateOf(getEngine()))) return;
-  rehearse('announce', step, (wanted) => {
-    const state = stateOf(getEngine());
-    announceTo(state, wanted, state.global);
-  });
+  const state = stateOf(getEngine());
+  if (isHeard(runs.dynamicSizes, state.engine.caps))
+    rehearse('announce', step, (wanted) => announceTo(state, wanted, state.global));
 }
 
 /**

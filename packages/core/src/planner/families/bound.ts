@@ -55,6 +55,12 @@ export function bound(e: Exprs, { capacities, low, high }: PlanSize, n: number):
 
 /** The plan of a class, bound to these sizes. `isThreads`: groups have several threads, and the sizes decide how many groups run. */
 export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean): Plan {
+  // Field by field: copies of all fields take several times as long.
+  const fit = (binding: BindingPlan): BindingPlan => {
+    const { kind, at, unit, offset, sized } = binding;
+    if (sized === null) return binding;
+    return { kind, at, unit, offset, bytes: bytesAt(sized, plan.sizes, sizes), sized };
+  };
   const hasSize = (x: number): boolean => x !== 0 && plan.sizes.some((capacity) => x % capacity === 0);
   return {
     ...plan,
@@ -64,7 +70,7 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
     commands: [],
     dispatches: plan.dispatches.map(({ kernel, bindings, scalars }) => ({
       kernel,
-      bindings: fitted(bindings, plan.sizes, sizes),
+      bindings: bindings.map(fit),
       scalars,
       groups: isThreads ? groupsAt(kernel.program, sizes) : null,
     })),
@@ -80,23 +86,6 @@ export function sized(plan: Plan, sizes: readonly number[], isThreads: boolean):
       return { ...output, view: { strides: strides.map((x) => atSizes(x, plan.sizes, sizes)), offset } };
     }),
   };
-}
-
-/** Bindings with their bytes at the sizes; the list itself where none depends on them. */
-function fitted(
-  bindings: readonly BindingPlan[],
-  capacities: readonly number[],
-  sizes: readonly number[],
-): readonly BindingPlan[] {
-  let all: BindingPlan[] | null = null;
-  for (let i = 0; i < bindings.length; i++) {
-    const { kind, at, unit, offset, sized } = bindings[i]!;
-    if (sized === null) continue;
-    all ??= bindings.slice();
-    // Field by field: copies of all fields take several times as long.
-    all[i] = { kind, at, unit, offset, bytes: bytesAt(sized, capacities, sizes), sized };
-  }
-  return all ?? bindings;
 }
 
 /** `PlanSize.bytesOf`. */

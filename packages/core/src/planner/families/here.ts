@@ -1,9 +1,11 @@
 /** The import `#families` outside of bundles for browsers: families are there from the start, so plans do not depend on when code arrives. */
+import type { EngineCaps } from '../../engine/engine.ts';
 import { Expectations } from './always.ts';
 import { PlanFamilies } from './families.ts';
 
-/** True if families hear of flushes that are expected (`PlanFamilies.announce`). */
-export const hearsAnnounced = true;
+/** False where no plan will depend on what is announced (`PlanFamilies.announce`): then there is no need to record it. */
+export const isHeard = (dynamicSizes: string, { lowering }: EngineCaps): boolean =>
+  dynamicSizes === 'automatic' && lowering.sizes === true;
 
 /** Families of an engine, if their code is there. */
 export const newFamilies = (): PlanFamilies | null => new PlanFamilies(new Expectations());

@@ -4,7 +4,7 @@
  */
 import type { PlanFamilies } from './families.ts';
 
-export const hearsAnnounced = false;
+export const isHeard = (): boolean => false;
 
 let families: typeof import('./families.ts') | null = null;
 let loading: Promise<void> | null = null;
