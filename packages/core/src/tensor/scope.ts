@@ -235,8 +235,7 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
 export function announce(step: () => unknown): void {
   checkFunction('announce', step);
   const state = stateOf(getEngine());
-  if (isHeard(runs.dynamicSizes, state.engine.caps))
-    rehearse('announce', step, (wanted) => announceTo(state, wanted, state.global));
+  if (isHeard(runs, state.engine.caps)) rehearse('announce', step, (wanted) => announceTo(state, wanted, state.global));
 }
 
 /**

@@ -3,6 +3,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { announce, clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
+import { recordPlans } from '../../stored/recording.ts';
 import { rows, valuesOf } from './fixtures/at-sizes.ts';
 
 /** Plans that each of some sizes makes, on an engine that computes nothing. */
@@ -77,6 +78,9 @@ describe('plans', () => {
     setDynamicSizes('never');
     announce(step);
     setDynamicSizes('automatic');
+    const recording = recordPlans({ version: '1' });
+    announce(step);
+    recording.stop();
     const { caps } = createNullEngine();
     await setEngine(createNullEngine({ lowering: { ...caps.lowering, sizes: false } }));
     announce(step);
