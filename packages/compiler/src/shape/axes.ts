@@ -1,7 +1,7 @@
 /** Axis and slice arguments: negative axes, lists of axes, the shapes they leave, and parts of axes. */
 import { ArgumentError, ShapeError, showShape } from './errors.ts';
 import { isList, isPlain, say, shown, shownList } from './shown.ts';
-import { type Shape, sizeOf } from './view.ts';
+import { type Shape, sizeOf, whole } from './view.ts';
 
 /** Most axes a user's shape has, and most levels nested data has. */
 export const mostAxes = 64;
@@ -37,7 +37,7 @@ export function checkCount(
   if (!Number.isInteger(count) || count < least)
     throw new ArgumentError(op, say`bad ${what}: ${shown(count)}; must be an integer of at least ${least}`);
   if (count > most) throw new ArgumentError(op, say`bad ${what}: ${count} is too large; the limit is ${most}`);
-  return count;
+  return whole(count);
 }
 
 /** Throws unless options that are needed are there. */
@@ -61,7 +61,8 @@ export function normalizeAxes(op: string, axis: number | readonly number[] | und
   if (typeof axis === 'number') return [normalizeAxis(op, axis, rank)];
   checkList(op, 'axes', axis, '[0, 1]', mostAxes);
   const axes = axis.map((a) => normalizeAxis(op, a, rank));
-  if (axes.length > 1) axes.sort((a, b) => a - b);
+  // Mostly they are: sorting makes lists of its own.
+  if (axes.some((a, i) => a < axes[i - 1]!)) axes.sort((a, b) => a - b);
   for (let i = 1; i < axes.length; i++) {
     if (axes[i] === axes[i - 1]) {
       throw new ShapeError(op, say`axis named twice: ${axes[i]} in ${showShape(axis)}; name each axis once`);
@@ -88,9 +89,10 @@ export function keepAxes(shape: Shape, axes: readonly number[]): number[] {
   return kept;
 }
 
-/** Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
-export function checkShape(op: string, shape: Shape): void {
+/** A copy of a shape. Throws unless every size is a non-negative integer and the number of elements fits 31 bits. */
+export function checkShape(op: string, shape: Shape): number[] {
   checkList(op, 'shape', shape, '[2, 3]', mostAxes);
+  const checked: number[] = [];
   let size = 1;
   for (const n of shape) {
     if (!Number.isInteger(n) || n < 0) {
@@ -100,6 +102,7 @@ export function checkShape(op: string, shape: Shape): void {
       );
     }
     size *= n;
+    checked.push(whole(n));
   }
   if (size > mostElements) {
     throw new ShapeError(
@@ -107,6 +110,7 @@ export function checkShape(op: string, shape: Shape): void {
       say`too many elements: shape ${showShape(shape)} has ${size}; the limit is ${mostElements}`,
     );
   }
+  return checked;
 }
 
 /** Replaces one -1 by the size that makes the number of elements right. */
@@ -129,8 +133,7 @@ export function resolveShape(op: string, from: Shape, to: Shape): number[] {
     }
     shape[open] = total / rest;
   }
-  checkShape(op, shape);
-  return shape;
+  return checkShape(op, shape);
 }
 
 /** Expands a number to one entry per spatial axis. */
@@ -198,7 +201,7 @@ function sliceRange(op: string, range: SliceRange, n: number): { start: number; 
   const [low, high] = step > 0 ? [0, n] : [-1, n - 1];
   const start = place(range.start, low, high, step > 0 ? 0 : n - 1);
   const stop = place(range.stop, low, high, step > 0 ? n : -1);
-  const length = Math.max(0, Math.ceil((stop - start) / step));
+  const length = whole(Math.max(0, Math.ceil((stop - start) / step)));
   return { start: length === 0 ? 0 : start, length, step };
 }
 

@@ -22,8 +22,7 @@ export function nestedShape(op: string, data: unknown, row: (value: unknown) => 
     shape.push((level as Row).length);
     if (shape.at(-1) === 0) break;
   }
-  checkShape(op, shape);
-  return shape;
+  return checkShape(op, shape);
 }
 
 /** Calls `visit` for every element of nested data of a shape, in order. Throws ShapeError where the data has another shape, ArgumentError for a view without memory. */

@@ -14,6 +14,15 @@ export interface View {
   readonly offset: number;
 }
 
+/**
+ * The same number, as engines of JavaScript keep small integers. What was reckoned with fractions, or by powers, they keep as a double though it is
+ * whole, and a list with one such number makes all of its numbers doubles: each that is read is a new object.
+ */
+export function whole(n: number): number {
+  const small = n | 0;
+  return small === n ? small : n;
+}
+
 /** Number of elements of a shape; 1 for []. */
 export function sizeOf(shape: Shape): number {
   let size = 1;

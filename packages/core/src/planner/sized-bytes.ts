@@ -20,8 +20,13 @@ export function bytesAt(
   capacities: readonly number[],
   sizes: readonly number[],
 ): number {
-  const at = (x: number): number => atSizes(x, capacities, sizes);
-  if (strides === null) return shape.reduce((all, extent) => all * at(extent), unit) + more;
-  const reach = shape.reduce((all, extent, axis) => all + Math.abs(at(strides[axis]!)) * (at(extent) - 1), 0);
+  if (strides === null) {
+    let bytes = unit;
+    for (let axis = 0; axis < shape.length; axis++) bytes *= atSizes(shape[axis]!, capacities, sizes);
+    return bytes + more;
+  }
+  let reach = 0;
+  for (let axis = 0; axis < shape.length; axis++)
+    reach += Math.abs(atSizes(strides[axis]!, capacities, sizes)) * (atSizes(shape[axis]!, capacities, sizes) - 1);
   return reach * unit + more;
 }

@@ -26,9 +26,8 @@ export function prepare(state: EngineState, wanted: readonly Node[], options: Co
 
 /** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
 export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
-  const { cone, dynamicSizes } = runs;
+  const { cone } = runs;
   try {
-    if (dynamicSizes !== 'automatic' || !state.engine.caps.lowering.sizes) return;
     if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
     state.families ??= newFamilies();
     state.families?.announce(cone);

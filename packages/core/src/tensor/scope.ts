@@ -1,4 +1,5 @@
 /** Lifetime of tensors: scopes, memory statistics, copies that survive a lost device, and rehearsed steps that are undone. */
+import { isHeard } from '#families';
 import type { IEngine, ReadyProgress } from '../engine/engine.ts';
 import { poolOf } from '../engine/pool.ts';
 import { getEngine } from '../engine/registry.ts';
@@ -7,7 +8,7 @@ import type { Node } from '../graph/node.ts';
 import { graph } from '../graph/state.ts';
 import { isRehearsing, type Rehearsal, transactions } from '../graph/transactions.ts';
 import { announceTo, prepare } from '../runtime/prepare.ts';
-import { stateOf } from '../runtime/run.ts';
+import { runs, stateOf } from '../runtime/run.ts';
 import { flush } from '../runtime/runtime.ts';
 import { addState } from '../runtime/copies.ts';
 import { protectHandles, unprotectHandles } from '../runtime/shadow.ts';
@@ -219,7 +220,8 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  * plan for each. Nothing is planned, compiled or computed. Announce a step as it is called, in a `scope` if it is called in one. `fit` of `@polygrad/nn`
  * announces its last batch by itself.
  *
- * The function is called once, as by `warmup`: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed.
+ * The function is called once, as by `warmup`: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed. It is
+ * not called where sizes share no plans, and not in bundles for browsers, where nothing would come of it.
  *
  * @param step a synchronous function
  * @throws ArgumentError if it returns a promise, or inside another warmup
@@ -232,10 +234,8 @@ export async function warmup(step: () => unknown, options: WarmupOptions = {}): 
  */
 export function announce(step: () => unknown): void {
   checkFunction('announce', step);
-  rehearse('announce', step, (wanted) => {
-    const state = stateOf(getEngine());
-    announceTo(state, wanted, state.global);
-  });
+  const state = stateOf(getEngine());
+  if (isHeard(runs, state.engine.caps)) rehearse('announce', step, (wanted) => announceTo(state, wanted, state.global));
 }
 
 /**

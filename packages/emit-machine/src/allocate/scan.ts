@@ -20,8 +20,7 @@ export interface Interval {
 
 /** The intervals by start; unused registers have none. */
 export function intervalsOf(flat: Flat): readonly Interval[] {
-  const { regs, items, blocks, starts, uses } = flat;
-  const found = new Array<Interval | undefined>(regs.length).fill(undefined);
+  const { regs, uses } = flat;
   // Positions of uses, ordered by register and position.
   const from = new Int32Array(regs.length + 1);
   for (let u = 0; u < uses.length; u++) from[(uses[u]! >> 2) + 1]!++;
@@ -29,6 +28,29 @@ export function intervalsOf(flat: Flat): readonly Interval[] {
   const next = from.slice();
   const used = new Int32Array(uses.length);
   const reads = new Uint8Array(uses.length);
+  const found = fromFirstToLast(flat, next, used, reads);
+  const intervals: Interval[] = [];
+  for (let id = 0; id < regs.length; id++) {
+    const i = found[id];
+    if (i === undefined) continue;
+    throughLoops(flat, i, used, reads, from[id]!, next[id]!);
+    i.cost = ((i.reg.home === null ? 1.5 : 0.3) * i.weight) / (i.end - i.start + 1);
+    intervals.push(i);
+  }
+  return sorted(intervals);
+}
+
+/**
+ * For each register what lies between its first use and its last one. Writes down where each use is and whether it reads; `next`: where a register's uses
+ * begin, and then where they end.
+ */
+function fromFirstToLast(
+  { regs, items, blocks, starts, uses }: Flat,
+  next: Int32Array,
+  used: Int32Array,
+  reads: Uint8Array,
+): readonly (Interval | undefined)[] {
+  const found = new Array<Interval | undefined>(regs.length).fill(undefined);
   let around: Block | null = null;
   let weight = 0;
   for (let at = 0; at < items.length; at++) {
@@ -54,15 +76,7 @@ export function intervalsOf(flat: Flat): readonly Interval[] {
       }
     }
   }
-  const intervals: Interval[] = [];
-  for (let id = 0; id < regs.length; id++) {
-    const i = found[id];
-    if (i === undefined) continue;
-    throughLoops(flat, i, used, reads, from[id]!, next[id]!);
-    i.cost = ((i.reg.home === null ? 1.5 : 0.3) * i.weight) / (i.end - i.start + 1);
-    intervals.push(i);
-  }
-  return sorted(intervals);
+  return found;
 }
 
 /** By start, then by number. */

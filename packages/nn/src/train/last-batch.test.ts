@@ -1,6 +1,6 @@
 /** A last batch that is smaller: known before the first step, it needs no plan of its own. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { clearPlans, compile, crossEntropy, seed, setEngine, stats } from '@polygrad/core';
+import { clearPlans, compile, crossEntropy, seed, setDynamicSizes, setEngine, stats } from '@polygrad/core';
 import { batches, memoryDataset } from '@polygrad/data';
 import { beforeAll, expect, it } from 'vitest';
 import { ReLU } from '../layers/activation.ts';
@@ -65,4 +65,11 @@ it('is not announced where there is none, or it has one row', async () => {
   }
   const dropped = batches(memoryDataset({ x: { array: x }, y: { array: y } }), { batchSize, dropLast: true });
   expect((await trained(dropped)).calls).toBe(4);
+});
+
+it('is not announced where sizes share no plans', async () => {
+  setDynamicSizes('never');
+  const { calls, plans } = await trained(data);
+  setDynamicSizes('automatic');
+  expect([calls, plans]).toEqual([6, 2]);
 });

@@ -12,7 +12,7 @@ import { customGradient } from '../../autodiff/custom-gradient.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
-import { sizeOf } from '@polygrad/compiler/shape/view';
+import { sizeOf, whole } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { type RandomKey, splitKey, wordsOf } from '../../tensor/random-key.ts';
 import type { Tensor } from '../../tensor/types.ts';
@@ -186,7 +186,7 @@ export function blockSizes(heads: number, rows: number, columns: number): readon
   const power = (n: number): number => 2 ** Math.max(4, Math.round(Math.log2(n)));
   const height = Math.min(rows, power(Math.sqrt(area)));
   const width = Math.min(columns, power(area / height));
-  return [Math.min(rows, power(area / width)), width];
+  return [whole(Math.min(rows, power(area / width))), whole(width)];
 }
 
 export interface Blocks extends AttentionSettings {

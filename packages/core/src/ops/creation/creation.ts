@@ -170,15 +170,14 @@ export function tensor(data: NestedInput | HostTensor, options: TensorOptions = 
     [host, dtype, shape] = fromNested(opName('tensor'), data, options.dtype);
   }
   if (options.shape !== undefined) {
-    checkShape(opName('tensor'), options.shape);
-    if (sizeOf(options.shape) !== host.length) {
+    shape = checkShape(opName('tensor'), options.shape);
+    if (sizeOf(shape) !== host.length) {
       throw new ShapeError(
         opName('tensor'),
-        say`number of elements differs: ${host.length} given and ${sizeOf(options.shape)} in shape ${showShape(options.shape)}; they must be equal`,
-        [options.shape],
+        say`number of elements differs: ${host.length} given and ${sizeOf(shape)} in shape ${showShape(shape)}; they must be equal`,
+        [shape],
       );
     }
-    shape = [...options.shape];
   }
   return leaf('tensor', wrap(uploadNode(host, shape, dtype)), options);
 }
@@ -208,8 +207,7 @@ function filled(op: string, shape: Shape, value: number | bigint, usual: DType, 
   beginOp(op);
   checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
-  checkShape(op, shape);
-  return leaf(op, wrap(constant(value, dtype, [...shape])), options);
+  return leaf(op, wrap(constant(value, dtype, checkShape(op, shape))), options);
 }
 
 /**
@@ -293,9 +291,9 @@ function filledBy(
   checkNames(op, options, 'dtype% requiresGrad?');
   const dtype = options.dtype ?? usual;
   return compose(op, () => {
-    checkShape(op, shape);
+    const sizes = checkShape(op, shape);
     if (dtype !== 'bool' || typeof value !== 'number') checkWeak(op, value, dtype);
-    return leaf(op, wrap(broadcastTo(scalar(number, dtype), [...shape])), options);
+    return leaf(op, wrap(broadcastTo(scalar(number, dtype), sizes)), options);
   });
 }
 

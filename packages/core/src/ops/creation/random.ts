@@ -69,10 +69,10 @@ export function rand<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   checkRandom('rand', options);
   return compose('rand', () => {
-    checkShape('rand', shape);
+    const sizes = checkShape('rand', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('rand', dtype);
-    return leaf('rand', wrap(uniform(resolveKey(options.key), [...shape], dtype)), options);
+    return leaf('rand', wrap(uniform(resolveKey(options.key), sizes, dtype)), options);
   });
 }
 
@@ -92,14 +92,14 @@ export function randn<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   checkRandom('randn', options);
   return compose('randn', () => {
-    checkShape('randn', shape);
+    const sizes = checkShape('randn', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('randn', dtype);
     const wide: DType = dtype === 'float64' ? 'float64' : 'float32';
     const [a, b] = splitKey(resolveKey(options.key)) as [RandomKey, RandomKey];
-    const u = p.sub(p.constant(1, wide), uniform(a, [...shape], wide));
+    const u = p.sub(p.constant(1, wide), uniform(a, sizes, wide));
     const radius = p.unary('sqrt', p.mul(p.unary('log', u), p.constant(-2, wide)));
-    const angle = p.mul(uniform(b, [...shape], wide), p.constant(2 * Math.PI, wide));
+    const angle = p.mul(uniform(b, sizes, wide), p.constant(2 * Math.PI, wide));
     return leaf('randn', wrap(p.cast(p.mul(radius, p.unary(cosPrimitive, angle)), dtype)), options);
   });
 }
@@ -122,7 +122,7 @@ export function randint<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   checkRandom('randint', options);
   return compose('randint', () => {
-    checkShape('randint', shape);
+    const sizes = checkShape('randint', shape);
     if (!Number.isInteger(low) || !Number.isInteger(high) || high <= low || high - low >= 2 ** 32) {
       throw new ArgumentError('randint', say`bad range: ${low} .. ${high}; both must be integers with low < high`);
     }
@@ -134,7 +134,7 @@ export function randint<const D extends DType = PlainDType>(
           say`bad range: ${low} .. ${high}; ${end} is no ${dtype}, choose a wider dtype`,
         );
     }
-    const offset = p.binary('irem', bits(resolveKey(options.key), [...shape]), p.scalar(high - low, 'uint32'));
+    const offset = p.binary('irem', bits(resolveKey(options.key), sizes), p.scalar(high - low, 'uint32'));
     return leaf('randint', wrap(p.add(p.cast(offset, dtype), p.scalar(low, dtype))), options);
   });
 }
@@ -160,10 +160,9 @@ export function bernoulli<const D extends DType = PlainDType>(
     if (typeof probability !== 'object' && !(typeof probability === 'number' && probability >= 0 && probability <= 1))
       throw new ArgumentError('bernoulli', say`bad probability: ${probability}; must be from 0 to 1`);
     const chance = typeof probability === 'object' ? floatOperand(probability) : weak(probability, 'float32', true);
-    const size = shape ?? chance.shape;
-    checkShape('bernoulli', size);
+    const sizes = checkShape('bernoulli', shape ?? chance.shape);
     const wide: DType = chance.dtype === 'float64' ? 'float64' : 'float32';
-    const hit = p.lt(uniform(resolveKey(options.key), [...size], wide), p.broadcastTo(p.cast(chance, wide), [...size]));
+    const hit = p.lt(uniform(resolveKey(options.key), sizes, wide), p.broadcastTo(p.cast(chance, wide), sizes));
     return leaf('bernoulli', wrap(p.cast(hit, options.dtype ?? 'float32')), options);
   });
 }

@@ -61,10 +61,10 @@ export function gumbel<const D extends DType = PlainDType>(
 ): Tensor<NamedDType<D>> {
   checkRandom('gumbel', options);
   return compose('gumbel', () => {
-    checkShape('gumbel', shape);
+    const sizes = checkShape('gumbel', shape);
     const dtype = options.dtype ?? 'float32';
     needFloat('gumbel', dtype);
-    const drawn = noise(resolveKey(options.key), [...shape], wideOf(dtype));
+    const drawn = noise(resolveKey(options.key), sizes, wideOf(dtype));
     return leaf('gumbel', wrap(p.cast(drawn, dtype)), options);
   });
 }

@@ -244,15 +244,15 @@ export function broadcastTo(x: Tensor, shape: Shape): Tensor {
 
 function stretched(op: string, x: Tensor, shape: Shape): Node {
   const node = nodeOf(x);
-  checkShape(op, shape);
-  if (!broadcastsTo(node.shape, shape)) {
+  const sizes = checkShape(op, shape);
+  if (!broadcastsTo(node.shape, sizes)) {
     throw new ShapeError(
       op,
       say`shapes do not broadcast: ${showShape(node.shape)} to ${showShape(shape)}; sizes must be equal or 1, counted from the last axis`,
       [node.shape, shape],
     );
   }
-  return p.broadcastTo(node, [...shape]);
+  return p.broadcastTo(node, sizes);
 }
 
 /**

@@ -3,6 +3,7 @@ import { createNullEngine, createReferenceEngine } from '@polygrad/testing';
 import { beforeEach, describe, expect, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { announce, clearPlans, setDynamicSizes, setEngine, stats, type Tensor, tensor } from '../../index.ts';
+import { recordPlans } from '../../stored/recording.ts';
 import { rows, valuesOf } from './fixtures/at-sizes.ts';
 
 /** Plans that each of some sizes makes, on an engine that computes nothing. */
@@ -64,6 +65,26 @@ describe('plans', () => {
     setDynamicSizes('never');
     announced(f, 96);
     expect(plansOf(f, [128, 96, 97])).toEqual([1, 1, 1]);
+  });
+
+  it('are not recorded where no plan depends on them', async () => {
+    let calls = 0;
+    const step = (): void => {
+      calls++;
+      pg.scope(() => f(96)).dispose();
+    };
+    announce(step);
+    expect(calls).toBe(1);
+    setDynamicSizes('never');
+    announce(step);
+    setDynamicSizes('automatic');
+    const recording = recordPlans({ version: '1' });
+    announce(step);
+    recording.stop();
+    const { caps } = createNullEngine();
+    await setEngine(createNullEngine({ lowering: { ...caps.lowering, sizes: false } }));
+    announce(step);
+    expect(calls).toBe(1);
   });
 
   it('leaves tensors as they were', () => {

@@ -62,7 +62,7 @@ function bytesWith(n: number, { sample, axes, terms, sums }: Sizes, cone: Cone):
 export function classFrom(least: readonly number[], n: number): SizeClass {
   const next = least.findIndex((low) => low > n);
   if (next > 0) return { low: least[next - 1]!, high: least[next]! - 1 };
-  const low = 2 ** Math.floor(Math.log2(n));
+  const low = 1 << (31 - Math.clz32(n));
   return { low, high: 2 * low - 1 };
 }
 

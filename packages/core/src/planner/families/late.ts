@@ -4,6 +4,8 @@
  */
 import type { PlanFamilies } from './families.ts';
 
+export const isHeard = (): boolean => false;
+
 let families: typeof import('./families.ts') | null = null;
 let loading: Promise<void> | null = null;
 

@@ -9,7 +9,7 @@
  */
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node, PrimitiveName } from '../../graph/node.ts';
-import type { Shape } from '@polygrad/compiler/shape/view';
+import { type Shape, whole } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
 import type { Cone } from '../capture/cone.ts';
 
@@ -370,10 +370,17 @@ export function numbersAt(
   values: readonly number[],
 ): readonly number[] {
   if (multiples === null) return numbers;
-  return numbers.map((x, i) => {
+  return listOf(numbers, (x, i) => {
     const m = multiples[i]!;
     return m === null ? x : m.factor * values[m.term]!;
   });
+}
+
+/** As `map`, which V8 optimises to make doubles of products: rules of shapes that once met those make lists of doubles for good. */
+function listOf(numbers: readonly number[], at: (x: number, i: number) => number): number[] {
+  const list: number[] = [];
+  for (let i = 0; i < numbers.length; i++) list.push(whole(at(numbers[i]!, i)));
+  return list;
 }
 
 type Pad = Attrs['pad'];
@@ -404,10 +411,12 @@ export function attrAt(
     const a = before[name];
     if (lengths.has(name))
       sized[name] =
-        typeof x === 'number' ? length(a as number, x) : (x as number[]).map((b, k) => length((a as number[])[k]!, b));
+        typeof x === 'number'
+          ? whole(length(a as number, x))
+          : listOf(x as number[], (b, k) => length((a as number[])[k]!, b));
     else if (name === places[op] && begins !== undefined) {
       const along = shapeOf(op === 'slice' ? src[0]!.index : i);
-      sized[name] = (x as number[]).map((at, axis) => {
+      sized[name] = listOf(x as number[], (at, axis) => {
         const begin = begins[axis]!;
         if (begin === null) return at;
         return 'left' in begin ? (fromEnd ? 0 : along[axis]!) - begin.left : begin.factor * values[begin.term]!;
@@ -416,8 +425,8 @@ export function attrAt(
   }
   if (op === 'pad') {
     const [was, is, { low }] = [before, now, sized] as unknown as readonly [Pad, Pad, Pad];
-    const [inner, whole] = [shapeOf(src[0]!.index), shapeOf(i)];
-    sized.high = is.high.map((at, axis) => (at === was.high[axis] ? at : whole[axis]! - inner[axis]! - low[axis]!));
+    const [inner, outer] = [shapeOf(src[0]!.index), shapeOf(i)];
+    sized.high = listOf(is.high, (at, axis) => (at === was.high[axis] ? at : outer[axis]! - inner[axis]! - low[axis]!));
   }
   return sized;
 }
