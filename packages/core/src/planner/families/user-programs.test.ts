@@ -1,6 +1,6 @@
 /** Programs that users wrote, at sizes that change: small forms of what was wrong once. */
 import { createReferenceEngine } from '@polygrad/testing';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, it } from 'vitest';
 import * as pg from '../../index.ts';
 import { setEngine, type Tensor } from '../../index.ts';
 import { kinds, rows, sameAtSizes } from './fixtures/at-sizes.ts';
