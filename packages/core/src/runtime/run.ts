@@ -295,7 +295,7 @@ function newPlan(state: EngineState, cone: Cone): Plan {
     plan = state.families?.findOrHint(cone, options, first, state.planHits, logger) ?? null;
   }
   plan ??= options.makePlan(cone, options, null);
-  state.plans.add(cone.key, plan);
+  state.plans.add(cone.key, plan, plan.dispatches.length);
   state.plans.trim(() => state.kernelCache.size > kernelLimit);
   state.planning += performance.now() - started;
   return plan;
