@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { IntWriter, mostWeight, PlanCache, textOf } from './cache.ts';
+import { IntWriter, PlanCache, textOf } from './cache.ts';
 
 function key(...values: number[]): IntWriter {
   const writer = new IntWriter();
@@ -91,20 +91,6 @@ describe('PlanCache', () => {
     cache.trim(() => true);
     expect(cache.size).toBe(1);
     expect(cache.find(key(23))).toBe(23);
-  });
-
-  it('forgets others where a plan weighs too much with them', () => {
-    const dropped: number[] = [];
-    const cache = new PlanCache<number>(100, (value) => dropped.push(value));
-    for (let i = 0; i < 4; i++) cache.add(key(i), i, mostWeight / 4);
-    expect(dropped).toEqual([]);
-    cache.add(key(4), 4, 1);
-    expect(dropped).toEqual([0]);
-    cache.add(key(5), 5, 2 * mostWeight);
-    expect(dropped).toEqual([0, 1, 2, 3]);
-    cache.clear();
-    for (let i = 0; i < 4; i++) cache.add(key(i), i, mostWeight / 4);
-    expect(cache.size).toBe(4);
   });
 });
 

@@ -107,15 +107,8 @@ interface Entry<T> {
   readonly key: Int32Array;
   readonly hash: number;
   readonly value: T;
-  readonly weight: number;
   lastUse: number;
 }
-
-/**
- * Most that all plans weigh together, in dispatches: some 200 MB. Otherwise programs that flush seldom, hundreds of steps of changing sizes
- * at a time, would fill memory with plans that nobody asks for again.
- */
-export const mostWeight: number = 2 ** 16;
 
 export class PlanCache<T> {
   readonly limit: number;
@@ -123,7 +116,6 @@ export class PlanCache<T> {
   /** Entries by hash; nearly always one. */
   readonly #entries = new Map<number, Entry<T>[]>();
   #size = 0;
-  #weight = 0;
   #clock = 0;
   /** What was found last; null once anything is dropped. */
   #last: Entry<T> | null = null;
@@ -157,13 +149,10 @@ export class PlanCache<T> {
     return undefined;
   }
 
-  /** Adds a value, for which others may be evicted. */
-  add(key: Key, value: T, weight = 0): void {
+  add(key: Key, value: T): void {
     if (this.#size >= this.limit) this.#evict();
-    this.#weight += weight;
-    this.trim(() => this.#weight > mostWeight);
     const { hash } = key;
-    const entry = { key: key.data.slice(0, key.length), hash, value, weight, lastUse: ++this.#clock };
+    const entry = { key: key.data.slice(0, key.length), hash, value, lastUse: ++this.#clock };
     const bucket = this.#entries.get(hash);
     if (bucket === undefined) this.#entries.set(hash, [entry]);
     else bucket.push(entry);
@@ -179,7 +168,6 @@ export class PlanCache<T> {
     for (const bucket of this.#entries.values()) for (const entry of bucket) this.#drop(entry.value);
     this.#entries.clear();
     this.#size = 0;
-    this.#weight = 0;
     this.#last = null;
   }
 
@@ -192,7 +180,6 @@ export class PlanCache<T> {
       if (bucket.length === 0) this.#entries.delete(entry.hash);
       else this.#entries.set(entry.hash, bucket);
       this.#size--;
-      this.#weight -= entry.weight;
       this.#drop(entry.value);
     }
   }
