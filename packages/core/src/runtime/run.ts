@@ -150,7 +150,7 @@ function isExpensive(node: Node): boolean {
 const kernelLimit = 4096;
 
 /**
- * How often plans use them, with which plans take 0.2 GB. Programs that read once in hundreds of steps of changing sizes would fill memory with plans
+ * How often plans use them, with which plans take about 0.4 GB. Programs that read once in hundreds of steps of changing sizes would fill memory with plans
  * that nobody asks for again.
  */
 const useLimit = 2 ** 16;
