@@ -1,8 +1,20 @@
-import { type Binding, CompileError, EngineDisposedError, type IEngine, OutOfMemoryError } from '@polygrad/core/engine';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import {
+  type Binding,
+  type CompiledKernel,
+  CompileError,
+  EngineDisposedError,
+  type IEngine,
+  OutOfMemoryError,
+} from '@polygrad/core/engine';
 import { type Program, ProgramBuilder } from '@polygrad/core/kernel';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CpuEngine, createCpuEngine } from './engine.ts';
 import { detectFeatures } from './features.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const engines: CpuEngine[] = [];
 function make(options: { threads?: number; memory?: number } = {}): CpuEngine {
@@ -49,6 +61,20 @@ async function workersReady(engine: CpuEngine, count: number): Promise<void> {
 }
 
 describe('CpuEngine', () => {
+  it('does not keep the programs that it was given: they are large, and packed ones tell the same', async () => {
+    const engine = make({ threads: 1 });
+    const compiled = (): readonly [CompiledKernel, WeakRef<Program>] => {
+      const program = scaleProgram(4, 2);
+      return [engine.compile([program])[0]!, new WeakRef(program)];
+    };
+    const [kernel, program] = compiled();
+    // References are held to the end of the turn that made them.
+    await new Promise((resolve) => setTimeout(resolve));
+    collect();
+    expect(program.deref()).toBeUndefined();
+    expect(kernel.program.name).toBe('scale');
+  });
+
   it('uploads, runs and downloads', async () => {
     const engine = make({ threads: 1 });
     const x = put(engine, Float32Array.of(1, 2, 3, 4));

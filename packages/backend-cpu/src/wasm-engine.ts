@@ -146,11 +146,15 @@ export class WasmEngine implements IEngine {
     return packed.map((p, i) => {
       const code = codes[i] ?? this.#codes.find(p)!;
       code.users++;
-      const program = programs[i]!;
       // Of a program without a body this is all there is.
-      const again = program.body.length === 0 ? () => program : () => this.#compiler().unpackProgram(p);
+      const again = programs[i]!.body.length === 0 ? always(programs[i]!) : this.#unpacked(p);
       return new CpuKernel(p, code, this.#threads, again);
     });
+  }
+
+  /** Makes a program again. A method of its own, as a closure of `compile` would keep all programs that it was given. */
+  #unpacked(packed: PackedProgram): () => Program {
+    return () => this.#compiler().unpackProgram(packed);
   }
 
   codeOf(kernel: CompiledKernel): KeptCode {
@@ -234,6 +238,8 @@ function sharableNs(commands: readonly Command[]): number {
     if (c.kind === 'dispatch' && (c.kernel as CpuKernel).shares.chunk > 0) work += (c.kernel as CpuKernel).estimate;
   return work;
 }
+
+const always = (program: Program) => (): Program => program;
 
 function checkSlots(p: Program): Program {
   if (p.params.length <= argSlots && p.scalars.length <= argSlots) return p;

@@ -280,10 +280,8 @@ export class Observation extends Watch {
       const spot = this.#buffers.get(nodes[donor]!.storage!.buffer as PoolBuffer);
       if (spot !== undefined && spot.slot >= 0) this.#inputs[spot.slot]!.written = true;
     }
-    for (const entry of plan.kernels) {
-      entry.uses++;
-      this.#held.push(entry);
-    }
+    this.#state.kernelCache.take(plan.kernels);
+    this.#held.push(...plan.kernels);
     this.#numbers.planned(plan, nodes);
   }
 

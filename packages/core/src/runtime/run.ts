@@ -149,6 +149,12 @@ function isExpensive(node: Node): boolean {
 /** Kernels kept per engine: compiled code takes tens of kilobytes. */
 const kernelLimit = 4096;
 
+/**
+ * How often plans use them, with which plans take about 0.4 GB. Programs that read once in hundreds of steps of changing sizes would fill memory with plans
+ * that nobody asks for again.
+ */
+const useLimit = 2 ** 16;
+
 /** How often a reader waits for kernels. Compiling that runs out of memory starts again, and the run reports that. */
 export const mostWaits = 3;
 
@@ -296,7 +302,7 @@ function newPlan(state: EngineState, cone: Cone): Plan {
   }
   plan ??= options.makePlan(cone, options, null);
   state.plans.add(cone.key, plan);
-  state.plans.trim(() => state.kernelCache.size > kernelLimit);
+  state.plans.trim(() => state.kernelCache.size > kernelLimit || state.kernelCache.held > useLimit);
   state.planning += performance.now() - started;
   return plan;
 }

@@ -188,9 +188,12 @@ export interface WarmupOptions {
  * Makes the kernels of a function, for instance a training step, without running it, and resolves when they are ready. On engines
  * that compile slowly (WebGPU) the first step then starts at once.
  *
- * Call it with the shapes of real steps. The function is called once: tensors it assigns keep their values, optimizers do not
- * count the step, tensors it makes are disposed; its other effects in JavaScript remain. It should not read values. Of a step that
- * flushes several times, the first flush is prepared exactly, later ones roughly.
+ * Call it with the shapes of real steps, and as the step is called: in a `scope` if it is called in one, as what survives is part of a
+ * plan. What `scope(() => model.forward(x))` answers later is prepared by `warmup(() => scope(() => model.forward(x)))`.
+ *
+ * The function is called once: tensors it assigns keep their values, optimizers do not count the step, tensors it makes are disposed; its
+ * other effects in JavaScript remain. It should not read values. Of a step that flushes several times, the first flush is prepared exactly,
+ * later ones roughly.
  *
  * @param step a synchronous function
  * @param options onCompile: called with the progress

@@ -172,6 +172,8 @@ export function columnsOf(
   const { binders, stores } = work;
   if (range === undefined || along.size !== 1 || binders.length === 0 || range.arg.extent < leastColumns) return null;
   if (!endsAlone(range) || stores.some((s) => !s.ranges.includes(range))) return null;
+  // A column has one cell, and copies of an unrolled loop would share it.
+  if (stores.some((s) => s.ranges.some((r) => r.arg.kind === 'unroll'))) return null;
   // One row after the other, a vector in memory would wait for its own store.
   if (range.src.length === 0 && Math.ceil(range.arg.extent / lanes) * binders.length <= mostRowVectors) return null;
   for (const { node, own, free } of binders) {

@@ -1,8 +1,11 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { IntWriter, PlanCache } from './cache.ts';
+import { IntWriter, PlanCache, textOf } from './cache.ts';
 
 function key(...values: number[]): IntWriter {
   const writer = new IntWriter();
+  writer.reserve(values.length);
   for (const v of values) writer.push(v);
   return writer;
 }
@@ -11,6 +14,9 @@ function key(...values: number[]): IntWriter {
 function hashed(hash: number, { data, length }: IntWriter): Pick<IntWriter, 'data' | 'length' | 'hash'> {
   return { data, length, hash };
 }
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 describe('PlanCache', () => {
   it('compares keys, not only hashes', () => {
@@ -85,5 +91,31 @@ describe('PlanCache', () => {
     cache.trim(() => true);
     expect(cache.size).toBe(1);
     expect(cache.find(key(23))).toBe(23);
+  });
+});
+
+describe('textOf', () => {
+  it('tells integers apart, in texts of several pieces too', () => {
+    const ints = Array.from({ length: 10_000 }, (_, i) => (i * 2_654_435_761) | 0);
+    const text = textOf(key(...ints));
+    expect(text.length).toBe(20_000);
+    for (const at of [0, 2047, 2048, 9999]) {
+      expect(textOf(key(...ints.with(at, ints[at]! ^ 1)))).not.toBe(text);
+      expect(textOf(key(...ints.with(at, ints[at]! ^ 0x10000)))).not.toBe(text);
+    }
+    expect(textOf(key(...ints))).toBe(text);
+    expect(textOf(key())).toBe('');
+  });
+
+  it('takes the memory of its letters', () => {
+    const ints = key(...Array.from({ length: 10_000 }, (_, i) => i * 65_537));
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    const texts = Array.from({ length: 100 }, () => textOf(ints));
+    collect();
+    const used = process.memoryUsage().heapUsed - before;
+    expect(texts.length).toBe(100);
+    // 40 kB each; as trees of strings of two letters they took 600.
+    expect(used / 100).toBeLessThan(100_000);
   });
 });

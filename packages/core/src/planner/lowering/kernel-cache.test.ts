@@ -1,13 +1,14 @@
 import * as p from '../../graph/primitives.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { IEngine } from '../../engine/engine.ts';
-import { setEngine } from '../../engine/registry.ts';
+import { getEngine, setEngine } from '../../engine/registry.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import { type Node, retain } from '../../graph/node.ts';
 import { gatherPrimitive } from '../../primitives/indexing.ts';
 import { createReferenceEngine } from '@polygrad/testing';
 import { flushNodes } from '../../runtime/fixtures/flush-nodes.ts';
 import { readNode } from '../../runtime/reading.ts';
+import { stateOf } from '../../runtime/run.ts';
 import { clearPlans, stats } from '../../runtime/runtime.ts';
 import { uploadNode } from '../../runtime/upload.ts';
 
@@ -44,6 +45,18 @@ async function values(node: Node): Promise<number[]> {
 }
 
 describe('compiled kernels', () => {
+  it('are counted as often as plans use them', async () => {
+    const { kernelCache } = stateOf(getEngine());
+    const [x, y] = [leaf([1, 2, 3]), leaf([4, 5, 6])];
+    await values(p.add(x, y));
+    expect(kernelCache.held).toBe(1);
+    await values(p.add(y, x));
+    await values(p.add(p.add(x, y), y));
+    expect(kernelCache.held).toBe(stats().plans);
+    clearPlans();
+    expect(kernelCache.held).toBe(0);
+  });
+
   it('are shared by plans and released with the last of them', async () => {
     const x = leaf([1, 2, 3]);
     const y = leaf([4, 5, 6]);

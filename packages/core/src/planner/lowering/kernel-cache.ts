@@ -29,6 +29,9 @@ export class KernelCache {
     this.#engine = engine;
   }
 
+  /** Uses of all kernels together: plans hold more for each than a small kernel has code. */
+  held = 0;
+
   /** Number of kernels in the cache. */
   get size(): number {
     return this.#known.size;
@@ -47,10 +50,12 @@ export class KernelCache {
 
   /** Compiles all new entries at once, and counts one use of each. */
   take(entries: readonly KernelEntry[]): void {
-    if (entries.every(({ uses }) => uses > 0)) {
-      for (const entry of entries) entry.uses++;
-      return;
-    }
+    if (!entries.every(({ uses }) => uses > 0)) this.#compile(entries);
+    for (const entry of entries) entry.uses++;
+    this.held += entries.length;
+  }
+
+  #compile(entries: readonly KernelEntry[]): void {
     const fresh = [...new Set(entries)].filter((entry) => entry.uses === 0);
     const { caps } = this.#engine;
     const programs = fresh.flatMap((entry) => legalPrograms(entry.lowered!.dispatches, caps));
@@ -67,12 +72,12 @@ export class KernelCache {
       entry.compiled = compiled.slice(at, (at += entry.bindings.length));
       entry.lowered = null;
     }
-    for (const entry of entries) entry.uses++;
   }
 
   /** A plan is gone: entries that no other plan uses are released by the engine. */
   drop(entries: readonly KernelEntry[]): void {
     for (const entry of entries) {
+      if (entry.uses > 0) this.held--;
       if (--entry.uses > 0) continue;
       this.#known.delete(entry.key);
       this.#engine.release(entry.compiled);
