@@ -170,14 +170,15 @@ export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
     if (loops.size === 0) return [null];
     const depths = (cut: ReadonlySet<Range>): Depth[] =>
       c.k.map((r) => ({ ...depthOf(r, rowWay.strides, columnWay.strides), ...(cut.has(r) && { limit: r }) }));
-    const inner = planDepth(depths(loops)).loops.at(-1)!;
-    const isTable = along === null && planDepth(depths(new Set())).kind === 'table';
     const sum: CutSum = (e, k, all, outer, first) =>
       cutLoops(
         e,
         all,
         k.map((r, i) => (loops.has(r) ? turnsWithin(e, bounds.get(r) ?? [], outer, first(r), all[i]!) : null)),
       );
-    return [null, { loops, part: isTable ? part * (1 + entry / inner.extent) : part, sum }];
+    // Loops that are nested anyway are shorter at no cost.
+    if (along !== null || planDepth(depths(new Set())).kind === 'loops') return [{ loops, part, sum }];
+    const inner = planDepth(depths(loops)).loops.at(-1)!;
+    return [null, { loops, part: part * (1 + entry / inner.extent), sum }];
   };
 }
