@@ -13,7 +13,7 @@ import type { Way } from './packing.ts';
 /** A factor, and how it is read. */
 type Reading = readonly [factor: Operand, way: Way];
 
-/** The fraction by which a tile of `height` rows takes longer because its sum strides over memory. `extent`: steps of each loop of the sum. */
+/** The fraction by which a tile of `height` rows takes longer because its sum strides over memory. `extent`: steps of each loop of the sum; `cut`: loops of which iterations are left out. */
 export function missPart(
   k: readonly Range[],
   extent: (r: Range) => number,
@@ -21,8 +21,15 @@ export function missPart(
   columns: Reading,
   height: number,
   costs: ProductCosts,
+  cut?: ReadonlySet<Range>,
 ): number {
-  const depths = planDepth(k.map((r) => ({ ...depthOf(r, rows[1].strides, columns[1].strides), extent: extent(r) })));
+  const depths = planDepth(
+    k.map((r) => ({
+      ...depthOf(r, rows[1].strides, columns[1].strides),
+      extent: extent(r),
+      ...(cut?.has(r) && { limit: r }),
+    })),
+  );
   const { loops } = depths;
   const ofRows = missesOf(loops, 'row', rows, height, costs);
   return lookUpPart * lookUps(depths) + ofRows + missesOf(loops, 'column', columns, 1, costs);

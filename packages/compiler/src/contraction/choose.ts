@@ -46,7 +46,8 @@ import { type DType, dtypeInfo } from '../shape/dtype.ts';
 import { isFixed, leastOf, Operand } from './access.ts';
 import { type Contraction, productsOf } from './contraction.ts';
 import { dotShape, sharedShape, type TileShape, tileShape } from './tiles.ts';
-import { columnWays, consecutiveWays, type OwnCopies, rowWays, type Way } from './packing.ts';
+import { columnWays, consecutiveWays, type Orders, type OwnCopies, rowWays, type Way } from './packing.ts';
+import type { CutSum } from './tile-nests.ts';
 import { conflictPart, missPart } from './cache-misses.ts';
 import { collide } from './staging.ts';
 
@@ -79,7 +80,17 @@ export interface Choice {
   readonly columnWay: Way;
   readonly rowWay: Way;
   readonly outer: readonly Range[];
+  /** What is left out of the sum. */
+  readonly cut: Cut | null;
   readonly cost: number;
+}
+
+/** Iterations that a choice leaves out of its sum (padding.ts). */
+export interface Cut {
+  readonly loops: ReadonlySet<Range>;
+  /** Time of the products that are left, as a part of that of all. */
+  readonly part: number;
+  readonly sum: CutSum;
 }
 
 /** Roles of ranges and factors. */
@@ -98,8 +109,16 @@ export type MoreTiles = (
   weigh: Weigh,
 ) => void;
 
+/** What may be chosen beside on processors with known facts. */
+export interface MoreChoices {
+  readonly tiles: MoreTiles;
+  readonly orders: Orders;
+  /** What a choice may leave out; null: nothing. */
+  readonly cuts: (choice: Choice) => readonly (Cut | null)[];
+}
+
 /** The cheapest roles that the ranges can take, with the widest vectors, or with narrower ones that fit as well. */
-export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
+export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
   const narrowest = caps.fittingBytes === undefined ? caps.vectorBytes : leastVector;
   let best: Choice | null = null;
   for (let bytes = caps.vectorBytes; bytes >= narrowest; bytes /= 2) {
@@ -110,11 +129,10 @@ export function choose(c: Contraction, elementBytes: number, caps: CodegenCaps, 
 }
 
 /** The cheapest roles with vectors of `lanes` lanes. */
-function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreTiles): Choice | null {
+function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: MoreChoices): Choice | null {
   const { sharedBytes, vectorBytes } = caps;
   const costs = productCosts(caps);
   const { formula } = costs;
-  const ordered = formula !== undefined;
   const fills = (k: Range): boolean => formula?.fills(k.arg.extent, lanes) ?? k.arg.extent >= 6 * lanes;
   const cost = costOf(c, vectorBytes / (lanes * dtypeInfo[c.reduce.dtype].bytes), costs);
   let best: Choice | null = null as Choice | null;
@@ -126,16 +144,19 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
     const height = row?.arg.extent ?? 1;
     const least = row === null ? 1 : leastOf(row);
     const weigh: Weigh = (shape, along, rowWay, columnWay, slower, rest) => {
-      const choice = { ...roles, shape, lanes, along, columnWay, rowWay, cost: 0 };
-      choice.cost = cost(choice, slower, rest);
-      if (best === null || choice.cost < best.cost) best = choice;
+      const whole: Choice = { ...roles, shape, lanes, along, columnWay, rowWay, cut: null, cost: 0 };
+      for (const cut of more?.cuts(whole) ?? [null]) {
+        const choice = { ...whole, cut };
+        choice.cost = cost(choice, slower, rest);
+        if (best === null || choice.cost < best.cost) best = choice;
+      }
     };
     if (c.batch.includes(column)) {
       if (width < lanes || lanes === 1) continue;
       const shape = sharedShape(height, width, lanes, costs.registers, least);
       const rest = epilogueCost(c, column, costs);
       for (const rowWay of consecutiveWays(rows, row, column)) {
-        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, ordered))
+        for (const columnWay of columnWays(columns, column, shape.vectors * lanes, null, more?.orders))
           weigh(shape, null, rowWay, columnWay, sharedCost(shape), rest);
       }
       continue;
@@ -153,13 +174,13 @@ function chooseWith(c: Contraction, lanes: number, caps: CodegenCaps, more?: Mor
         }
       }
     }
-    more?.(c, roles, least, lanes, costs, weigh);
+    more?.tiles(c, roles, least, lanes, costs, weigh);
     if (width < lanes) continue;
     const shape = tileShape(least, width, lanes, costs, height);
     const rest = epilogueCost(c, column, costs);
     const local = fits && roles.isOnly ? ownCopies(c, rows, columns, column, height, costs) : null;
-    for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, ordered)) {
-      for (const rowWay of rowWays(rows, row, shape.rows, ordered)) weigh(shape, null, rowWay, columnWay, 1, rest);
+    for (const columnWay of columnWays(columns, column, shape.vectors * lanes, local, more?.orders)) {
+      for (const rowWay of rowWays(rows, row, shape.rows, more?.orders)) weigh(shape, null, rowWay, columnWay, 1, rest);
     }
   }
   return best;
@@ -190,10 +211,11 @@ function costOf(
   const sized = sizedSum || !order.every(isFixed);
   const resultScale = productOf(order, leastOf) / sizeOf(order);
   return (choice, slower, rest) => {
-    const { columns, rows, shape, rowWay, columnWay } = choice;
+    const { columns, rows, shape, rowWay, columnWay, cut } = choice;
     const tilesAt = (extent: (r: Range) => number, walked: (r: Range) => number): number => {
       const conflicts = conflictPart(rows, rowWay, shape.rows, productOf(c.k, extent), costs);
-      return slower * (1 + conflicts + missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs));
+      const misses = missPart(c.k, walked, [rows, rowWay], [columns, columnWay], shape.rows, costs, cut?.loops);
+      return slower * (1 + conflicts + misses) * (cut?.part ?? 1);
     };
     // The memory that a sum walks over is estimated at a typical size: that of a short sum stays in caches.
     const tiles = tilesAt(extentOf, typicalOf);

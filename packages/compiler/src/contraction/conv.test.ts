@@ -220,6 +220,31 @@ describe('convolutions', () => {
       expect(body.some(({ op, src }) => op === 'LOOP' && src[0]?.op !== 'CONST')).toBe(true);
     });
 
+  // Gradients of the kernel: its positions are loops around the tiles, and bound those over the image.
+  const gradients: Record<string, Partial<Geometry>> = {
+    'of 3 x 3': {},
+    'of 5 x 5, uneven': { kernel: [5, 5], low: [3, 1], high: [2, 4] },
+    'wider than the kernel': { low: [4, 4], high: [0, 1] },
+    'with strides': { stride: [2, 3], size: [15, 21] },
+    'with channels last': { last: true },
+    'along lines': { images: 4, inputs: 16, outputs: 12, size: [5, 32] },
+  };
+  for (const [name, change] of sampled(Object.entries(gradients), 2))
+    it(`leaves products with padding out of gradients of the kernel, ${name}`, () => {
+      const g = { ...many, inputs: 64, size: [8, 8], ...change } as const;
+      const { lowered, worst } = checkCase(
+        'float32',
+        convolution(g, 'kernelGradient'),
+        machineCaps,
+        processorContraction,
+      );
+      expect(worst).toBeLessThanOrEqual(1);
+      const body = lowered?.dispatches.find(({ program }) => program.name === 'contraction')?.program.body ?? [];
+      expect(body.some(({ op, src }) => op === 'LOOP' && src[0]?.op !== 'CONST')).toBe(true);
+      // Positions are sums of more terms than a form has.
+      expect(body.some((n) => n.op === 'MULADD' && n.lanes === 16)).toBe(true);
+    });
+
   it('takes sums that lie apart through memory, where more than one tensor is read or written there', () => {
     const g = { ...base, images: 16, inputs: 32, outputs: 32, size: [8, 8] } as const;
     const names = (kernel: (m: Making) => Parts): string[] =>

@@ -28,12 +28,12 @@ import {
   type Split,
   type SplitFacts,
 } from './blocking.ts';
-import { type Choice, choose, isBefore, type MoreTiles, paysFor, transposePays } from './choose.ts';
+import { type Choice, choose, isBefore, type MoreChoices, paysFor, transposePays } from './choose.ts';
 import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
 import { layoutsOf } from './packing.ts';
 import { layoutInPlace, type TileLayout } from './staging.ts';
-import { type CutSum, type NestSpec, tileNests, turnsOf } from './tile-nests.ts';
+import { type NestSpec, tileNests, turnsOf } from './tile-nests.ts';
 import { rowSegment } from './tiles.ts';
 import { type Workspace, workspaceFor } from './workspace.ts';
 
@@ -48,15 +48,14 @@ export type TransposedWorkspace = (
 
 /**
  * Lowers a contraction by register tiles; null where no range can be read as vectors. `transposed`: makes the workspace for results
- * that are not contiguous. `cutOf`: shortens loops of the sum (padding.ts). `more`: further tiles.
+ * that are not contiguous. `more`: what else may be chosen.
  */
 export function lowerTiled(
   c: Contraction,
   e: Exprs,
   caps: CodegenCaps,
   transposed: TransposedWorkspace | null = null,
-  cutOf: ((c: Contraction) => CutSum | null) | null = null,
-  more?: MoreTiles,
+  more?: MoreChoices,
 ): Lowered | null {
   const { bytes } = dtypeInfo[c.reduce.dtype];
   const choice = choose(c, bytes, caps, more);
@@ -95,7 +94,6 @@ export function lowerTiled(
   const plans = groupsOf(c, choice, { whole, beside, last }, extents, split, costs);
   const within = loopsWithin(choice, { whole, beside, last }, plans.groups[0]!, split, costs);
   const again = costs.formula !== undefined && !readsWhatItWrites(target);
-  const cutSum = along === null ? (cutOf?.(c) ?? null) : null;
   const specs = blocks.map(
     (block, i): NestSpec => ({
       ...block,
@@ -109,7 +107,7 @@ export function lowerTiled(
       columns: { range: column, segment: block.columns, layout: columnLayouts[i]! },
       lines,
       k: c.k,
-      cutSum,
+      cutSum: choice.cut?.sum,
       split,
       groups: plans.groups[i]!,
     }),

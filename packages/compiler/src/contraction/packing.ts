@@ -15,9 +15,8 @@ import {
 } from '../codegen/costs/cpu.ts';
 import type { Exprs } from '../ir/expr.ts';
 import type { Range } from '../ir/free-ranges.ts';
-import { type Axis, isFixed, type LinearAccess, type Operand } from './access.ts';
+import type { Axis, LinearAccess, Operand } from './access.ts';
 import type { Assembly } from './assembly.ts';
-import { innermostLoop } from './depth.ts';
 import { type GroupCopy, layoutInPlace, stageDomain, stagePanels, type TileLayout } from './staging.ts';
 import type { Segment } from './tiles.ts';
 
@@ -76,19 +75,23 @@ export function domain(x: Operand, along: Range | null, innermost: Range | null)
   return { kind: 'domain', outside, inside: [], copy: copyCost(x, innermost), strides, apart };
 }
 
-/**
- * Panels along a range with an axis of its own: with all axes inside, or only those of the sum. `ordered`: axes of the sum that cannot
- * become an innermost loop (depth.ts) stand outside the others, so that loops read panels without jumps.
- */
-function panels(x: Operand, along: Range | null, width: number, ordered: boolean): Way[] {
+/** Orders of copies in which a processor with known facts walks them without jumps (orders.ts). */
+export interface Orders {
+  /** The axes inside panels. */
+  inside(x: Operand, axes: readonly Axis[]): readonly Axis[];
+  /** Further copies over the domain. */
+  domains(x: Operand, along: Range | null): readonly Way[];
+}
+
+/** Panels along a range with an axis of its own: with all axes inside, or only those of the sum. */
+function panels(x: Operand, along: Range | null, width: number, orders: Orders | undefined): Way[] {
   if (along !== null && !x.isAlone(along)) return [];
   const others = x.axes.filter((a) => along === null || a !== x.axisOf(along));
   const free = (a: Axis): boolean => a.members.every((m) => !x.k.includes(m.range));
   const make = (isInside: (a: Axis) => boolean): Way => {
-    const isShort = (a: Axis): boolean => ordered && x.isDeep(a) && a.extent < innermostLoop;
     const within = others.filter(isInside);
     const outside = others.filter((a) => !isInside(a));
-    const inside = [...within.filter(isShort), ...within.filter((a) => !isShort(a))];
+    const inside = orders?.inside(x, within) ?? within;
     const depth = inside.reduce((n, a) => n * a.extent, width);
     const strides = new Map([...stridesOver(outside, depth), ...stridesOver(inside, width)]);
     return { kind: 'panels', outside, inside, copy: copyCost(x, along), strides, apart: 0 };
@@ -97,19 +100,10 @@ function panels(x: Operand, along: Range | null, width: number, ordered: boolean
   return others.some((a) => !free(a) && !x.isDeep(a)) ? [all, make((a) => x.isDeep(a))] : [all];
 }
 
-/**
- * Candidates for the factor that is broadcast, `height` rows at a time. `ordered`: panels in the order of the sum's loops, and for a factor with
- * windows its domain with the longest loop of the sum last, so that its steps stay within cache lines.
- */
-export function rowWays(x: Operand, along: Range | null, height: number, ordered: boolean): Way[] {
-  const ways = [...inPlace(x, along), domain(x, along, null)];
-  if (ordered && x.hasWindows) {
-    const longest = x.k
-      .filter(isFixed)
-      .reduce<Range | null>((a, b) => (a !== null && a.arg.extent >= b.arg.extent ? a : b), null);
-    if (longest !== null && longest !== along && x.isAlone(longest)) ways.push(domain(x, along, longest));
-  }
-  return [...ways, ...panels(x, along, height, ordered)];
+/** Candidates for the factor that is broadcast, `height` rows at a time. */
+export function rowWays(x: Operand, along: Range | null, height: number, orders?: Orders): Way[] {
+  const copies = [domain(x, along, null), ...(orders?.domains(x, along) ?? [])];
+  return [...inPlace(x, along), ...copies, ...panels(x, along, height, orders)];
 }
 
 /** Copies that groups make for themselves. */
@@ -121,9 +115,9 @@ export interface OwnCopies {
 }
 
 /** Candidates for the factor that is read as vectors along `along`. `local`: null if groups cannot make copies. */
-export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, ordered: boolean): Way[] {
+export function columnWays(x: Operand, along: Range, width: number, local: OwnCopies | null, orders?: Orders): Way[] {
   const unit = x.strideOf(along) === 1 ? inPlace(x, along) : [];
-  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, ordered);
+  const ways = local?.instead === true && unit.length > 0 ? [] : panels(x, along, width, orders);
   for (const way of unit) ways.push({ ...way, apart: 0 });
   if (local !== null) {
     let size = width;

@@ -9,15 +9,17 @@ import type { Exprs } from '../ir/expr.ts';
 import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { combine, isLiteral, linearOf } from '../ir/simplify/integers.ts';
+import type { MoreChoices } from './choose.ts';
 import type { Contraction } from './contraction.ts';
-import { type Depth, innermostLoop } from './depth.ts';
+import { type Depth, depthOf, planDepth } from './depth.ts';
 import type { CutSum } from './tile-nests.ts';
 
-/** A bound of a loop of the sum: `offset + sum of coefficients * ranges`, the first of its turns or the first one beyond. */
+/** A bound of a loop of the sum: `(offset + sum of coefficients * ranges) / by`, rounded down but not below 0; the first of its turns or the first one beyond. */
 interface Bound {
   readonly isFirst: boolean;
   readonly terms: readonly (readonly [range: Range, coefficient: number])[];
   readonly offset: number;
+  readonly by: number;
 }
 
 /** The bounds that gates of the factors put on loops of the sum. */
@@ -53,21 +55,13 @@ function boundOf({ src }: KNode, k: readonly Range[]): { readonly range: Range; 
   const terms = form.terms.map((t, i) => [t as Range, form.coefs[i]!] as const);
   const own = terms.filter(([r]) => k.includes(r));
   const [range, step] = own[0] ?? [undefined, 0];
-  if (own.length !== 1 || range === undefined || Math.abs(step) !== 1) return null;
+  if (own.length !== 1 || range === undefined) return null;
   // step * range + rest >= 1.
   const rest = terms.filter(([r]) => r !== range);
-  const isFirst = step === 1;
-  if (isFirst) return { range, bound: { isFirst, terms: rest.map(([r, x]) => [r, -x]), offset: 1 - form.offset } };
-  return { range, bound: { isFirst, terms: rest, offset: form.offset } };
-}
-
-/** Steps of the sum's other loops from which on a loop is worth cutting where padding begins. */
-const leastSteps = 32;
-
-/** True if the other loops of the sum are long. Short ones become one loop over a table, to which a shortened loop cannot belong. */
-function isWorthCutting(k: readonly Range[], bounds: ReadonlyMap<Range, readonly Bound[]>): boolean {
-  const others = k.filter((r) => !bounds.has(r));
-  return sizeOf(others) >= leastSteps && others.some((r) => r.arg.extent >= innermostLoop);
+  const by = Math.abs(step);
+  const isFirst = step > 0;
+  if (!isFirst) return { range, bound: { isFirst, by, terms: rest, offset: form.offset + by - 1 } };
+  return { range, bound: { isFirst, by, terms: rest.map(([r, x]) => [r, -x]), offset: by - form.offset } };
 }
 
 /** What is left of a loop: the first turn, and how many, maybe none. */
@@ -78,21 +72,20 @@ interface Turns {
 
 /**
  * The iterations that bounds leave of a loop of the sum that begins at iteration `first`, in terms of the loops around the tiles.
- * Null where no bound depends on these alone.
  */
 function turnsWithin(
   e: Exprs,
   bounds: readonly Bound[],
   outer: ReadonlyMap<Range, KNode>,
   first: KNode,
-  { extent, limit, end }: Depth,
-): Turns | null {
+  { extent, limit }: Depth,
+): Turns {
   const known = bounds.filter(({ terms }) => terms.length > 0 && terms.every(([r]) => outer.has(r)));
-  if (known.length === 0 || end !== undefined) return null;
   let from: KNode = e.i32(0);
   let to = limit ?? e.i32(extent);
-  for (const { isFirst, terms, offset } of known) {
-    const at = terms.reduce<KNode>((sum, [r, x]) => e.add(sum, e.mul(outer.get(r)!, x)), e.i32(offset));
+  for (const { isFirst, terms, offset, by } of known) {
+    const all = terms.reduce<KNode>((sum, [r, x]) => e.add(sum, e.mul(outer.get(r)!, x)), e.i32(offset));
+    const at = by === 1 ? all : e.idiv(e.max(all, 0), by);
     const own = e.sub(at, first);
     if (isFirst) from = e.max(from, own);
     else to = e.min(to, own);
@@ -118,14 +111,74 @@ function cutLoops(e: Exprs, loops: readonly Depth[], turns: readonly (Turns | nu
   return cut;
 }
 
-/** What leaves products with padding out of a contraction's sum; null where there are none, or all loops are short. */
-export function withoutPadding(c: Contraction): CutSum | null {
+/** Steps of a sum in which its innermost loop could be entered once more: loops that are cut are nested, where else they may be one over a table. */
+const entry = 1.5;
+
+/** Most turns of the loops around the tiles over which the products left are counted. */
+const mostCounted = 4096;
+
+/** The part of a loop's iterations that bounds leave, over all turns of the loops around the tiles that they name. */
+function partLeft({ arg: { extent } }: Range, bounds: readonly Bound[]): number {
+  const ranges = [...new Set(bounds.flatMap(({ terms }) => terms.map(([r]) => r)))];
+  const turns = sizeOf(ranges);
+  if (turns > mostCounted) return 1;
+  let left = 0;
+  for (let turn = 0; turn < turns; turn++) {
+    const values = new Map<Range, number>();
+    let rest = turn;
+    for (const r of ranges) {
+      values.set(r, rest % r.arg.extent);
+      rest = Math.floor(rest / r.arg.extent);
+    }
+    let [from, to] = [0, extent];
+    for (const { isFirst, terms, offset, by } of bounds) {
+      const at = Math.floor(terms.reduce((sum, [r, x]) => sum + x * values.get(r)!, offset) / by);
+      if (isFirst) from = Math.max(from, at);
+      else to = Math.min(to, at);
+    }
+    left += Math.max(0, to - from);
+  }
+  return left / (turns * extent);
+}
+
+/** What leaves products with padding out of a contraction's sum, if it has any. */
+export function withoutPadding(c: Contraction): MoreChoices['cuts'] {
   const bounds = gateBounds(c);
-  if (bounds.size === 0 || !isWorthCutting(c.k, bounds)) return null;
-  return (e, k, loops, outer, first) =>
-    cutLoops(
-      e,
-      loops,
-      k.map((r, i) => turnsWithin(e, bounds.get(r) ?? [], outer, first(r), loops[i]!)),
-    );
+  if (bounds.size === 0) return () => [null];
+  const parts = new Map<string, number>();
+  const partOf = (r: Range, known: readonly Bound[]): number => {
+    const all = bounds.get(r)!;
+    const key = [c.k.indexOf(r), ...known.map((b) => all.indexOf(b))].join();
+    const part = parts.get(key) ?? partLeft(r, known);
+    parts.set(key, part);
+    return part;
+  };
+  return ({ outer, shape: { lines }, along, rowWay, columnWay }) => {
+    // Lines that a tile takes together differ in their padding.
+    const around = new Set(outer.filter((r) => lines === undefined || lines.count === 1 || r !== lines.range));
+    const loops = new Set<Range>();
+    let part = 1;
+    for (const [r, all] of bounds) {
+      // The vectors of a sum go through its last loop, and another one must stay for what a loop of one step leaves out.
+      if (r === along || r.src.length > 0 || (along !== null && r.arg.extent === 1)) continue;
+      const known = all.filter(({ terms }) => terms.length > 0 && terms.every(([x]) => around.has(x)));
+      const left = known.length === 0 ? 1 : partOf(r, known);
+      if (left === 1) continue;
+      loops.add(r);
+      part *= left;
+    }
+    if (loops.size === 0) return [null];
+    const depths = (cut: ReadonlySet<Range>): Depth[] =>
+      c.k.map((r) => ({ ...depthOf(r, rowWay.strides, columnWay.strides), ...(cut.has(r) && { limit: r }) }));
+    const sum: CutSum = (e, k, all, outer, first) =>
+      cutLoops(
+        e,
+        all,
+        k.map((r, i) => (loops.has(r) ? turnsWithin(e, bounds.get(r) ?? [], outer, first(r), all[i]!) : null)),
+      );
+    // Loops that are nested anyway are shorter at no cost.
+    if (along !== null || planDepth(depths(new Set())).kind === 'loops') return [{ loops, part, sum }];
+    const inner = planDepth(depths(loops)).loops.at(-1)!;
+    return [null, { loops, part: part * (1 + entry / inner.extent), sum }];
+  };
 }

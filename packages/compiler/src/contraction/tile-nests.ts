@@ -66,7 +66,7 @@ export interface NestSpec {
   /** Vector lanes along the sum, if both factors are contiguous along it; else 1. */
   readonly sumLanes: number;
   readonly k: readonly Range[];
-  readonly cutSum: CutSum | null;
+  readonly cutSum: CutSum | undefined;
   /** The part of the sum that a nest computes; its loop is the first of `groups.outer`. */
   readonly split: Split | null;
   readonly groups: GroupPlan;
@@ -262,9 +262,9 @@ class Nest {
   /** The loops of the nest's part of the sum. */
   #depths(): readonly Depth[] {
     const e = this.#e;
-    const { k, split, cutSum, sumLanes, lines } = this.#spec;
+    const { k, split, cutSum, lines } = this.#spec;
     const loops = k.map((r) => this.#depth(r));
-    if (sumLanes > 1 || cutSum === null) return loops;
+    if (cutSum === undefined) return loops;
     return cutSum(e, k, loops, lines?.around(this.#outer) ?? this.#outer, (r) =>
       r === split?.range ? this.#first : e.i32(0),
     );

@@ -19,14 +19,17 @@ import { type Contraction, worthwhile } from './contraction.ts';
 import type { ContractionTemplate } from './template.ts';
 import { paysFor } from './choose.ts';
 import { lowerTiled } from './gemm.ts';
+import { stepOrders } from './orders.ts';
 import { findPairs } from './pairs.ts';
 import { withoutPadding } from './padding.ts';
 import { wholeLines } from './whole-lines.ts';
 import { StoredSums, suffixOf, type Workspace } from './workspace.ts';
 
+const more = { tiles: wholeLines, orders: stepOrders };
+
 /** Lowers a contraction by register tiles on a processor with known facts; null where no range can be read as vectors. */
 export function lowerOnProcessor(c: Contraction, e: Exprs, caps: CodegenCaps): Lowered | null {
-  return lowerTiled(c, e, caps, transposedWorkspace, withoutPadding, wholeLines);
+  return lowerTiled(c, e, caps, transposedWorkspace, { ...more, cuts: withoutPadding(c) });
 }
 
 /** Lowers a kernel around a contraction likewise; null where the plain loop nest is as good. */
@@ -43,7 +46,7 @@ export const processorPairs: ContractionTemplate = (kernel, e, caps) => {
   const slower = { ...products, flopsPerNs: products.flopsPerNs / found.steps };
   const lowering = { ...caps.lowering, products: slower };
   // Unlike a product, what padding makes is not always zero.
-  return lowerTiled(found.c, e, { ...caps, lowering }, transposedWorkspace, null, wholeLines);
+  return lowerTiled(found.c, e, { ...caps, lowering }, transposedWorkspace, { ...more, cuts: () => [null] });
 };
 
 /** The loops of the results in memory order of the first store; those that do not appear in it come first. */

@@ -10,6 +10,7 @@ import { type Range, sizeOf } from '../ir/free-ranges.ts';
 import type { KNode } from '../ir/ir.ts';
 import { isFixed } from './access.ts';
 import { epilogueCost, type MoreTiles } from './choose.ts';
+import { stepOrders } from './orders.ts';
 import { domain, rowWays } from './packing.ts';
 import type { Lines, Repeated, TileShape } from './tiles.ts';
 
@@ -40,7 +41,7 @@ export const wholeLines: MoreTiles = (c, { columns, column, rows, row, outer }, 
     const most = row?.arg.extent ?? 1;
     const slower =
       formula.slower(most, vectors * all, [tall, vectors * count]) / formula.slower(most, vectors, [tall, vectors]);
-    for (const rowWay of rowWays(rows, row, tall, true)) weigh(shape, null, rowWay, columnWay, slower, rest);
+    for (const rowWay of rowWays(rows, row, tall, stepOrders)) weigh(shape, null, rowWay, columnWay, slower, rest);
   }
 };
 

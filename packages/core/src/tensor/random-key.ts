@@ -21,38 +21,48 @@ const rotated = (x: number, by: number): number => (x << by) | (x >>> -by);
 /** Two words of Threefry-2x32 with 20 rounds, for a key and a counter. */
 export function threefry([k0, k1]: RandomKey, [c0, c1]: RandomKey): [number, number] {
   const words = new Uint32Array(2);
-  draw(words, k0 | 0, k1 | 0, c0 | 0, c1 | 0);
+  draw(words, 0, k0 | 0, k1 | 0, c0 | 0, c1 | 0);
   return [words[0]!, words[1]!];
 }
 
-/** The same into memory, of words as signed numbers: what many draws need. */
-export function draw(words: Uint32Array, k0: number, k1: number, c0: number, c1: number): void {
+/** The same into memory from `at` on, of words as signed numbers: what many draws need. */
+export function draw(words: Uint32Array, at: number, k0: number, k1: number, c0: number, c1: number): void {
   // The schedule of the key, turned by one word for every four rounds.
   let a = k0;
   let b = k1;
   let c = a ^ b ^ 0x1bd11bda;
   let x0 = (c0 + a) | 0;
   let x1 = (c1 + b) | 0;
-  // Without closures and lists, which would put these numbers into memory.
-  for (let group = 1; group <= 5; group++) {
-    const odd = group % 2 === 1;
+  // Without closures and lists, which would put these numbers into memory; turned by constants, which is one instruction.
+  for (let group = 1; ; group += 2) {
     x0 = (x0 + x1) | 0;
-    x1 = rotated(x1, odd ? 13 : 17) ^ x0;
+    x1 = rotated(x1, 13) ^ x0;
     x0 = (x0 + x1) | 0;
-    x1 = rotated(x1, odd ? 15 : 29) ^ x0;
+    x1 = rotated(x1, 15) ^ x0;
     x0 = (x0 + x1) | 0;
-    x1 = rotated(x1, odd ? 26 : 16) ^ x0;
+    x1 = rotated(x1, 26) ^ x0;
     x0 = (x0 + x1) | 0;
-    x1 = rotated(x1, odd ? 6 : 24) ^ x0;
+    x1 = rotated(x1, 6) ^ x0;
     x0 = (x0 + b) | 0;
     x1 = (x1 + c + group) | 0;
-    const first = a;
-    a = b;
-    b = c;
-    c = first;
+    if (group === 5) break;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 17) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 29) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 16) ^ x0;
+    x0 = (x0 + x1) | 0;
+    x1 = rotated(x1, 24) ^ x0;
+    x0 = (x0 + c) | 0;
+    x1 = (x1 + a + group + 1) | 0;
+    const last = c;
+    c = b;
+    b = a;
+    a = last;
   }
-  words[0] = x0;
-  words[1] = x1;
+  words[at] = x0;
+  words[at + 1] = x1;
 }
 
 /**

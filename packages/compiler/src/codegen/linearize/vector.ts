@@ -206,9 +206,12 @@ function longestRun(indices: readonly KNode[], kind?: RangeKind): KNodeOf<'RANGE
   let longest: KNodeOf<'RANGE'> | null = null;
   let among: KNodeOf<'RANGE'> | null = null;
   let [most, mostAmong] = [-1, -1];
-  for (const index of indices) {
+  const all = [...indices];
+  for (const index of all) {
     const { terms, coefs } = linearOf(index);
     terms.forEach((term, i) => {
+      // A sum that is too long for a form.
+      if (term === index && term.op === 'ADD') all.push(...term.src);
       if (term.op !== 'RANGE' || coefs[i] !== 1) return;
       const extent = typicalOf(term);
       if (extent > most) [longest, most] = [term, extent];

@@ -91,6 +91,8 @@ export interface LineSort {
   open(w: ProgramWriter): (line: KNode, i: KNode, word: number, lanes?: number) => KNode;
   /** Opens the result: stores the position of the element of a rank. Null: temporaries are the result. */
   readonly result: ((w: ProgramWriter) => (line: KNode, rank: KNode, position: KNode, gate?: KNode) => void) | null;
+  /** The memory of the result, if it is room for the positions of all lines one after the other: until it is stored, passes put theirs there. */
+  readonly room?: ((w: ProgramWriter, access: 'read' | 'write') => KNode) | undefined;
 }
 
 /** Holds for ranks that are wanted: a gate of `result`. Undefined where all are. */
@@ -107,8 +109,9 @@ export interface Sorted {
 export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
   const keys = keysOf(x, descending);
   const [n, count] = [x.shape[axis]!, out.shape[axis]!];
+  const lines = linesOf(x.shape, axis);
   return {
-    lines: linesOf(x.shape, axis),
+    lines,
     n,
     count,
     words: keys.words,
@@ -128,6 +131,7 @@ export function lineSort({ axis, descending, out, x }: SortSpec): LineSort {
         b.store(target, at, position, gate);
       };
     },
+    room: out.span === lines * n ? (w, access) => w.param(0, 'int32', access, out.span) : undefined,
   };
 }
 

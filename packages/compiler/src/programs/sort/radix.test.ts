@@ -1,12 +1,12 @@
 /** Groups of threads sort small numbers: lengths around tiles, one tile of a group and several, on the interpreter, which finds races. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { createReferenceEngine } from '@polygrad/testing';
-import { threadCaps } from '../../contraction/fixtures/cases.ts';
+import { threadCaps, vectorCaps } from '../../contraction/fixtures/cases.ts';
 import { runOn } from '../fixtures/programs.ts';
 import { ProgramSet, rowMajor } from '../program-set.ts';
 import { lowerScatter } from '../scatter/update.ts';
 import { partsOfGroups, radixInParts } from './radix.ts';
-import { manyByDigits } from './sort.ts';
+import { lowerSort, manyByDigits } from './sort.ts';
 
 const engine = createReferenceEngine({ simt: true });
 afterAll(() => engine.dispose());
@@ -73,6 +73,16 @@ describe('sorting by digits', () => {
     );
     expect(Array.from(order)).toEqual(expected);
     expect(Array.from(keys)).toEqual(expected.map((i) => numbers[i]));
+  });
+
+  it('holds positions in the memory of the result between passes, so that a sort takes three temporaries of its length', () => {
+    const n = manyByDigits;
+    const sorted = (dtype: 'float32' | 'float64', count: number): number => {
+      const spec = { axis: 0, descending: false, out: rowMajor('int32', [count]), x: rowMajor(dtype, [n]) };
+      const { temps } = lowerSort(spec, vectorCaps);
+      return temps.filter((bytes) => bytes >= 4 * n).length;
+    };
+    expect([sorted('float32', n), sorted('float64', n), sorted('float32', n - 1)]).toEqual([3, 3, 4]);
   });
 
   it('is how many updates are sorted, where groups have memory of their own', () => {

@@ -156,6 +156,13 @@ export function passesOf(bits: number, parts: Parts): number {
   return Math.max(1, Math.ceil(bits / parts.digitBits));
 }
 
+/** Elements between two passes. */
+interface Moved {
+  readonly keys: readonly Temp[];
+  /** Null: in the memory of the result. */
+  readonly order: Temp | null;
+}
+
 /** One pass: where elements come from and go to. */
 interface Pass {
   /** Counted over all words; the pass over a word, and the word. */
@@ -163,31 +170,38 @@ interface Pass {
   readonly pass: number;
   readonly word: number;
   /** Where elements are; null for those of the sort. */
-  readonly from: Sorted | null;
+  readonly from: Moved | null;
   /** Null for the result. */
-  readonly to: Sorted | null;
+  readonly to: Moved | null;
   /** False where the keys are of no use any more. */
   readonly keepsKeys: boolean;
 }
 
 /** Long lines, digit by digit. Gives where the elements are unless the sort stores them. */
 export function radixInParts(set: ProgramSet, sort: LineSort, parts: Parts): Sorted | null {
-  const { n, lines, words, result } = sort;
+  const { n, lines, words, result, room } = sort;
   const counts = set.temp('int32', lines * 2 ** parts.digitBits * parts.many);
   const perWord = passesOf(sort.bits, parts);
   const total = words * perWord;
   const stored = Array.from({ length: Math.min(2, result === null ? total : total - 1) });
   const keys = stored.map(() => [set.temp('uint32', lines * n)]);
-  const order = stored.map(() => set.temp('int32', lines * n));
-  let from: Sorted | null = null;
+  // The last pass does not read from there.
+  const spare = room === undefined ? -1 : (total - 1) % 2;
+  const order = stored.map((_, i) => (i === spare ? null : set.temp('int32', lines * n)));
+  let from: Moved | null = null;
   for (let step = 0; step < total; step++) {
     const [pass, last] = [step % perWord, step === total - 1];
-    const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2]! };
+    const to = last && result !== null ? null : { keys: keys[step % 2]!, order: order[step % 2] ?? null };
     const keepsKeys = pass < perWord - 1 || (last && result === null);
     sortByDigit(set, sort, parts, counts, { step, pass, word: Math.floor(step / perWord), from, to, keepsKeys });
     from = to;
   }
-  return from;
+  return result === null && from !== null ? { keys: from.keys, order: from.order! } : null;
+}
+
+/** Opens where elements were. */
+function openOrder(w: ProgramWriter, { room }: LineSort, { order }: Moved, access: 'read' | 'write'): KNode {
+  return order === null ? room!(w, access) : w.temp(order, access);
 }
 
 /** What the programs of a pass share. */
@@ -217,7 +231,7 @@ function openElements(w: ProgramWriter, { sort, parts, pass: { pass, word, from 
   const line = e.idiv(group, many);
   const key = pass === 0 ? open(w) : null;
   const keys = pass === 0 ? null : w.temp(from!.keys[0]!, 'read');
-  const order = from !== null && (withOrder || pass === 0) ? w.temp(from.order, 'read') : null;
+  const order = from !== null && (withOrder || pass === 0) ? openOrder(w, sort, from, 'read') : null;
   return (turn: KNode, body: (digit: KNode, key: KNode, order: () => KNode) => void): void => {
     const tile = e.add(e.mul(e.irem(group, many), turns), turn);
     const first = e.mul(e.add(e.mul(tile, threads), thread), each);
@@ -307,7 +321,7 @@ function openTarget(
 ): (rank: KNode, key: KNode, order: KNode) => void {
   const { b, e, group } = w;
   const toKeys = keepsKeys ? w.temp(to!.keys[0]!, 'write') : null;
-  const toOrder = to && w.temp(to.order, 'write');
+  const toOrder = to && openOrder(w, sort, to, 'write');
   const store = to === null ? sort.result!(w) : null;
   const line = e.idiv(group, parts.many);
   return (rank, key, order) => {

@@ -48,6 +48,35 @@ describe('random numbers', () => {
     expect(pg.permutation(range([3, 2]), { axis: 1 }).shape).toEqual([3, 2]);
   });
 
+  it('permutation goes through the positions from the end, with words of Threefry for each', async () => {
+    // Salmon et al., 2011: 20 rounds, the key's words in turn after every fourth.
+    const turns = [13, 15, 26, 6, 17, 29, 16, 24];
+    const words = (key: readonly number[], counter: number): [number, number] => {
+      const schedule = [key[0]!, key[1]!, key[0]! ^ key[1]! ^ 0x1bd11bda];
+      let [x, y] = [(counter + schedule[0]!) | 0, schedule[1]! | 0];
+      for (let round = 0; round < 20; round++) {
+        x = (x + y) | 0;
+        const by = turns[round % 8]!;
+        y = ((y << by) | (y >>> (32 - by))) ^ x;
+        if (round % 4 !== 3) continue;
+        const group = (round + 1) / 4;
+        x = (x + schedule[group % 3]!) | 0;
+        y = (y + schedule[(group + 1) % 3]! + group) | 0;
+      }
+      return [x >>> 0, y >>> 0];
+    };
+    for (const n of [1, 2, 256, 257, 258, 600]) {
+      const key = [4294967295 - n, 3e9] as const;
+      const order = Array.from({ length: n }, (_, i) => i);
+      for (let i = n - 1; i > 0; i--) {
+        const [high, low] = words(key, i);
+        const j = Math.floor(((Math.floor(high / 32) * 2 ** 26 + Math.floor(low / 64)) / 2 ** 53) * (i + 1));
+        [order[i], order[j]] = [order[j]!, order[i]!];
+      }
+      expect(await values(pg.permutation(n, { key })), `${n}`).toEqual(order);
+    }
+  });
+
   it('dropout keeps the mean and passes gradients where it keeps', async () => {
     const y = await values(pg.dropout(pg.ones([4000]), { p: 0.25, key: 6 }));
     const kept = y.filter((v) => v !== 0);

@@ -167,6 +167,29 @@ export function bernoulli<const D extends DType = PlainDType>(
   });
 }
 
+/** Positions for which words are drawn before any are swapped. */
+const drawnTogether = 256;
+
+/** The numbers 0 .. n-1 in a random order, for a key of signed words. */
+function randomOrder(n: number, k0: number, k1: number): Int32Array {
+  const order = new Int32Array(n);
+  for (let i = 1; i < n; i++) order[i] = i;
+  // Swaps that follow each other wait for memory side by side. With words drawn in between each waited alone.
+  const words = new Uint32Array(2 * drawnTogether);
+  for (let i = n - 1; i > 0; ) {
+    const last = Math.max(0, i - drawnTogether);
+    for (let k = i; k > last; k--) draw(words, 2 * (i - k), k0, k1, k, 0);
+    for (let at = 0; i > last; at += 2, i--) {
+      // From 53 random bits, so the bias is below n / 2^53.
+      const j = Math.floor(((words[at]! >>> 5) * 2 ** 26 + (words[at + 1]! >>> 6)) * 2 ** -53 * (i + 1));
+      const swapped = order[i]!;
+      order[i] = order[j]!;
+      order[j] = swapped;
+    }
+  }
+  return order;
+}
+
 /**
  * A random order: of the numbers 0 .. n-1 (int32), or of the slices of a tensor along an axis. Source: PyTorch `randperm`.
  *
@@ -196,18 +219,7 @@ export function permutation(
       );
     }
     const key = resolveKey(options.key);
-    const order = new Int32Array(n);
-    for (let i = 1; i < n; i++) order[i] = i;
-    const words = new Uint32Array(2);
-    const [k0, k1] = [key[0] | 0, key[1] | 0];
-    for (let i = n - 1; i > 0; i--) {
-      draw(words, k0, k1, i, 0);
-      // From 53 random bits, so the bias is below n / 2^53.
-      const j = Math.floor((((words[0]! >>> 5) * 2 ** 26 + (words[1]! >>> 6)) / 2 ** 53) * (i + 1));
-      const swapped = order[i]!;
-      order[i] = order[j]!;
-      order[j] = swapped;
-    }
+    const order = randomOrder(n, key[0] | 0, key[1] | 0);
     const indices = wrap(uploadNode(order, [n], 'int32'));
     return typeof of === 'number' ? indices : take(of, indices, axis);
   });
