@@ -4,6 +4,7 @@ import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
+import { firstInside } from '../../primitives/reduction.ts';
 import { dilated, perAxis } from '@polygrad/compiler/shape/axes';
 import { type DType, lowest } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
@@ -270,7 +271,9 @@ function maxPool(
     const node = nodeOf(x);
     const g = geometry(op, rank, node, window, settings);
     const view = windows(g.image, g, Number(lowest(node.dtype)));
-    const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), 'first'), g.layout));
+    // Padding holds the least value there is, so it is the first of equals where a window holds nothing greater.
+    const ties = g.low.some((n) => n > 0) ? { low: g.low, stride: g.stride, dilation: g.dilation } : 'first';
+    const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), ties), g.layout));
     const wanted =
       settings.returnIndices ||
       (typeof window === 'object' && 'returnIndices' in window && window.returnIndices === true);
@@ -278,13 +281,12 @@ function maxPool(
   });
 }
 
-/**
- * Row-major position of each maximum in its image (int32), from its position in the window. Padding holds the least value there is, so
- * it is the first of equals where a window holds nothing greater: then the position is that of the window's first element in the image.
- */
+/** Row-major position of each maximum in its image (int32), from its position in the window; never one of the padding. */
 function positions(view: Node, g: Geometry, rank: number): Node {
   const number = (value: number): Node => p.constant(value, 'int32');
   let inside = p.argReduce(view, 'max', windowAxes(rank));
+  const padded = g.low.some((n) => n > 0);
+  if (padded) inside = p.binary('maximum', inside, firstInside(g, g.size, inside.shape.slice(2)));
   const spatial = g.image.shape.slice(2);
   let total: Node | null = null;
   let scale = 1;
@@ -298,13 +300,9 @@ function positions(view: Node, g: Geometry, rank: number): Node {
       inside.shape.map((_, axis) => (axis === i + 2 ? out : 1)),
     );
     const first = p.sub(p.mul(start, number(g.stride[i]!)), number(g.low[i]!));
-    const [low, step] = [g.low[i]!, g.dilation[i]!];
-    let place = p.add(first, p.mul(tap, number(step)));
-    if (low > 0) {
-      // The image's last where all of the window lies around it.
-      const ahead = p.binary('irem', p.add(place, number(low * step)), number(step));
-      place = p.where(p.lt(place, number(0)), p.binary('minimum', ahead, number(spatial[i]! - 1)), place);
-    }
+    let place = p.add(first, p.mul(tap, number(g.dilation[i]!)));
+    // Where all of a window lies around the image: the image's last.
+    if (padded) place = p.binary('minimum', place, number(spatial[i]! - 1));
     const at = p.mul(place, number(scale));
     total = total === null ? at : p.add(total, at);
     scale *= spatial[i]!;
