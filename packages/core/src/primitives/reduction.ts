@@ -210,9 +210,10 @@ export const reductionGradients: Gradients<Reduction> = {
         }
         const winners = p.eq(x, p.reshape(node, kept));
         const count = p.reshape(p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes), kept);
-        // Nothing equals NaN: then there is no winner, and no derivative.
-        const others = p.where(p.eq(count, p.zerosLike(count)), p.like(count, Number.NaN), p.zerosLike(count));
-        return [p.where(winners, p.div(g, count), p.expand(others, x.shape))];
+        // Nothing equals NaN: then there is no winner, and no derivative. (As a factor, so that forward mode has it, too.)
+        const nothing = p.eq(count, p.zerosLike(count));
+        const share = p.div(g, p.where(nothing, p.like(count, Number.NaN), count));
+        return [p.where(p.binary('or', winners, p.expand(nothing, x.shape)), share, p.zerosLike(x))];
       }
       default:
         return attr.op satisfies never;
