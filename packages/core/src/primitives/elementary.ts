@@ -20,7 +20,22 @@ import {
 import { acos, asin, atan, atan2, cos, sin, tan } from '@polygrad/compiler/arithmetic/decompose/trigonometric';
 import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
-import { add, binary, div, eq, le, like, lt, mul, neg, not, stopGradient, sub, unary, where } from '../graph/primitives.ts';
+import {
+  add,
+  binary,
+  div,
+  eq,
+  le,
+  like,
+  lt,
+  mul,
+  neg,
+  not,
+  stopGradient,
+  sub,
+  unary,
+  where,
+} from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
 import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
 import { bell, binaryFunction, fromOne, times, unaryFunction, withSlope } from './elementwise.ts';

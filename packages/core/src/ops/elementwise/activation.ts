@@ -354,7 +354,9 @@ export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | '
     throw new ArgumentError('gelu', say`unknown approximate: ${shown(approximate)}; must be 'none' or 'tanh'`);
   return activation('gelu', x, (t) => {
     if (approximate === 'tanh') {
-      const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
+      // From 10 on the tangent is 1, and nothing flows through the cube, whose slope would become infinite.
+      const near = where(greater(t, 10), 10, where(less(t, -10), -10, t));
+      const inner = mul(add(near, mul(mul(mul(near, near), near), 0.044715)), Math.sqrt(2 / Math.PI));
       return mul(mul(t, 0.5), add(1, tanh(inner)));
     }
     return mul(mul(t, 0.5), add(1, erf(mul(t, Math.SQRT1_2))));
@@ -378,7 +380,8 @@ export function silu(x: TensorLike): Tensor {
  * mish(tensor([0])); // [0]
  */
 export function mish(x: TensorLike): Tensor {
-  return activation('mish', x, (t) => mul(t, tanh(softplus(t))));
+  // From 100 on the tangent is 1, and nothing flows through it that twice the largest number would make infinite.
+  return activation('mish', x, (t) => mul(t, tanh(softplus(where(greater(t, 100), 100, t)))));
 }
 
 /**
