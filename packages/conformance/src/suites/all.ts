@@ -34,6 +34,7 @@ import { specialValueCases } from './order/special-values.ts';
 import { randomCases } from './random.ts';
 import { samplingCases } from './sampling.ts';
 import { decodingCases } from './decoding.ts';
+import { specialPointCases } from './special-points.ts';
 import { specialCases } from './special.ts';
 import { transformCases } from './transforms.ts';
 
@@ -90,6 +91,7 @@ export function allCases(target: Target, goldens: readonly GoldenCase[] | null, 
     ...accuracyCases(target),
     ...dtypeCases(target),
     ...specialCases(target),
+    ...specialPointCases(target),
     ...denormalCases(target),
     ...exactCases(target),
     ...orderCases(target),

@@ -1,6 +1,6 @@
 /**
- * Between which numbers the integers of a tensor lie, where the host knows: those of data from the host. Operations by index check it at the call, because
- * a kernel cannot throw. What is computed has no known range.
+ * Between which numbers the integers of a tensor lie, where the host knows: those of data from the host, and numbers. Operations by index check it at the
+ * call, because a kernel cannot throw. What is computed has no known range.
  */
 import { dtypeInfo, isInteger, type TypedArray } from '@polygrad/compiler/shape/dtype';
 import { isOp, type Node } from './node.ts';
@@ -42,6 +42,11 @@ export function rangeOf(node: Node): KnownRange | null {
   for (;;) {
     const range = ranges.get(at);
     if (range !== undefined) return range;
+    if (isOp(at, 'constant') || isOp(at, 'scalar')) {
+      const value = Number(at.attr.value);
+      ranges.set(at, [value, value]);
+      continue;
+    }
     const isWider = isOp(at, 'cast') && isInteger(at.dtype) && dtypeInfo[at.dtype].bytes >= 4;
     if (!isWider && !isOp(at, 'reshape') && !isOp(at, 'permute') && !isOp(at, 'expand')) return null;
     const source = at.src[0];

@@ -20,10 +20,25 @@ import {
 import { acos, asin, atan, atan2, cos, sin, tan } from '@polygrad/compiler/arithmetic/decompose/trigonometric';
 import { common, define, type Definition } from '../graph/definition.ts';
 import type { Node } from '../graph/node.ts';
-import { add, binary, div, eq, like, lt, mul, neg, not, stopGradient, sub, unary, where } from '../graph/primitives.ts';
+import {
+  add,
+  binary,
+  div,
+  eq,
+  le,
+  like,
+  lt,
+  mul,
+  neg,
+  not,
+  stopGradient,
+  sub,
+  unary,
+  where,
+} from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
 import { broadcastShapes } from '@polygrad/compiler/shape/broadcast';
-import { binaryFunction, fromOne, times, unaryFunction } from './elementwise.ts';
+import { bell, binaryFunction, fromOne, times, unaryFunction, withSlope } from './elementwise.ts';
 
 declare module '../graph/node.ts' {
   interface UnaryAttrs {
@@ -55,7 +70,8 @@ export const expm1Primitive: Definition<'expm1'> = /* @__PURE__ */ unaryFunction
   'EXPM1',
   14,
   { EXPM1: expm1 },
-  (g, _, y) => mul(g, add(y, like(y, 1))),
+  // Not y + 1, which has no digits left where y is near -1.
+  (g, x) => mul(g, unary('exp', x)),
 );
 
 export const log2Primitive: Definition<'log2'> = /* @__PURE__ */ unaryFunction(
@@ -107,7 +123,7 @@ export const tanhPrimitive: Definition<'tanh'> = /* @__PURE__ */ unaryFunction(
 );
 
 export const erfPrimitive: Definition<'erf'> = /* @__PURE__ */ unaryFunction('erf', 'ERF', 20, { ERF: erf }, (g, x) =>
-  mul(times(g, 2 / Math.sqrt(Math.PI)), unary('exp', neg(mul(x, x)))),
+  mul(times(g, 2 / Math.sqrt(Math.PI)), bell(x)),
 );
 
 export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
@@ -129,7 +145,7 @@ export const powPrimitive: Definition<'pow'> = /* @__PURE__ */ binaryFunction(
     let byExponent: Node | null = null;
     if (needs[1]) {
       // x^y log(x), but 0 at x = 0 where the power itself is 0 (or 1 at y = 0).
-      const atZero = binary('and', eq(x, zero), not(lt(y, zero)));
+      const atZero = binary('and', eq(x, zero), le(zero, y));
       byExponent = where(atZero, zero, mul(grad, mul(node, unary('log', x))));
     }
     return [byBase, byExponent];
@@ -176,8 +192,16 @@ export const tanPrimitive: Definition<'tan'> = /* @__PURE__ */ unaryFunction(
   (g, _, y) => mul(g, add(mul(y, y), like(y, 1))),
 );
 
-// 1 / sqrt(1 - x^2), with the square as (1 - x) (1 + x): that keeps its digits where x is near 1.
-const arcSineSlope = (x: Node): Node => unary('rsqrt', mul(sub(like(x, 1), x), add(x, like(x, 1))));
+/**
+ * y = 1 / sqrt(1 - x^2), with the square as (1 - x) (1 + x): that keeps its digits where x is near 1. The derivative of the product would be a difference
+ * of infinities at 1, so it is x y^3.
+ */
+const arcSineSlope = (argument: Node): Node =>
+  withSlope(
+    unary('rsqrt', mul(sub(like(argument, 1), argument), add(argument, like(argument, 1)))),
+    argument,
+    (g, x, y) => mul(g, mul(x, mul(mul(y, y), y))),
+  );
 
 export const asinPrimitive: Definition<'asin'> = /* @__PURE__ */ unaryFunction(
   'asin',
@@ -200,8 +224,23 @@ export const atanPrimitive: Definition<'atan'> = /* @__PURE__ */ unaryFunction(
   'ATAN',
   16,
   { ATAN: atan },
-  (g, x) => div(g, add(mul(x, x), like(x, 1))),
+  (g, x) => mul(g, arcTangentSlope(x)),
 );
+
+/** y = 1 / (1 + x^2). Its derivative is -2 y (x y), in which x y overflows nowhere: not at infinity either. */
+const arcTangentSlope = (argument: Node): Node =>
+  withSlope(unary('reciprocal', add(mul(argument, argument), like(argument, 1))), argument, (g, x, y) =>
+    times(mul(g, mul(y, arcTangentRatio(x, y))), -2),
+  );
+
+/** z = x y = 1 / (x + 1 / x) for y of `arcTangentSlope`; its derivative is y - 2 z^2. */
+const arcTangentRatio = (argument: Node, y: Node): Node => {
+  const inside = lt(unary('abs', argument), like(argument, 1));
+  const far = unary('reciprocal', add(argument, unary('reciprocal', argument)));
+  return withSlope(where(inside, mul(argument, y), far), argument, (g, x, z) =>
+    mul(g, sub(arcTangentSlope(x), times(mul(z, z), 2))),
+  );
+};
 
 export const atan2Primitive: Definition<'atan2'> = /* @__PURE__ */ binaryFunction(
   'atan2',

@@ -10,8 +10,10 @@ import {
   checkDType,
   common,
   type CommonPrimitive,
+  customRules,
   define,
   type Definition,
+  elementwiseCustom,
   type Facts,
   type Family,
   type GradientRule,
@@ -21,7 +23,20 @@ import {
   type Tangents,
 } from '../graph/definition.ts';
 import type { Attrs, BinaryAttrs, Node, PrimitiveName, UnaryAttrs } from '../graph/node.ts';
-import { cast, div, eq, like, lt, makeAgain, mul, neg, sub, unary as recordUnary, where } from '../graph/primitives.ts';
+import {
+  cast,
+  div,
+  eq,
+  like,
+  lt,
+  makeAgain,
+  makeNode,
+  mul,
+  neg,
+  sub,
+  unary as recordUnary,
+  where,
+} from '../graph/primitives.ts';
 import { opName } from '../graph/scope.ts';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { BinaryOp, UnaryOp } from '@polygrad/compiler/ir/operations';
@@ -245,6 +260,27 @@ export const times = (x: Node, factor: number): Node => mul(x, like(x, factor));
 /** 1 - x^2. */
 export const fromOne = (x: Node): Node => sub(like(x, 1), mul(x, x));
 
+/**
+ * A value with the derivative of a formula of its own, element by element, instead of that of the steps that computed it.
+ *
+ * @param rule the gradient of the source x, from the gradient g of the value y
+ */
+export function withSlope(value: Node, x: Node, rule: (g: Node, x: Node, y: Node) => Node): Node {
+  const node = makeNode('stopGradient', [value, x], null);
+  elementwiseCustom.add(node);
+  customRules.set(node, (grad, self) => [null, rule(grad, self.src[1]!, self)]);
+  return node;
+}
+
+/** y = exp(-x^2). Its derivative is -2 x y, and 0 where y is, also where x is infinite or twice x would be. */
+export function bell(argument: Node): Node {
+  const value = recordUnary('exp', neg(mul(argument, argument)));
+  return withSlope(value, argument, (g, x, y) => {
+    const near = where(lt(recordUnary('abs', x), like(x, 28)), x, like(x, 0));
+    return times(mul(g, mul(near, y)), -2);
+  });
+}
+
 /** `x` is the source, `y` the result, `g` the gradient of the result. */
 function slope<P extends PrimitiveName>(rule: (g: Node, x: Node, y: Node) => Node | null): GradientRule<P> {
   return ({ grad, src, node }) => [rule(grad, src[0]!, node)];
@@ -253,12 +289,13 @@ function slope<P extends PrimitiveName>(rule: (g: Node, x: Node, y: Node) => Nod
 /** Step functions, tests and integer operations: the gradient is zero. */
 const none = (): readonly null[] => [];
 
-/** The larger (or smaller) operand gets the gradient; equal ones get half of it each. */
+/** The larger (or smaller) operand gets the gradient; equal ones get half of it each. NaN wins, so beside it there is no derivative. */
 function winner<P extends 'maximum' | 'minimum'>(aWins: (a: Node, b: Node) => Node): GradientRule<P> {
   return ({ grad, src, needs }) => {
     const [a, b] = src as [Node, Node];
-    const half = where(eq(a, b), times(grad, 0.5), like(grad, 0));
-    return [needs[0] ? where(aWins(a, b), grad, half) : null, needs[1] ? where(aWins(b, a), grad, half) : null];
+    const [zero, half] = [like(grad, 0), mul(grad, where(eq(a, b), like(grad, 0.5), like(grad, Number.NaN)))];
+    const share = (x: Node, y: Node): Node => where(aWins(x, y), grad, where(aWins(y, x), zero, half));
+    return [needs[0] ? share(a, b) : null, needs[1] ? share(b, a) : null];
   };
 }
 

@@ -105,10 +105,10 @@ export const reductions: Family<Reduction> = {
   },
 };
 
-/** True at the first winner of each result. */
-function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[]): Node {
+/** True at the winner of each result, whose positions are those of `argReduce`. */
+export function isWinner(x: Node, winners: Node, axes: readonly number[]): Node {
   // Positions are computed axis by axis, not along a merged axis: for that the windows of a pooling would have to be copied.
-  const winner = p.reshape(p.argReduce(x, op, axes), keepAxes(x.shape, axes));
+  const winner = p.reshape(winners, keepAxes(x.shape, axes));
   let position: Node | null = null;
   let step = 1;
   for (let i = axes.length - 1; i >= 0; i--) {
@@ -180,12 +180,14 @@ export const reductionGradients: Gradients<Reduction> = {
         return [p.mul(productOfOthers(x, attr.axes), g)];
       case 'max':
       case 'min': {
-        if (attr.ties === 'first') return [p.where(firstWinner(x, attr.op, attr.axes), g, p.zerosLike(x))];
+        if (attr.ties === 'first')
+          return [p.where(isWinner(x, p.argReduce(x, attr.op, attr.axes), attr.axes), g, p.zerosLike(x))];
         const winners = p.eq(x, p.reshape(node, kept));
         const count = p.reshape(p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes), kept);
-        // Nothing equals NaN: then there is no winner, and no derivative.
-        const others = p.where(p.eq(count, p.zerosLike(count)), p.like(count, Number.NaN), p.zerosLike(count));
-        return [p.where(winners, p.div(g, count), p.expand(others, x.shape))];
+        // Nothing equals NaN: then there is no winner, and no derivative. (As a factor, so that forward mode has it, too.)
+        const nothing = p.eq(count, p.zerosLike(count));
+        const share = p.div(g, p.where(nothing, p.like(count, Number.NaN), count));
+        return [p.where(p.binary('or', winners, p.expand(nothing, x.shape)), share, p.zerosLike(x))];
       }
       default:
         return attr.op satisfies never;

@@ -20,8 +20,8 @@ import { type RandomKey, resolveKey } from '../../tensor/random-key.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { bits } from '../creation/random.ts';
 import { specialFunction } from '../special/special-form.ts';
-import { abs, add, clip, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
-import { greater, less, lessEqual } from './logic.ts';
+import { abs, add, clip, div, mul, neg, reciprocal, sign, square, sub } from './arithmetic.ts';
+import { greater, isInf, less, lessEqual } from './logic.ts';
 import { activation, floatPair, inFloat32, where } from './recording.ts';
 import { erf, exp, expm1, log1p, tanh } from './transcendental.ts';
 
@@ -313,15 +313,13 @@ export function tanhShrink(x: TensorLike): Tensor {
 export function softplus(x: TensorLike, options: { readonly beta?: number } = {}): Tensor {
   checkNames('softplus', options, 'beta#');
   return activation('softplus', x, (t) => {
-    if (options.beta === undefined) return softMaximum(t);
-    const beta = given(options.beta, t);
-    return div(softMaximum(mul(t, beta)), beta);
+    // The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves.
+    const beta = options.beta === undefined ? null : given(options.beta, t);
+    const scaled = beta === null ? t : mul(t, beta);
+    const below = less(scaled, 0);
+    const rest = log1p(exp(where(below, scaled, neg(scaled))));
+    return add(where(below, 0, t), beta === null ? rest : div(rest, beta));
   });
-}
-
-/** log(1 + exp(x)). The first term's gradient is 1 above zero, the second's then -sigmoid(-x): together sigmoid(x), also at 0 by halves. */
-function softMaximum(t: Tensor): Tensor {
-  return add(where(less(t, 0), 0, t), log1p(exp(where(less(t, 0), t, neg(t)))));
 }
 
 /**
@@ -335,7 +333,7 @@ export function softsign(x: TensorLike): Tensor {
   return specialFunction(
     'softsign',
     x,
-    (t) => div(t, add(1, abs(t))),
+    (t) => where(isInf(t), sign(t), div(t, add(1, abs(t)))),
     (t) => square(reciprocal(add(1, abs(t)))),
   );
 }
@@ -356,7 +354,9 @@ export function gelu(x: TensorLike, options: { readonly approximate?: 'none' | '
     throw new ArgumentError('gelu', say`unknown approximate: ${shown(approximate)}; must be 'none' or 'tanh'`);
   return activation('gelu', x, (t) => {
     if (approximate === 'tanh') {
-      const inner = mul(add(t, mul(mul(mul(t, t), t), 0.044715)), Math.sqrt(2 / Math.PI));
+      // From 10 on the tangent is 1, and nothing flows through the cube, whose slope would become infinite.
+      const near = where(greater(t, 10), 10, where(less(t, -10), -10, t));
+      const inner = mul(add(near, mul(mul(mul(near, near), near), 0.044715)), Math.sqrt(2 / Math.PI));
       return mul(mul(t, 0.5), add(1, tanh(inner)));
     }
     return mul(mul(t, 0.5), add(1, erf(mul(t, Math.SQRT1_2))));
@@ -380,7 +380,8 @@ export function silu(x: TensorLike): Tensor {
  * mish(tensor([0])); // [0]
  */
 export function mish(x: TensorLike): Tensor {
-  return activation('mish', x, (t) => mul(t, tanh(softplus(t))));
+  // From 100 on the tangent is 1, and nothing flows through it that twice the largest number would make infinite.
+  return activation('mish', x, (t) => mul(t, tanh(softplus(where(greater(t, 100), 100, t)))));
 }
 
 /**

@@ -16,6 +16,7 @@ import {
   log10Primitive,
   log1pPrimitive,
   log2Primitive,
+  roundPrimitive,
   sinhPrimitive,
   sinPrimitive,
   tanhPrimitive,
@@ -26,7 +27,7 @@ import { floatOperand, floatOperands } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { specialFunction } from '../special/special-form.ts';
 import { abs, add, copysign, div, mul, neg, reciprocal, square, sub } from './arithmetic.ts';
-import { equal, greater, isInf, less, lessEqual, logicalAnd, logicalOr } from './logic.ts';
+import { equal, greater, isInf, less, lessEqual, logicalAnd, logicalOr, notEqual } from './logic.ts';
 import { floatBinaryOp, floatUnaryOp, inFloat32, where } from './recording.ts';
 
 /**
@@ -69,7 +70,17 @@ export function cbrt(x: TensorLike): Tensor {
       const signed = where(less(t, 0), neg(root), root);
       return where(equal(size, 0), t, where(plain, signed, t));
     },
-    (_, y) => reciprocal(mul(mul(y, y), 3)),
+    cbrtSlope,
+  );
+}
+
+/** s = 1 / (3 y^2), y the root of x. The derivative of the formula would be a product of 0 and infinity at both ends, so it is -2/3 s / x. */
+function cbrtSlope(x: Tensor, y: Tensor): Tensor {
+  return specialFunction(
+    'cbrt',
+    x,
+    () => reciprocal(mul(square(y), 3)),
+    (t, s) => mul(div(s, t), -2 / 3),
   );
 }
 
@@ -355,7 +366,17 @@ export function atanh(x: TensorLike): Tensor {
       const size = abs(t);
       return copysign(mul(log1p(div(mul(size, 2), sub(1, size))), 0.5), t);
     },
+    atanhSlope,
+  );
+}
+
+/** y = 1 / (1 - x^2). The derivative of the product would be a difference of infinities at 1, so it is 2 x y^2. */
+function atanhSlope(x: Tensor): Tensor {
+  return specialFunction(
+    'atanh',
+    x,
     (t) => reciprocal(mul(sub(1, t), add(t, 1))),
+    (t, y) => mul(mul(t, 2), square(y)),
   );
 }
 
@@ -369,12 +390,17 @@ export function sinc(x: TensorLike): Tensor {
   return compose('sinc', () =>
     inFloat32([wrap(floatOperand(x))], (t) => {
       const near = less(abs(t), 0.16);
-      const angle = mul(where(near, 1, t), Math.PI);
+      // sin(pi t) depends on the distance from the nearest integer, and on whether that is odd: so no angle is too large, and no digit lost.
+      const far = where(near, 1, t);
+      const nearest = floatUnaryOp('sinc', roundPrimitive, far);
+      const half = mul(nearest, 0.5);
+      const odd = notEqual(half, floatUnaryOp('sinc', 'floor', half));
+      const sine = mul(sin(mul(where(isInf(far), 0, sub(far, nearest)), Math.PI)), 1 / Math.PI);
       // By its series near 0, where derivatives of the quotient would cancel: the first term left out is below 1e-19.
       const z = square(mul(where(near, t, 0), Math.PI));
       let series: TensorLike = 1;
       for (let k = 7; k >= 1; k--) series = sub(1, mul(mul(z, 1 / (2 * k * (2 * k + 1))), series));
-      return where(near, series, div(sin(angle), angle));
+      return where(near, series, div(where(odd, neg(sine), sine), far));
     }),
   );
 }

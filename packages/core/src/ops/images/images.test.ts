@@ -77,4 +77,28 @@ describe('convolution and pooling', () => {
     );
     expect(await values(nowhere)).toEqual([0]);
   });
+
+  it('and the gradient of such a window goes there', async () => {
+    const slope = (x: pg.Tensor, options: pg.PoolOptions): pg.Tensor =>
+      pg.grad((t: pg.Tensor) => pg.sum(pg.maxPool2d(t, options)))(x) as pg.Tensor;
+    const low = pg.full([2, 2, 3, 4], -Infinity, { dtype: 'float64' });
+    for (const options of [
+      { kernelSize: 2, padding: 1 },
+      { kernelSize: 3, padding: 1, stride: 2 },
+      { kernelSize: [3, 2], padding: [1, 0], stride: 1 },
+      { kernelSize: 3, padding: 2, dilation: 2, stride: 1 },
+    ] satisfies pg.PoolOptions[]) {
+      const [top, places] = pg.maxPool2d(low, options, { returnIndices: true });
+      const expected = new Array<number>(12).fill(0);
+      for (const place of (await values(places)).slice(0, top.size / 4)) expected[place]!++;
+      const everywhere = [expected, expected, expected, expected].flat();
+      expect(await values(slope(low, options))).toEqual(everywhere);
+      expect(await values(pg.vmap((x: pg.Tensor) => slope(x, options))(pg.unsqueeze(low, 1)) as pg.Tensor)).toEqual(
+        everywhere,
+      );
+    }
+    // Beside it, one that is not the least.
+    const mixed = f64([[[[-Infinity, -Infinity, 2, -Infinity]]]]);
+    expect(await values(slope(mixed, { kernelSize: [1, 3], padding: [0, 1], stride: 1 }))).toEqual([1, 0, 3, 0]);
+  });
 });

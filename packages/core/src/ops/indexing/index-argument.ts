@@ -9,7 +9,7 @@
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
 import { checkKnown } from '../../graph/known-range.ts';
-import { isOp, type Node } from '../../graph/node.ts';
+import type { Node } from '../../graph/node.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
 import { argSortPrimitive, gatherPrimitive, scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { checkShape, normalizeAxis } from '@polygrad/compiler/shape/axes';
@@ -23,6 +23,7 @@ import { broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../../tensor/types.ts';
 import { tensor } from '../creation/creation.ts';
+import { saturated } from '../elementwise/recording.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];
@@ -56,23 +57,32 @@ export function checkKnownPositions(op: string, node: Node, n: number): void {
   if (n > 0 && sizeOf(node.shape) > 0) checkKnown(node, -n, n - 1, (value) => outOfRange(op, value, n));
 }
 
-/** The indices as they were given. `n`: size of the axis they go along, or null where columns have sizes of their own. */
-export function indexNode(op: string, indices: IndexLike, n: number | null): Node {
+/**
+ * The indices as they were given.
+ *
+ * @param n size of the axis they go along; null: they are numbers of another kind; of coordinates, a function gives one for each column from their shape
+ */
+export function indexNode(
+  op: string,
+  indices: IndexLike,
+  n: number | null | ((shape: Shape) => readonly number[]),
+): Node {
   if (isHandle(indices)) {
     const node = nodeOf(indices as Tensor);
     if (!isInteger(node.dtype))
       throw new DTypeError(op, say`index dtype is ${node.dtype}: needs integers; convert with cast()`, [node.dtype]);
-    if (n === null) return node;
-    if ((isOp(node, 'constant') || isOp(node, 'scalar')) && sizeOf(node.shape) > 0)
-      checkPosition(op, Number(node.attr.value), n);
-    checkKnownPositions(op, node, n);
+    if (n !== null) checkKnownPositions(op, node, typeof n === 'number' ? n : Math.max(...n(node.shape)));
     return node;
   }
-  eachNested(op, indices, nestedShape(op, indices), (item) => {
+  const shape = nestedShape(op, indices);
+  const sizes = typeof n === 'function' ? n(shape) : [n];
+  let at = 0;
+  eachNested(op, indices, shape, (item) => {
+    const size = sizes[at++ % sizes.length]!;
     // What is no number at all is refused below, when it is to become a tensor.
     if (typeof item !== 'number' && typeof item !== 'bigint' && typeof item !== 'boolean') return;
     const value = Number(item);
-    if (n !== null) checkPosition(op, value, n);
+    if (size !== null) checkPosition(op, value, size);
     else if (!Number.isInteger(value))
       throw new ArgumentError(op, say`index is no integer: ${shown(item)}; indices are integers`);
   });
@@ -84,7 +94,7 @@ export function safeIndex(op: string, index: Node, n: number): Node {
   if (!isInteger(index.dtype))
     throw new DTypeError(op, say`index dtype is ${index.dtype}: needs integers; convert with cast()`, [index.dtype]);
   const number = (value: number): Node => p.constant(value, 'int32');
-  const plain = p.cast(index, 'int32');
+  const plain = saturated(index);
   const wrapped =
     dtypeInfo[index.dtype].kind === 'uint' ? plain : p.where(p.lt(plain, number(0)), p.add(plain, number(n)), plain);
   return p.binary('minimum', p.binary('maximum', wrapped, number(0)), number(Math.max(0, n - 1)));
@@ -189,20 +199,18 @@ export function elementsAt(x: Node, order: Node, axis: number): Node {
 
 /** Row-major position, in the leading axes of `shape`, of each row of coordinates [..., d]; and d. */
 export function coordinates(op: string, indices: IndexLike, shape: Shape): { places: Node; depth: number } {
-  const index = indexNode(op, indices, null);
+  const index = indexNode(op, indices, (given) => {
+    const depth = given.at(-1) ?? 0;
+    if (depth < 1 || depth > shape.length)
+      throw new ShapeError(
+        op,
+        say`coordinates have shape ${showShape(given)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
+        [given, shape],
+      );
+    return shape.slice(0, depth);
+  });
   const rank = index.shape.length;
-  const depth = rank === 0 ? 0 : index.shape[rank - 1]!;
-  if (depth < 1 || depth > shape.length)
-    throw new ShapeError(
-      op,
-      say`coordinates have shape ${showShape(index.shape)}: the last axis must have from 1 to ${shape.length} entries for shape ${showShape(shape)}`,
-      [index.shape, shape],
-    );
-  if (isHandle(indices)) checkKnownPositions(op, index, Math.max(...shape.slice(0, depth)));
-  else {
-    let at = 0;
-    eachNested(op, indices, index.shape, (item) => checkPosition(op, Number(item), shape[at++ % depth]!));
-  }
+  const depth = index.shape[rank - 1]!;
   const lead = index.shape.slice(0, -1);
   let places: Node | null = null;
   for (let k = 0; k < depth; k++) {

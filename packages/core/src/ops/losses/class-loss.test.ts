@@ -158,4 +158,19 @@ describe('losses', () => {
     }
     expect(await values(pg.nllLoss(logits, i32([6, -1]).add(1), { weight: f64([1, 2, 3]) }))).toEqual([Number.NaN]);
   });
+
+  it('class numbers that are one number are known', async () => {
+    const full = (value: number): Tensor => pg.full([3], value, { dtype: 'int32' });
+    expect(() => pg.crossEntropy(logits, full(7))).toThrow(
+      '[crossEntropy] class number out of range: 7 for 3 classes; must be an integer from 0 to 2',
+    );
+    expect(() => pg.nllLoss(logits, pg.fullLike(target, -1))).toThrow('[nllLoss] class number out of range: -1');
+    expect(() => pg.multiMarginLoss(logits, pg.cast(full(3), 'int64'))).toThrow('[multiMarginLoss] class number');
+    await near(pg.crossEntropy(logits, full(-100), { ignoreIndex: -100, reduction: 'sum' }), [0]);
+    await near(pg.crossEntropy(logits, pg.zeros([3], { dtype: 'int32' }), { reduction: 'none' }), [
+      -logs[0]![0],
+      -logs[1]![0],
+      -logs[2]![0],
+    ]);
+  });
 });

@@ -16,7 +16,7 @@ import type { Tensor } from '../../tensor/types.ts';
 import { add, div, mul, neg } from '../elementwise/arithmetic.ts';
 import type { LossOptions } from './loss.ts';
 import { checkClasses, finish, isClass } from './loss-forms.ts';
-import { inFloat32 } from '../elementwise/recording.ts';
+import { inFloat32, saturated } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { logSoftmax } from '../normalization/normalization.ts';
 import { say } from '@polygrad/compiler/shape/shown';
@@ -58,7 +58,7 @@ function isTarget(x: Node, target: Node, axis: number): Node {
     p.iota(classes),
     x.shape.map((_, i) => (i === axis ? classes : 1)),
   );
-  return p.eq(numbers, p.insertAxes(p.cast(target, 'int32'), [axis]));
+  return p.eq(numbers, p.insertAxes(saturated(target), [axis]));
 }
 
 function alongClasses(op: string, weight: Tensor, x: Node, axis: number): Node {
@@ -96,7 +96,7 @@ function classLoss(
     losses = p.add(p.mul(losses, p.like(logs, 1 - smoothing)), spread);
   }
   const { reduction = 'mean', ignoreIndex } = options;
-  const number = p.cast(target, 'int32');
+  const number = saturated(target);
   losses = p.where(isClass(number, classes), losses, p.like(logs, Number.NaN));
   let counted =
     weight === null ? null : p.reduce(p.where(mask, p.broadcastTo(weight, logs.shape), zero), 'sum', [axis]);

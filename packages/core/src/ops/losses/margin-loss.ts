@@ -18,7 +18,7 @@ import type { Tensor } from '../../tensor/types.ts';
 import { relu, sigmoid, softplus } from '../elementwise/activation.ts';
 import { add, div, mul, neg, pow, sub } from '../elementwise/arithmetic.ts';
 import { equal, greater } from '../elementwise/logic.ts';
-import { inFloat32, where } from '../elementwise/recording.ts';
+import { inFloat32, saturated, where } from '../elementwise/recording.ts';
 import { exp, log } from '../elementwise/transcendental.ts';
 import { alongAxis, safeIndex } from '../indexing/index-argument.ts';
 import { flatten } from '../movement/shape.ts';
@@ -140,7 +140,7 @@ function rowsOf(op: string, x: Tensor, target: Tensor, wide: boolean): [scores: 
   // Labels end with a negative number.
   checkClasses(op, classes, count, wide ? { least: Number.NEGATIVE_INFINITY } : {});
   const rows = rank === 1 ? 1 : scores.shape[0]!;
-  return [p.reshape(scores, [rows, count]), p.reshape(p.cast(classes, 'int32'), wide ? [rows, count] : [rows])];
+  return [p.reshape(scores, [rows, count]), p.reshape(saturated(classes), wide ? [rows, count] : [rows])];
 }
 
 export interface MultiMarginOptions extends MarginOptions {

@@ -9,6 +9,7 @@ import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
+import { saturated } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { checkDiagonal, diagonalNode, offsets } from '../products/matrices.ts';
 
@@ -223,7 +224,7 @@ export function oneHot(indices: Tensor, classes: number, options: { readonly dty
       ]);
     checkCount('oneHot', 'number of classes', classes);
     checkShape('oneHot', [...node.shape, classes]);
-    const index = p.insertAxes(p.cast(node, 'int32'), [node.shape.length]);
+    const index = p.insertAxes(saturated(node), [node.shape.length]);
     return wrap(p.cast(p.eq(index, p.iota(classes)), options.dtype ?? 'float32'));
   });
 }

@@ -6,6 +6,8 @@
  */
 import { compose } from '../../graph/scope.ts';
 import { checkCount } from '@polygrad/compiler/shape/axes';
+import { bell } from '../../primitives/elementwise.ts';
+import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
 import { abs, add, copysign, div, minimum, mul, neg, reciprocal, square, sub } from '../elementwise/arithmetic.ts';
 import { cos, erf, exp, log, sin, sqrt } from '../elementwise/transcendental.ts';
@@ -254,7 +256,7 @@ export function erfc(x: TensorLike): Tensor {
       const tail = where(less(t, 0.5), 0.5, where(greater(t, last), last, t));
       return where(less(t, 0.5), sub(1, erf(t)), mul(scaled(tail), gaussian(tail)));
     },
-    (t) => mul(exp(neg(square(t))), -2 / Math.sqrt(Math.PI)),
+    (t) => mul(wrap(bell(nodeOf(t))), -2 / Math.sqrt(Math.PI)),
   );
 }
 

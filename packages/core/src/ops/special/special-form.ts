@@ -5,10 +5,8 @@
  * every order are accurate.
  */
 import { noGrad } from '../../autodiff/custom-gradient.ts';
-import { makeNode } from '../../graph/primitives.ts';
-import type { Node } from '../../graph/node.ts';
-import { customRules, elementwiseCustom } from '../../graph/definition.ts';
 import { compose } from '../../graph/scope.ts';
+import { withSlope } from '../../primitives/elementwise.ts';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import { floatOperand } from '../../tensor/operand.ts';
 import type { Tensor, TensorLike } from '../../tensor/types.ts';
@@ -49,13 +47,11 @@ export function specialFunction(
   return compose(op, () => {
     const source = floatOperand(x);
     const result = noGrad(() => inFloat32([wrap(source)], value));
-    const node: Node = makeNode('stopGradient', [nodeOf(result), source], null);
-    elementwiseCustom.add(node);
-    customRules.set(node, (grad, self) => {
-      const argument = wrap(self.src[1]!);
-      return [null, nodeOf(compose(op, () => mul(wrap(grad), slope(argument, wrap(self)))))];
-    });
-    return wrap(node);
+    return wrap(
+      withSlope(nodeOf(result), source, (grad, argument, self) =>
+        nodeOf(compose(op, () => mul(wrap(grad), slope(wrap(argument), wrap(self))))),
+      ),
+    );
   });
 }
 
