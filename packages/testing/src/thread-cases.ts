@@ -121,9 +121,7 @@ function loopsOfSome(threads: number): ProgramCase {
   b.barrier();
   b.loop(Math.log2(threads), (i) => {
     const half = e.shr(e.i32(threads / 2), i);
-    b.ifThen(e.lt(local, half), () =>
-      b.store(row, local, e.add(b.load(row, local), b.load(row, e.add(local, half)))),
-    );
+    b.ifThen(e.lt(local, half), () => b.store(row, local, e.add(b.load(row, local), b.load(row, e.add(local, half)))));
     b.barrier();
   });
   b.ifThen(e.lt(local, 1), () => b.store(y, 0, b.load(row, 0)));
