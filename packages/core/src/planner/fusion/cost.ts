@@ -16,7 +16,7 @@ export const storeCost = 6;
 export const kernelCost = 20_000;
 /** How often an operand of a contraction is read, whatever the loops say, because contraction/ packs operands. */
 export const operandReads = 8;
-/** Reductions with at most this much work are recomputed wherever that saves a kernel. */
+/** Reductions with at most this much work are recomputed wherever that saves a kernel, unless the results are compared (`Facts.compared`). */
 export const smallWork = 32_768;
 /** Longer rows fall out of the cache between two loops of one kernel. */
 export const longestRow = 16_384;
