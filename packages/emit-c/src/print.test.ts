@@ -110,6 +110,32 @@ describe('sources', () => {
     expect(printOpenCl(elementwise(), { fenceBranches: true }).source).toBe(printOpenCl(elementwise()).source);
   });
 
+  it('end inner loops that threads run for different lengths by barriers in OpenCL C, where asked to', () => {
+    const source = (barrier: boolean, fenceBranches: boolean): string => {
+      const b = new ProgramBuilder();
+      const { e } = b;
+      const y = e.param(0, 'int32', 'readwrite', 4);
+      const local = e.special('local', 0, 4);
+      const add = (by: KNode): void => b.store(y, local, e.add(b.load(y, local), by));
+      b.loop(local, add);
+      b.loop(2, () => {
+        b.loop(3, add);
+        b.loop(local, (i) => b.loop(e.add(local, i), add));
+      });
+      b.ifThen(e.lt(local, 2), () => b.loop(2, () => b.loop(local, add)));
+      if (barrier) b.barrier();
+      add(e.i32(1));
+      return printOpenCl(b.build({ name: 'lengths', group: [4, 1, 1] }), { fenceBranches }).source;
+    };
+    const ends = (text: string): string =>
+      [...text.matchAll(/for \(|if \(|barrier\(|^ *\}$/gm)]
+        .map(([found]) => ({ 'for (': 'F(', 'if (': 'T(', 'barrier(': 'B' })[found] ?? ')')
+        .join('');
+    expect(ends(source(true, false))).toBe('F()F(F()F(F()))T(F(F()))B)');
+    expect(ends(source(true, true))).toBe('F()F(F()F(F())B)T(F(F()))B)');
+    expect(source(false, true)).toBe(source(false, false));
+  });
+
   it('stores vectors of bytes at once for PoCL', () => {
     const source = (dtype: 'bool' | 'int8' | 'int16', wholeBytes: boolean): string => {
       const b = new ProgramBuilder();

@@ -81,6 +81,55 @@ function exchangeInParts(threads: number, parts: readonly number[]): ProgramCase
   return { name: `exchange in parts of ${parts.join(' and ')} of ${threads}`, program, data, scalars: [] };
 }
 
+/**
+ * In rounds that all threads run alike, three of them run an inner loop and the others none: what these read in it would be neither 0 nor out of
+ * bounds. Then all add up what they have.
+ */
+function loopsOfSome(threads: number): ProgramCase {
+  const some = 3;
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const x = e.param(0, 'float64', 'read', 2 * threads);
+  const y = e.param(1, 'float64', 'write', 1);
+  const row = b.shared('row', 'float64', threads);
+  const [size, sum, more] = ['size', 'sum', 'more'].map((name) => b.reg(name, 'float64')) as [KNode, KNode, KNode];
+  const zero = e.constant('float64', 0);
+  const local = e.special('local', 0, threads);
+  const count = e.idiv(e.sub(threads + some - 1, local), threads);
+  for (const register of [sum, more]) b.store(register, 0, zero);
+  b.loop(2, (i) => {
+    b.store(size, 0, zero);
+    b.loop(3, (j) => {
+      const v = b.load(x, e.add(e.mul(i, 3), j));
+      b.store(size, 0, e.add(b.load(size, 0), e.mul(v, v)));
+    });
+    const square = b.load(size, 0);
+    const isZero = e.eq(square, zero);
+    const root = e.where(isZero, zero, e.unary('SQRT', e.where(isZero, e.constant('float64', 1), square)));
+    b.loop(count, (j) => {
+      const v = b.load(x, e.add(e.add(local, e.mul(i, 3)), e.mul(j, threads)));
+      b.store(sum, 0, e.add(b.load(sum, 0), e.div(v, root)));
+    });
+  });
+  b.loop(3, (i) =>
+    b.loop(count, (j) => {
+      const v = b.load(x, e.add(e.add(local, e.mul(i, 3)), e.mul(j, threads)));
+      b.store(more, 0, e.add(b.load(more, 0), v));
+    }),
+  );
+  b.store(row, local, e.add(b.load(sum, 0), b.load(more, 0)));
+  b.barrier();
+  b.loop(Math.log2(threads), (i) => {
+    const half = e.shr(e.i32(threads / 2), i);
+    b.ifThen(e.lt(local, half), () => b.store(row, local, e.add(b.load(row, local), b.load(row, e.add(local, half)))));
+    b.barrier();
+  });
+  b.ifThen(e.lt(local, 1), () => b.store(y, 0, b.load(row, 0)));
+  const program = b.build({ name: 'loops_of_some', group: [threads, 1, 1] });
+  const data = [Float64Array.from({ length: 2 * threads }, (_, i) => 1 + (i % 7)), new Float64Array(1)];
+  return { name: `inner loops of ${some} of ${threads} threads`, program, data, scalars: [] };
+}
+
 /** Groups and their parts. */
 const partsOfGroups: readonly (readonly [threads: number, parts: readonly [number, number]])[] = [
   [16, [4, 8]],
@@ -132,6 +181,7 @@ function atomics(op: AtomicOp, dtype: DType, through: boolean): ProgramCase {
 export function* threadCases(dtypes: readonly DType[]): Generator<ProgramCase> {
   yield places();
   for (const dtype of dtypes) yield exchange(dtype);
+  if (dtypes.includes('float64')) yield loopsOfSome(256);
   if (dtypes.includes('int32')) {
     for (const [threads, parts] of partsOfGroups) yield exchangeInParts(threads, parts);
   }

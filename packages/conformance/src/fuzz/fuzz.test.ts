@@ -1,6 +1,6 @@
 /** A few random programs of each kind, the same ones every time. `npm run fuzz` runs others, on other engines, for longer. */
 import { createCpuEngine } from '@polygrad/backend-cpu';
-import { setEngine, ShapeError, type Tensor, tensor } from '@polygrad/core';
+import { type DType, setEngine, ShapeError, type Tensor, tensor } from '@polygrad/core';
 import type { Binding, IEngine } from '@polygrad/core/engine';
 import { type CallEntry, createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { Choices } from '../programs/choices.ts';
 import { Pool } from '../programs/pool.ts';
 import { fuzz, fuzzSizes, fuzzTransforms } from './fixtures/run.ts';
 import { checkGradients } from './gradients.ts';
-import { type CallStep, printProgram, type Program, Ref, type Step } from '../programs/program.ts';
+import { type CallStep, printProgram, type Program, Ref, type Step, type Value } from '../programs/program.ts';
 import { execute, type Outcome } from './execute.ts';
 import { CallFuzz } from './refusals.ts';
 
@@ -162,6 +162,33 @@ describe('the check itself', () => {
     const { calls } = operations.elementwise.find(({ name }) => name === 'sin')!;
     const made = calls[0]!.make(new Pool(new Choices([]), [large], unused));
     expect(made?.formula(large).data).toEqual([Math.sin(2 ** 32)]);
+  });
+
+  it('never trains a batch norm on one value per channel, which the library refuses', () => {
+    const row = operations.normalization.find(({ name }) => name === 'batchNorm')!;
+    let trained = 0;
+    for (const [shape, allowed] of [
+      [[1, 3], false],
+      [[2, 3], true],
+    ] as const) {
+      const x = { id: 0, dtype: 'float32', shape, data: [1, 2, 3, 4, 5, 6].slice(0, shape[0] * 3) } as const;
+      const input = (dtype: DType, drawn: readonly number[], data: readonly number[]): Value => ({
+        id: 1,
+        dtype,
+        shape: drawn,
+        data,
+      });
+      for (let i = 0; i < 200; i++) {
+        const random = makeRandom(i + 1);
+        const numbers = Array.from({ length: 30 }, () => Math.floor(random() * 0x10000));
+        const made = row.calls[0]!.make(new Pool(new Choices(numbers), [x], input));
+        const [of, options] = (made?.args ?? []) as [Ref, { training?: boolean }];
+        if (made === null || of.id !== 0 || options.training !== true) continue;
+        expect(allowed).toBe(true);
+        trained++;
+      }
+    }
+    expect(trained).toBeGreaterThan(20);
   });
 
   it('finds a tensor that is left', async () => {

@@ -5,11 +5,13 @@ import { blocksOf, isUniform, type KNode, type Program, type ProgramNode, unique
 const events: ReadonlySet<KNode['op']> = new Set(['LOAD', 'STORE', 'ATOMIC', 'LOOP', 'ENDLOOP', 'IF', 'ENDIF']);
 
 /**
- * The program with a barrier before and after every IF that all threads of a group enter or none, if the program has barriers at all.
+ * The program with a barrier before and after every IF that all threads of a group enter or none, and after every loop that some threads run
+ * longer than others inside of one that all run alike, if the program has barriers at all.
  *
  * PoCL (3.1 at least) makes loops over the threads of a group, cut at barriers. It adds barriers of its own: in loops that all threads run
  * alike, and at what it takes for the beginning of a branch with one. Where such a branch is not set apart, all threads may carry
- * out what stands in it for some of them.
+ * out what stands in it for some of them. Where LLVM has made two loops of one, round after round with and without such an inner loop, the
+ * barriers that PoCL adds stand in a branch as well, and all threads take the way of the first.
  */
 export function fencedBranches(program: Program): Program {
   if (!program.body.some((n) => n.op === 'BARRIER')) return program;
@@ -31,7 +33,11 @@ export function fencedBranches(program: Program): Program {
     if ((n.op === 'IF' || n.op === 'LOOP') && together.has(around[at] as number) && isUniform(n)) together.add(at);
     if (n.op === 'IF' && together.has(at)) fence();
     write(n);
-    if (n.op === 'ENDIF' && together.has(around[at] as number)) fence();
+    const begin = around[at] as number;
+    if (n.op === 'ENDIF' && together.has(begin)) fence();
+    if (n.op !== 'ENDLOOP' || together.has(begin)) continue;
+    const outside = around[begin] as number;
+    if (outside >= 0 && together.has(outside)) fence();
   }
   return { ...program, body };
 }

@@ -21,7 +21,10 @@ export interface OpenClOptions {
   readonly shared?: 'local' | 'private';
   /** How unrolling is asked for. Default 'pragma' (`#pragma unroll`). */
   readonly unroll?: 'pragma' | 'attribute' | 'none';
-  /** Branches that only some groups enter stand between barriers where the program has some: PoCL needs it (barriers.ts). Default false. */
+  /**
+   * Where the program has barriers, there are more: around branches that only some groups enter, and behind inner loops of different lengths. PoCL
+   * needs it (barriers.ts). Default false.
+   */
   readonly fenceBranches?: boolean;
   /**
    * Vectors of bytes are stored at once, through a type without alignment, which compilers made of clang know. PoCL's `vstoreN` stores one byte

@@ -164,6 +164,8 @@ function norm(kind: 'groupNorm' | 'instanceNorm' | 'batchNorm') {
       ? [drawn(pool, x.dtype, [channels]), drawn(pool, x.dtype, [channels])]
       : [null, null];
     const running = kind === 'batchNorm' && pool.c.nat(2) === 0;
+    // In training batchNorm refuses one value per channel.
+    if (kind === 'batchNorm' && !running && x.data.length < 2 * channels) return null;
     const [mean, variance] = running
       ? [drawn(pool, x.dtype, [channels]), parts(pool, x.dtype, [channels])]
       : [null, null];

@@ -114,6 +114,33 @@ describe('indexing', () => {
     ).toEqual([3, 0, 0, 0, 4, 3]);
   });
 
+  it('has the gradient of a greatest element that is a sum: one that is computed once, not in two kernels in two orders', async () => {
+    const shape = [2, 2, 6];
+    const index = i32([
+      [0, 0],
+      [1, 1],
+    ]);
+    let compared = 0;
+    for (let seed = 0; seed < 5; seed++) {
+      const numbers = (count: number, from: number): number[] =>
+        Array.from({ length: count }, (_, i) => Math.sin(i * 1.7 + from + seed * 0.37));
+      const [xs, vs, us, ws] = [numbers(24, 1), numbers(6, 3), numbers(4, 5).map((u) => u - 3), numbers(4, 9)] as const;
+      const [v, w] = [f64(vs), f64(ws).reshape([2, 2])];
+      const f = (x: Tensor, u: Tensor): Tensor =>
+        pg.sum(pg.mul(pg.scatterReduce(pg.matmul(x, v), index, u, 'max', { axis: 0 }), w));
+      const [ofX, ofU] = pg.grads(f)(f64(xs).reshape(shape), f64(us).reshape([2, 2])) as [Tensor, Tensor];
+      const [x, u] = [await values(ofX), await values(ofU)] as number[][];
+      for (let at = 0; at < 4; at++) {
+        const base = vs.reduce((sum, b, k) => sum + xs[at * 6 + k]! * b, 0);
+        const wins = base > us[at]!;
+        expect(u![at]).toBe(wins ? 0 : ws[at]);
+        for (const [k, b] of vs.entries()) expect(x![at * 6 + k]).toBeCloseTo(wins ? ws[at]! * b : 0, 12);
+        compared += Number(wins);
+      }
+    }
+    expect(compared).toBeGreaterThan(5);
+  });
+
   it('embeds without gradient for the padding row', async () => {
     const w = f64([
       [1, 2],

@@ -16,7 +16,7 @@ export const storeCost = 6;
 export const kernelCost = 20_000;
 /** How often an operand of a contraction is read, whatever the loops say, because contraction/ packs operands. */
 export const operandReads = 8;
-/** Reductions with at most this much work are recomputed wherever that saves a kernel. */
+/** Reductions with at most this much work are recomputed wherever that saves a kernel, unless the results are compared (`Facts.compared`). */
 export const smallWork = 32_768;
 /** Longer rows fall out of the cache between two loops of one kernel. */
 export const longestRow = 16_384;
@@ -40,6 +40,8 @@ export interface Facts {
   readonly anchor: readonly (PlanNode | null)[];
   /** The last contraction that leads to a node through elementwise nodes and movements only, other users or not. */
   readonly origin: readonly (PlanNode | null)[];
+  /** 1 for what is compared for equality, and for what such a node is computed from: a sum in another order would not be equal. */
+  readonly compared: Uint8Array;
   /** Number of the set of elementwise nodes of one shape that are connected with each other. */
   readonly component: Int32Array;
 }
@@ -86,7 +88,13 @@ export function factsOf(graph: PlanGraph): Facts {
     }
   });
   const component = parent.map((_, i) => find(parent, i));
-  return { cost, depth, reduced, anchor, origin, component };
+  const compared = new Uint8Array(nodes.length);
+  for (let i = nodes.length - 1; i >= 0; i--) {
+    const node = nodes[i]!;
+    if (node.op !== 'eq' && (compared[i] === 0 || surelyInMemory(node))) continue;
+    for (const s of node.src) compared[s.index] = 1;
+  }
+  return { cost, depth, reduced, anchor, origin, compared, component };
 }
 
 function elementsPerResult(node: PlanNode, sizes: PlanSize | null): number {

@@ -10,6 +10,7 @@
  * the row recompute it (codegen/loops/optimize.ts); values are the same.
  */
 import type { Range } from '@polygrad/compiler/ir/expr';
+import { isFloat } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/ir/free-ranges';
 import type { KNode } from '@polygrad/compiler/ir/ir';
 import { isPlanOp, type PlanGraph, type PlanNode, typicalOf } from '../capture/plan-graph.ts';
@@ -89,7 +90,8 @@ function decideReduce(p: Partition, node: PlanNode): void {
   }
   const everywhere = places.length === kernels.size;
   const stored = p.mustStore(node);
-  if (!stored && everywhere && (kernels.size === 1 || kernels.size * workOf(p, node) <= smallWork)) {
+  const again = kernels.size * workOf(p, node) <= smallWork && (isExact(node) || p.facts.compared[node.index] === 0);
+  if (!stored && everywhere && (kernels.size === 1 || again)) {
     for (const place of places) take(p, place);
     return;
   }
@@ -110,6 +112,11 @@ function decideReduce(p: Partition, node: PlanNode): void {
   const { kernel } = p.storeWithKin(node, key, fits);
   kernel.reductions++;
   kernel.reduced += typicalSize(p, node) * p.facts.reduced[node.index]!;
+}
+
+/** Whether the order of a reduction cannot be seen in its results. */
+function isExact(node: PlanNode): boolean {
+  return !isFloat(node.dtype) || (isPlanOp(node, 'reduce') && (node.attr.op === 'max' || node.attr.op === 'min'));
 }
 
 function typicalSize(p: Partition, node: PlanNode): number {
