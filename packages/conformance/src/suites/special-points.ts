@@ -2,7 +2,7 @@
 import * as pg from '@polygrad/core';
 import type { Tensor } from '@polygrad/core';
 import type { ConformanceCase } from '../case.ts';
-import type { Target } from '../expand.ts';
+import type { Target } from '../target.ts';
 import { arrayOf } from '../host.ts';
 import { specialPointsTable } from './special-points-values.ts';
 

@@ -216,4 +216,31 @@ describe('what audits of edges found', () => {
       expect(() => pg.embeddingBag([0, 1, 2], pg.ones([3, 2]), { offsets })).toThrow(/\[embeddingBag\] bad offset/);
     expect(pg.embeddingBag([0, 1, 2], pg.ones([3, 2]), { offsets: [0, 3] }).shape).toEqual([2, 2]);
   });
+
+  it('where NaN wins there is no derivative, forward or backward', async () => {
+    const [a, b] = [f64([nan, 1, 2, 3]), f64([1, nan, 1, 3])];
+    for (const f of [pg.maximum, pg.minimum]) {
+      const swap = f === pg.minimum;
+      const [byA, byB] = pg.grads((x: Tensor, y: Tensor) => pg.sum(f(x, y)))(a, b) as [Tensor, Tensor];
+      const wins = [nan, nan, swap ? 0 : 1, 0.5];
+      expect(await values(byA)).toEqual(wins);
+      expect(await values(byB)).toEqual([nan, nan, swap ? 1 : 0, 0.5]);
+      expect(await values(pg.jvp((x: Tensor) => f(x, b), [a], [pg.onesLike(a)])[1] as Tensor)).toEqual(wins);
+    }
+    for (const x of [f64([nan]), f64([1, nan])])
+      for (const f of [pg.max, pg.min])
+        expect(await values(pg.jvp((t: Tensor) => f(t), [x], [pg.onesLike(x)])[1] as Tensor)).toEqual([nan]);
+    const byExponent = pg.grad((y: Tensor) => pg.sum(pg.pow(f64([0, 0, 0]), y)))(f64([nan, 2, 0])) as Tensor;
+    expect(await values(byExponent)).toEqual([nan, 0, 0]);
+  });
+
+  it('sinc and softplus with beta reach the largest numbers', async () => {
+    const [far, most] = [f64([1e308, inf, 1e15 + 0.5]), Number.MAX_VALUE];
+    expect(await values(pg.sinc(far))).toEqual([0, 0, 1 / (Math.PI * (1e15 + 0.5))]);
+    expect(await values(derivative(pg.sinc, 1)(f64([1e20, 3, -inf])))).toEqual([1e-20, -1 / 3, 0]);
+    const steep: Unary = (x) => pg.softplus(x, { beta: 50 });
+    expect(await values(steep(f64([most, -most])))).toEqual([most, 0]);
+    expect(await values(derivative(steep, 1)(f64([most, -most])))).toEqual([1, 0]);
+    expect(await values(derivative(steep, 2)(f64([most, -most])))).toEqual([0, 0]);
+  });
 });

@@ -142,7 +142,10 @@ describe('indexing', () => {
     expect(await values(pg.oneHot(far, 2))).toEqual([0, 0, 0, 0, 0, 0, 0, 1]);
     const losses = pg.crossEntropy(pg.zeros([4, 2]), far, { reduction: 'none' });
     expect((await values(losses)).map(Number.isNaN)).toEqual([true, true, true, false]);
-    for (const data of [[4e9, 2 ** 31, 0], [2n ** 64n - 1n, 2n ** 32n, 0n]] as const) {
+    for (const data of [
+      [4e9, 2 ** 31, 0],
+      [2n ** 64n - 1n, 2n ** 32n, 0n],
+    ] as const) {
       const dtype = typeof data[0] === 'number' ? 'uint32' : 'uint64';
       const unsigned = pg.maximum(pg.tensor([...data] as number[], { dtype }), pg.zeros([3], { dtype }));
       expect(await values(pg.take(f64([10, 11, 12]), unsigned))).toEqual([12, 12, 10]);
