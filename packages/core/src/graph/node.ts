@@ -76,14 +76,11 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
   cast: { readonly dtype: DType };
   bitcast: { readonly dtype: DType };
   // reductions: axes ascending; the result has none of them (for keepDims, operations reshape it)
-  /**
-   * `ties` is for gradients of max and min: 'share' divides the gradient equally among equal elements, 'first' gives all to the first, or to the first
-   * behind the padding in front of an image, where `axes` are those of windows.
-   */
+  /** `ties` is for gradients of max and min: 'share' divides the gradient equally among equal elements, 'first' gives all to the first. */
   reduce: {
     readonly op: 'sum' | 'prod' | 'max' | 'min';
     readonly axes: readonly number[];
-    readonly ties: 'share' | 'first' | WindowStarts;
+    readonly ties: 'share' | 'first';
   };
   /** The int32 row-major position over `axes` of the first extreme; of the first NaN if there is one. */
   argReduce: { readonly op: 'max' | 'min'; readonly axes: readonly number[] };
@@ -137,13 +134,6 @@ export interface CommonAttrs extends CommonUnaryAttrs, CommonBinaryAttrs {
 }
 
 /** Attributes by primitive. */
-/** Where windows begin, for each of their axes: window i at i * stride - low, before the image where that is negative. */
-export interface WindowStarts {
-  readonly low: readonly number[];
-  readonly stride: readonly number[];
-  readonly dilation: readonly number[];
-}
-
 export interface Attrs extends CommonAttrs, UnaryAttrs, BinaryAttrs {}
 
 export type PrimitiveName = keyof Attrs;

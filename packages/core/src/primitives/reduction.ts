@@ -1,5 +1,5 @@
 /** Reductions, one result from many elements along axes: `reduce` (sum, product, maximum, minimum) and `argReduce` (positions of extremes). */
-import type { Node, PrimitiveName, WindowStarts } from '../graph/node.ts';
+import type { Node, PrimitiveName } from '../graph/node.ts';
 import {
   type Batches,
   checkDType,
@@ -50,6 +50,7 @@ function sources(c: SourceContext, node: PlanNode<'reduce'> | PlanNode<'argReduc
 }
 
 const reduceOps = { sum: 0, prod: 1, max: 2, min: 3 } as const;
+const tieRules = { share: 0, first: 1 } as const;
 
 type Reduction = 'reduce' | 'argReduce';
 
@@ -71,7 +72,7 @@ export const reductions: Family<Reduction> = {
     role: 'reduce',
     work: 1,
     encode: (a, out) => {
-      out.push(reduceOps[a.op] * 2 + (a.ties === 'share' ? 0 : 1));
+      out.push(reduceOps[a.op] * 2 + tieRules[a.ties]);
       out.list(a.axes);
     },
     sources,
@@ -104,35 +105,10 @@ export const reductions: Family<Reduction> = {
   },
 };
 
-/**
- * Row-major position in its window of each first element that lies behind the padding in front of the image: int32, of the shape `out` of
- * windows. No element of the image stands before it, so a winner that does is padding that nothing exceeds.
- */
-export function firstInside({ low, stride, dilation }: WindowStarts, size: Shape, out: Shape): Node {
-  const number = (value: number): Node => p.constant(value, 'int32');
-  let position = number(0);
-  size.forEach((n, i) => {
-    const start = p.mul(p.iota(out[i]!), number(stride[i]!));
-    const missing = p.binary('maximum', p.sub(number(low[i]!), start), number(0));
-    const tap = p.binary('idiv', p.add(missing, number(dilation[i]! - 1)), number(dilation[i]!));
-    const placed = p.reshape(
-      p.binary('minimum', tap, number(n - 1)),
-      out.map((count, axis) => (axis === i ? count : 1)),
-    );
-    position = p.add(p.mul(position, number(n)), placed);
-  });
-  return position;
-}
-
-/** True at the first winner of each result. */
-function firstWinner(x: Node, op: 'max' | 'min', axes: readonly number[], starts: WindowStarts | null): Node {
-  let first = p.argReduce(x, op, axes);
-  if (starts !== null) {
-    const size = axes.map((axis) => x.shape[axis]!);
-    first = p.binary('maximum', first, firstInside(starts, size, first.shape.slice(-size.length)));
-  }
+/** True at the winner of each result, whose positions are those of `argReduce`. */
+export function isWinner(x: Node, winners: Node, axes: readonly number[]): Node {
   // Positions are computed axis by axis, not along a merged axis: for that the windows of a pooling would have to be copied.
-  const winner = p.reshape(first, keepAxes(x.shape, axes));
+  const winner = p.reshape(winners, keepAxes(x.shape, axes));
   let position: Node | null = null;
   let step = 1;
   for (let i = axes.length - 1; i >= 0; i--) {
@@ -204,10 +180,8 @@ export const reductionGradients: Gradients<Reduction> = {
         return [p.mul(productOfOthers(x, attr.axes), g)];
       case 'max':
       case 'min': {
-        if (attr.ties !== 'share') {
-          const starts = attr.ties === 'first' ? null : attr.ties;
-          return [p.where(firstWinner(x, attr.op, attr.axes, starts), g, p.zerosLike(x))];
-        }
+        if (attr.ties === 'first')
+          return [p.where(isWinner(x, p.argReduce(x, attr.op, attr.axes), attr.axes), g, p.zerosLike(x))];
         const winners = p.eq(x, p.reshape(node, kept));
         const count = p.reshape(p.reduce(p.cast(winners, x.dtype), 'sum', attr.axes), kept);
         // Nothing equals NaN: then there is no winner, and no derivative. (As a factor, so that forward mode has it, too.)

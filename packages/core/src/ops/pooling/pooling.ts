@@ -1,11 +1,12 @@
 /** Means, p-norms and largest values of sliding windows, and largest values put back where they came from. */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
+import { customRules } from '../../graph/definition.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
-import { firstInside } from '../../primitives/reduction.ts';
-import { dilated, perAxis } from '@polygrad/compiler/shape/axes';
+import { isWinner } from '../../primitives/reduction.ts';
+import { dilated, keepAxes, perAxis } from '@polygrad/compiler/shape/axes';
 import { type DType, lowest } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
@@ -271,9 +272,7 @@ function maxPool(
     const node = nodeOf(x);
     const g = geometry(op, rank, node, window, settings);
     const view = windows(g.image, g, Number(lowest(node.dtype)));
-    // Padding holds the least value there is, so it is the first of equals where a window holds nothing greater.
-    const ties = g.low.some((n) => n > 0) ? { low: g.low, stride: g.stride, dilation: g.dilation } : 'first';
-    const values = wrap(fromChannelsFirst(p.reduce(view, 'max', windowAxes(rank), ties), g.layout));
+    const values = wrap(fromChannelsFirst(maxima(view, g, rank), g.layout));
     const wanted =
       settings.returnIndices ||
       (typeof window === 'object' && 'returnIndices' in window && window.returnIndices === true);
@@ -281,12 +280,50 @@ function maxPool(
   });
 }
 
-/** Row-major position of each maximum in its image (int32), from its position in the window; never one of the padding. */
+const isPadded = (g: Geometry): boolean => g.low.some((n) => n > 0);
+
+/** The largest element of each window. Its gradient goes to the first of equals in the image. */
+function maxima(view: Node, g: Geometry, rank: number): Node {
+  const axes = windowAxes(rank);
+  const values = p.reduce(view, 'max', axes, 'first');
+  if (!isPadded(g)) return values;
+  const node = makeNode('stopGradient', [values, view], null);
+  customRules.set(node, (grad, self) => {
+    const x = self.src[1]!;
+    const each = p.reshape(grad, keepAxes(x.shape, axes));
+    return [null, p.where(isWinner(x, winners(x, g, rank), axes), each, p.zerosLike(x))];
+  });
+  return node;
+}
+
+/**
+ * Row-major position of each maximum in its window (int32). Padding holds the least value there is, so it is the first of equals where a window holds
+ * nothing greater. No element of the image stands before the first one in it: so the larger of the two positions is in the image.
+ */
+function winners(view: Node, g: Geometry, rank: number): Node {
+  const found = p.argReduce(view, 'max', windowAxes(rank));
+  if (!isPadded(g)) return found;
+  const number = (value: number): Node => p.constant(value, 'int32');
+  const out = found.shape.slice(-rank);
+  let first = number(0);
+  g.size.forEach((n, i) => {
+    const start = p.mul(p.iota(out[i]!), number(g.stride[i]!));
+    const missing = p.binary('maximum', p.sub(number(g.low[i]!), start), number(0));
+    const step = g.dilation[i]!;
+    const tap = p.binary('idiv', p.add(missing, number(step - 1)), number(step));
+    const placed = p.reshape(
+      p.binary('minimum', tap, number(n - 1)),
+      out.map((count, axis) => (axis === i ? count : 1)),
+    );
+    first = p.add(p.mul(first, number(n)), placed);
+  });
+  return p.binary('maximum', found, first);
+}
+
+/** Row-major position of each maximum in its image (int32), from its position in the window. */
 function positions(view: Node, g: Geometry, rank: number): Node {
   const number = (value: number): Node => p.constant(value, 'int32');
-  let inside = p.argReduce(view, 'max', windowAxes(rank));
-  const padded = g.low.some((n) => n > 0);
-  if (padded) inside = p.binary('maximum', inside, firstInside(g, g.size, inside.shape.slice(2)));
+  let inside = winners(view, g, rank);
   const spatial = g.image.shape.slice(2);
   let total: Node | null = null;
   let scale = 1;
@@ -302,7 +339,7 @@ function positions(view: Node, g: Geometry, rank: number): Node {
     const first = p.sub(p.mul(start, number(g.stride[i]!)), number(g.low[i]!));
     let place = p.add(first, p.mul(tap, number(g.dilation[i]!)));
     // Where all of a window lies around the image: the image's last.
-    if (padded) place = p.binary('minimum', place, number(spatial[i]! - 1));
+    if (isPadded(g)) place = p.binary('minimum', place, number(spatial[i]! - 1));
     const at = p.mul(place, number(scale));
     total = total === null ? at : p.add(total, at);
     scale *= spatial[i]!;
