@@ -1,9 +1,9 @@
 /**
  * The choice between two tensors by a condition, and how elementwise operations are recorded. With one operand, two operands, floating-point operands,
  * or as an activation: public operations are one call of these functions, or a composite of such. Composites of 16-bit floats compute in
- * float32. Also the rule of what is close to what.
+ * float32. Also the rule of what is close to what, and integers as int32.
  */
-import { cast, makeNode, where as whereNode } from '../../graph/primitives.ts';
+import { binary, cast, constant, makeNode, where as whereNode } from '../../graph/primitives.ts';
 import type { BinaryOperation, UnaryOperation } from '../../graph/definition.ts';
 import type { Node } from '../../graph/node.ts';
 import { beginOp, compose, opName } from '../../graph/scope.ts';
@@ -28,6 +28,16 @@ export function inFloat32(args: readonly Tensor[], body: (...args: Tensor[]) => 
 /** float32 for 16-bit floats, anything else as it is. */
 export function widened(x: Node): Node {
   return isSmallFloat(x.dtype) ? cast(x, 'float32') : x;
+}
+
+/** Integers as int32; those beyond its range become its ends, where a cast would wrap them to numbers in range. */
+export function saturated(index: Node): Node {
+  const { dtype } = index;
+  const { bytes, kind } = dtypeInfo[dtype];
+  let within = index;
+  if (bytes === 8 || dtype === 'uint32') within = binary('minimum', within, constant(2 ** 31 - 1, dtype));
+  if (bytes === 8 && kind === 'int') within = binary('maximum', within, constant(-(2 ** 31), dtype));
+  return cast(within, 'int32');
 }
 
 /** Dtype sums and products are taken in: bool and small integers grow to 32 bits, 16-bit floats stay (kernels accumulate in float32). */

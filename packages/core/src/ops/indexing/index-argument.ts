@@ -23,6 +23,7 @@ import { broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NestedInput, Tensor } from '../../tensor/types.ts';
 import { tensor } from '../creation/creation.ts';
+import { saturated } from '../elementwise/recording.ts';
 
 /** Integers of any shape: a tensor of an integer dtype, or numbers whose range is checked at once. */
 export type IndexLike = Tensor | number | readonly NestedInput[];
@@ -86,16 +87,6 @@ export function indexNode(
       throw new ArgumentError(op, say`index is no integer: ${shown(item)}; indices are integers`);
   });
   return nodeOf(tensor(indices as NestedInput, { dtype: 'int32' }));
-}
-
-/** Integers as int32; those beyond its range become its ends, where a cast would wrap them to numbers in range. */
-export function saturated(index: Node): Node {
-  const { dtype } = index;
-  const { bytes, kind } = dtypeInfo[dtype];
-  let within = index;
-  if (bytes === 8 || dtype === 'uint32') within = p.binary('minimum', within, p.constant(2 ** 31 - 1, dtype));
-  if (bytes === 8 && kind === 'int') within = p.binary('maximum', within, p.constant(-(2 ** 31), dtype));
-  return p.cast(within, 'int32');
 }
 
 /** Indices as int32 in 0 .. n-1. */

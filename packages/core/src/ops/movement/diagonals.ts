@@ -9,7 +9,7 @@ import { checkNames } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
 import type { NamedDType, PlainDType, Tensor } from '../../tensor/types.ts';
-import { saturated } from '../indexing/index-argument.ts';
+import { saturated } from '../elementwise/recording.ts';
 import { sum } from '../reduction/reduction.ts';
 import { checkDiagonal, diagonalNode, offsets } from '../products/matrices.ts';
 
