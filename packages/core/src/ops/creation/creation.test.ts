@@ -123,3 +123,15 @@ describe('requiresGrad', () => {
     expect(made.grad?.shape).toEqual(made.shape);
   });
 });
+
+it('linspace is exact at both ends, symmetric, and reaches the largest numbers', async () => {
+  const most = Number.MAX_VALUE;
+  expect(await values(pg.linspace(-most, most, 3, { dtype: 'float64' }))).toEqual([-most, 0, most]);
+  const wide = await values(pg.linspace(-3e38, 3e38, 5));
+  expect(wide).toEqual([-3e38, -1.5e38, 0, 1.5e38, 3e38].map(Math.fround));
+  const tenths = await values(pg.linspace(-0.1, 0.1, 1000));
+  expect(tenths).toEqual(tenths.map((x) => -x).reverse());
+  expect(await values(pg.linspace(3, 7, 1))).toEqual([3]);
+  expect(await values(pg.linspace(3, 7, 2))).toEqual([3, 7]);
+  expect(await values(pg.linspace(7, 3, 4, { dtype: 'float64' }))).toEqual([7, 7 - 4 / 3, 3 + 4 / 3, 3]);
+});

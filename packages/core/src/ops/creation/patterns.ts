@@ -83,12 +83,15 @@ export function linspace<const D extends DType = PlainDType>(
     if (!isFloat(dtype))
       throw new DTypeError('linspace', say`dtype not accepted: ${dtype}; needs a floating-point dtype`, [dtype]);
     const index = p.iota(count);
-    const step = count > 1 ? (stop - start) / (count - 1) : 0;
+    const parts = Math.max(1, count - 1);
+    const distance = (stop - start) / parts;
+    const step = Number.isFinite(distance) ? distance : stop / parts - start / parts;
     const wide = widenedFloat(dtype);
-    const inner = p.add(p.mul(p.cast(index, wide), weak(step, wide, true)), weak(start, wide, true));
-    // The last one exactly.
-    const result =
-      count > 1 ? p.where(p.eq(index, p.constant(count - 1, 'int32')), weak(stop, wide, true), inner) : inner;
+    // From the nearer end: both are exact, and no product is larger than half of the way.
+    const isFirst = p.lt(index, p.constant(Math.ceil(count / 2), 'int32'));
+    const by = (first: number, last: number): Node => p.where(isFirst, weak(first, wide, true), weak(last, wide, true));
+    const away = p.where(isFirst, index, p.sub(p.constant(count - 1, 'int32'), index));
+    const result = p.add(p.mul(p.cast(away, wide), by(step, -step)), by(start, stop));
     return leaf('linspace', wrap(p.cast(result, dtype)), options);
   });
 }
