@@ -31,7 +31,7 @@ export interface Measured {
 
 /** Steps of making a plan, each known by where it begins. A sample belongs to the innermost one. */
 const places: readonly (readonly [step: string, file: RegExp])[] = [
-  ['signature', /\/planner\/capture\/(cone|cache|encode|copies|extent)\.js/],
+  ['signature', /\/planner\/capture\/(captured|cache|encode|copies|extent)\.js/],
   ['capture', /\/planner\/capture\//],
   ['fusion', /\/planner\/fusion\//],
   ['kernel keys', /\/planner\/lowering\/kernel-cache\.js|\/ir\/print\.js/],

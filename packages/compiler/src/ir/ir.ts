@@ -18,7 +18,16 @@ import type { MatrixTile } from './matrix.ts';
 import type { BinaryOp, ReduceOp, TernaryOp, UnaryOp, ValueOp } from './operations.ts';
 
 /** How a RANGE is executed. `loop` means: the axes pass has not decided yet. */
-export type RangeKind = 'loop' | 'grid' | 'local' | 'serial' | 'vector' | 'column' | 'unroll' | 'turn' | 'reduce';
+export type RangeKind =
+  | 'loop'
+  | 'grid'
+  | 'local'
+  | 'serial'
+  | 'vector'
+  | 'column'
+  | 'unroll'
+  | 'interleaved'
+  | 'reduce';
 
 /** What a thread may ask about its position. */
 export type SpecialKind = 'group' | 'local' | 'subgroup' | 'subgroups' | 'leader';
@@ -53,7 +62,7 @@ export interface KArgs {
    * the range before its extent (the last chunk of a split range). Kind 'vector' makes values depending on it vectors; the
    * extent may be any: linearize writes whole vectors, then the rest one by one. Kind 'column' is such a range too, where
    * reductions that depend on it are computed for all of it before it is opened (codegen/linearize/columns.ts). Kind 'unroll' is written out
-   * for every iteration; 'turn' too, where vector loops inside go some steps for one iteration, then for the next.
+   * for every iteration; 'interleaved' too, where vector loops inside go some steps for one iteration, then for the next.
    */
   RANGE: { readonly id: number; readonly extent: number; readonly kind: RangeKind };
   /** src = [value, ...ranges]. Position for arg variants is row-major over the ranges in that order. */

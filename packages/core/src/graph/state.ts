@@ -93,8 +93,8 @@ export interface Observer {
   within(range: KnownRange, least: number, most: number): void;
   /** A buffer is allocated. */
   alloc(buffer: StorageBuffer): void;
-  /** A plan is about to run for a captured subgraph: the `Cone` of planner/capture/cone.ts. */
-  plan(plan: unknown, cone: unknown): void;
+  /** A plan is about to run for a captured subgraph: the `CapturedGraph` of planner/capture/captured-graph.ts. */
+  plan(plan: unknown, captured: unknown): void;
 }
 
 export class GraphState {

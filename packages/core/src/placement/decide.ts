@@ -8,7 +8,7 @@ import { storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
 import { definitionAt } from '../graph/definition.ts';
-import { storageIn } from '../planner/capture/cone.ts';
+import { storageIn } from '../planner/capture/captured-graph.ts';
 import { holds, isFree } from '../runtime/placement.ts';
 import type { EngineState } from '../runtime/state.ts';
 import { sizeOf } from '@polygrad/compiler/shape/view';

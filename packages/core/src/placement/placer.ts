@@ -13,7 +13,7 @@ import { definitionAt } from '../graph/definition.ts';
 import { isOp, type Node } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
 import { IntWriter, PlanCache } from '../planner/capture/cache.ts';
-import { type Cone, storageIn, viewSpan } from '../planner/capture/cone.ts';
+import { type CapturedGraph, storageIn, viewSpan } from '../planner/capture/captured-graph.ts';
 import type { Plan } from '../planner/plan.ts';
 import { isFree } from '../runtime/placement.ts';
 import { runs, stateOf } from '../runtime/run.ts';
@@ -187,8 +187,14 @@ export class EnginePlacer implements Placer {
     this.#guesses[slotOf(wanted)] = state;
   }
 
-  isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean {
-    const { key } = cone;
+  isHere(
+    state: EngineState,
+    captured: CapturedGraph,
+    wanted: readonly Node[],
+    told: boolean,
+    plan: Plan | undefined,
+  ): boolean {
+    const { key } = captured;
     if (this.rules !== null && key.placed !== true && this.#named.size === 0 && plan?.placed?.by === this.stays) {
       const kept = told ? (plan.placed as Stays).read : (plan.placed as Stays).flushed;
       if (kept?.here === state && kept.uses < kept.until) {
@@ -200,11 +206,11 @@ export class EnginePlacer implements Placer {
       key.placed = false;
       return false;
     }
-    if (this.#named.size > 0 && !this.#belongsHere(state, cone)) return false;
+    if (this.#named.size > 0 && !this.#belongsHere(state, captured)) return false;
     if (this.rules === null) return true;
-    const kept = this.#keptFor(cone.nodes.slice(0, cone.count) as Node[], wanted, stateOf(getEngine()), told);
+    const kept = this.#keptFor(captured.nodes.slice(0, captured.count) as Node[], wanted, stateOf(getEngine()), told);
     const isElsewhere = (place: EngineState | null, i: number): boolean =>
-      place !== null && place !== state && !isFree(cone.nodes[i]!);
+      place !== null && place !== state && !isFree(captured.nodes[i]!);
     if (kept.decision.places.some(isElsewhere)) return false;
     if (plan !== undefined && this.#named.size === 0) this.#note(plan, kept, state, told);
     return true;
@@ -224,20 +230,20 @@ export class EnginePlacer implements Placer {
   }
 
   /** Leaves that belong on another engine want their users there. On an engine that is not the current one, all must belong. */
-  #belongsHere(state: EngineState, cone: Cone): boolean {
+  #belongsHere(state: EngineState, captured: CapturedGraph): boolean {
     const isCurrent = state.engine === getEngine();
     let committed = false;
-    for (let i = 0; i < cone.leaves.length; i++) {
-      const home = this.#homes.get(cone.nodes[cone.leaves.data[i]!]!);
+    for (let i = 0; i < captured.leaves.length; i++) {
+      const home = this.#homes.get(captured.nodes[captured.leaves.data[i]!]!);
       if (home !== undefined && home !== state.engine && isUsable(stateOf(home))) return false;
       if (home !== undefined) committed = true;
       else if (!isCurrent && this.rules === null) return false;
     }
     if (!isCurrent && !committed && this.rules === null) return false;
     if (!committed) return true;
-    const belongs = this.#belonging(cone.nodes, cone.count);
-    for (let i = 0; i < cone.count; i++)
-      if (belongs[i] === 1 && cone.nodes[i]!.storage === null) this.#homes.set(cone.nodes[i]!, state.engine);
+    const belongs = this.#belonging(captured.nodes, captured.count);
+    for (let i = 0; i < captured.count; i++)
+      if (belongs[i] === 1 && captured.nodes[i]!.storage === null) this.#homes.set(captured.nodes[i]!, state.engine);
     return true;
   }
 

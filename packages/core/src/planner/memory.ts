@@ -71,7 +71,7 @@ export function placeInBlocks(items: readonly Lifetime[]): Placement {
 
 // Donation: outputs written over dead inputs.
 //
-// A leaf may give its memory to an output under three conditions. No caller can read the leaf afterwards (the cone says so). The last
+// A leaf may give its memory to an output under three conditions. No caller can read the leaf afterwards (the captured graph says so). The last
 // kernel that reads the leaf stores the output. That kernel reads each element of the leaf only where it writes it, or is a program
 // that updates it in place.
 

@@ -1,16 +1,16 @@
 /**
  * Plans: everything about a flush that depends only on its structure - compiled kernels, and the bindings of their
- * slots - and how a plan is made from a cone.
+ * slots - and how a plan is made from a captured graph.
  */
 import type { CompiledKernel, DispatchCommand, Groups, IEngine, Planner } from '../engine/engine.ts';
 import { block } from '../engine/pool.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { definitionOf } from '../graph/definition.ts';
 import type { View } from '@polygrad/compiler/shape/view';
-import type { Cone } from './capture/cone.ts';
+import type { CapturedGraph } from './capture/captured-graph.ts';
 import { type Donations, findDonations, type Lifetime, placeInArena, placeInBlocks } from './memory.ts';
 import type { KernelDraft } from './fusion/draft.ts';
-import { ingest } from './capture/ingest.ts';
+import { importGraph } from './capture/import-graph.ts';
 import { KernelCache, type KernelEntry } from './lowering/kernel-cache.ts';
 import { type LoweredKernel, lowerKernels } from './lowering/lower.ts';
 import type { Slot } from './lowering/rules.ts';
@@ -23,12 +23,12 @@ import {
   type PlanNode,
   type PlanSize,
   type SizedBytes,
-  type SizedCone,
+  type SizedGraph,
   SizesRefused,
 } from './capture/plan-graph.ts';
 
 /**
- * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the cone, from `offset` bytes before the element at its
+ * What a slot of a dispatch is bound to. 'leaf': the leaf at position `at` of the captured graph, from `offset` bytes before the element at its
  * view's offset, in elements of `unit` bytes. 'taken': byte `offset` of buffer `at` among those allocated for this run, outputs first,
  * then blocks.
  */
@@ -45,7 +45,7 @@ export interface BindingPlan {
 export interface DispatchPlan {
   readonly kernel: CompiledKernel;
   readonly bindings: readonly BindingPlan[];
-  /** Positions in the cone of scalar nodes; -1, -2 ... are the plan's sizes. */
+  /** Positions in the captured graph of scalar nodes; -1, -2 ... are the plan's sizes. */
   readonly scalars: readonly number[];
   /** Groups to run at the bound sizes, where that is not the whole grid of the program. */
   readonly groups?: Groups | null;
@@ -70,7 +70,7 @@ export interface OutputPlan {
 export interface Plan {
   readonly dispatches: readonly DispatchPlan[];
   readonly buffers: readonly BufferPlan[];
-  /** The place of each output of the cone. */
+  /** The place of each output of the captured graph. */
   readonly outputs: readonly OutputPlan[];
   /** Blocks for temporaries. */
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
@@ -94,14 +94,14 @@ export interface PlanOptions {
   readonly makePlan: MakePlan;
 }
 
-/** Makes the plan of a cone, for one size or, with a sized cone, for a class of sizes. */
-export type MakePlan = (cone: Cone, options: PlanOptions, sizedCone: SizedCone | null) => Plan;
+/** Makes the plan of a captured graph, for one size or, with a sized captured graph, for a class of sizes. */
+export type MakePlan = (captured: CapturedGraph, options: PlanOptions, sizedGraph: SizedGraph | null) => Plan;
 
-/** Makes the plan of a cone. Throws CompileError where the engine refuses a kernel, and then keeps nothing. */
-export function makePlan(cone: Cone, options: PlanOptions, sizedCone: SizedCone | null): Plan {
+/** Makes the plan of a captured graph. Throws CompileError where the engine refuses a kernel, and then keeps nothing. */
+export function makePlan(captured: CapturedGraph, options: PlanOptions, sizedGraph: SizedGraph | null): Plan {
   const { engine, elementBytes } = options;
   const { caps } = engine;
-  const { graph, places } = ingest(cone, { elementBytes, bindAlign: caps.bindAlign }, sizedCone);
+  const { graph, places } = importGraph(captured, { elementBytes, bindAlign: caps.bindAlign }, sizedGraph);
   const { size } = graph;
   const sizedBytes = (node: PlanNode, start = 0): SizedBytes | null =>
     size === null ? null : size.bytesOf(node, elementSize(node.dtype, elementBytes), start);

@@ -10,7 +10,7 @@ import type { Node, StorageBuffer, TrackedHandle } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot } from '../graph/recorder.ts';
 import { isHandle, withOperands } from '../graph/scope.ts';
-import type { Cone } from '../planner/capture/cone.ts';
+import type { CapturedGraph } from '../planner/capture/captured-graph.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { queue } from '../runtime/queue.ts';
@@ -258,17 +258,17 @@ export class Observation extends Watch {
   }
 
   override plan(found: unknown, graphOf: unknown): void {
-    const [plan, cone] = [found as Plan, graphOf as Cone];
-    const { nodes, key } = cone;
+    const [plan, captured] = [found as Plan, graphOf as CapturedGraph];
+    const { nodes, key } = captured;
     const scalars: Scalar[] = [];
     const leaves: number[] = [];
-    for (let i = 0; i < cone.count; i++) {
+    for (let i = 0; i < captured.count; i++) {
       const node = nodes[i]!;
       if (node.op === 'scalar' && node.storage === null) scalars.push(this.#numbers.of(node));
     }
-    for (let i = 0; i < cone.leaves.length; i++) {
-      const node = nodes[cone.leaves.data[i]!]!;
-      const { buffer, view } = cone.storageOf(node);
+    for (let i = 0; i < captured.leaves.length; i++) {
+      const node = nodes[captured.leaves.data[i]!]!;
+      const { buffer, view } = captured.storageOf(node);
       const spot = this.#buffers.get(buffer as PoolBuffer);
       const isInput = spot !== undefined && spot.slot >= 0;
       const bytes = view.offset * this.#state.elementBytes[dtypeInfo[node.dtype].id]!;

@@ -20,7 +20,7 @@ export class Watch implements Observer {
   effect(_: () => void, _undo: (() => void) | undefined): void {}
   within(_: KnownRange, _least: number, _most: number): void {}
   alloc(_: StorageBuffer): void {}
-  plan(_: unknown, _cone: unknown): void {}
+  plan(_: unknown, _captured: unknown): void {}
 
   read(): never {
     this.refused = new OperationError(

@@ -12,7 +12,7 @@ import { LoopBody } from '../graph/loop.ts';
 import { type Attrs, isOp, type Node, type NodeStorage, realise, release, retain } from '../graph/node.ts';
 import { bufferNode, makeAgain, record } from '../graph/primitives.ts';
 import { graph } from '../graph/state.ts';
-import { storageIn } from '../planner/capture/cone.ts';
+import { storageIn } from '../planner/capture/captured-graph.ts';
 import type { Plan } from '../planner/plan.ts';
 import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { rowMajorStrides, type Shape, sizeOf, type View } from '@polygrad/compiler/shape/view';
@@ -63,7 +63,7 @@ class Rows {
   }
 }
 
-/** A placeholder buffer for the cone: bound nodes never count as aliases, wherever they are at the first step. */
+/** A placeholder buffer for the captured graph: bound nodes never count as aliases, wherever they are at the first step. */
 function standIn({ pool }: EngineState): NodeStorage['buffer'] {
   const nothing = (): void => {};
   const buffer = { id: 0, retain: nothing, release: nothing, pool, mark: 0, index: 0 };
@@ -320,7 +320,7 @@ class LoopRun {
     state.inFlight++;
   }
 
-  /** Runs all steps by the plan of one. `local` are the nodes of its cone. */
+  /** Runs all steps by the plan of one. `local` are the nodes of its captured graph. */
   steps(plan: Plan, local: readonly Node[]): void {
     const { state, roots, targets, places, commands, length } = this;
     // A plan writes each result to its first target. Other targets are copied from there, or from what the result is a view of.
@@ -428,27 +428,27 @@ export function runLoop(state: EngineState, loop: Loop, patience: Patience | und
   );
   if (outputs.length === 0) return null;
   const { engine } = state;
-  const { cone } = runs;
+  const { captured } = runs;
   const steps = new LoopRun(state, loop, outputs);
   try {
     steps.bindConstants();
     steps.bindItems();
     const wanted = steps.roots.map((node) => record('contiguous', [node], null, node.shape, node.dtype));
-    if (!cone.collect(wanted, { ...state.partial, keep: never })) {
+    if (!captured.collect(wanted, { ...state.partial, keep: never })) {
       throw new UnsupportedError(
         'scan',
         `the body computes in a dtype that engine '${engine.name}' does not hold; it holds ${[...engine.caps.dtypes].join(', ')}: cast in the body`,
       );
     }
-    const nodes = cone.nodes.slice(0, cone.count) as Node[];
-    const plan = cone.key.looped ? null : planOf(state, cone);
-    cone.key.looped = false;
+    const nodes = captured.nodes.slice(0, captured.count) as Node[];
+    const plan = captured.key.looped ? null : planOf(state, captured);
+    captured.key.looped = false;
     if (plan !== null && patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    if (plan !== null) graph.observer?.plan(plan, cone);
-    cone.clear();
+    if (plan !== null) graph.observer?.plan(plan, captured);
+    captured.clear();
     steps.allocate();
     steps.bindNumbers(nodes);
     if (plan !== null) steps.steps(plan, nodes);
@@ -458,7 +458,7 @@ export function runLoop(state: EngineState, loop: Loop, patience: Patience | und
     for (const [i, output] of outputs.entries()) realise(output, storages[i]!);
     return null;
   } finally {
-    cone.clear();
+    captured.clear();
     steps.end();
   }
 }

@@ -6,7 +6,7 @@
  */
 import { definitionAt } from '../graph/definition.ts';
 import { dropUse, holdUse, isOp, type Node, realise } from '../graph/node.ts';
-import type { ConeOptions } from '../planner/capture/cone.ts';
+import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
 import type { EngineState } from './state.ts';
@@ -72,14 +72,14 @@ function stagesOf(nodes: readonly Node[], wanted: readonly Node[]): Stages {
 export function runLoops(
   state: EngineState,
   wanted: readonly Node[],
-  options: ConeOptions,
+  options: CaptureOptions,
   patience?: Patience,
   told?: boolean,
 ): boolean | Promise<void> | null {
-  const { cone } = runs;
-  cone.key.looped = false;
-  const nodes = cone.nodes.slice(0, cone.count) as Node[];
-  cone.clear();
+  const { captured } = runs;
+  captured.key.looped = false;
+  const nodes = captured.nodes.slice(0, captured.count) as Node[];
+  captured.clear();
   const { wanted: parts, loops } = stagesOf(nodes, wanted);
   const dry = patience === undefined;
   const kept = dry ? new Rehearsed(nodes) : null;

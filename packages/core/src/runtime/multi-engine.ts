@@ -12,7 +12,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { cpuEngine } from '../engine/registry.ts';
 import { type Node, nextMark, realise } from '../graph/node.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
-import { storageIn } from '../planner/capture/cone.ts';
+import { storageIn } from '../planner/capture/captured-graph.ts';
 import { stateOf, runs, run } from './run.ts';
 import type { EngineState } from './state.ts';
 import { heldByNone, holds, isFree, noCpu, goneError, isGone } from './placement.ts';

@@ -8,7 +8,7 @@ import type { Node } from '../graph/node.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { showShape } from '@polygrad/compiler/shape/errors';
-import { storageIn } from '../planner/capture/cone.ts';
+import { storageIn } from '../planner/capture/captured-graph.ts';
 import { runs } from './run.ts';
 
 /** True if the engine holds the dtypes of a node and of everything it is computed from. */

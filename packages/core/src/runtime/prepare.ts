@@ -3,35 +3,36 @@
  * stay as they are.
  */
 import type { Node } from '../graph/node.ts';
-import type { ConeOptions } from '../planner/capture/cone.ts';
+import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { newFamilies } from '#families';
 import { codeOnItsWay, loops, planOf, runs } from './run.ts';
 import type { EngineState } from './state.ts';
 
 /** Makes the plan that `run` would run, if one engine suffices. Returns a promise if code for it is being loaded. */
-export function prepare(state: EngineState, wanted: readonly Node[], options: ConeOptions): Promise<void> | null {
-  const { cone } = runs;
+export function prepare(state: EngineState, wanted: readonly Node[], options: CaptureOptions): Promise<void> | null {
+  const { captured } = runs;
   try {
-    if (cone.collect(wanted, options)) {
-      if (cone.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
-      planOf(state, cone);
+    if (captured.collect(wanted, options)) {
+      if (captured.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
+      planOf(state, captured);
     }
     return null;
   } catch (error) {
     return codeOnItsWay(error, state, []);
   } finally {
-    cone.clear();
+    captured.clear();
   }
 }
 
 /** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
-export function announceTo(state: EngineState, wanted: readonly Node[], options: ConeOptions): void {
-  const { cone } = runs;
+export function announceTo(state: EngineState, wanted: readonly Node[], options: CaptureOptions): void {
+  const { captured } = runs;
   try {
-    if (!cone.collect(wanted, options) || cone.key.looped || state.plans.find(cone.key) !== undefined) return;
+    if (!captured.collect(wanted, options) || captured.key.looped || state.plans.find(captured.key) !== undefined)
+      return;
     state.families ??= newFamilies();
-    state.families?.announce(cone);
+    state.families?.announce(captured);
   } finally {
-    cone.clear();
+    captured.clear();
   }
 }

@@ -13,7 +13,7 @@ import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
 import { graph } from '../graph/state.ts';
 import { PlanCache } from '../planner/capture/cache.ts';
-import { Cone, type ConeOptions } from '../planner/capture/cone.ts';
+import { CapturedGraph, type CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { newFamilies } from '#families';
 import type {
   BindingPlan,
@@ -38,14 +38,14 @@ export function submit(engine: IEngine, commands: readonly Command[]): void {
 }
 
 /** Makes a plan with the planner that the engine brought. */
-export const planByEngine: MakePlan = (cone, options, sized) =>
-  options.engine.caps.lowering.planner.makePlan(cone, options, sized);
+export const planByEngine: MakePlan = (captured, options, sized) =>
+  options.engine.caps.lowering.planner.makePlan(captured, options, sized);
 
 type Read<T> = (engine: IEngine, from: Binding, into: Uint8Array) => T;
 
 /** The state of a runtime (runtime.ts) that belongs to this file: all but the queue of flushes and the copies. */
 export class RunState {
-  readonly cone: Cone = new Cone();
+  readonly captured: CapturedGraph = new CapturedGraph();
   readonly engines: WeakMap<IEngine, EngineState> = new WeakMap();
   /** The state of the engine used last. */
   last: EngineState | null = null;
@@ -191,9 +191,9 @@ export function codeOnItsWay(error: unknown, { engine }: EngineState, wanted: re
   return until;
 }
 
-/** True if the cone builds on nodes that wait for code. Otherwise loops that never await would plan ever more steps in vain. */
-function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
-  for (let i = 0; i < cone.count; i++) if (nodes.has(cone.nodes[i]!)) return true;
+/** True if the captured graph builds on nodes that wait for code. Otherwise loops that never await would plan ever more steps in vain. */
+function buildsOnAwaited(captured: CapturedGraph, nodes: WeakSet<Node>): boolean {
+  for (let i = 0; i < captured.count; i++) if (nodes.has(captured.nodes[i]!)) return true;
   return false;
 }
 
@@ -201,7 +201,7 @@ function buildsOnAwaited(cone: Cone, nodes: WeakSet<Node>): boolean {
 type RunLoops = (
   state: EngineState,
   wanted: readonly Node[],
-  options: ConeOptions,
+  options: CaptureOptions,
   patience?: Patience,
   told?: boolean,
 ) => boolean | Promise<void> | null;
@@ -223,33 +223,33 @@ export function registerLoops(runLoops: RunLoops): void {
 export function run(
   state: EngineState,
   wanted: readonly Node[],
-  options: ConeOptions,
+  options: CaptureOptions,
   patience: Patience = 'none',
   told = true,
   placer: Placer | null = null,
 ): boolean | Promise<void> {
-  const { cone } = runs;
+  const { captured } = runs;
   try {
-    if (!cone.collect(wanted, options)) return false;
-    const found = state.plans.find(cone.key);
+    if (!captured.collect(wanted, options)) return false;
+    const found = state.plans.find(captured.key);
     // A plan known to stay here costs one comparison.
     if (placer !== null && (told || found === undefined || found.stays !== placer.stays))
-      if (!placer.isHere(state, cone, wanted, told, found)) return false;
-    if (cone.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
+      if (!placer.isHere(state, captured, wanted, told, found)) return false;
+    if (captured.key.looped) return loops!(state, wanted, options, patience, told) as boolean | Promise<void>;
     const { awaited } = runs;
-    if (awaited !== null && !told && buildsOnAwaited(cone, awaited.nodes)) {
+    if (awaited !== null && !told && buildsOnAwaited(captured, awaited.nodes)) {
       for (const node of wanted) awaited.nodes.add(node);
       return awaited.until;
     }
     if (found !== undefined) state.planHits++;
-    const plan = found ?? newPlan(state, cone);
-    graph.observer?.plan(plan, cone);
+    const plan = found ?? newPlan(state, captured);
+    graph.observer?.plan(plan, captured);
     const { engine } = state;
     if (patience === 'kernels' && engine.compiling !== undefined) {
       const compiled = engine.compiling(plan.dispatches.map(({ kernel }) => kernel));
       if (compiled !== null) return compiled;
     }
-    const unsure = execute(plan, cone, state.pool, patience !== 'none');
+    const unsure = execute(plan, captured, state.pool, patience !== 'none');
     if (unsure !== null) return unsure;
     state.flushes++;
     state.kernels += plan.dispatches.length;
@@ -259,7 +259,7 @@ export function run(
   } catch (error) {
     return codeOnItsWay(error, state, wanted);
   } finally {
-    cone.clear();
+    captured.clear();
   }
 }
 
@@ -281,15 +281,15 @@ const optionsOf = (state: EngineState): PlanOptions => {
   return { engine, kernels: kernelCache, elementBytes, makePlan: counted };
 };
 
-/** The plan of the cone. */
-export function planOf(state: EngineState, cone: Cone): Plan {
-  const found = state.plans.find(cone.key);
+/** The plan of the captured graph. */
+export function planOf(state: EngineState, captured: CapturedGraph): Plan {
+  const found = state.plans.find(captured.key);
   if (found !== undefined) state.planHits++;
-  return found ?? newPlan(state, cone);
+  return found ?? newPlan(state, captured);
 }
 
-/** Makes and keeps the plan of the cone. */
-function newPlan(state: EngineState, cone: Cone): Plan {
+/** Makes and keeps the plan of the captured graph. */
+function newPlan(state: EngineState, captured: CapturedGraph): Plan {
   state.planMisses++;
   const started = performance.now();
   let plan: Plan | null = null;
@@ -298,10 +298,10 @@ function newPlan(state: EngineState, cone: Cone): Plan {
   if (dynamicSizes !== 'never' && (state.engine.caps.lowering.sizes || logger !== null)) {
     state.families ??= newFamilies();
     const first = forPages ? 'never' : dynamicSizes === 'always' ? 'always' : 'expected';
-    plan = state.families?.findOrHint(cone, options, first, state.planHits, logger) ?? null;
+    plan = state.families?.findOrHint(captured, options, first, state.planHits, logger) ?? null;
   }
-  plan ??= options.makePlan(cone, options, null);
-  state.plans.add(cone.key, plan);
+  plan ??= options.makePlan(captured, options, null);
+  state.plans.add(captured.key, plan);
   state.plans.trim(() => state.kernelCache.size > kernelLimit || state.kernelCache.held > useLimit);
   state.planning += performance.now() - started;
   return plan;
@@ -315,8 +315,8 @@ function newPlan(state: EngineState, cone: Cone): Plan {
  *
  * @returns null when it is done; else nothing was done, and the promise says when to try again
  */
-function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Promise<void> | null {
-  const nodes = cone.nodes as readonly Node[];
+function execute(plan: Plan, captured: CapturedGraph, pool: BufferPool, patient: boolean): Promise<void> | null {
+  const nodes = captured.nodes as readonly Node[];
   // Output buffers, then blocks for temporaries.
   const { buffers, blocks } = plan;
   const taken = new Array<PoolBuffer>(buffers.length + blocks.length);
@@ -338,23 +338,24 @@ function execute(plan: Plan, cone: Cone, pool: BufferPool, patient: boolean): Pr
         for (const buffer of taken) buffer.release();
         return unsure;
       }
-      checkLeaves(cone);
+      checkLeaves(captured);
     }
-    if (plan.dispatches.length > 0) start(pool.engine, commandsOf(plan, cone, taken), plan);
+    if (plan.dispatches.length > 0) start(pool.engine, commandsOf(plan, captured, taken), plan);
   } catch (error) {
     while (count > 0) taken[--count]!.release();
     throw error;
   }
-  if (plan.outputs.length === 1) realise(nodes[cone.outputs.data[0]!]!, storageOf(plan.outputs[0]!, cone, taken));
-  else realiseSeveral(plan, cone, taken);
+  if (plan.outputs.length === 1)
+    realise(nodes[captured.outputs.data[0]!]!, storageOf(plan.outputs[0]!, captured, taken));
+  else realiseSeveral(plan, captured, taken);
   for (let i = 0; i < taken.length; i++) taken[i]!.release();
   return null;
 }
 
-function realiseSeveral({ outputs }: Plan, cone: Cone, taken: readonly PoolBuffer[]): void {
+function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: readonly PoolBuffer[]): void {
   // Storages first: dropping sources may free leaves.
-  const storages = outputs.map((output) => storageOf(output, cone, taken));
-  for (let i = 0; i < storages.length; i++) realise(cone.nodes[cone.outputs.data[i]!]!, storages[i]!);
+  const storages = outputs.map((output) => storageOf(output, captured, taken));
+  for (let i = 0; i < storages.length; i++) realise(captured.nodes[captured.outputs.data[i]!]!, storages[i]!);
 }
 
 /** Submits the commands of a plan. */
@@ -390,9 +391,9 @@ export function unstarted(error: unknown, engine: IEngine, commands: readonly Co
 }
 
 /** Throws for leaves whose data the device had no memory for. */
-function checkLeaves(cone: Cone): void {
-  for (let i = 0; i < cone.leaves.length; i++) {
-    const { refused } = (cone.storageOf(cone.nodes[cone.leaves.data[i]!]!).buffer as PoolBuffer).memory;
+function checkLeaves(captured: CapturedGraph): void {
+  for (let i = 0; i < captured.leaves.length; i++) {
+    const { refused } = (captured.storageOf(captured.nodes[captured.leaves.data[i]!]!).buffer as PoolBuffer).memory;
     if (refused != null) throw refused;
   }
 }
@@ -406,13 +407,17 @@ function donated(leaf: Node): PoolBuffer {
 }
 
 /** Storage of an output, with a reference to its buffer. */
-function storageOf({ leaf, at, view }: OutputPlan, cone: Cone, buffers: readonly PoolBuffer[]): NodeStorage {
+function storageOf(
+  { leaf, at, view }: OutputPlan,
+  captured: CapturedGraph,
+  buffers: readonly PoolBuffer[],
+): NodeStorage {
   if (!leaf) {
     const buffer = buffers[at]!;
     buffer.retain();
     return { buffer, view };
   }
-  const { buffer, view: base } = cone.storageOf(cone.nodes[at]!);
+  const { buffer, view: base } = captured.storageOf(captured.nodes[at]!);
   buffer.retain();
   return { buffer, view: { strides: view.strides, offset: base.offset + view.offset } };
 }
@@ -423,13 +428,13 @@ const noScalars: readonly (number | bigint)[] = [];
  * The commands of a plan for this run. Those of its run before serve again where they name the same memory and numbers. So neither a command nor a list of
  * them is changed later: engines, profiles and recordings keep them.
  */
-function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): readonly Command[] {
+function commandsOf(plan: Plan, captured: CapturedGraph, taken: readonly PoolBuffer[]): readonly Command[] {
   const { dispatches, sizes, commands: before } = plan;
   let commands: DispatchCommand[] | null = null;
   for (let at = 0; at < dispatches.length; at++) {
     const dispatch = dispatches[at]!;
     const old = before[at];
-    if (old !== undefined && isSame(old, dispatch, sizes, cone, taken)) {
+    if (old !== undefined && isSame(old, dispatch, sizes, captured, taken)) {
       if (commands !== null) commands[at] = old;
       continue;
     }
@@ -437,7 +442,7 @@ function commandsOf(plan: Plan, cone: Cone, taken: readonly PoolBuffer[]): reado
       commands = new Array<DispatchCommand>(dispatches.length);
       for (let i = 0; i < at; i++) commands[i] = before[i]!;
     }
-    commands[at] = commandOf(dispatch, sizes, cone, taken);
+    commands[at] = commandOf(dispatch, sizes, captured, taken);
   }
   if (commands !== null) plan.commands = commands;
   return plan.commands;
@@ -448,7 +453,7 @@ function isSame(
   command: DispatchCommand,
   { bindings, scalars }: DispatchPlan,
   sizes: Plan['sizes'],
-  cone: Cone,
+  captured: CapturedGraph,
   taken: readonly PoolBuffer[],
 ): boolean {
   for (let i = 0; i < bindings.length; i++) {
@@ -457,19 +462,19 @@ function isSame(
     if (b.kind === 'taken') {
       if (taken[b.at]!.memory !== known.buffer) return false;
     } else {
-      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      const { buffer, view } = captured.storageOf(captured.nodes[b.at]!);
       if ((buffer as PoolBuffer).memory !== known.buffer || offsetOf(b, view) !== known.offset) return false;
     }
   }
   for (let i = 0; i < scalars.length; i++)
-    if (!Object.is(scalarOf(scalars[i]!, sizes, cone), command.scalars[i])) return false;
+    if (!Object.is(scalarOf(scalars[i]!, sizes, captured), command.scalars[i])) return false;
   return true;
 }
 
 function commandOf(
   { kernel, bindings, scalars, groups }: DispatchPlan,
   sizes: Plan['sizes'],
-  cone: Cone,
+  captured: CapturedGraph,
   taken: readonly PoolBuffer[],
 ): DispatchCommand {
   const bound = new Array<Binding>(bindings.length);
@@ -478,21 +483,21 @@ function commandOf(
     const { bytes } = b;
     if (b.kind === 'taken') bound[i] = { buffer: taken[b.at]!.memory, offset: b.offset, bytes };
     else {
-      const { buffer, view } = cone.storageOf(cone.nodes[b.at]!);
+      const { buffer, view } = captured.storageOf(captured.nodes[b.at]!);
       bound[i] = { buffer: (buffer as PoolBuffer).memory, offset: offsetOf(b, view), bytes };
     }
   }
   let values = noScalars;
   if (scalars.length > 0) {
     const list = new Array<number | bigint>(scalars.length);
-    for (let i = 0; i < scalars.length; i++) list[i] = scalarOf(scalars[i]!, sizes, cone);
+    for (let i = 0; i < scalars.length; i++) list[i] = scalarOf(scalars[i]!, sizes, captured);
     values = list;
   }
   return { kind: 'dispatch', kernel, bindings: bound, scalars: values, groups };
 }
 
-function scalarOf(local: number, sizes: Plan['sizes'], cone: Cone): number | bigint {
-  return local < 0 ? sizes[-1 - local]! : (cone.nodes[local]!.attr as Attrs['scalar']).value;
+function scalarOf(local: number, sizes: Plan['sizes'], captured: CapturedGraph): number | bigint {
+  return local < 0 ? sizes[-1 - local]! : (captured.nodes[local]!.attr as Attrs['scalar']).value;
 }
 
 /** Bytes from the start of a leaf's buffer. */

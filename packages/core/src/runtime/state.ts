@@ -3,7 +3,7 @@ import type { IEngine } from '../engine/engine.ts';
 import type { BufferPool } from '../engine/pool.ts';
 import type { Node } from '../graph/node.ts';
 import type { PlanCache } from '../planner/capture/cache.ts';
-import type { Cone, ConeOptions } from '../planner/capture/cone.ts';
+import type { CapturedGraph, CaptureOptions } from '../planner/capture/captured-graph.ts';
 import type { PlanFamilies } from '../planner/families/families.ts';
 import type { KernelCache } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
@@ -17,8 +17,8 @@ export interface EngineState {
   /** Plans for classes of sizes; null while there are none. */
   families: PlanFamilies | null;
   readonly elementBytes: readonly number[];
-  readonly global: ConeOptions;
-  readonly partial: ConeOptions;
+  readonly global: CaptureOptions;
+  readonly partial: CaptureOptions;
   flushes: number;
   /** How many flushes the device is known to have finished (devices.ts). */
   finished: number;
@@ -47,8 +47,14 @@ export interface EngineState {
 export interface Placer {
   /** The value of `Plan.stays` for plans that need no decision: work that no reader waits for runs on the current engine. */
   readonly stays: object;
-  /** True if this engine computes the whole cone; otherwise multi-engine.ts cuts it. `plan` is undefined if it must be made first. */
-  isHere(state: EngineState, cone: Cone, wanted: readonly Node[], told: boolean, plan: Plan | undefined): boolean;
+  /** True if this engine computes the whole captured graph; otherwise multi-engine.ts cuts it. `plan` is undefined if it must be made first. */
+  isHere(
+    state: EngineState,
+    captured: CapturedGraph,
+    wanted: readonly Node[],
+    told: boolean,
+    plan: Plan | undefined,
+  ): boolean;
   /** True once an entire flush was computed on another engine. */
   readonly isAway: boolean;
   /** The other engine that computed all of such a flush before, which is tried first; null for the current one. */

@@ -10,7 +10,7 @@ import type { IEngine } from '../engine/engine.ts';
 import { type BufferPool, type PoolBuffer, received, storageBytes, toDevice } from '../engine/pool.ts';
 import { noticed } from '../engine/recovery.ts';
 import type { Node } from '../graph/node.ts';
-import { storageIn, viewBase, viewSpan } from '../planner/capture/cone.ts';
+import { storageIn, viewBase, viewSpan } from '../planner/capture/captured-graph.ts';
 import { inTime } from './late.ts';
 import { runs, stateOf } from './run.ts';
 

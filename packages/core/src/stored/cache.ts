@@ -1,12 +1,12 @@
 /**
  * Plans of earlier processes: read once, found in memory while the program runs, and written in the background.
  *
- * Nothing here fails the program: an entry that does not fit its cone counts as missing, and a failed write is reported once.
+ * Nothing here fails the program: an entry that does not fit its captured graph counts as missing, and a failed write is reported once.
  */
 import { checkoutStamp, usualStore } from '#plan-store';
 import type { CompiledKernel, IEngine, Logger } from '../engine/engine.ts';
-import type { Cone } from '../planner/capture/cone.ts';
-import type { SizedCone } from '../planner/capture/plan-graph.ts';
+import type { CapturedGraph } from '../planner/capture/captured-graph.ts';
+import type { SizedGraph } from '../planner/capture/plan-graph.ts';
 import type { MakePlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { planByEngine, runs, stateOf } from '../runtime/run.ts';
 import { choicesOf } from '../tuning/choices.ts';
@@ -171,12 +171,12 @@ class StoredPlans implements PlanCache {
     }
   }
 
-  /** Finds the plan of a cone, or of a class of its sizes, or makes it. */
-  readonly plan: MakePlan = (cone, options, sized) => {
-    const signature = signatureOf(cone, sized);
-    const found = this.#find(cone, options, sized, signature);
+  /** Finds the plan of a captured graph, or of a class of its sizes, or makes it. */
+  readonly plan: MakePlan = (captured, options, sized) => {
+    const signature = signatureOf(captured, sized);
+    const found = this.#find(captured, options, sized, signature);
     if (found === null) {
-      const made = this.#next(cone, options, sized);
+      const made = this.#next(captured, options, sized);
       this.#made(options.engine, signature, made);
       return made;
     }
@@ -184,14 +184,14 @@ class StoredPlans implements PlanCache {
     return found;
   };
 
-  #find(cone: Cone, options: PlanOptions, sized: SizedCone | null, signature: Signature): Plan | null {
+  #find(captured: CapturedGraph, options: PlanOptions, sized: SizedGraph | null, signature: Signature): Plan | null {
     const context = contextOf(options.engine);
     if (context === null) return null;
     const place = placeOf(context, signature.hash);
     this.#read(place);
     const entries = this.#known.get(place) ?? [];
     const refuse = ({ name }: Held, why: string): void => this.#refuse(name, why);
-    return planAmong({ entries, kernelIn: wholeKernel, refuse }, context, signature, cone, options, sized);
+    return planAmong({ entries, kernelIn: wholeKernel, refuse }, context, signature, captured, options, sized);
   }
 
   #made(engine: IEngine, signature: Signature, plan: Plan): void {

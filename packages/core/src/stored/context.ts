@@ -1,4 +1,4 @@
-/** What a plan depends on besides its cone: the library, the engine and its capabilities. */
+/** What a plan depends on besides its captured graph: the library, the engine and its capabilities. */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
 
 /** The library's version in plans: that of the packages, which a test compares. */

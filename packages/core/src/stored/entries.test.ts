@@ -39,9 +39,9 @@ it('is the same where primitives have other numbers, and another one where one o
   fc.assert(
     fc.property(fc.array(fc.nat({ max: 60 }), { minLength: 4, maxLength: 40 }), (choices) => {
       if (grow(choices).length === 0) return;
-      const cone = collected(grow(choices));
-      const numbers = cone.key.values();
-      const here = signatureOf(cone, null);
+      const captured = collected(grow(choices));
+      const numbers = captured.key.values();
+      const here = signatureOf(captured, null);
       const outputs = grow(choices);
       const there = elsewhere(outputs);
       expect(there).toEqual(here);

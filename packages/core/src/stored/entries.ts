@@ -1,12 +1,12 @@
 /**
  * Entries of the cache: what a plan is for, and its bytes, with a hash of both.
  *
- * A plan is for a signature, that of a cone or of a class of its sizes, in a context (context.ts).
+ * A plan is for a signature, that of a captured graph or of a class of its sizes, in a context (context.ts).
  */
 import { definitionAt } from '../graph/definition.ts';
 import { intsPerAxis, IntWriter } from '../planner/capture/cache.ts';
-import type { Cone } from '../planner/capture/cone.ts';
-import type { SizedCone } from '../planner/capture/plan-graph.ts';
+import type { CapturedGraph } from '../planner/capture/captured-graph.ts';
+import type { SizedGraph } from '../planner/capture/plan-graph.ts';
 import { ByteReader, ByteWriter, check, Damaged } from './bytes.ts';
 
 /**
@@ -26,17 +26,17 @@ export interface Entry extends Signature {
 }
 
 const attributes = new IntWriter();
-/** Bits of a primitive's number in the first integer of a node (planner/capture/cone.ts). */
+/** Bits of a primitive's number in the first integer of a node (planner/capture/captured-graph.ts). */
 const kindMask = 0xff;
 
-/** The signature for a cone, or for a class of its sizes: both have the same integers at the same places of nodes. */
-export function signatureOf(cone: Cone, sized: SizedCone | null): Signature {
-  const key = sized === null ? cone.key.data.slice(0, cone.key.length) : sized.key();
+/** The signature for a captured graph, or for a class of its sizes: both have the same integers at the same places of nodes. */
+export function signatureOf(captured: CapturedGraph, sized: SizedGraph | null): Signature {
+  const key = sized === null ? captured.key.data.slice(0, captured.key.length) : sized.key();
   const primitives: string[] = [];
   const numbers = new Map<number, number>();
   let at = 0;
-  for (let i = 0; i < cone.count; i++) {
-    const { kind, op, attr, shape, src, storage } = cone.nodes[i]!;
+  for (let i = 0; i < captured.count; i++) {
+    const { kind, op, attr, shape, src, storage } = captured.nodes[i]!;
     if (storage !== null) {
       // A leaf: dtype, rank, shape, strides, buffer, alignment.
       at += 4 + 2 * shape.length;

@@ -126,11 +126,11 @@ export async function usePlanFile(
     ...contents,
     refuse: (_, why) => tell(`a plan of the file is not used, and is made anew: ${why}`),
   };
-  const stop = beforeMaking((next) => (cone, planOptions, sized) => {
+  const stop = beforeMaking((next) => (captured, planOptions, sized) => {
     const { engine } = planOptions;
     const context = portableContext(engine);
     const found =
-      context === null ? null : planAmong(kept, context, signatureOf(cone, sized), cone, planOptions, sized);
+      context === null ? null : planAmong(kept, context, signatureOf(captured, sized), captured, planOptions, sized);
     if (found !== null) {
       stateOf(engine).keptPlans++;
       return found;
@@ -139,7 +139,7 @@ export async function usePlanFile(
       ? 'this computation was not recorded'
       : `it has none for ${engine.name} with these threads, this memory and these instructions`;
     tell(`a plan is not in the file, and is made: ${why}`);
-    return next(cone, planOptions, sized);
+    return next(captured, planOptions, sized);
   });
   return { plans: entries.length, stop };
 }

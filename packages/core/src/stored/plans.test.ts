@@ -1,4 +1,4 @@
-/** Plans whose bytes were changed and sealed again: what does not fit the cone that asks is refused before it runs. */
+/** Plans whose bytes were changed and sealed again: what does not fit the captured graph that asks is refused before it runs. */
 import { createReferenceEngine } from '@polygrad/testing';
 import { describe, expect, it } from 'vitest';
 import type { IEngine } from '../engine/engine.ts';
@@ -33,7 +33,7 @@ async function work(rows = 2): Promise<number[][]> {
 const noCode = (): null => null;
 const noPause = (): null => null;
 
-/** Calls a function with each plan that work of some sizes needs, for one size or for a class, the cone that asks for it, and kernels of its own. */
+/** Calls a function with each plan that work of some sizes needs, for one size or for a class, the captured graph that asks for it, and kernels of its own. */
 async function withPlans(
   engine: IEngine,
   sizes: readonly number[],
@@ -43,34 +43,34 @@ async function withPlans(
   await pg.setEngine(engine);
   pg.clearPlans();
   const waiting: Promise<void>[] = [];
-  runs.makePlan = (cone, given, sized) => {
-    const plan = makePlan(cone, given, sized);
+  runs.makePlan = (captured, given, sized) => {
+    const plan = makePlan(captured, given, sized);
     if ((sized === null) !== (sizes.length === 1)) return plan;
-    // The cone is another one afterwards: what it is asked is asked now.
+    // The captured graph is another one afterwards: what it is asked is asked now.
     const { elementBytes } = stateOf(engine);
-    const own = Object.create(cone, {
-      nodes: { value: [...cone.nodes] },
+    const own = Object.create(captured, {
+      nodes: { value: [...captured.nodes] },
       leaves: {
-        value: Object.create(cone.leaves, {
-          data: { value: cone.leaves.data.slice() },
-          length: { value: cone.leaves.length },
+        value: Object.create(captured.leaves, {
+          data: { value: captured.leaves.data.slice() },
+          length: { value: captured.leaves.length },
         }),
       },
       outputs: {
-        value: Object.create(cone.outputs, {
-          data: { value: cone.outputs.data.slice() },
-          length: { value: cone.outputs.length },
+        value: Object.create(captured.outputs, {
+          data: { value: captured.outputs.data.slice() },
+          length: { value: captured.outputs.length },
         }),
       },
       donatable: {
-        value: Object.create(cone.donatable, {
-          data: { value: cone.donatable.data.slice() },
-          length: { value: cone.donatable.length },
+        value: Object.create(captured.donatable, {
+          data: { value: captured.donatable.data.slice() },
+          length: { value: captured.donatable.length },
         }),
       },
-      count: { value: cone.count },
+      count: { value: captured.count },
       foreign: { value: null },
-    }) as typeof cone;
+    }) as typeof captured;
     const storages = own.nodes.map((node) => node?.storage ?? null);
     const options: PlanOptions = { engine, kernels: new KernelCache(engine), elementBytes, makePlan };
     own.storageOf = (leaf) => storages[own.nodes.indexOf(leaf)]!;

@@ -1,15 +1,15 @@
 /**
- * Plans read for the cone that asks: every slot, size and offset is checked against it. plans.ts writes them.
+ * Plans read for the captured graph that asks: every slot, size and offset is checked against it. plans.ts writes them.
  *
- * Numbers of a plan for a class of sizes are those at capacity, as in the sized cone it is checked against. How bytes depend on sizes is
+ * Numbers of a plan for a class of sizes are those at capacity, as in the sized captured graph it is checked against. How bytes depend on sizes is
  * written only for buffers: for bindings to them, and to leaves, it follows.
  */
 import { CompileError } from '../engine/errors.ts';
 import { block } from '../engine/pool.ts';
 import type { Lowered } from '@polygrad/compiler/codegen/lowering';
 import type { Program } from '@polygrad/compiler/ir/ir';
-import { type Cone, viewBase } from '../planner/capture/cone.ts';
-import type { PlanSize, SizedBytes, SizedCone } from '../planner/capture/plan-graph.ts';
+import { type CapturedGraph, viewBase } from '../planner/capture/captured-graph.ts';
+import type { PlanSize, SizedBytes, SizedGraph } from '../planner/capture/plan-graph.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { BindingPlan, BufferPlan, DispatchPlan, OutputPlan, Plan, PlanOptions } from '../planner/plan.ts';
 import { bytesAt } from '../planner/sized-bytes.ts';
@@ -22,25 +22,25 @@ import { isLong } from './kernels.ts';
 /** Reads where a kernel is: a key that equal kernels share, and how to read it if it is new. */
 export type KernelReader = (from: ByteReader) => { readonly key: string; readonly read: () => Lowered };
 
-/** What a plan says of memory, checked against the cone: for a class of sizes at its least, its greatest, and at capacity. */
+/** What a plan says of memory, checked against the captured graph: for a class of sizes at its least, its greatest, and at capacity. */
 class Places {
-  readonly cone: Cone;
+  readonly captured: CapturedGraph;
   readonly options: PlanOptions;
   readonly buffers: readonly BufferPlan[];
   readonly blocks: readonly { readonly bytes: number; readonly sizeClass: number }[];
-  readonly #sized: SizedCone | null;
+  readonly #sized: SizedGraph | null;
   readonly #capacities: readonly number[];
   readonly #sizes: readonly (readonly number[])[];
   readonly #leaves: ReadonlySet<number>;
 
   constructor(
-    cone: Cone,
-    sized: SizedCone | null,
+    captured: CapturedGraph,
+    sized: SizedGraph | null,
     options: PlanOptions,
     buffers: readonly BufferPlan[],
     blocks: Places['blocks'],
   ) {
-    this.cone = cone;
+    this.captured = captured;
     this.options = options;
     this.buffers = buffers;
     this.blocks = blocks;
@@ -48,8 +48,8 @@ class Places {
     const { capacities, low, high }: Pick<PlanSize, 'capacities' | 'low' | 'high'> = sized?.size ?? oneSize;
     this.#capacities = capacities;
     this.#sizes = sized === null ? [capacities] : [low, high, capacities];
-    this.#leaves = new Set(cone.leaves.values());
-    const donatable = new Set(cone.donatable.values());
+    this.#leaves = new Set(captured.leaves.values());
+    const donatable = new Set(captured.donatable.values());
     for (const buffer of buffers) {
       const { bytes, donor } = buffer;
       this.#checkBytes(bytes);
@@ -78,8 +78,8 @@ class Places {
   /** The elements of a leaf at capacity, as bytes. */
   #elementsOf(local: number): SizedBytes & { readonly strides: readonly number[] } {
     check(this.#leaves.has(local), 'a leaf');
-    const node = this.cone.nodes[local]!;
-    const { strides: own } = this.cone.storageOf(node).view;
+    const node = this.captured.nodes[local]!;
+    const { strides: own } = this.captured.storageOf(node).view;
     const unit = this.elementBytes(node.dtype);
     const sized = this.#sized;
     if (sized === null) return { unit, shape: node.shape, strides: own, more: unit };
@@ -90,8 +90,8 @@ class Places {
   #leaf(local: number, n: readonly number[]): { readonly unit: number; readonly begin: number; readonly end: number } {
     const elements = this.#elementsOf(local);
     const { unit } = elements;
-    const node = this.cone.nodes[local]!;
-    const { strides, offset } = this.cone.storageOf(node).view;
+    const node = this.captured.nodes[local]!;
+    const { strides, offset } = this.captured.storageOf(node).view;
     // Strides of a sized leaf are not negative, so it begins at its offset.
     const first = viewBase(node.shape, strides, offset);
     const aligned = (first * unit) % this.options.engine.caps.bindAlign;
@@ -138,7 +138,7 @@ class Places {
   }
 
   checkOutput({ leaf, at, view: { strides, offset } }: OutputPlan, local: number): void {
-    const { shape: own, dtype } = this.cone.nodes[local]!;
+    const { shape: own, dtype } = this.captured.nodes[local]!;
     const shape = this.#sized?.shapeOf(local) ?? own;
     check(strides.length === shape.length, 'the rank of an output');
     check(leaf || at < this.buffers.length, 'the buffer of an output');
@@ -161,9 +161,9 @@ class Places {
       check(-1 - local < this.#capacities.length && dtype === 'int32', 'a size');
       return;
     }
-    const node = this.cone.nodes[local];
+    const node = this.captured.nodes[local];
     const isBound = node?.op === 'scalar' || (node?.op === 'constant' && this.#sized?.isBound(local) === true);
-    check(local < this.cone.count && isBound && node.storage === null, 'a scalar');
+    check(local < this.captured.count && isBound && node.storage === null, 'a scalar');
     check(isLong(node.dtype) === isLong(dtype), 'the dtype of a scalar');
   }
 }
@@ -172,14 +172,14 @@ class Places {
 const oneSize = { capacities: [], low: [], high: [] } as const;
 
 /**
- * The plan of a cone, or of a class of its sizes; the kernel cache holds its kernels from now on. Throws Damaged for wrong bytes.
+ * The plan of a captured graph, or of a class of its sizes; the kernel cache holds its kernels from now on. Throws Damaged for wrong bytes.
  */
 export function readPlan(
   bytes: Uint8Array,
   kernelIn: KernelReader,
-  cone: Cone,
+  captured: CapturedGraph,
   options: PlanOptions,
-  sized: SizedCone | null,
+  sized: SizedGraph | null,
 ): Plan {
   const from = new ByteReader(bytes);
   const { kernels } = options;
@@ -214,9 +214,9 @@ export function readPlan(
       const at = from.uint();
       return { leaf: at % 2 === 1, at: Math.floor(at / 2), view: { strides: from.ints(), offset: from.int() } };
     });
-    check(from.done && outputs.length === cone.outputs.length, 'the end of a plan');
-    const places = new Places(cone, sized, options, buffers, blocks);
-    for (const [i, output] of outputs.entries()) places.checkOutput(output, cone.outputs.data[i]!);
+    check(from.done && outputs.length === captured.outputs.length, 'the end of a plan');
+    const places = new Places(captured, sized, options, buffers, blocks);
+    for (const [i, output] of outputs.entries()) places.checkOutput(output, captured.outputs.data[i]!);
     for (const [u, entry] of used.entries()) {
       for (const [i, { params, scalars }] of slotsOfKernel(entry).entries()) {
         const { bindings, scalars: locals } = bound[u]![i]!;
@@ -264,14 +264,14 @@ export function planAmong<E extends Entry>(
   { entries, kernelIn, refuse }: KeptEntries<E>,
   context: string,
   signature: Signature,
-  cone: Cone,
+  captured: CapturedGraph,
   options: PlanOptions,
-  sized: SizedCone | null,
+  sized: SizedGraph | null,
 ): Plan | null {
   const entry = entries.find((each) => isFor(each, context, signature));
   if (entry === undefined) return null;
   try {
-    return readPlan(entry.plan, kernelIn, cone, options, sized);
+    return readPlan(entry.plan, kernelIn, captured, options, sized);
   } catch (error) {
     // A lost device, or code that is being loaded, says nothing about the plan.
     if (error instanceof PolygradError && !(error instanceof CompileError)) throw error;

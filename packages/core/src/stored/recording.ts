@@ -116,10 +116,10 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
   const here = runs;
   const { forPages = false } = here;
   here.forPages = true;
-  const put = beforeMaking((next) => (cone, planOptions, sized) => {
+  const put = beforeMaking((next) => (captured, planOptions, sized) => {
     const { engine } = planOptions;
-    const signature = signatureOf(cone, sized);
-    const made = next(cone, planOptions, sized);
+    const signature = signatureOf(captured, sized);
+    const made = next(captured, planOptions, sized);
     const context = portableContext(engine);
     const isNew = !recorded.some(({ entry }) => isFor(entry, context ?? '', signature));
     if (context !== null && isNew) recorded.push({ entry: { ...signature, context }, plan: made, engine });

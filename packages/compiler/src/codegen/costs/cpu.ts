@@ -30,9 +30,9 @@ export const leastRow = 2048;
  * Widest vectors for which rows are read side by side. With wider ones the next line is asked for soon enough, and rows in turn are slower: 64 MiB in
  * machine code at 20 GB/s in place of 30, with pages of 2 MiB.
  */
-export const widestTurns = 16;
+export const widestInterleaved = 16;
 /** Rows read side by side. */
-export const turnRows = 4;
+export const interleavedRows = 4;
 /** Most vectors of sums computed side by side, and the least rows for that. */
 export const mostSums = 6;
 export const leastRowsBeside = 16;

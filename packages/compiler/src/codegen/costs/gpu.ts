@@ -26,16 +26,16 @@ export const manyInstances = 16384;
 export const someInstances = 32;
 /** From this many vectors on, each thread takes a vector. */
 export const manyVectors = 16384;
-/** From this many threads on, each takes several elements or vectors in turn, at most `mostTurns`. */
+/** From this many threads on, each takes several elements or vectors in turn, at most `mostIterations`. */
 export const manyThreads: number = 2 ** 20;
-export const mostTurns = 16;
+export const mostIterations = 16;
 /** Least groups per row of a size for which each group takes elements of one row only. */
 export const fullRow = 2;
 
 // --- threads that reduce together (loops/cooperative.ts)
 
 /** Most iterations over vectors, or over single elements, that are unrolled. */
-export const heldTurns = { vectors: 4, elements: 8 };
+export const heldIterations = { vectors: 4, elements: 8 };
 
 // --- reductions side by side (loops/beside.ts)
 

@@ -34,7 +34,7 @@ export function writeCopies(values: Values, roots: readonly (readonly KNode[])[]
 function manyResults({ scope, results }: Values, roots: readonly (readonly KNode[])[]): readonly KNode[] | null {
   const { tiles, free } = scope;
   const copies = copiesOf(tiles);
-  if (copies < fewestCopies || tiles.some((t) => t.range.arg.kind === 'turn')) return null;
+  if (copies < fewestCopies || tiles.some((t) => t.range.arg.kind === 'interleaved')) return null;
   const depends = (n: KNode): boolean => tiles.some((t) => t.count > 1 && free.has(n, t.range));
   const within = [...nodesOf(roots.flat(), (n) => (n.op === 'REDUCE' ? [] : n.src.filter(depends)))].filter(depends);
   if (within.length < leastWritten || within.length * copies < mostWritten) return null;

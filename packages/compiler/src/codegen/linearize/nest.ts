@@ -163,7 +163,7 @@ export class Nest {
         b.loop(extent, (i) => scope.withLoop(range, i, repeated));
         return;
       case 'unroll':
-      case 'turn':
+      case 'interleaved':
         if (!isFixed(extent)) refuse(range, 'needs a constant extent');
         if (range.arg.extent > 0)
           scope.withTile(range, { base: b.e.i32(0), count: range.arg.extent, lanes: 1 }, inside);
@@ -174,8 +174,14 @@ export class Nest {
           if (count * lanes === 1) scope.withLoop(range, first, repeated);
           else scope.withTile(range, { base: first, count, lanes, from }, repeated);
         };
-        const turns = scope.tiles.some((t) => t.range.arg.kind === 'turn');
-        runModes(b, extent, this.#modesOf(range, jobs), run, turns ? (each) => scope.eachTurn(each) : null);
+        const interleaves = scope.tiles.some((t) => t.range.arg.kind === 'interleaved');
+        runModes(
+          b,
+          extent,
+          this.#modesOf(range, jobs),
+          run,
+          interleaves ? (each) => scope.eachInterleaved(each) : null,
+        );
         return;
       }
       case 'local': {

@@ -149,9 +149,9 @@ export class Scope {
     for (const t of tiles) this.#values.delete(t.range);
   }
 
-  /** Runs `fn` for one copy after another of the open tile of kind 'turn'. */
-  eachTurn(fn: () => void): void {
-    const tile = this.tiles.find((t) => t.range.arg.kind === 'turn');
+  /** Runs `fn` for one copy after another of the open tile of kind 'interleaved'. */
+  eachInterleaved(fn: () => void): void {
+    const tile = this.tiles.find((t) => t.range.arg.kind === 'interleaved');
     if (tile === undefined || tile.only !== null) {
       fn();
       return;

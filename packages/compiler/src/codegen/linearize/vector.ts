@@ -99,18 +99,18 @@ function restOf({ most, least, step }: Count, by: number): number {
 }
 
 /** Iterations of a vector loop before the next one takes its turn: 256 bytes of float32. */
-const turnSteps = 4;
+const interleavedSteps = 4;
 
 /**
  * Writes the loops of the modes over `total` elements; `body` gets the mode, the first element of its step and, if some elements of that are
- * counted twice, the first new one. `eachTurn` calls its argument for every row that takes turns in the loop.
+ * counted twice, the first new one. `eachInterleaved` calls its argument for every row that is interleaved in the loop.
  */
 export function runModes(
   b: ProgramBuilder,
   total: KNode,
   modes: readonly Mode[],
   body: (mode: Mode, first: KNode, from: KNode | null) => void,
-  eachTurn: ((run: () => void) => void) | null = null,
+  eachInterleaved: ((run: () => void) => void) | null = null,
 ): void {
   const { e } = b;
   let done: KNode = e.i32(0);
@@ -131,13 +131,13 @@ export function runModes(
       const first = e.add(start, e.mul(i, step));
       body(mode, mode.moved ? e.min(first, e.sub(total, step)) : first, null);
     };
-    if (eachTurn === null) b.loop(trips, run);
+    if (eachInterleaved === null) b.loop(trips, run);
     else {
-      const turns = e.i32(turnSteps);
-      const stretches = e.idiv(trips, turns);
-      b.loop(stretches, (q) => eachTurn(() => b.loop(turns, (i) => run(e.add(e.mul(q, turns), i)))));
-      const whole = e.mul(stretches, turns);
-      eachTurn(() => b.loop(e.sub(trips, whole), (i) => run(e.add(whole, i))));
+      const steps = e.i32(interleavedSteps);
+      const stretches = e.idiv(trips, steps);
+      b.loop(stretches, (q) => eachInterleaved(() => b.loop(steps, (i) => run(e.add(e.mul(q, steps), i)))));
+      const whole = e.mul(stretches, steps);
+      eachInterleaved(() => b.loop(e.sub(trips, whole), (i) => run(e.add(whole, i))));
     }
     done = e.add(done, e.mul(trips, step));
   }

@@ -21,7 +21,7 @@ import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, idOf, isPosition, nodesOf } from '../../ir/node.ts';
 import { decodeRanges, type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
-import { heldTurns, manyGroups, sectorBytes, wideColumns } from '../costs/gpu.ts';
+import { heldIterations, manyGroups, sectorBytes, wideColumns } from '../costs/gpu.ts';
 import { identityOf } from '../linearize/reduce.ts';
 import type { Beside, CodegenCaps } from '../lowering.ts';
 import { type LoopNest, storesWhere } from './transforms.ts';
@@ -171,7 +171,7 @@ class ColumnGroup {
     const { op } = node.arg;
     const count = mostOf(own);
     const length = endOf(e, own) ?? e.i32(sizeOf(own));
-    const some = Math.min(heldTurns.vectors, Math.ceil(count / rows));
+    const some = Math.min(heldIterations.vectors, Math.ceil(count / rows));
     const isSome = own.some(isSized);
     const limit = isSome ? stretchesOf(e, length, some * rows) : undefined;
     const turn = e.range(Math.ceil(count / (some * rows)), 'reduce', limit);

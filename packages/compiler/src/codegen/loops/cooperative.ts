@@ -6,7 +6,7 @@
  * expression as in the next one and in the stores, and stays in registers. Elements past the end of the row are moved back and
  * ignored. Contiguous memory is accessed in vectors.
  */
-import { heldTurns } from '../costs/gpu.ts';
+import { heldIterations } from '../costs/gpu.ts';
 import { identityOf } from '../linearize/reduce.ts';
 import type { Binder } from './work.ts';
 import { type LoopNest, storesWhere } from './transforms.ts';
@@ -154,7 +154,7 @@ function shareOf(
   const turns = Math.ceil(count / threads);
   const exact = end === null && count % threads === 0;
   const local = e.range(threads, 'local');
-  const unrolled = held && count > 0 && turns <= heldTurns[vectors ? 'vectors' : 'elements'];
+  const unrolled = held && count > 0 && turns <= heldIterations[vectors ? 'vectors' : 'elements'];
   const limit = exact || unrolled ? undefined : e.idiv(e.sub(e.add(length, threads - 1), local), threads);
   const turn = e.range(turns, unrolled ? 'unroll' : kind, limit);
   const nominal = e.add(e.mul(turn, threads), local);

@@ -24,14 +24,14 @@ import {
   reducedSteps,
   repeatable,
   shortRow,
-  turnRows,
+  interleavedRows,
   vectorChunk,
   vectorSteps,
 } from '../costs/cpu.ts';
 import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
-import { besideRows, columnsOf, cutRows, cutStreams, inTurns, rowsTakeTurns, streamed } from './streams.ts';
+import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
 import { cutTransposes, tileTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
 import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
@@ -210,14 +210,14 @@ function cutIntoGroups(
       done = true;
       continue;
     }
-    const turns = along.size === 0 && isMultiple(r, turnRows) && rowsTakeTurns(work, r, caps);
-    const unit = along.has(r) ? vectorChunk : turns ? turnRows : 1;
+    const interleaves = along.size === 0 && isMultiple(r, interleavedRows) && canInterleaveRows(work, r, caps);
+    const unit = along.has(r) ? vectorChunk : interleaves ? interleavedRows : 1;
     const wanted = Math.max(unit, Math.ceil(groupWork / Math.max(1, inner) / unit) * unit);
     const groups = Math.ceil(n / (columns?.range === r ? columns.chunk : wanted));
     const chunk = Math.ceil(n / groups / unit) * unit;
     if (inner <= groupWork) done = true;
     if (chunk >= n) now = keep(r);
-    else now = turns ? inTurns(now, r, chunk) : split(now, r, chunk, 'grid', kindOf(r, chunk));
+    else now = interleaves ? interleaveRows(now, r, chunk) : split(now, r, chunk, 'grid', kindOf(r, chunk));
   }
   return now;
 }

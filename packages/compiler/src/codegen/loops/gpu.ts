@@ -38,7 +38,7 @@ import {
   manyInstances,
   manyThreads,
   manyVectors,
-  mostTurns,
+  mostIterations,
   someInstances,
   togetherThreads,
   transposeSide,
@@ -225,7 +225,7 @@ function shapeAlone({ nest: given, spread, along, byVectors }: Plan, threads: nu
 /** Groups that take elements of all loops, as one flat index. */
 function inOne(nest: LoopNest, loops: readonly Range[], threads: number): LoopNest {
   const total = sizeOf(loops);
-  const turns = Math.max(1, Math.min(mostTurns, Math.floor(total / manyThreads)));
+  const turns = Math.max(1, Math.min(mostIterations, Math.floor(total / manyThreads)));
   const end = endOf(nest.e, loops);
   const grid = nest.e.range(
     Math.ceil(total / (threads * turns)),

@@ -21,8 +21,8 @@ import {
   mostSums,
   mostWork,
   streamChunk,
-  turnRows,
-  widestTurns,
+  interleavedRows,
+  widestInterleaved,
 } from '../costs/cpu.ts';
 import { type Binder, type NestWork, workOf } from './work.ts';
 import { endsAlone, FreeRanges, isMultiple, isSized, lengthOf, type Range, sizeOf } from '../../ir/free-ranges.ts';
@@ -63,10 +63,11 @@ export function streamed(nest: LoopNest, work: NestWork, r: Range): LoopNest | n
 }
 
 /** True if the rows `r` of one long reduction are read concurrently. */
-export function rowsTakeTurns(work: NestWork, r: Range, caps: CodegenCaps): boolean {
-  if (caps.vectorBytes > widestTurns) return false;
+export function canInterleaveRows(work: NestWork, r: Range, caps: CodegenCaps): boolean {
+  if (caps.vectorBytes > widestInterleaved) return false;
   const [binder, ...others] = work.binders;
-  if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < turnRows) return false;
+  if (binder === undefined || others.length > 0 || work.stores.length !== 1 || r.arg.extent < interleavedRows)
+    return false;
   const n = sizeOf(binder.own);
   if (binder.node.op !== 'REDUCE' || binder.work < leastRow || binder.work > n * 4) return false;
   const along = binder.own.at(-1)!;
@@ -76,14 +77,15 @@ export function rowsTakeTurns(work: NestWork, r: Range, caps: CodegenCaps): bool
 /** Cuts a remainder off rows that are read in turn, so that the number of rows divides evenly. */
 export function cutRows(nest: LoopNest, caps: CodegenCaps): LoopNest {
   const r = onlyLoop(nest);
-  if (r === undefined || !endsAlone(r) || isMultiple(r, turnRows) || !rowsTakeTurns(workOf(nest), r, caps)) return nest;
-  return cutRest(nest, r, turnRows);
+  if (r === undefined || !endsAlone(r) || isMultiple(r, interleavedRows) || !canInterleaveRows(workOf(nest), r, caps))
+    return nest;
+  return cutRest(nest, r, interleavedRows);
 }
 
-/** The rows `r` in groups of `chunk`, within those in turns; extent and chunk are multiples of the turn. */
-export function inTurns(nest: LoopNest, r: Range, chunk: number): LoopNest {
-  const turns = split(nest, r, turnRows, 'serial', 'turn');
-  return split(turns, turns.loopsOf(r)[0]!, chunk / turnRows, 'grid', 'serial');
+/** The rows `r` in groups of `chunk`, within those that are interleaved; extent and chunk are multiples of their number. */
+export function interleaveRows(nest: LoopNest, r: Range, chunk: number): LoopNest {
+  const within = split(nest, r, interleavedRows, 'serial', 'interleaved');
+  return split(within, within.loopsOf(r)[0]!, chunk / interleavedRows, 'grid', 'serial');
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * The planner's graph: a copy of a cone without tensors, buffers or history; equal nodes are merged, and simplified when made.
+ * The planner's graph: a copy of a captured graph without tensors, buffers or history; equal nodes are merged, and simplified when made.
  *
  * A plan is built from this graph and must not keep user data alive, so nothing here points at a graph Node. Sources
  * come before users in `nodes`. Rules that replace a node by simpler ones are in rewrite.ts.
@@ -14,7 +14,7 @@ import { encodeAttr, IntWriter, textOf } from './cache.ts';
 
 /** Where a leaf's elements are, apart from the offset that is bound at each run. */
 export interface LeafInfo {
-  /** Position in the cone. */
+  /** Position in the captured graph. */
   readonly local: number;
   readonly strides: readonly number[];
   /** Elements between the bound offset (aligned down) and the first element. */
@@ -36,7 +36,7 @@ export interface PlanNode<P extends PrimitiveName = PrimitiveName> {
   readonly size: number;
   readonly role: Role;
   readonly leaf: LeafInfo | null;
-  /** Position in the cone of the scalar that gives the value, or -1. */
+  /** Position in the captured graph of the scalar that gives the value, or -1. */
   readonly scalar: number;
   /** Must be in memory, in row-major order. */
   forced: boolean;
@@ -91,10 +91,10 @@ export interface SizedBytes {
   readonly more: number;
 }
 
-/** A cone at the capacity of a class of sizes (planner/families/). */
-export interface SizedCone {
+/** A captured graph at the capacity of a class of sizes (planner/families/). */
+export interface SizedGraph {
   readonly size: PlanSize;
-  /** The plan's cache key: the key of the cone at capacity, and what the sizes are. */
+  /** The plan's cache key: the key of the captured graph at capacity, and what the sizes are. */
   key(): Int32Array;
   shapeOf(local: number): Shape;
   stridesOf(local: number, strides: readonly number[]): readonly number[];

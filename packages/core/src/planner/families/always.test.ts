@@ -24,8 +24,8 @@ const leaf = (...shape: number[]): Node =>
 
 /** What may be the size of a graph, by the extent. */
 function guessed(node: Node, hash = 0): Map<number, Sizes> {
-  const cone = collected([node]);
-  return new Map(guesses(cone, sampleOf(cone), hash));
+  const captured = collected([node]);
+  return new Map(guesses(captured, sampleOf(captured), hash));
 }
 
 const factorsOf = (sizes: Sizes | undefined): string[] | undefined =>
@@ -71,9 +71,9 @@ describe('guesses', () => {
 
   it('takes two that change on their own, joined and apart', () => {
     const several = (node: Node): Sizes | null => {
-      const cone = collected([node]);
-      const now = sampleOf(cone);
-      return severalOf([...guessed(node).keys()], cone, now);
+      const captured = collected([node]);
+      const now = sampleOf(captured);
+      return severalOf([...guessed(node).keys()], captured, now);
     };
     const graph = (n: number, m: number): Node => {
       const x = p.mul(leaf(n, m), p.constant(1 / (n * m), 'float32', [n, m]));

@@ -11,12 +11,12 @@ import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { IntWriter } from '../capture/cache.ts';
-import type { Cone } from '../capture/cone.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
 import { reshapeGroups } from '../lowering/index-map.ts';
 import type { Plan } from '../plan.ts';
 import { servesBoth } from './classes.ts';
 import type { Form } from './families.ts';
-import { isPlannable } from './sized-cone.ts';
+import { isPlannable } from './sized-graph.ts';
 import { independentOf, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 /** Primes used as the sizes of the invented flush. */
@@ -33,34 +33,37 @@ export class Expectations {
   /** Shapes of leaves of recent forms that had an axis of one element. Such an axis broadcasts, so with two elements it is another form. */
   #single: (readonly Shape[])[] = [];
 
-  announce(hash: number, cone: Cone): void {
+  announce(hash: number, captured: CapturedGraph): void {
     if (this.#announced.size >= mostKept) this.#announced.clear();
-    this.#announced.set(hash, sampleOf(cone));
+    this.#announced.set(hash, sampleOf(captured));
   }
 
   /** The sizes in which a new form differs from an announced flush, if one plan serves both; else those that grow from one element. */
-  expected(form: Form, cone: Cone, caps: EngineCaps): Sizes | null {
+  expected(form: Form, captured: CapturedGraph, caps: EngineCaps): Sizes | null {
     const announced = this.#announced.get(form.hash);
     this.#announced.delete(form.hash);
-    const sizes = announced === undefined ? null : sizesOf(announced, form.met, cone);
-    return sizes !== null && servesBoth(sizes, cone, caps) ? sizes : this.#grown(form, cone);
+    const sizes = announced === undefined ? null : sizesOf(announced, form.met, captured);
+    return sizes !== null && servesBoth(sizes, captured, caps) ? sizes : this.#grown(form, captured);
   }
 
   /** So the second size already makes its class's plan. */
-  #grown(form: Form, cone: Cone): Sizes | null {
-    const shapes = Array.from(cone.leaves.data.subarray(0, cone.leaves.length), (at) => cone.nodes[at]!.shape);
+  #grown(form: Form, captured: CapturedGraph): Sizes | null {
+    const shapes = Array.from(
+      captured.leaves.data.subarray(0, captured.leaves.length),
+      (at) => captured.nodes[at]!.shape,
+    );
     let found: Sizes | null = null;
-    for (const before of this.#single) found ??= grown(before, form, cone);
+    for (const before of this.#single) found ??= grown(before, form, captured);
     if (shapes.some((shape) => shape.includes(1))) this.#single = [shapes, ...this.#single].slice(0, mostKept);
     return found;
   }
 }
 
 /** The plan with the most independent sizes that can be made; else with the first single one. Null if there is none. */
-function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
-  const all = [...guesses(cone, form.met, hash)];
+function guess(form: Form, captured: CapturedGraph, hash: number, take: (sizes: Sizes) => Plan | null): Plan | null {
+  const all = [...guesses(captured, form.met, hash)];
   const extents = all.map(([extent]) => extent);
-  const several = severalOf(extents.slice(0, mostTogether), cone, form.met);
+  const several = severalOf(extents.slice(0, mostTogether), captured, form.met);
   const alone = all.map(([, sizes]) => sizes);
   for (const sizes of several === null ? alone : [several, ...alone]) {
     const plan = take(sizes);
@@ -71,14 +74,18 @@ function guess(form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Pla
   return null;
 }
 
-/** Every extent that may be the size of a cone, and what follows from it, in an order that depends on the hash, so that tests cover different extents. */
-export function* guesses(cone: Cone, now: Sample, hash: number): Generator<readonly [extent: number, sizes: Sizes]> {
-  const extents = extentsOf(cone);
+/** Every extent that may be the size of a captured graph, and what follows from it, in an order that depends on the hash, so that tests cover different extents. */
+export function* guesses(
+  captured: CapturedGraph,
+  now: Sample,
+  hash: number,
+): Generator<readonly [extent: number, sizes: Sizes]> {
+  const extents = extentsOf(captured);
   const first = extents.length === 0 ? 0 : (hash >>> 0) % extents.length;
   for (let i = 0; i < extents.length; i++) {
     const extent = extents[(first + i) % extents.length]!;
-    const before = sampleAt(cone, now, extent, otherSizes[0]);
-    const sizes = before === null ? null : sizesOf(before, now, cone);
+    const before = sampleAt(captured, now, extent, otherSizes[0]);
+    const sizes = before === null ? null : sizesOf(before, now, captured);
     if (sizes !== null) yield [extent, sizes];
   }
 }
@@ -87,12 +94,12 @@ export function* guesses(cone: Cone, now: Sample, hash: number): Generator<reado
  * The size of a new form whose data equal those of an earlier flush, except that axes of one element now have two: an axis
  * that grew from one is expected to grow further. Null where the data differ otherwise, or other shapes do not follow.
  */
-function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | null {
-  const { leaves } = cone;
+function grown(before: readonly Shape[], { met }: Form, captured: CapturedGraph): Sizes | null {
+  const { leaves } = captured;
   if (before.length !== leaves.length) return null;
   let more = false;
   for (const [i, was] of before.entries()) {
-    const { shape } = cone.nodes[leaves.data[i]!]!;
+    const { shape } = captured.nodes[leaves.data[i]!]!;
     if (shape.length !== was.length) return null;
     for (const [axis, n] of shape.entries()) {
       if (n === was[axis]) continue;
@@ -100,21 +107,21 @@ function grown(before: readonly Shape[], { met }: Form, cone: Cone): Sizes | nul
       more = true;
     }
   }
-  const other = more ? sampleAt(cone, met, 2, otherSizes[0], (leaf, axis) => before[leaf]![axis] === 1) : null;
-  return other === null ? null : sizesOf(other, met, cone);
+  const other = more ? sampleAt(captured, met, 2, otherSizes[0], (leaf, axis) => before[leaf]![axis] === 1) : null;
+  return other === null ? null : sizesOf(other, met, captured);
 }
 
 /** At most this many extents are tried as independent sizes. */
 const mostTogether = 6;
 
 /** Two independent sizes: the first pair of extents that keeps every node uniform (uniform.ts). */
-export function severalOf(extents: readonly number[], cone: Cone, now: Sample): Sizes | null {
+export function severalOf(extents: readonly number[], captured: CapturedGraph, now: Sample): Sizes | null {
   for (const [i, a] of extents.entries())
     for (const b of extents.slice(i + 1)) {
-      const [x, y] = [a, b].map((n, k) => sampleAt(cone, now, n, otherSizes[1 + k]!));
+      const [x, y] = [a, b].map((n, k) => sampleAt(captured, now, n, otherSizes[1 + k]!));
       if (x == null || y == null) continue;
-      const sizes = sizesOf(together(now, x, y), now, cone);
-      if (sizes !== null && independentOf(sizes) === 2 && isPlannable(sizes, cone)) return sizes;
+      const sizes = sizesOf(together(now, x, y), now, captured);
+      if (sizes !== null && independentOf(sizes) === 2 && isPlannable(sizes, captured)) return sizes;
     }
   return null;
 }
@@ -140,10 +147,10 @@ function together(now: Sample, a: Sample, b: Sample): Sample {
 const bothChanged = (x: number, a: number, b: number): number => (a === x ? b : b === x ? a : (a / x) * b);
 
 /** The extents of leaves that are at least two, ascending. */
-function extentsOf(cone: Cone): number[] {
+function extentsOf(captured: CapturedGraph): number[] {
   const extents = new Set<number>();
-  for (let i = 0; i < cone.count; i++) {
-    const { shape, storage, src, op } = cone.nodes[i]!;
+  for (let i = 0; i < captured.count; i++) {
+    const { shape, storage, src, op } = captured.nodes[i]!;
     if (storage === null && src.length > 0 && op !== 'expand' && op !== 'randomBits') continue;
     if (!shape.includes(0)) for (const n of shape) if (n > 1) extents.add(n);
   }
@@ -155,7 +162,7 @@ function extentsOf(cone: Cone): number[] {
  * says so, by leaf number.
  */
 function sampleAt(
-  cone: Cone,
+  captured: CapturedGraph,
   now: Sample,
   n: number,
   to: number,
@@ -165,7 +172,7 @@ function sampleAt(
   const changed: Changed = new Map([[n, to]]);
   for (;;) {
     const known = changed.size;
-    const sample = sampleWith(cone, now, n, changed, isSize);
+    const sample = sampleWith(captured, now, n, changed, isSize);
     if (changed.size === known) return sample;
   }
 }
@@ -174,20 +181,20 @@ function sampleAt(
 type Changed = Map<number, number>;
 
 function sampleWith(
-  cone: Cone,
+  captured: CapturedGraph,
   now: Sample,
   n: number,
   changed: Changed,
   isSize: (leaf: number, axis: number) => boolean,
 ): Sample | null {
   const to = changed.get(n)!;
-  const { count } = cone;
+  const { count } = captured;
   let leaves = 0;
   const nodes: Node[] = [];
   const key = new IntWriter(now.key.length);
   try {
     for (let i = 0; i < count; i++) {
-      const node = cone.nodes[i]!;
+      const node = captured.nodes[i]!;
       const from = now.starts[i]!;
       const own = now.key.subarray(from, now.starts[i + 1]);
       key.data.set(own, key.length);

@@ -1,13 +1,13 @@
 /**
  * Classes of sizes: their bounds, the class of a size, the capacity of its plan, and forms that gain nothing from sharing.
  *
- * In: the sizes of a form (sizes.ts) and its cone. Out: numbers. families.ts makes and keeps the plans.
+ * In: the sizes of a form (sizes.ts) and its captured graph. Out: numbers. families.ts makes and keeps the plans.
  */
 import type { EngineCaps } from '../../engine/engine.ts';
 import type { Node } from '../../graph/node.ts';
 import { dtypeInfo, isFloat } from '@polygrad/compiler/shape/dtype';
 import { sizeOf } from '@polygrad/compiler/shape/view';
-import type { Cone } from '../capture/cone.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
 import { independentOf, numbersAt, type Sizes, sizeSpan, type Sums, valuesOf, withSums } from './sizes.ts';
 
 /** The sizes that share a plan. */
@@ -26,26 +26,30 @@ const leastOfLittle = [2, 8, 512] as const;
 const littleBytes: number = 2 ** 28;
 
 /** Lower bounds of the classes of some sizes. Threads share a group's work by tiles that the least size must fill, so their classes are narrow. */
-export function classesOf(sizes: Sizes, cone: Cone, { simt, maxBufferBytes }: EngineCaps): readonly number[] {
+export function classesOf(
+  sizes: Sizes,
+  captured: CapturedGraph,
+  { simt, maxBufferBytes }: EngineCaps,
+): readonly number[] {
   if (independentOf(sizes) > 1) return leastAmong;
-  if (simt || hasLargeFactor(sizes, cone)) return leastOfOne;
+  if (simt || hasLargeFactor(sizes, captured)) return leastOfOne;
   const greatest = leastOfLittle[leastOfLittle.length - 1]! - 1;
   // A buffer too large at the greatest size may fit in a narrower class.
-  return bytesWith(greatest, sizes, cone) > Math.min(littleBytes, maxBufferBytes) ? leastOfOne : leastOfLittle;
+  return bytesWith(greatest, sizes, captured) > Math.min(littleBytes, maxBufferBytes) ? leastOfOne : leastOfLittle;
 }
 
 /** Bytes of a factor of fixed size that is too large for the near caches. How it is best read depends on the number of rows. */
 const largeFactor: number = 2 ** 21;
 
 /** True for a product with such a factor: it takes so long that narrow classes pay off. */
-function hasLargeFactor({ axes }: Sizes, { count, nodes }: Cone): boolean {
+function hasLargeFactor({ axes }: Sizes, { count, nodes }: CapturedGraph): boolean {
   const isLarge = ({ index, shape, dtype }: Node): boolean =>
     axes[index] === null && sizeOf(shape) * dtypeInfo[dtype].bytes >= largeFactor;
   return (nodes.slice(0, count) as Node[]).some((n) => !n.storage && n.op === 'dotGeneral' && n.src.some(isLarge));
 }
 
 /** Bytes of all sized nodes at a given size. */
-function bytesWith(n: number, { sample, axes, terms, sums }: Sizes, cone: Cone): number {
+function bytesWith(n: number, { sample, axes, terms, sums }: Sizes, captured: CapturedGraph): number {
   const values = valuesOf(
     terms,
     withSums(sums, () => n),
@@ -53,7 +57,7 @@ function bytesWith(n: number, { sample, axes, terms, sums }: Sizes, cone: Cone):
   let bytes = 0;
   for (const [i, shape] of sample.shapes.entries()) {
     const of = axes[i];
-    if (of != null) bytes += sizeOf(numbersAt(shape, of, values)) * dtypeInfo[cone.nodes[i]!.dtype].bytes;
+    if (of != null) bytes += sizeOf(numbersAt(shape, of, values)) * dtypeInfo[captured.nodes[i]!.dtype].bytes;
   }
   return bytes;
 }
@@ -82,15 +86,15 @@ const quickBytes: number = 2 ** 23;
 const quickProducts: number = 2 ** 26;
 
 /** True if both sizes are of the wide class, and its plan takes as long for them as plans of their own: little is computed. */
-export function servesBoth(sizes: Sizes, cone: Cone, caps: EngineCaps): boolean {
-  const least = classesOf(sizes, cone, caps);
+export function servesBoth(sizes: Sizes, captured: CapturedGraph, caps: EngineCaps): boolean {
+  const least = classesOf(sizes, captured, caps);
   const [, low, above] = leastOfLittle;
   if (least !== leastOfLittle || [sizes.n, sizes.before].some(([n]) => n! < low || n! >= above)) return false;
-  return bytesWith(above - 1, sizes, cone) <= quickBytes && productsOf(cone) <= quickProducts;
+  return bytesWith(above - 1, sizes, captured) <= quickBytes && productsOf(captured) <= quickProducts;
 }
 
 /** About how many multiplications products and convolutions take: each loop is in two of the three operands. */
-function productsOf({ count, nodes }: Cone): number {
+function productsOf({ count, nodes }: CapturedGraph): number {
   let products = 0;
   for (const n of nodes.slice(0, count) as Node[])
     if (!n.storage && (n.op === 'dotGeneral' || n.op === 'conv'))
@@ -108,7 +112,7 @@ const fewestLanes = 4;
  * True for large products and convolutions that have no loop of fixed length to vectorise: products in which every extent
  * is a size, and convolutions whose result has only sized axes, as a weight gradient that layers with other channels share.
  */
-export function lacksFixed(sizes: Sizes, { count, nodes }: Cone, classes: readonly SizeClass[]): boolean {
+export function lacksFixed(sizes: Sizes, { count, nodes }: CapturedGraph, classes: readonly SizeClass[]): boolean {
   const { sample, axes, terms } = sizes;
   const high = classes.map((c) => c.high);
   const values = valuesOf(terms, high);
@@ -134,14 +138,14 @@ function isPrime(x: number): boolean {
 /**
  * Primes of at least the greatest sizes. They divide no number of the sample except sizes, no factor, and no neighbour of such numbers.
  */
-export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, cone: Cone): readonly number[] {
+export function capacitiesFor(classes: readonly SizeClass[], sizes: Sizes, captured: CapturedGraph): readonly number[] {
   const { sample, holes, factors, axes } = sizes;
   const { key, shapes } = sample;
   const fixed = new Set<number>();
   let hole = 0;
   for (let i = 0; i < shapes.length; i++) {
     // Node numbers of sources are not numbers of the plan.
-    const [from, to] = sizeSpan(cone, sample, i);
+    const [from, to] = sizeSpan(captured, sample, i);
     for (let at = from; at < to; at++) fixed.add(at === holes[hole] ? factors[hole++]! : key[at]!);
   }
   for (const [i, shape] of shapes.entries())

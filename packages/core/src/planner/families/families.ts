@@ -12,13 +12,13 @@
  */
 import type { EngineCaps, Logger } from '../../engine/engine.ts';
 import { CompileError } from '../../engine/errors.ts';
-import type { Cone } from '../capture/cone.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
 import { SizesRefused } from '../capture/plan-graph.ts';
 import type { Plan, PlanOptions } from '../plan.ts';
 import { sized } from './bound.ts';
 import { classesFrom, classesOf, lacksFixed, nameOf, type SizeClass } from './classes.ts';
 import { PlanHints } from './hints.ts';
-import { sizedCone } from './sized-cone.ts';
+import { sizedGraph } from './sized-graph.ts';
 import { independentOf, matches, type Sample, sampleOf, type Sizes, sizesOf } from './sizes.ts';
 
 /** Forms kept per engine, the most recently used ones. */
@@ -51,15 +51,15 @@ export interface Form {
 export type AtFirstSight = 'always' | 'expected' | 'never';
 
 /** Finds sizes of a new form; `take` makes their plan, or returns null. */
-type Guess = (form: Form, cone: Cone, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
+type Guess = (form: Form, captured: CapturedGraph, hash: number, take: (sizes: Sizes) => Plan | null) => Plan | null;
 
 /** Finds sizes the first time a form is seen (always.ts). */
 interface Guesses {
   readonly guess: Guess;
   /** Sizes of a new form that are expected to change, or null. */
-  expected(form: Form, cone: Cone, caps: EngineCaps): Sizes | null;
+  expected(form: Form, captured: CapturedGraph, caps: EngineCaps): Sizes | null;
   /** A flush of a form is expected. */
-  announce(hash: number, cone: Cone): void;
+  announce(hash: number, captured: CapturedGraph): void;
 }
 
 /** The families of one engine. */
@@ -91,37 +91,43 @@ export class PlanFamilies {
   }
 
   /**
-   * A plan of the family that the cone belongs to, or null: then it needs its own.
+   * A plan of the family that the captured graph belongs to, or null: then it needs its own.
    *
    * @param first what is done when a form is seen for the first time
    * @param hits how often a plan was known
    * @param log gets a hint about forms that get many plans
    */
-  findOrHint(cone: Cone, options: PlanOptions, first: AtFirstSight, hits: number, log: Logger | null): Plan | null {
-    const again = this.#again(cone, options);
-    const hash = again === null ? formOf(cone) : this.#last!.hash;
-    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, cone, options, first) : null);
+  findOrHint(
+    captured: CapturedGraph,
+    options: PlanOptions,
+    first: AtFirstSight,
+    hits: number,
+    log: Logger | null,
+  ): Plan | null {
+    const again = this.#again(captured, options);
+    const hash = again === null ? formOf(captured) : this.#last!.hash;
+    const plan = again ?? (options.engine.caps.lowering.sizes ? this.#find(hash, captured, options, first) : null);
     if (log === null) return plan;
     if (plan !== null) this.#hints.shared(hash);
-    else this.#hints.made(hash, cone, hits, log);
+    else this.#hints.made(hash, captured, hits, log);
     return plan;
   }
 
-  /** A plan of the form whose plan was bound last, if the cone is of it and its sizes are of a class that has one. */
-  #again(cone: Cone, options: PlanOptions): Plan | null {
+  /** A plan of the form whose plan was bound last, if the captured graph is of it and its sizes are of a class that has one. */
+  #again(captured: CapturedGraph, options: PlanOptions): Plan | null {
     const form = this.#last;
-    const n = form === null || form.sizes === null ? null : matches(form.sizes, cone);
+    const n = form === null || form.sizes === null ? null : matches(form.sizes, captured);
     if (n === null || form!.plans.get(nameOf(n, form!.classes, form!.sizes!.sums)) == null) return null;
     this.#used(form!.hash, this.#forms.get(form!.hash)!);
-    return this.#bound(form!, n, cone, options);
+    return this.#bound(form!, n, captured, options);
   }
 
   /**
    * A flush of this form is expected later. If one of another size of the same class comes first, it gets the plan of their class at once, where that is as
    * fast as a plan of its own.
    */
-  announce(cone: Cone): void {
-    this.#guesses?.announce(formOf(cone), cone);
+  announce(captured: CapturedGraph): void {
+    this.#guesses?.announce(formOf(captured), captured);
   }
 
   /** Moves forms to the end: the most recently used come last. */
@@ -130,12 +136,12 @@ export class PlanFamilies {
     this.#forms.set(hash, forms);
   }
 
-  #find(hash: number, cone: Cone, options: PlanOptions, first: AtFirstSight): Plan | null {
+  #find(hash: number, captured: CapturedGraph, options: PlanOptions, first: AtFirstSight): Plan | null {
     const forms = this.#forms.get(hash) ?? [];
     this.#used(hash, forms);
     let [last, of]: [Form | null, readonly number[]] = [null, []];
     for (const form of forms) {
-      const n = form.sizes === null ? null : matches(form.sizes, cone);
+      const n = form.sizes === null ? null : matches(form.sizes, captured);
       if (n === null) continue;
       const plan = form.plans.get(nameOf(n, form.classes, form.sizes!.sums));
       if (plan === null && last !== null) continue;
@@ -143,45 +149,45 @@ export class PlanFamilies {
       [last, of] = [form, n];
       if (plan != null) break;
     }
-    if (last !== null) return this.#bound(last, of, cone, options);
-    const now = sampleOf(cone);
+    if (last !== null) return this.#bound(last, of, captured, options);
+    const now = sampleOf(captured);
     const hopeless = forms.length === mostAlike && forms.every(({ sizes }) => sizes === null);
     for (const form of hopeless ? forms.slice(-newestAlike) : forms) {
       const { sizes, met } = form;
-      const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, cone) : null;
+      const found = sizes === null || sizes.earlier !== met ? sizesOf(met, now, captured) : null;
       if (found === null) continue;
       // A guess is not trusted after a real flush differs from it.
       this.#dropPlans(form, options);
-      return this.#take(form, found, cone, options);
+      return this.#take(form, found, captured, options);
     }
-    const more = moreSizes(forms, now, cone);
+    const more = moreSizes(forms, now, captured);
     const form: Form = { hash, met: more?.earlier ?? now, sizes: null, classes: [], plans: new Map() };
     this.#add(hash, forms, form, options);
-    if (more !== null) return this.#take(form, more, cone, options);
+    if (more !== null) return this.#take(form, more, captured, options);
     if (this.#guesses === undefined || first === 'never') return null;
     if (first === 'always')
-      return this.#guesses.guess(form, cone, hash, (sizes) => this.#take(form, sizes, cone, options));
-    const expected = this.#guesses.expected(form, cone, options.engine.caps);
+      return this.#guesses.guess(form, captured, hash, (sizes) => this.#take(form, sizes, captured, options));
+    const expected = this.#guesses.expected(form, captured, options.engine.caps);
     if (expected === null) return null;
-    const plan = this.#take(form, expected, cone, options);
+    const plan = this.#take(form, expected, captured, options);
     if (plan === null) [form.sizes] = [null, form.plans.clear()];
     return plan;
   }
 
   /** Accepts sizes for a form. */
-  #take(form: Form, sizes: Sizes, cone: Cone, options: PlanOptions): Plan | null {
+  #take(form: Form, sizes: Sizes, captured: CapturedGraph, options: PlanOptions): Plan | null {
     form.sizes = sizes;
-    form.classes = classesOf(sizes, cone, options.engine.caps);
-    return this.#bound(form, sizes.n, cone, options);
+    form.classes = classesOf(sizes, captured, options.engine.caps);
+    return this.#bound(form, sizes.n, captured, options);
   }
 
-  #bound(form: Form, n: readonly number[], cone: Cone, options: PlanOptions): Plan | null {
+  #bound(form: Form, n: readonly number[], captured: CapturedGraph, options: PlanOptions): Plan | null {
     const { sums } = form.sizes!;
     const name = nameOf(n, form.classes, sums);
     let plan = form.plans.get(name);
     if (plan === undefined) {
       const classes = classesFrom(form.classes, n, sums);
-      plan = this.#make(form.sizes!, classes, cone, options);
+      plan = this.#make(form.sizes!, classes, captured, options);
       form.plans.set(name, plan);
     }
     if (plan === null) return null;
@@ -194,12 +200,12 @@ export class PlanFamilies {
     return at;
   }
 
-  #make(sizes: Sizes, classes: readonly SizeClass[], cone: Cone, options: PlanOptions): Plan | null {
-    if (!options.engine.caps.simt && lacksFixed(sizes, cone, classes)) return null;
+  #make(sizes: Sizes, classes: readonly SizeClass[], captured: CapturedGraph, options: PlanOptions): Plan | null {
+    if (!options.engine.caps.simt && lacksFixed(sizes, captured, classes)) return null;
     try {
-      const sized = sizedCone(sizes, classes, cone);
+      const sized = sizedGraph(sizes, classes, captured);
       if (sized === null) return null;
-      return options.makePlan(cone, options, sized);
+      return options.makePlan(captured, options, sized);
     } catch (error) {
       // A kernel that does not compile for the greatest size of a class may compile for a smaller one.
       if (error instanceof SizesRefused || error instanceof CompileError) return null;
@@ -243,15 +249,15 @@ export class PlanFamilies {
 /** Attributes that distinguish forms. Lengths, and what follows from them, are left out: otherwise each size would be a form. */
 const ownAttributes = ['op', 'axes', 'axis', 'lhsBatch', 'rhsBatch', 'lhsContract', 'rhsContract'] as const;
 
-/** The structure of a cone without its sizes. */
-function formOf(cone: Cone): number {
-  let hash = cone.count;
+/** The structure of a captured graph without its sizes. */
+function formOf(captured: CapturedGraph): number {
+  let hash = captured.count;
   const mix = (x: number): void => {
     hash = Math.imul(hash ^ x, 0x9e3779b1);
     hash ^= hash >>> 15;
   };
-  for (let i = 0; i < cone.count; i++) {
-    const node = cone.nodes[i]!;
+  for (let i = 0; i < captured.count; i++) {
+    const node = captured.nodes[i]!;
     mix(node.storage === null ? node.kind : -1);
     mix(node.shape.length);
     // Axes of one element and of none are fixed.
@@ -267,7 +273,7 @@ function formOf(cone: Cone): number {
       else if (x !== undefined) for (let at = 0; at < x.length; at++) mix(x[at]!);
     }
   }
-  for (const list of [cone.outputs, cone.donatable]) {
+  for (const list of [captured.outputs, captured.donatable]) {
     mix(list.length);
     for (let i = 0; i < list.length; i++) mix(list.data[i]!);
   }
@@ -278,11 +284,11 @@ function formOf(cone: Cone): number {
  * More sizes than any known form has: two flushes of a form differed in one size, and this one differs from them in another
  * as well. Null where it differs otherwise.
  */
-function moreSizes(forms: readonly Form[], now: Sample, cone: Cone): Sizes | null {
+function moreSizes(forms: readonly Form[], now: Sample, captured: CapturedGraph): Sizes | null {
   for (const { met, sizes } of forms) {
     if (sizes === null) continue;
     for (const before of [met, sizes.sample]) {
-      const found = sizesOf(before, now, cone);
+      const found = sizesOf(before, now, captured);
       if (found !== null && independentOf(found) > independentOf(sizes)) return found;
     }
   }

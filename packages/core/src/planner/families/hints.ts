@@ -1,7 +1,7 @@
 /** One hint to the user about a form whose sizes do not share plans: every new size makes a plan. */
 import { showShape } from '@polygrad/compiler/shape/errors';
 import type { Logger } from '../../engine/engine.ts';
-import type { Cone } from '../capture/cone.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
 import { type Sample, sampleOf } from './sizes.ts';
 
 /** The hint comes after this many plans of one form in a row. */
@@ -28,32 +28,32 @@ export class PlanHints {
   }
 
   /** A form got its own plan, after `hits` flushes with known plans. */
-  made(hash: number, cone: Cone, hits: number, log: Logger): void {
+  made(hash: number, captured: CapturedGraph, hits: number, log: Logger): void {
     if (this.#rows === null) return;
     const row = this.#rows.get(hash);
     if (row === undefined || hits - row.hits > mostHits) {
       // Programs with many forms: old rows have ended.
       if (this.#rows.size >= 64) this.#rows.clear();
-      this.#rows.set(hash, { plans: 1, hits, first: sampleOf(cone) });
+      this.#rows.set(hash, { plans: 1, hits, first: sampleOf(captured) });
       return;
     }
     row.hits = hits;
     if (++row.plans < manyPlans) return;
     this.#rows = null;
     const text =
-      `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, cone)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
+      `[polygrad] ${manyPlans} new plans in a row for one computation, because ${changes(row.first, captured)}. Each takes as long as planning and compiling; pad to a few sizes. ` +
       'See https://github.com/polygrad/polygrad/blob/main/docs/plans.md; setLogger(null) silences this.';
     // After planning: the logger may compute.
     void Promise.resolve(text).then(log);
   }
 }
 
-/** How a cone differs from one of the same form, in words. */
-function changes(before: Sample, cone: Cone): string {
+/** How a captured graph differs from one of the same form, in words. */
+function changes(before: Sample, captured: CapturedGraph): string {
   const leaves: string[] = [];
   let inner = '';
-  for (let i = 0; i < Math.min(cone.count, before.shapes.length); i++) {
-    const { shape, storage, op } = cone.nodes[i]!;
+  for (let i = 0; i < Math.min(captured.count, before.shapes.length); i++) {
+    const { shape, storage, op } = captured.nodes[i]!;
     const was = before.shapes[i]!;
     if (was.length === shape.length && was.every((n, axis) => n === shape[axis])) continue;
     const text = `${showShape(was)} became ${showShape(shape)}`;

@@ -25,8 +25,8 @@ const sample = (...outputs: Node[]): Sample => sampleOf(collected(outputs));
 /** The sizes of two graphs. */
 function found(before: Node, now: Node): Sizes | null {
   const first = sample(before);
-  const cone = collected([now]);
-  return sizesOf(first, sampleOf(cone), cone);
+  const captured = collected([now]);
+  return sizesOf(first, sampleOf(captured), captured);
 }
 
 /** A sum over the size of a product with a constant. */
@@ -198,13 +198,13 @@ describe('attrAt', () => {
       fc.property(pairs, pairs, pairs, (was, is, at) => {
         const sizes = found(two(...was), two(...is));
         fc.pre(sizes !== null && sizes.n.length === 2);
-        const cone = collected([two(...at)]);
-        const n = matches(sizes!, cone);
+        const captured = collected([two(...at)]);
+        const n = matches(sizes!, captured);
         fc.pre(n !== null);
-        const third = sampleOf(cone);
+        const third = sampleOf(captured);
         const values = valuesOf(sizes!.terms, n!);
         third.shapes.forEach((shape, i) => {
-          const { op, src } = cone.nodes[i]!;
+          const { op, src } = captured.nodes[i]!;
           expect(numbersAt(sizes!.sample.shapes[i]!, sizes!.axes[i]!, values)).toEqual(shape);
           if (op === 'constant') return;
           expect(attrAt(sizes!, i, { op, src }, (k) => third.shapes[k]!, values)).toEqual(third.attrs[i]);

@@ -1,7 +1,7 @@
 /**
  * How two flushes of one form differ: in sizes, and in numbers that follow from sizes.
  *
- * Shapes are plain numbers, so sizes are not traced. `sizesOf` finds them by comparing the keys of two cones; `matches` compares the result
+ * Shapes are plain numbers, so sizes are not traced. `sizesOf` finds them by comparing the keys of two captured graphs; `matches` compares the result
  * with every later key and with the shape of every node. A wrong guess costs a plan, never a result. Up to three sizes may
  * change independently; others follow from them, as sums: n + k, n + m. Every number that depends on sizes must be a multiple of one, or of a
  * product of them, such as c * n * m. Two kinds are excepted: values of constants, which are bound, and positions counted from the end of an axis,
@@ -11,7 +11,7 @@ import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node, PrimitiveName } from '../../graph/node.ts';
 import { type Shape, whole } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from '../capture/cache.ts';
-import type { Cone } from '../capture/cone.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
 
 /** Attributes that hold lengths of axes. The others do not depend on the size, except for the values of constants. */
 const lengths: ReadonlySet<string> = new Set(['shape', 'length']);
@@ -41,7 +41,7 @@ function isEqual(a: unknown, b: unknown): boolean {
   return a.length === b.length && a.every((x, i) => isEqual(x, b[i]));
 }
 
-/** The part of a cone that is kept for comparison. It holds no data. */
+/** The part of a captured graph that is kept for comparison. It holds no data. */
 export interface Sample {
   readonly key: Int32Array;
   /** Where each node begins in the key, and one entry more for the end. */
@@ -150,15 +150,15 @@ function attrLength({ kind, attr, shape }: Node): number {
   return scratch.length;
 }
 
-/** Takes a sample of what a cone holds. */
-export function sampleOf(cone: Cone): Sample {
-  const { count } = cone;
+/** Takes a sample of what a captured graph holds. */
+export function sampleOf(captured: CapturedGraph): Sample {
+  const { count } = captured;
   const starts = new Int32Array(count + 1);
   const shapes = new Array<Shape>(count);
   const attrs = new Array<unknown>(count);
   let at = 0;
   for (let i = 0; i < count; i++) {
-    const node = cone.nodes[i]!;
+    const node = captured.nodes[i]!;
     const rank = node.shape.length;
     starts[i] = at;
     shapes[i] = node.shape;
@@ -167,12 +167,12 @@ export function sampleOf(cone: Cone): Sample {
     else at += 1 + attrLength(node) + (node.src.length === 0 ? 1 + rank : node.src.length);
   }
   starts[count] = at;
-  return { key: cone.key.data.slice(0, cone.key.length), starts, shapes, attrs };
+  return { key: captured.key.data.slice(0, captured.key.length), starts, shapes, attrs };
 }
 
 /** The part of a node's integers in the key that may hold sizes: begin and end. */
-export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [number, number] {
-  const node = cone.nodes[i]!;
+export function sizeSpan(captured: CapturedGraph, { starts }: Sample, i: number): readonly [number, number] {
+  const node = captured.nodes[i]!;
   const start = starts[i]!;
   // A leaf: what it is, its shape with the length before, strides, buffer, alignment.
   if (node.storage !== null) return [start + 2, start + 2 + 2 * node.shape.length];
@@ -180,9 +180,9 @@ export function sizeSpan(cone: Cone, { starts }: Sample, i: number): readonly [n
 }
 
 /**
- * The sizes in which a cone differs from a sample of the same form; null where something else differs too. A size of 0 or 1 is another form.
+ * The sizes in which a captured graph differs from a sample of the same form; null where something else differs too. A size of 0 or 1 is another form.
  */
-export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
+export function sizesOf(before: Sample, now: Sample, captured: CapturedGraph): Sizes | null {
   const { key, starts, shapes } = now;
   if (before.key.length !== key.length || before.starts.length !== starts.length) return null;
   const changed = changedSizes(before, now);
@@ -212,12 +212,12 @@ export function sizesOf(before: Sample, now: Sample, cone: Cone): Sizes | null {
   const strides = new Map<number, (Multiple | null)[]>();
   const begins = new Map<number, readonly Begin[]>();
   for (let i = 0; i < shapes.length; i++) {
-    const { op, storage, shape } = cone.nodes[i]!;
+    const { op, storage, shape } = captured.nodes[i]!;
     if (!differInLengths(op, before.attrs[i], now.attrs[i])) return null;
-    const own = storage === null ? beginsOf(before, now, cone.nodes[i]!, multiple) : null;
+    const own = storage === null ? beginsOf(before, now, captured.nodes[i]!, multiple) : null;
     if (own === undefined) return null;
     if (own !== null) begins.set(i, own);
-    const [from, to] = sizeSpan(cone, now, i);
+    const [from, to] = sizeSpan(captured, now, i);
     const rank = shape.length;
     for (let at = starts[i]!; at < starts[i + 1]!; at++) {
       const [a, b] = [before.key[at]!, key[at]!];
@@ -331,12 +331,12 @@ function sumOf(p: readonly number[], n: readonly number[], sums: Sums, a: number
   return null;
 }
 
-/** The sizes of a cone that differs from the sample only in them; null otherwise. */
-export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
+/** The sizes of a captured graph that differs from the sample only in them; null otherwise. */
+export function matches(sizes: Sizes, captured: CapturedGraph): readonly number[] | null {
   const { sample, sums, holes, factors, of, less, leads, axes } = sizes;
-  const { data, length } = cone.key;
+  const { data, length } = captured.key;
   const { key, shapes } = sample;
-  if (length !== key.length || cone.count !== shapes.length) return null;
+  if (length !== key.length || captured.count !== shapes.length) return null;
   const n = withSums(sums, (size) => data[holes[leads[size]!]!]! / factors[leads[size]!]!);
   if (n.some((x) => !Number.isInteger(x) || x < 2)) return null;
   const values = valuesOf(sizes.terms, n);
@@ -351,7 +351,7 @@ export function matches(sizes: Sizes, cone: Cone): readonly number[] | null {
     hole++;
   }
   for (let i = 0; i < shapes.length; i++) {
-    const { shape } = cone.nodes[i]!;
+    const { shape } = captured.nodes[i]!;
     const expected = shapes[i]!;
     const own = axes[i];
     if (shape.length !== expected.length) return null;

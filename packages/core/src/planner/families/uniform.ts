@@ -153,7 +153,7 @@ function cutsOf(shape: Shape, cuts: ReadonlyMap<number, ReadonlySet<number>>): n
 }
 
 // Extents that the planner itself makes, at capacity. An extent that is a multiple of it only because it is a sum is no size. The
-// numbers of a cone are checked in families.ts; nodes that the planner puts in place of others bring new shapes: concatenation, padding, windows.
+// numbers of a captured graph are checked in families.ts; nodes that the planner puts in place of others bring new shapes: concatenation, padding, windows.
 
 /** Throws for a node with sized axes that its sources lack, except where the extent is a sum. */
 export function checkExtents(

@@ -153,7 +153,7 @@ export interface LoweredKernel {
   /** True for a matrix product, a convolution or the like: lowered by tiles where that is better. */
   readonly isContraction: boolean;
   readonly slots: readonly Slot[];
-  /** For each SCALAR slot the position of its scalar in the cone. */
+  /** For each SCALAR slot the position of its scalar in the captured graph. */
   readonly scalars: readonly number[];
 }
 

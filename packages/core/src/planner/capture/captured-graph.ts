@@ -1,10 +1,10 @@
 /**
- * The cone of a flush: every node that its outputs need, numbered, and the integers that identify its structure.
+ * The captured graph of a flush: every node that its outputs need, numbered, and the integers that identify its structure.
  *
- * In: the requested nodes. Out: `nodes`, `leaves`, `outputs` and `key` of a Cone, from which plans are found or made.
+ * In: the requested nodes. Out: `nodes`, `leaves`, `outputs` and `key` of a CapturedGraph, from which plans are found or made.
  *
  * One iterative depth-first walk numbers the nodes (sources before users) and writes the key of the plan cache. Buffers are
- * numbered by first appearance: which leaves alias is part of the key, which buffers they are is not. A Cone is reused from
+ * numbered by first appearance: which leaves alias is part of the key, which buffers they are is not. A CapturedGraph is reused from
  * flush to flush, and holds nodes only between `collect` and `clear`.
  */
 import type { BufferPool, PoolBuffer } from '../../engine/pool.ts';
@@ -16,7 +16,7 @@ import { sizeOf } from '@polygrad/compiler/shape/view';
 import { intsPerAxis, IntWriter } from './cache.ts';
 
 /** What `collect` must know besides the outputs. */
-export interface ConeOptions {
+export interface CaptureOptions {
   readonly pool: BufferPool;
   /** Dtypes the engine holds. */
   readonly dtypes: ReadonlySet<DType>;
@@ -31,7 +31,7 @@ export interface ConeOptions {
 
 const leafKind = 1 << 30;
 
-export class Cone {
+export class CapturedGraph {
   /** Nodes by local number, `count` of them, realised nodes ('leaves') and scalars included. */
   readonly nodes: (Node | undefined)[] = [];
   count = 0;
@@ -48,7 +48,7 @@ export class Cone {
   #foreignEnd = 0;
   readonly #stack: (Node | undefined)[] = [];
   readonly #cursor: number[] = [];
-  /** Edges to each node from inside the cone. */
+  /** Edges to each node from inside the captured graph. */
   #edges = new Int32Array(256);
   /** The dtype written last and its number: consecutive nodes nearly always share it. */
   #dtype: DType | null = null;
@@ -63,7 +63,7 @@ export class Cone {
   #needed = 0;
 
   /** Walks from the requested nodes, which have no storage yet. False if the engine lacks a dtype, or data that other engines hold. */
-  collect(wanted: readonly Node[], options: ConeOptions): boolean {
+  collect(wanted: readonly Node[], options: CaptureOptions): boolean {
     this.clear();
     this.#mark = nextMark();
     this.#elsewhere = false;
@@ -111,7 +111,7 @@ export class Cone {
     this.#foreignEnd = 0;
   }
 
-  #visit(root: Node, options: ConeOptions): void {
+  #visit(root: Node, options: CaptureOptions): void {
     const mark = this.#mark;
     // Nodes whose sources are being visited, and where to go on in them: none for a node of leaves.
     const stack = this.#stack;
@@ -145,7 +145,7 @@ export class Cone {
   }
 
   /** Numbers a node whose sources are numbered, and writes it to the key. Writes into the key's array directly, because this runs for every node. */
-  #takeComputed(node: Node, options: ConeOptions): void {
+  #takeComputed(node: Node, options: CaptureOptions): void {
     const { key } = this;
     const { op, src, shape, attr, kind, dtype } = node;
     const sources = src.length;
@@ -198,7 +198,7 @@ export class Cone {
   }
 
   /** Numbers a node in memory, and writes it to the key: dtype, shape, strides, buffer, alignment. */
-  #takeLeaf(node: Node, own: NodeStorage, options: ConeOptions): void {
+  #takeLeaf(node: Node, own: NodeStorage, options: CaptureOptions): void {
     const at = this.#number(node);
     this.leaves.reserve(1);
     this.leaves.push(at);
@@ -238,7 +238,7 @@ export class Cone {
   }
 
   /** Adds expensive nodes to the outputs. True if others that a caller may still read are left unrealised. */
-  #keepExpensive(options: ConeOptions): boolean {
+  #keepExpensive(options: CaptureOptions): boolean {
     let heldBehind = false;
     const asked = new Set(this.outputs.data.subarray(0, this.outputs.length));
     for (let i = 0; i < this.count; i++) {
@@ -253,7 +253,7 @@ export class Cone {
   }
 
   /**
-   * True if a node outside this cone uses one that stays unrealised, and so will need the leaves again. Such users are nodes
+   * True if a node outside this captured graph uses one that stays unrealised, and so will need the leaves again. Such users are nodes
    * that an earlier flush could not compute.
    */
   #isNeededElsewhere(): boolean {
@@ -265,7 +265,7 @@ export class Cone {
     return false;
   }
 
-  /** Leaves that no caller can read any more, whose users are all in this cone, and whose buffer no other node shares. */
+  /** Leaves that no caller can read any more, whose users are all in this captured graph, and whose buffer no other node shares. */
   #findDonatable(elementBytes: readonly number[]): void {
     for (let i = 0; i < this.leaves.length; i++) {
       const local = this.leaves.data[i]!;

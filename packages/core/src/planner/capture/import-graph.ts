@@ -1,7 +1,7 @@
 /**
- * Imports a cone into the planner's graph (value numbering and simplification), and finds which nodes must be in memory.
+ * Imports a captured graph into the planner's graph (value numbering and simplification), and finds which nodes must be in memory.
  *
- * In: a Cone. Out: a PlanGraph, and for each output the node whose memory holds it, with a view. An output that only
+ * In: a CapturedGraph. Out: a PlanGraph, and for each output the node whose memory holds it, with a view. An output that only
  * moves elements already in memory becomes a view of them, without a kernel.
  */
 import type { PoolBuffer } from '../../engine/pool.ts';
@@ -16,12 +16,12 @@ import {
   sliceView,
   type View,
 } from '@polygrad/compiler/shape/view';
-import { type Cone, viewBase } from './cone.ts';
+import { type CapturedGraph, viewBase } from './captured-graph.ts';
 import {
   isPlanOp,
   PlanGraph,
   type PlanNode,
-  type SizedCone,
+  type SizedGraph,
   sizeFactor,
   SizesRefused,
   typicalOf,
@@ -35,41 +35,45 @@ export interface OutputPlace {
   readonly view: View;
 }
 
-export interface Ingested {
+export interface ImportedGraph {
   readonly graph: PlanGraph;
-  /** One per output of the cone, in its order. */
+  /** One per output of the captured graph, in its order. */
   readonly places: readonly OutputPlace[];
 }
 
 /** What the import must know of the engine. */
-export interface IngestOptions {
+export interface ImportOptions {
   readonly elementBytes: readonly number[];
   readonly bindAlign: number;
 }
 
-/** @param sized the cone at the capacity of a class of sizes, for a plan that is bound to each of them */
-export function ingest(cone: Cone, options: IngestOptions, sized: SizedCone | null = null): Ingested {
+/** @param sized the captured graph at the capacity of a class of sizes, for a plan that is bound to each of them */
+export function importGraph(
+  captured: CapturedGraph,
+  options: ImportOptions,
+  sized: SizedGraph | null = null,
+): ImportedGraph {
   const graph = new PlanGraph(rewriteNode, sized?.size);
-  const made = importNodes(graph, cone, options, sized);
-  const outputs = cone.outputs.values().map((local) => made[local]!);
+  const made = importNodes(graph, captured, options, sized);
+  const outputs = captured.outputs.values().map((local) => made[local]!);
   for (const node of outputs) if (isComputed(node) && node.size > 0) node.forced = true;
   const places = outputs.map((node) => place(graph, node));
   graph.finish();
   return { graph, places };
 }
 
-/** The nodes of a cone in the planner's graph, by local number. */
+/** The nodes of a captured graph in the planner's graph, by local number. */
 function importNodes(
   graph: PlanGraph,
-  cone: Cone,
-  { elementBytes, bindAlign }: IngestOptions,
-  sized: SizedCone | null,
+  captured: CapturedGraph,
+  { elementBytes, bindAlign }: ImportOptions,
+  sized: SizedGraph | null,
 ): readonly PlanNode[] {
-  const donatable = new Set(cone.donatable.values());
-  const uses = usesOf(cone);
+  const donatable = new Set(captured.donatable.values());
+  const uses = usesOf(captured);
   const leaf = (node: Node, shape: Shape, local: number): PlanNode => {
     const { dtype } = node;
-    const { buffer, view } = cone.storageOf(node);
+    const { buffer, view } = captured.storageOf(node);
     const strides = sized === null ? view.strides : sized.stridesOf(local, view.strides);
     if (shape.includes(0)) return graph.constant(0, shape, dtype);
     const base = viewBase(shape, strides, view.offset);
@@ -87,7 +91,7 @@ function importNodes(
   };
   const made: PlanNode[] = [];
   const one = (local: number): PlanNode => {
-    const node = cone.nodes[local]!;
+    const node = captured.nodes[local]!;
     const { op, dtype } = node;
     const shape = sized === null ? node.shape : sized.shapeOf(local);
     const attr = sized === null ? node.attr : (sized.attrOf(local) as Node['attr']);
@@ -105,16 +109,16 @@ function importNodes(
     graph.given = shape;
     return graph.make(op, attr, sized === null ? src : sized.size.forPrograms(graph, op, attr, src), shape, dtype);
   };
-  for (let local = 0; local < cone.count; local++) made.push(one(local));
+  for (let local = 0; local < captured.count; local++) made.push(one(local));
   return made;
 }
 
-/** Number of uses of each node of a cone; being an output counts as one. */
-function usesOf(cone: Cone): Uint32Array {
-  const uses = new Uint32Array(cone.count);
-  for (const local of cone.outputs.values()) uses[local]!++;
-  for (let local = 0; local < cone.count; local++) {
-    const node = cone.nodes[local]!;
+/** Number of uses of each node of a captured graph; being an output counts as one. */
+function usesOf(captured: CapturedGraph): Uint32Array {
+  const uses = new Uint32Array(captured.count);
+  for (const local of captured.outputs.values()) uses[local]!++;
+  for (let local = 0; local < captured.count; local++) {
+    const node = captured.nodes[local]!;
     if (node.storage === null) for (const source of node.src) uses[source.index]!++;
   }
   return uses;

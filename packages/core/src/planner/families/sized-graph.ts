@@ -1,13 +1,13 @@
 /**
- * The cone of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
+ * The captured graph of a flush at the capacities of its sizes' classes, of which a plan for all of these sizes is made. Sizes that were found (sizes.ts) go in; null comes
  * out where a node is not computed alike for every size (uniform.ts), or shapes follow from each other by no rule.
  */
 import type { Shape } from '@polygrad/compiler/shape/view';
 import { definitionAt } from '../../graph/definition.ts';
 import type { Attrs, Node } from '../../graph/node.ts';
 import { unrecorded } from '../../graph/primitives.ts';
-import type { Cone } from '../capture/cone.ts';
-import type { PlanSize, SizedCone } from '../capture/plan-graph.ts';
+import type { CapturedGraph } from '../capture/captured-graph.ts';
+import type { PlanSize, SizedGraph } from '../capture/plan-graph.ts';
 import { bound, factorOf, forPrograms, numberOf, placeIn, positionOf, sizedBytes, typical } from './bound.ts';
 import { capacitiesFor, classesFrom, leastAmong, type SizeClass } from './classes.ts';
 import { attrAt, numbersAt, type Sizes, valuesOf, withSums } from './sizes.ts';
@@ -18,7 +18,7 @@ import { checkExtents, countedAxes, isUniform, type SizedShape, stretchesOf } fr
  */
 function uniformStretches(
   sizes: Sizes,
-  cone: Cone,
+  captured: CapturedGraph,
   isSize: (n: number) => boolean,
   shapeOf: (i: number) => Shape,
 ): ReadonlyMap<number, readonly number[]> | null {
@@ -28,10 +28,10 @@ function uniformStretches(
   });
   const reshapes: [Shape, Shape][] = [];
   for (let i = 0; i < shapes.length; i++) {
-    const node = cone.nodes[i]!;
+    const node = captured.nodes[i]!;
     const shape = shapes[i]!;
     if (node.storage !== null) {
-      const { strides } = cone.storageOf(node).view;
+      const { strides } = captured.storageOf(node).view;
       if ((shape.axes !== null || sizes.strides.has(i)) && strides.some((stride) => stride < 0)) return null;
       continue;
     }
@@ -44,7 +44,7 @@ function uniformStretches(
   if (stretches === null) return null;
   // Along a counted axis there must be one stretch.
   for (const [i, { shape }] of shapes.entries()) {
-    const { op, storage, src } = cone.nodes[i]!;
+    const { op, storage, src } = captured.nodes[i]!;
     if (storage !== null) continue;
     const from = src.map(({ index }) => shapes[index]!.shape);
     const axes = countedAxes(op, sizes.sample.attrs[i], shape, from);
@@ -58,7 +58,7 @@ interface Rule {
 }
 
 /** True if shapes follow from each other by the rules of shapes at other sizes too: two numbers that look like one size may differ. */
-function followsRules(sizes: Sizes, capacities: readonly number[], cone: Cone): boolean {
+function followsRules(sizes: Sizes, capacities: readonly number[], captured: CapturedGraph): boolean {
   const { sample, terms, sums, axes } = sizes;
   // Independent ones at capacity; capacities of sums are other numbers than the sums.
   const values = valuesOf(
@@ -67,8 +67,8 @@ function followsRules(sizes: Sizes, capacities: readonly number[], cone: Cone): 
   );
   const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
   const nodes: Node[] = [];
-  for (let i = 0; i < cone.count; i++) {
-    const node = cone.nodes[i]!;
+  for (let i = 0; i < captured.count; i++) {
+    const node = captured.nodes[i]!;
     const shape = shapes[i]!;
     const src = node.src.map(({ index }) => nodes[index]!);
     const attr = node.storage === null ? attrAt(sizes, i, node, (k) => shapes[k]!, values) : null;
@@ -86,21 +86,21 @@ function followsRules(sizes: Sizes, capacities: readonly number[], cone: Cone): 
   return true;
 }
 
-/** The cone at the capacities of classes; null where a node is not uniform (uniform.ts). */
-export function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Cone): SizedCone | null {
+/** The captured graph at the capacities of classes; null where a node is not uniform (uniform.ts). */
+export function sizedGraph(sizes: Sizes, classes: readonly SizeClass[], captured: CapturedGraph): SizedGraph | null {
   const { sample, axes } = sizes;
-  const capacities = capacitiesFor(classes, sizes, cone);
+  const capacities = capacitiesFor(classes, sizes, captured);
   const values = valuesOf(sizes.terms, capacities);
   const isSize = (n: number): boolean => n !== 0 && capacities.some((capacity) => n % capacity === 0);
   const shapes = sample.shapes.map((shape, i) => numbersAt(shape, axes[i]!, values));
   const shapeOf = (i: number): Shape => shapes[i]!;
   const attrs = sample.attrs.map((_, i) => {
-    const node = cone.nodes[i]!;
+    const node = captured.nodes[i]!;
     return node.storage === null ? attrAt(sizes, i, node, shapeOf, values, true) : null;
   });
   const attrOf = (i: number): unknown => attrs[i];
-  const stretches = uniformStretches(sizes, cone, isSize, shapeOf);
-  if (stretches === null || !followsRules(sizes, capacities, cone)) return null;
+  const stretches = uniformStretches(sizes, captured, isSize, shapeOf);
+  if (stretches === null || !followsRules(sizes, capacities, captured)) return null;
   const size: PlanSize = {
     capacities,
     low: classes.map(({ low }) => low),
@@ -118,7 +118,7 @@ export function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Con
   };
   return {
     size,
-    key: () => keyAt(sizes, values, size, cone, attrs),
+    key: () => keyAt(sizes, values, size, captured, attrs),
     stridesOf: (i, own) => numbersAt(own, sizes.strides.get(i) ?? null, values),
     shapeOf,
     attrOf,
@@ -129,12 +129,12 @@ export function sizedCone(sizes: Sizes, classes: readonly SizeClass[], cone: Con
 /** Where the key has the width behind an axis of a padding: after its primitive, and the widths in front with how many they are. */
 const highAt = (start: number, axis: number, { low }: Attrs['pad']): number => start + 3 + low.length + axis;
 
-/** `SizedCone.key`. Computed shapes follow from the key, and bound constants do not matter, so neither is written. */
+/** `SizedGraph.key`. Computed shapes follow from the key, and bound constants do not matter, so neither is written. */
 function keyAt(
   { sample: { starts }, sums, holes, factors, of, less, bound }: Sizes,
   values: readonly number[],
   { capacities, low, high, stretches }: PlanSize,
-  { key: { data, length }, nodes }: Cone,
+  { key: { data, length }, nodes }: CapturedGraph,
   attrs: readonly unknown[],
 ): Int32Array {
   const key = Array.from(data.subarray(0, length));
@@ -161,7 +161,7 @@ function keyAt(
 }
 
 /** True if every node is uniform, so that one plan serves all sizes. */
-export function isPlannable(sizes: Sizes, cone: Cone): boolean {
+export function isPlannable(sizes: Sizes, captured: CapturedGraph): boolean {
   const classes = classesFrom(leastAmong, sizes.n, sizes.sums);
-  return sizedCone(sizes, classes, cone) !== null;
+  return sizedGraph(sizes, classes, captured) !== null;
 }
