@@ -290,8 +290,8 @@ describe('more memory than caches hold', () => {
     }
   });
 
-  test('rows of sums in turns', () => {
+  test('rows of sums, interleaved', () => {
     const program = check(reduced('sum', 1, 66, 16700, [1]), [6], 1e-4);
-    expect(done(program)).toMatch(/turn/);
+    expect(done(program)).toMatch(/interleaved/);
   });
 });
