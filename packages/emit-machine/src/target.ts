@@ -15,7 +15,10 @@ export interface MachineTarget {
   readonly scalarOffset: number;
   /** Code that compares every index with the length of its memory, and ends with an error if it is outside. */
   readonly checked?: boolean;
-  /** Outputs of at least this size are stored past the caches, which would not keep them until they are read. Absent: none. */
+  /**
+   * Outputs of at least this size are stored past the caches, which would not keep them until they are read; inputs of it that loops only read are
+   * prefetched. Absent: none.
+   */
   readonly streamBytes?: number | undefined;
   /** Fewer registers than the machine has, to test spilling; at least 5 general, 4 vector and 4 mask registers. */
   readonly registers?: { readonly general?: number; readonly vector?: number; readonly mask?: number };

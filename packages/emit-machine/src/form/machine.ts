@@ -87,6 +87,8 @@ export interface Streams {
   store(b: Builder, bytes: number, at: Memory, part: Reg): void;
   /** Orders earlier stores before later ones, as other threads see them. */
   fence(b: Builder): void;
+  /** Asks for the line of memory at a place, which is read later, if there is such a place. */
+  prefetch(b: Builder, at: Memory): void;
 }
 
 /** Moving lanes. */

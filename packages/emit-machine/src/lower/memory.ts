@@ -31,6 +31,12 @@ function bytesOf(dtype: KNode['dtype']): number {
  */
 const mostArithmetic = 4;
 
+const lineBytes = 64;
+/** Bytes ahead of a load at which memory is prefetched: beyond the page, where the processor's own prefetching ends. */
+const prefetchedAhead = 8192;
+/** Larger steps leave pages in between out. */
+const mostStep = 4096;
+
 /** What memory accesses need from the lowering of programs. */
 export interface Scopes {
   /** The block of the current group: what depends on nothing else of the program is computed there. */
@@ -248,6 +254,7 @@ export class Accesses {
       if (otherwise === null) return { parts: [v], width };
       return { parts: [access.choose(this.#ctx, condition!, v, otherwise.parts[0]!)], width };
     }
+    if (condition === null) this.#prefetch(n, at);
     const loaded = packed ? this.#packedAt(n.lanes, at) : this.#vectorAt(n.dtype as DType, n.lanes, at);
     if (otherwise === null) return loaded;
     const mask = masks.splat(condition!, n.lanes);
@@ -267,6 +274,33 @@ export class Accesses {
     const at = this.#at(mem, index, from + lanes, null);
     const place = further(at, from * 4);
     return this.#ctx.machine.access.part(this.#ctx.b, lanes * 4, place);
+  }
+
+  /**
+   * Prefetches memory that a later iteration of the innermost loop reads, in loops that read more than caches hold and write nothing: a sum of 64 MiB takes a
+   * sixth less time. Sums of columns, which write cells of group memory and read four rows, take a fifth more.
+   */
+  #prefetch({ src: [mem, index], lanes }: KNodeOf<'LOAD'>, at: Place): void {
+    const { b, machine, target } = this.#ctx;
+    const { innermost, cost } = this.#scopes;
+    const { streams } = machine.access;
+    const bytes = bytesOf(mem.dtype);
+    if (streams === null || target.streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'read') return;
+    if (mem.arg.length * bytes < target.streamBytes || innermost === null || lanes * bytes < lineBytes) return;
+    if (cost.flops > mostArithmetic * cost.bytes) return;
+    const { terms, coefs } = linearOf(index);
+    const step = (coefs[terms.indexOf(innermost.loop)] ?? 0) * bytes;
+    if (step < lineBytes || step > mostStep || this.#stores(innermost)) return;
+    for (let line = 0; line < lanes * bytes; line += lineBytes)
+      streams.prefetch(b, further(at, prefetchedAhead + line));
+  }
+
+  #stores({ body, from, to }: NonNullable<Scopes['innermost']>): boolean {
+    for (let i = from; i < to; i++) {
+      const n = body[i]!;
+      if ((n.op === 'STORE' && n.src[0].op !== 'REG') || n.op === 'ATOMIC') return true;
+    }
+    return false;
   }
 
   #packedAt(lanes: number, at: Place): Lowered {

@@ -65,3 +65,34 @@ it.each([
   expect(names()).not.toContain('vmovntps');
   expect(names()).not.toContain('sfence');
 });
+
+/** Names of instructions of a sum over vectors, kept in a register, or in group memory. */
+function sum(target: MachineTarget, elements: number, step = 16, space: 'reg' | 'shared' = 'reg'): string[] {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const [x, y] = [e.param(0, 'float32', 'read', elements), e.param(1, 'float32', 'write', 16)];
+  const cell = space === 'reg' ? b.reg('sum', 'float32', 16, 1) : b.shared('sum', 'float32', 16);
+  b.store(cell, e.i32(0), e.constant('float32', 0, 16));
+  b.loop(elements / step, (i) => {
+    b.store(cell, e.i32(0), e.add(b.load(cell, e.i32(0), 16), b.load(x, e.mul(i, step), 16)));
+  });
+  b.store(y, e.i32(0), b.load(cell, e.i32(0), 16));
+  const program = b.build({ name: 'sum', params: [x, y] });
+  const { text } = emitMachineCode({ ...program, cost: { flops: elements, bytes: 4 * elements } }, target, true);
+  return text.split('\n').map((line) => line.trim().split(' ')[0]!);
+}
+
+it('large inputs of loops that only read are prefetched', () => {
+  expect(sum(v4, 1024)).toContain('prefetcht0');
+});
+
+it.each([
+  ['smaller inputs', () => sum(v4, 512)],
+  ['inputs of loops that write', () => sum(v4, 1024, 16, 'shared')],
+  ['inputs of a copy', () => copy(v4, 1024, 16)],
+  ['pages that are left out', () => sum(v4, 8192, 2048)],
+  ['inputs where nobody says from which size on', () => sum({ ...v4, streamBytes: undefined }, 1024)],
+  ['inputs on arm64', () => sum({ ...v4, isa: 'arm64', vectorBytes: 16 }, 1024)],
+])('%s are not prefetched', (_, names) => {
+  expect(names()).not.toContain('prefetcht0');
+});
