@@ -186,6 +186,9 @@ describe('gradients', () => {
   it('say what is wrong', () => {
     expect(() => checkpoint((() => 1) as unknown as (x: Tensor) => Tensor, x())).toThrow(/\[checkpoint\].*no tensor/);
     expect(() => checkpoint((t: Tensor) => t, 1 as unknown as Tensor)).toThrow(/\[checkpoint\].*no tensor/);
+    // As in libraries whose checkpoint gives a function.
+    const alone = checkpoint as (f: (t: Tensor) => Tensor) => Tensor;
+    expect(() => alone((t) => t.mul(2))).toThrow(/\[checkpoint\].*takes 1 .*got 0.*checkpoint\(f, x\)/);
     let calls = 0;
     const changing = (t: Tensor): Tensor => (calls++ === 0 ? t : t.narrow(0, 0, 1));
     expect(() => grad((t: Tensor) => sum(checkpoint(changing, t)))(x())).toThrow(/\[checkpoint\].*\[1\].*\[3\].*same/);

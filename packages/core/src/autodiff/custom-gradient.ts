@@ -152,8 +152,8 @@ export function detach(x: Tensor): Tensor {
  * @param f from tensors to one tensor, without side effects: it is called once more for each gradient
  * @param args its arguments; those that are not floating-point have no gradient
  * @returns the result of f
- * @throws ArgumentError if an argument or the result is no tensor; GradientError if the second run meets other values in tensors from outside than the
- *   first, or tensors that are disposed
+ * @throws ArgumentError if an argument or the result is no tensor, or there is no argument for a function that takes some; GradientError if the
+ *   second run meets other values in tensors from outside than the first, or tensors that are disposed
  *
  * @example
  * const y = checkpoint((x: Tensor) => x.mul(x), tensor([3])); // [9]
@@ -166,6 +166,11 @@ export function checkpoint<A extends readonly Tensor[]>(f: (...args: A) => Tenso
           'checkpoint',
           'an argument is no tensor: pass tensors, and let the function close over the rest',
         );
+    if (args.length === 0 && f.length > 0)
+      throw new ArgumentError(
+        'checkpoint',
+        say`the function takes ${f.length} arguments and got 0: pass them behind it, checkpoint(f, x); it is run at once`,
+      );
     const inputs = args.map((arg) => nodeOf(arg));
     const generator = generatorState();
     const { casting } = graph;
