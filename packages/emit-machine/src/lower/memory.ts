@@ -36,6 +36,10 @@ const lineBytes = 64;
 const prefetchedAhead = 8192;
 /** Larger steps leave pages in between out. */
 const mostStep = 4096;
+/** Operations per byte up to which loads come so fast that prefetching gains: a sum has a quarter, a sum of squares a half; maxima have more, and read 40 GB/s without. */
+const mostSummed = 0.6;
+/** Least part of an input that the program reads. */
+const leastRead = 0.9;
 
 /** What memory accesses need from the lowering of programs. */
 export interface Scopes {
@@ -282,12 +286,15 @@ export class Accesses {
    */
   #prefetch({ src: [mem, index], lanes }: KNodeOf<'LOAD'>, at: Place): void {
     const { b, machine, target } = this.#ctx;
-    const { innermost, cost } = this.#scopes;
+    const { innermost, cost, grid } = this.#scopes;
     const { streams } = machine.access;
     const bytes = bytesOf(mem.dtype);
     if (streams === null || target.streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'read') return;
     if (mem.arg.length * bytes < target.streamBytes || innermost === null || lanes * bytes < lineBytes) return;
-    if (cost.flops > mostArithmetic * cost.bytes) return;
+    if (cost.flops > mostSummed * cost.bytes) return;
+    // Where parts of rows are read, what is ahead of their ends is not.
+    const read = cost.bytes * grid[0] * grid[1] * grid[2];
+    if (read < leastRead * mem.arg.length * bytes) return;
     const { terms, coefs } = linearOf(index);
     const step = (coefs[terms.indexOf(innermost.loop)] ?? 0) * bytes;
     if (step < lineBytes || step > mostStep || this.#stores(innermost)) return;

@@ -67,7 +67,7 @@ it.each([
 });
 
 /** Names of instructions of a sum over vectors, kept in a register, or in group memory. */
-function sum(target: MachineTarget, elements: number, step = 16, space: 'reg' | 'shared' = 'reg'): string[] {
+function sum(target: MachineTarget, elements: number, step = 16, space: 'reg' | 'shared' = 'reg', part = 1): string[] {
   const b = new ProgramBuilder();
   const { e } = b;
   const [x, y] = [e.param(0, 'float32', 'read', elements), e.param(1, 'float32', 'write', 16)];
@@ -78,7 +78,11 @@ function sum(target: MachineTarget, elements: number, step = 16, space: 'reg' | 
   });
   b.store(y, e.i32(0), b.load(cell, e.i32(0), 16));
   const program = b.build({ name: 'sum', params: [x, y] });
-  const { text } = emitMachineCode({ ...program, cost: { flops: elements, bytes: 4 * elements } }, target, true);
+  const { text } = emitMachineCode(
+    { ...program, cost: { flops: part * elements, bytes: 4 * part * elements } },
+    target,
+    true,
+  );
   return text.split('\n').map((line) => line.trim().split(' ')[0]!);
 }
 
@@ -91,6 +95,7 @@ it.each([
   ['inputs of loops that write', () => sum(v4, 1024, 16, 'shared')],
   ['inputs of a copy', () => copy(v4, 1024, 16)],
   ['pages that are left out', () => sum(v4, 8192, 2048)],
+  ['inputs read in parts', () => sum(v4, 1024, 16, 'reg', 0.75)],
   ['inputs where nobody says from which size on', () => sum({ ...v4, streamBytes: undefined }, 1024)],
   ['inputs on arm64', () => sum({ ...v4, isa: 'arm64', vectorBytes: 16 }, 1024)],
 ])('%s are not prefetched', (_, names) => {
