@@ -171,7 +171,7 @@ export {
   type RecoveryPolicy,
 } from './engine/registry.ts';
 export { onLost } from './engine/recovery.ts';
-export { setRecovery } from './runtime/policy.ts';
+export { setRecovery } from './runtime/shadow.ts';
 export {
   CompileError,
   DeviceError,

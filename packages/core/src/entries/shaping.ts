@@ -3,7 +3,7 @@
  * emitters and allocators for processors share.
  */
 export { vectorShaping } from '../targets/vector-shaping.ts';
-export { CodeTable } from '../engine/code-table.ts';
+export { CodeTable } from '@polygrad/compiler/ir/packed';
 export { type GrowingMemory, Heap, HeapBuffers } from '../engine/heap.ts';
 export { findRareSides, type RareSide } from '@polygrad/compiler/ir/rare';
 export { unrollFactor } from '@polygrad/compiler/ir/unroll';

@@ -4,7 +4,7 @@ import { EngineMissingError } from '../engine/errors.ts';
 import { checkEngine, cpuEngine, getEngine } from '../engine/registry.ts';
 import { beginOp } from '../graph/scope.ts';
 import { makeNode } from '../graph/primitives.ts';
-import { toPrimitive } from '../primitives/placed.ts';
+import { toPrimitive } from '../primitives/leaves.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';

@@ -6,9 +6,9 @@ import * as custom from './custom.ts';
 import * as elementary from './elementary.ts';
 import * as indexing from './indexing.ts';
 import * as loop from './loop.ts';
-import * as placed from './placed.ts';
+import { toPrimitive } from './leaves.ts';
 
-const all = { ...attention, ...custom, ...elementary, ...indexing, ...loop, ...placed };
+const all = { ...attention, ...custom, ...elementary, ...indexing, ...loop, toPrimitive };
 
 /** All definitions of the files above. If a file of definitions is not imported here, this line is a type error. */
 export const definitions: readonly AnyDefinition[] = Object.values(all) satisfies readonly Complete[];

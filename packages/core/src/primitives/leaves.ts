@@ -1,13 +1,15 @@
 /**
  * Where graphs begin: data and numbers from outside, numbers in kernels, positions, random bits. And barriers, which have their source's value:
- * `stopGradient`, `after` and `contiguous`.
+ * `stopGradient`, `after` and `contiguous`, and `to`, which has it on a named engine.
  */
 import * as p from '../graph/primitives.ts';
-import { makeNode } from '../graph/primitives.ts';
+import { makeAgain, makeNode } from '../graph/primitives.ts';
 import {
   type BatchContext,
   type Batches,
   customRules,
+  define,
+  type Definition,
   elementwiseCustom,
   fail,
   type Family,
@@ -190,3 +192,35 @@ function batchStopGradient(c: BatchContext<'stopGradient'>): Node {
   });
   return node;
 }
+
+// `to`: the same value on a named engine. Runs of one engine, and bodies of loops, take the value where it is.
+
+/** An engine, as far as the graph knows one. */
+export interface Place {
+  readonly name: string;
+}
+
+declare module '../graph/node.ts' {
+  interface Attrs {
+    /** `from`: the engine of the source, to which gradients go back; null: they are computed where their values are. */
+    to: { readonly engine: Place; readonly from: Place | null };
+  }
+}
+
+function back(node: Node<'to'>, grad: Node): Node {
+  const { engine, from } = node.attr;
+  return from === null ? grad : makeNode(toPrimitive, [grad], { engine: from, from: engine });
+}
+
+export const toPrimitive: Definition<'to'> = /* @__PURE__ */ define('to', {
+  infer: { shape: ([x]) => x!.shape, dtype: ([x]) => x!.dtype },
+  role: 'pass',
+  work: 0,
+  encode: (_, out) => {
+    out.placed = true;
+  },
+  sources: (c, node, index) => c.need(node.src[0]!, index),
+  gradient: ({ node, grad }) => [back(node, grad)],
+  tangent: ({ node, tangents }) => (tangents[0] == null ? null : makeAgain(node, [tangents[0]], node.attr)),
+  batch: ({ node, sources }) => makeAgain(node, [sources[0]!], node.attr),
+});

@@ -1,6 +1,6 @@
 /**
  * Observes one call of a compiled function and makes its script. In: events of the library while the function runs
- * (graph/observer.ts), plans and allocations. Out: a Script; or, for a call that a script cannot repeat, the reason.
+ * (graph/state.ts), plans and allocations. Out: a Script; or, for a call that a script cannot repeat, the reason.
  */
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';

@@ -1,5 +1,5 @@
 /**
- * An observer (graph/observer.ts) for calls without a script: it only refuses reads of values, because later calls would not make them.
+ * An observer (graph/state.ts) for calls without a script: it only refuses reads of values, because later calls would not make them.
  */
 import type { TypedArray } from '@polygrad/compiler/shape/dtype';
 import { OperationError } from '@polygrad/compiler/shape/errors';

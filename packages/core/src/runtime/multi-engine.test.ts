@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFaultyEngine, createReferenceEngine } from '@polygrad/testing';
 import { registerBackend, setEngine } from '../engine/registry.ts';
 import { DeviceLostError, EngineDisposedError } from '../engine/errors.ts';
-import { setRecovery } from './policy.ts';
+import { setRecovery, shadowed } from './shadow.ts';
 import { flush, idle, ones, protect, tensor, unprotect } from '../index.ts';
-import { shadowed } from './shadow.ts';
 
 const key = Symbol.for('polygrad.registry');
 const globals = globalThis as { [key]?: unknown };

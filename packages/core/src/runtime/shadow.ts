@@ -8,11 +8,12 @@
  * lost. Where that is impossible, because something was assigned since or pending work needs more than the copies, all protected tensors go back to the last
  * complete copy together, and so do counters of their assignments (`onRollback`). The program must learn of that: the next flush, read or `idle()` throws.
  *
- * Programs load this with the functions that ask for copies; copies.ts knows which tensors have them.
+ * Programs load this with the functions that ask for copies, of which `setRecovery` is one; copies.ts knows which tensors have them.
  */
 import type { DeviceLostError } from '../engine/errors.ts';
 import { type BufferPool, type PoolBuffer, poolOf } from '../engine/pool.ts';
-import { engines, getEngine } from '../engine/registry.ts';
+import { engines, getEngine, type RecoveryPolicy, usualPolicy } from '../engine/registry.ts';
+import { checkFields, numberFrom, oneOf } from '@polygrad/compiler/shape/options';
 import { type Node, type NodeStorage, realise, type TrackedHandle } from '../graph/node.ts';
 import { nodesBelow } from '../graph/print.ts';
 import { transactions } from '../graph/transactions.ts';
@@ -177,4 +178,30 @@ function restoreLost(): boolean {
   const count = `${older.size} protected tensor${older.size === 1 ? ' has' : 's have'}`;
   engines.untold = loss.because(`${loss.reason}; ${count} the values of ${age} ms before again`);
   return true;
+}
+
+/**
+ * Sets what happens when a device is lost or full; entries that are left out get their defaults. Returns the policy before.
+ *
+ * @throws ArgumentError for entries that are not known, and values that do not fit
+ * @example
+ * setRecovery({ fallback: 'error', shadow: true });
+ * setRecovery({}); // as it was at the start
+ */
+export function setRecovery(next: Partial<RecoveryPolicy> = {}): RecoveryPolicy {
+  checkFields('setRecovery', next, {
+    retry: numberFrom(0, 1000, true),
+    fallback: oneOf('cpu', 'error'),
+    outOfMemory: oneOf('error', 'cpu'),
+    shadow: oneOf(true, false),
+    interval: numberFrom(0),
+    patience: numberFrom(0, 2 ** 31 - 1),
+    timeout: numberFrom(1),
+  });
+  const before = engines.policy;
+  const policy = { ...usualPolicy };
+  for (const [name, value] of Object.entries(next)) if (value !== undefined) Object.assign(policy, { [name]: value });
+  engines.policy = policy;
+  if (policy.shadow) keepCopies();
+  return before;
 }
