@@ -157,6 +157,24 @@ describe('a processor by another way', () => {
     expect((await find(comparing(measured(2, 2, 2)), {}, [cpu, pocl, broken])).chosen).toBe('opencl');
   });
 
+  it('is measured once more where one kind of work alone speaks against it, as other programs may have slowed that down', async () => {
+    const measureStore = memoryStore();
+    const busy = comparing(measured(2, 2, 2));
+    busy.mockResolvedValueOnce(measured(3.5, 0.69, 1.2));
+    expect((await find(busy, { measureStore })).chosen).toBe('opencl');
+    expect(busy).toHaveBeenCalledTimes(2);
+    // The better one is kept.
+    expect((await find(busy, { measureStore })).chosen).toBe('opencl');
+    expect(busy).toHaveBeenCalledTimes(2);
+    const slower = comparing(measured(4, 4, 0.7));
+    expect((await find(slower)).chosen).toBe('cpu');
+    expect(slower).toHaveBeenCalledTimes(2);
+    // Whose speed overall speaks against it, needs no second one.
+    const slow = comparing(measured(1, 1, 0.7));
+    await find(slow);
+    expect(slow).toHaveBeenCalledTimes(1);
+  });
+
   it('is measured once for a device, its driver, options and threads', async () => {
     const measureStore = memoryStore();
     const compare = comparing(measured(2, 2, 2));
