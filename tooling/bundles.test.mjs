@@ -27,13 +27,13 @@ const budget = {
   },
   'cnn-late': { rolldown: [52_950, 189_200], esbuild: [57_500, 201_300] },
   'cnn-planned': { rolldown: [64_450, 157_100], vite: [65_200, 158_050], esbuild: [69_450, 168_250] },
-  detected: { rolldown: [63_000, 222_250] },
+  detected: { rolldown: [63_000, 222_350] },
 };
 
 /** The same for visitors of `cnn-late`, who load one engine: with WebGPU, and without. */
 const engines = {
   rolldown: { 'packages/backend-webgpu/src/engine.ts': 127_650, 'packages/backend-cpu/src/engine.ts': 132_150 },
-  esbuild: { 'packages/backend-webgpu/src/engine.ts': 141_200, 'packages/backend-cpu/src/engine.ts': 146_350 },
+  esbuild: { 'packages/backend-webgpu/src/engine.ts': 141_200, 'packages/backend-cpu/src/engine.ts': 146_400 },
 };
 
 /** Files of operations that a page may hold: those it calls, and what they are made of. */
