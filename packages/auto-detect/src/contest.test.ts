@@ -251,6 +251,26 @@ describe('a processor by another way', () => {
     expect(made.map(({ name, disposed }) => `${name} ${disposed}`)).toEqual(['opencl true', 'cpu true', 'cpu false']);
   });
 
+  it('is left as it was measured first where the second measurement takes too long, which is ended', async () => {
+    vi.useFakeTimers();
+    let calls = 0;
+    const found = find(
+      (_, __, options) =>
+        ++calls === 1
+          ? Promise.resolve(measured(4, 4, 0.7))
+          : new Promise((_resolve, reject) => {
+              options?.signal?.addEventListener('abort', () => reject(options.signal?.reason));
+            }),
+      { timeout: 30 },
+    );
+    await vi.advanceTimersByTimeAsync(30);
+    const { chosen, opencl } = await found;
+    expect([calls, chosen, opencl.verdict]).toEqual([2, 'cpu', 'not preferred']);
+    expect(opencl.reason).toContain('measured 2.2 times');
+    // Both engines of the measurement that was ended are gone too.
+    expect(made.map(({ disposed }) => disposed)).toEqual([true, true, true, true, false]);
+  });
+
   it('is given back where it starts after the time was up', async () => {
     vi.useFakeTimers();
     const late = { ...createReferenceEngine({ name: 'opencl' }), dispose: vi.fn() };

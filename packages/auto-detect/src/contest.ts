@@ -119,15 +119,16 @@ export async function contest(
   }
   const stop = new AbortController();
   const { apart } = challenger;
-  const once = () =>
-    apart === undefined
-      ? within(timeout, () => measure(challenger, defender, compare, stop.signal))
-      : withinProcess(timeout, apart, () => apart.compare(defender));
+  const once = async () => {
+    const outcome =
+      apart === undefined
+        ? await within(timeout, () => measure(challenger, defender, compare, stop.signal))
+        : await withinProcess(timeout, apart, () => apart.compare(defender));
+    if (outcome.kind === 'late') stop.abort(new Error('too late'));
+    return outcome;
+  };
   const outcome = await once();
-  if (outcome.kind === 'late') {
-    stop.abort(new Error('too late'));
-    return unmeasured(outcome.reason ?? `it took longer than ${timeout} ms`, true);
-  }
+  if (outcome.kind === 'late') return unmeasured(outcome.reason ?? `it took longer than ${timeout} ms`, true);
   if (outcome.kind === 'error' && isMistake(outcome.error)) throw outcome.error;
   if (outcome.kind === 'error') return unmeasured(oneLine(outcome.error));
   const again = isProcessor && isDoubtful(outcome.value) ? await once() : null;
