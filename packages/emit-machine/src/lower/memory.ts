@@ -285,13 +285,12 @@ export class Accesses {
    * sixth less time. Sums of columns, which write cells of group memory and read four rows, take a fifth more.
    */
   #prefetch({ src: [mem, index], lanes }: KNodeOf<'LOAD'>, at: Place): void {
-    const { b, machine, target } = this.#ctx;
+    const { b, machine } = this.#ctx;
     const { innermost, cost, grid } = this.#scopes;
     const { streams } = machine.access;
+    if (streams === null || !this.#isLarge(mem, 'read', mostSummed) || innermost === null) return;
     const bytes = bytesOf(mem.dtype);
-    if (streams === null || target.streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'read') return;
-    if (mem.arg.length * bytes < target.streamBytes || innermost === null || lanes * bytes < lineBytes) return;
-    if (cost.flops > mostSummed * cost.bytes) return;
+    if (lanes * bytes < lineBytes) return;
     // Where parts of rows are read, what is ahead of their ends is not.
     const read = cost.bytes * grid[0] * grid[1] * grid[2];
     if (read < leastRead * mem.arg.length * bytes) return;
@@ -389,13 +388,15 @@ export class Accesses {
    * are written in distant parts would go to memory in parts.
    */
   #isStreamed(n: KNodeOf<'STORE'>, bytes: number): boolean {
-    const [mem] = n.src;
+    return this.#isLarge(n.src[0], 'write', mostArithmetic) && (bytes >= lineBytes || this.#fillsLines(n));
+  }
+
+  /** True for a tensor that caches do not hold, with this access, in a program of at most so many operations per moved byte. */
+  #isLarge(mem: KNode, access: 'read' | 'write', most: number): mem is KNodeOf<'PARAM'> {
     const { streamBytes } = this.#ctx.target;
-    if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== 'write') return false;
-    const { flops, bytes: moved } = this.#scopes.cost;
-    if (flops > mostArithmetic * moved) return false;
-    if (mem.arg.length * bytesOf(mem.dtype) < streamBytes) return false;
-    return bytes >= 64 || this.#fillsLines(n);
+    if (streamBytes === undefined || mem.op !== 'PARAM' || mem.arg.access !== access) return false;
+    const { flops, bytes } = this.#scopes.cost;
+    return flops <= most * bytes && mem.arg.length * bytesOf(mem.dtype) >= streamBytes;
   }
 }
 

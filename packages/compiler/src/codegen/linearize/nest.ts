@@ -10,7 +10,7 @@ import type { KNode, KNodeOf, LoopStore } from '../../ir/ir.ts';
 import { assumeBounds, highOf, type Known, lowOf, newMark, nodesOf } from '../../ir/node.ts';
 import { linearOf } from '../../ir/simplify/integers.ts';
 import { dtypeInfo } from '../../shape/dtype.ts';
-import type { CodegenCaps } from '../lowering.ts';
+import type { CodegenCaps, SumOptions } from '../lowering.ts';
 import { isMadeAgain, mayEnterTwice, Reduction } from './reduce.ts';
 import { copiesOf, lanesOf, refuse, type Scope, type Values } from './scope.ts';
 import { isFixed, type Mode, runModes, vectorModes } from './vector.ts';
@@ -53,10 +53,8 @@ interface Job {
   readonly repeatable: boolean;
 }
 
-export interface NestOptions {
+export interface NestOptions extends SumOptions {
   readonly lanes: number;
-  readonly muladd: boolean;
-  readonly simt: boolean;
   readonly caps: CodegenCaps;
   /** Threads of a group. */
   readonly threads: number;
