@@ -12,6 +12,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameS
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { hostNames, hostSource } from './host.mjs';
 import { platforms } from './platforms.mjs';
 
 const shared = dirname(fileURLToPath(import.meta.url));
@@ -51,19 +52,6 @@ function flags(platform, sanitize) {
   return list;
 }
 
-/** On Windows, what finds the functions of Node-API (host.cc), and the list of their names for it. */
-function hostSources(folder) {
-  const names = readFileSync(join(folderOf('node-api-headers'), 'def/node_api.def'), 'utf8').match(
-    /^(napi|node_api)_\w+$/gm,
-  );
-  // Two builds may run side by side: none reads half of what the other writes.
-  const header = join(folder, 'node-api-names.h');
-  const part = `${header}.${process.pid}`;
-  writeFileSync(part, `#define NAMES(X) \\\n${names.map((name) => `  X(${name})`).join(' \\\n')}\n`);
-  renameSync(part, header);
-  return ['-I', folder, join(shared, 'host.cc')];
-}
-
 /**
  * Compiles what has changed; returns an exit code. `name` is the engine's, `title` what people call it, `here` the folder of its sources,
  * where `all.cc` is the whole addon as one unit.
@@ -97,7 +85,7 @@ export function buildAddon({ name, title, here }, { force = false, sanitize = fa
     // A running program keeps the old file: the new one takes its place only when it is whole.
     const part = `${target}.${process.pid}`;
     const command = [...flags(platform, sanitize), '-I', here, join(here, 'all.cc')];
-    if (platform.startsWith('win32')) command.push(...hostSources(folder));
+    if (platform.startsWith('win32')) command.push('-I', hostNames(folder), hostSource);
     command.push('-o', part, ...(platform.startsWith('linux') ? ['-ldl'] : []));
     const { status, error } = spawnSync(compiler, command, { stdio: ['ignore', 'inherit', 'inherit'] });
     if (status !== 0) {

@@ -88,7 +88,7 @@ static void free_engine(napi_env env, struct engine *e) {
     if (e->codes[i].at != NULL) unmap_code(e->codes[i].at, e->codes[i].length);
   free(e->codes);
   free(e->cells);
-  unmap_scratch(e->scratch);
+  unmap_pages(e->scratch, scratch_bytes);
   if (env != NULL && e->buffer != NULL) napi_delete_reference(env, e->buffer);
   if (env != NULL && e->given_buffer != NULL) napi_delete_reference(env, e->given_buffer);
   free(e);
@@ -134,7 +134,7 @@ static napi_value create(napi_env env, napi_callback_info info) {
   if (e == NULL) return fail(env, "[native] no memory for an engine");
   e->base = data;
   e->bytes = length;
-  e->scratch = map_scratch();
+  e->scratch = map_pages(scratch_bytes);
   if (e->scratch == NULL || napi_create_reference(env, buffer, 1, &e->buffer) != napi_ok) {
     free_engine(env, e);
     return fail(env, "[native] no memory for an engine");

@@ -2,15 +2,17 @@
  * Compiles the addon with the C compiler of this machine, in one command that takes a second; nothing is downloaded. Does nothing if the sources and the
  * command are those of the last time. Without a compiler, or on another platform, it says so and succeeds: the package then explains why it is unavailable.
  *
- * If a cross compiler for another platform is installed, it makes that binary too. Options: --force compiles again; --faults makes
- * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says. CC names the compiler of this platform.
+ * If a cross compiler for another platform is installed, it makes that binary too, as build/PLATFORM/native.node. Options: --force compiles again; --faults makes
+ * build/native-faults.node for tests instead, which fails where POLYGRAD_NATIVE_FAULT says; --platform PLATFORM makes that one alone. CC names the compiler of this platform.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { hostNames, hostSource } from '@polygrad/addon/native/host.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const output = join(here, 'build');
@@ -19,41 +21,55 @@ const require = createRequire(import.meta.url);
 const own = `${process.platform}-${process.arch}`;
 const say = (text) => process.stderr.write(`native addon: ${text}\n`);
 
-/** The supported platforms, and a cross compiler for each. */
-const platforms = { 'linux-x64': 'x86_64-linux-gnu-gcc', 'linux-arm64': 'aarch64-linux-gnu-gcc' };
+/** The supported platforms, and cross compilers for each; for macOS there are none. */
+const platforms = {
+  'linux-x64': ['x86_64-linux-gnu-gcc'],
+  'linux-arm64': ['aarch64-linux-gnu-gcc'],
+  'win32-x64': ['x86_64-w64-mingw32-gcc-posix', 'x86_64-w64-mingw32-gcc'],
+  'darwin-arm64': [],
+  'darwin-x64': [],
+};
 
 const answers = (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status === 0;
 
 /** The first compiler that runs, or null. */
 function findCompiler(platform) {
-  if (platform !== own) return answers(platforms[platform]) ? platforms[platform] : null;
+  if (platform !== own) return platforms[platform].find(answers) ?? null;
+  // The release makes it elsewhere: compilers of Windows have no common command line.
+  if (platform.startsWith('win32')) return null;
   return [process.env.CC, 'cc', 'gcc', 'clang', 'clang-19'].filter(Boolean).find(answers) ?? null;
 }
 
 /** The binary of a platform; that of this one has no other name. */
 export const binaryOf = (platform, faults = false) =>
-  join(output, `native${faults ? '-faults' : ''}${platform === own ? '' : `-${platform}`}.node`);
+  join(output, platform === own ? '' : platform, `native${faults ? '-faults' : ''}.node`);
 
 function flags(platform, faults) {
   const headers = join(dirname(require.resolve('node-api-headers/package.json')), 'include');
-  const list = ['-std=c11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-pthread', '-Wall', '-Wextra', '-s'];
+  const list = ['-O2', '-shared', '-fvisibility=hidden', '-Wall', '-Wextra', '-isystem', headers];
+  if (faults) list.push('-DPOLYGRAD_FAULTS');
+  if (platform.startsWith('win32')) return [...list, '-static', '-s', '-fno-asynchronous-unwind-tables'];
+  list.push('-std=c11', '-fPIC', '-pthread');
+  if (platform.startsWith('darwin')) return [...list, '-undefined', 'dynamic_lookup'];
   // No library: every symbol comes from the process, so one binary works with every C library of Linux.
-  list.push('-nodefaultlibs', '-nostartfiles', '-fno-stack-protector', '-isystem', headers);
+  list.push('-s', '-nodefaultlibs', '-nostartfiles', '-fno-stack-protector');
   list.push('-Wl,-z,relro,-z,now', '-Wl,-z,noexecstack');
   // On arm64 the compiler's runtime library is linked in: clearing caches, and atomics for processors without such instructions.
   if (platform === 'linux-arm64') list.push('-mno-outline-atomics', '-Wl,--push-state,--as-needed,-lgcc,--pop-state');
-  if (faults) list.push('-DPOLYGRAD_FAULTS');
   return list;
 }
 
-/** Compiles what has changed, for this platform and for others with a compiler; returns an exit code. */
-export function buildAddon({ force = false, faults = false } = {}) {
-  if (!(own in platforms)) say(`not compiled on ${own}: the engine writes code for Linux on x86-64 and arm64 so far`);
-  const codes = Object.keys(platforms).map((platform) => {
+/** Compiles what has changed, for this platform and for others with a compiler, or for one alone; returns an exit code. */
+export function buildAddon({ force = false, faults = false, platform: only } = {}) {
+  if (!(own in platforms)) say(`not compiled on ${own}: the engine writes code for x86-64 and arm64 alone`);
+  const codes = (only === undefined ? Object.keys(platforms) : [only]).map((platform) => {
+    if (!(platform in platforms)) return 1;
     const compiler = findCompiler(platform);
     if (compiler !== null) return buildFor(platform, compiler, force, faults);
     if (platform === own) say('no C compiler: the native engine will not be available');
-    return 0;
+    else if (only !== undefined)
+      say(`no C compiler for ${platform} (${platforms[platform].join(' or ') || 'none is known'})`);
+    return Number(platform !== own && only !== undefined);
   });
   return Math.max(...codes);
 }
@@ -63,18 +79,21 @@ function buildFor(platform, compiler, force, faults) {
   const hash = createHash('sha256').update(options.join(' '));
   const sources = readdirSync(here)
     .filter((file) => /\.[ch]$/.test(file))
-    .sort();
-  for (const file of sources) hash.update(file).update(readFileSync(join(here, file)));
+    .sort()
+    .map((file) => join(here, file));
+  if (platform.startsWith('win32')) sources.push(hostSource);
+  for (const file of sources) hash.update(basename(file)).update(readFileSync(file));
   const key = hash.digest('hex');
   const target = binaryOf(platform, faults);
   const stamp = `${target}.key`;
   const fresh = existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key;
   if (!fresh || force) {
-    mkdirSync(output, { recursive: true });
+    mkdirSync(dirname(target), { recursive: true });
     // A running program keeps the old file: the new one replaces it when it is complete.
     const part = `${target}.${process.pid}`;
-    const files = sources.filter((file) => file.endsWith('.c')).map((file) => join(here, file));
-    const { status, error } = spawnSync(compiler, [...files, ...options, '-o', part], {
+    const files = sources.filter((file) => /\.cc?$/.test(file));
+    const more = platform.startsWith('win32') ? ['-I', hostNames(dirname(target)), '-lsynchronization'] : [];
+    const { status, error } = spawnSync(compiler, [...files, ...options, ...more, '-o', part], {
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     if (status !== 0) {
@@ -90,11 +109,16 @@ function buildFor(platform, compiler, force, faults) {
 
 /** The package of a platform carries the binary to users. */
 function copyToPlatformPackage(platform, target) {
-  const copy = join(here, '../..', `backend-native-${platform}`, 'native.node');
+  const folder = join(here, '../..', `backend-native-${platform}`);
+  if (!existsSync(folder)) return;
+  const copy = join(folder, 'native.node');
   if (existsSync(copy) && readFileSync(copy).equals(readFileSync(target))) return;
   copyFileSync(target, `${copy}.${process.pid}`);
   renameSync(`${copy}.${process.pid}`, copy);
 }
 
-if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href)
-  process.exitCode = buildAddon({ force: process.argv.includes('--force'), faults: process.argv.includes('--faults') });
+const { values } = parseArgs({
+  options: { force: { type: 'boolean' }, faults: { type: 'boolean' }, platform: { type: 'string' } },
+  strict: false,
+});
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = buildAddon(values);

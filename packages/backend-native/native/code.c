@@ -1,51 +1,10 @@
-/* Memory for code, scratch memory, and features of the processor. */
-#define _GNU_SOURCE
+/* Features of the processor, and how it rounds. */
 #include "native.h"
-
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
-
-static size_t whole_pages(size_t length) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  return (length + page - 1) / page * page;
-}
-
-void *map_code(const uint8_t *bytes, size_t length) {
-  size_t size = whole_pages(length);
-  void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) return NULL;
-  memcpy(at, bytes, length);
-  /* Processors with separate caches for data and instructions must be told. */
-  __builtin___clear_cache((char *)at, (char *)at + size);
-  if (wanted("executable") || mprotect(at, size, PROT_READ | PROT_EXEC) != 0) {
-    munmap(at, size);
-    return NULL;
-  }
-  return at;
-}
-
-void unmap_code(void *code, size_t length) { munmap(code, whole_pages(length)); }
-
-uint8_t *map_scratch(void) {
-  if (wanted("memory")) return NULL;
-  void *at = mmap(NULL, scratch_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return at == MAP_FAILED ? NULL : at;
-}
-
-void unmap_scratch(uint8_t *scratch) {
-  if (scratch != NULL) munmap(scratch, scratch_bytes);
-}
-
-void use_large_pages(void *memory, size_t length) {
-  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory / page * page;
-  (void)madvise((void *)from, (uintptr_t)memory + length - from, MADV_HUGEPAGE);
-}
 
 #if defined(__x86_64__)
 
@@ -86,7 +45,7 @@ void restore_arithmetic(uint32_t before) {
 
 #elif defined(__aarch64__)
 
-/* Vectors of 16 bytes are part of what Linux asks for. */
+/* Vectors of 16 bytes are part of what Linux and macOS ask for. */
 int32_t find_features(void) { return wanted("processor") ? 0 : 4; }
 
 static uint64_t float_control(void) {

@@ -4,9 +4,6 @@
 #ifdef POLYGRAD_FAULTS
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-int close_pages(void *at, size_t bytes, int closed) { return mprotect(at, bytes, closed ? PROT_NONE : PROT_READ | PROT_WRITE); }
 
 int wanted(const char *fault) {
   const char *given = getenv("POLYGRAD_NATIVE_FAULT");

@@ -5,8 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Generated code has the calling convention of System V everywhere: on Windows the compiler saves at each call what differs. */
+#if defined(_WIN32) && defined(__x86_64__)
+#define CALLED __attribute__((sysv_abi))
+#else
+#define CALLED
+#endif
+
 /* Generated code: args, first group, end of groups, scratch. 0, or the number of the check that failed. */
-typedef int32_t (*kernel_function)(const uint64_t *args, int64_t from, int64_t to, uint8_t *scratch);
+typedef CALLED int32_t (*kernel_function)(const uint64_t *args, int64_t from, int64_t to, uint8_t *scratch);
 
 enum { scratch_bytes = 1 << 20, arg_slots = 1024, most_threads = 64 };
 
@@ -17,9 +24,9 @@ int32_t find_features(void);
 void *map_code(const uint8_t *bytes, size_t length);
 void unmap_code(void *code, size_t length);
 
-/* Zeroed memory at a multiple of 64 bytes; NULL if there is none. */
-uint8_t *map_scratch(void);
-void unmap_scratch(uint8_t *scratch);
+/* Zeroed pages, of the threads' scratch memory and others; NULL if there are none. */
+void *map_pages(size_t bytes);
+void unmap_pages(void *pages, size_t bytes);
 
 /* Asks for pages of 2 MiB if the system gives them on request; otherwise nothing changes. */
 void use_large_pages(void *memory, size_t length);

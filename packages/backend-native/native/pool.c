@@ -2,16 +2,8 @@
  * Threads that take groups. They spin for a while after a job, because the next one mostly follows at once, then sleep. The calling thread takes
  * groups too and returns when the last one is done.
  */
-#define _GNU_SOURCE
 #include "native.h"
-
-#include <linux/futex.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "threads.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -27,7 +19,7 @@ enum { worker_spins = 2000, caller_spins = 1000 };
 
 struct worker {
   struct pool *pool;
-  pthread_t thread;
+  thread_handle thread;
   uint8_t *scratch;
 };
 
@@ -39,7 +31,7 @@ struct pool {
   const uint64_t *args;
   int64_t groups;
   int64_t chunk;
-  _Alignas(64) atomic_long next;
+  _Alignas(64) _Atomic int64_t next;
   /* Number of the last job. */
   _Alignas(64) atomic_uint job;
   /* The job that may be entered, or 0. */
@@ -51,9 +43,6 @@ struct pool {
   atomic_int stop;
 };
 
-static void futex_wait(atomic_uint *word, uint32_t value) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0); }
-static void futex_wake(atomic_uint *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 0x7fffffff, NULL, NULL, 0); }
-
 static void take_groups(struct pool *pool, uint8_t *scratch) {
   for (;;) {
     int64_t from = atomic_fetch_add(&pool->next, pool->chunk);
@@ -64,7 +53,7 @@ static void take_groups(struct pool *pool, uint8_t *scratch) {
   }
 }
 
-static void *work(void *given) {
+static void work(void *given) {
   struct worker *self = given;
   struct pool *pool = self->pool;
   plain_arithmetic();
@@ -77,7 +66,7 @@ static void *work(void *given) {
     }
     if (job == last) {
       atomic_fetch_add(&pool->sleepers, 1);
-      if (!atomic_load(&pool->stop)) futex_wait(&pool->job, last);
+      if (!atomic_load(&pool->stop)) sleep_on(&pool->job, last);
       atomic_fetch_sub(&pool->sleepers, 1);
       continue;
     }
@@ -85,31 +74,24 @@ static void *work(void *given) {
     /* The caller waits for workers counted before the job was closed. */
     atomic_fetch_add(&pool->inside, 1);
     if (atomic_load(&pool->open) == job) take_groups(pool, self->scratch);
-    if (atomic_fetch_sub(&pool->inside, 1) == 1) futex_wake(&pool->inside);
+    if (atomic_fetch_sub(&pool->inside, 1) == 1) wake_all(&pool->inside);
   }
-  return NULL;
 }
 
 struct pool *start_pool(int32_t workers) {
-  struct pool *pool = aligned_alloc(64, (sizeof(struct pool) + 63) / 64 * 64);
+  struct pool *pool = map_pages(sizeof *pool);
   if (pool == NULL) return NULL;
-  __builtin_memset(pool, 0, sizeof *pool);
-  /* Signals go to the other threads of the process. */
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   for (int32_t i = 0; i < workers && i < most_threads; i++) {
     struct worker *w = &pool->workers[pool->count];
     w->pool = pool;
-    w->scratch = map_scratch();
+    w->scratch = map_pages(scratch_bytes);
     if (w->scratch == NULL) break;
-    if (wanted("threads") || pthread_create(&w->thread, NULL, work, w) != 0) {
-      unmap_scratch(w->scratch);
+    if (wanted("threads") || start_thread(&w->thread, work, w) != 0) {
+      unmap_pages(w->scratch, scratch_bytes);
       break;
     }
     pool->count++;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return pool;
 }
 
@@ -117,12 +99,12 @@ void stop_pool(struct pool *pool) {
   if (pool == NULL) return;
   atomic_store(&pool->stop, 1);
   atomic_fetch_add(&pool->job, 1);
-  futex_wake(&pool->job);
+  wake_all(&pool->job);
   for (int32_t i = 0; i < pool->count; i++) {
-    pthread_join(pool->workers[i].thread, NULL);
-    unmap_scratch(pool->workers[i].scratch);
+    join_thread(pool->workers[i].thread);
+    unmap_pages(pool->workers[i].scratch, scratch_bytes);
   }
-  free(pool);
+  unmap_pages(pool, sizeof *pool);
 }
 
 int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args, int64_t groups, int64_t chunk, uint8_t *scratch) {
@@ -138,14 +120,14 @@ int32_t run_groups(struct pool *pool, kernel_function code, const uint64_t *args
   if (job == 0) job = 1;
   atomic_store(&pool->open, job);
   atomic_store(&pool->job, job);
-  if (atomic_load(&pool->sleepers) > 0) futex_wake(&pool->job);
+  if (atomic_load(&pool->sleepers) > 0) wake_all(&pool->job);
   take_groups(pool, scratch);
   atomic_store(&pool->open, 0);
   for (int i = 0;; i++) {
     uint32_t inside = atomic_load(&pool->inside);
     if (inside == 0) break;
     if (i < caller_spins) relax();
-    else futex_wait(&pool->inside, inside);
+    else sleep_on(&pool->inside, inside);
   }
   return atomic_load(&pool->fault);
 }

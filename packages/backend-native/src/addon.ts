@@ -22,7 +22,10 @@ export interface Addon {
 }
 
 /** Platforms with a binary, each an optional dependency. */
-const platforms = ['linux-x64', 'linux-arm64'];
+const platforms = ['linux-x64', 'linux-arm64', 'win32-x64'];
+
+/** Platforms that a clone of the repository compiles a binary for, which nobody has run yet: only who asks for it gets it. */
+const untried = ['darwin-arm64', 'darwin-x64'];
 
 let loaded: Addon | string | null = null;
 
@@ -34,8 +37,10 @@ export function loadAddon(): Addon | string {
 
 function find(): Addon | string {
   const platform = `${process.platform}-${process.arch}`;
-  if (!platforms.includes(platform))
-    return `it writes code for Linux on x86-64 and arm64 alone so far, this is ${platform}`;
+  if (untried.includes(platform) && process.env.POLYGRAD_NATIVE !== '1')
+    return `it was never run on ${platform}: POLYGRAD_NATIVE=1 tries it, in a clone of the repository, where npm run setup compiles it`;
+  if (!platforms.includes(platform) && !untried.includes(platform))
+    return `it has code for ${platforms.join(', ')} alone, this is ${platform}`;
   const [name, from, variable] = ['native', import.meta.url, 'POLYGRAD_NATIVE_ADDON'];
   return loadNamed<Addon>({ name, from, variable, platforms, glibc: false });
 }

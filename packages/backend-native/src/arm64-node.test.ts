@@ -8,7 +8,7 @@ import { build } from 'esbuild';
 import { expect, it } from 'vitest';
 import { emulatedNode, whyNotEmulated } from './testing/emulated.ts';
 
-const binary = fileURLToPath(new URL('../native/build/native-linux-arm64.node', import.meta.url));
+const binary = fileURLToPath(new URL('../native/build/linux-arm64/native.node', import.meta.url));
 const node = whyNotEmulated() === null ? emulatedNode() : null;
 if (node !== null && !existsSync(binary)) throw new Error(`${binary} is not there: node native/build.mjs makes it`);
 
@@ -17,7 +17,7 @@ it.skipIf(node === null)('computes what it should', async () => {
   const bundle = join(folder, 'run.mjs');
   try {
     await build({
-      entryPoints: [fileURLToPath(new URL('fixtures/on-arm64.ts', import.meta.url))],
+      entryPoints: [fileURLToPath(new URL('fixtures/there.ts', import.meta.url))],
       outfile: bundle,
       bundle: true,
       platform: 'node',

@@ -63,21 +63,33 @@ describe.skipIf(!there)('a mishap', () => {
     }
   });
 
-  it.each([
-    ['darwin', 'arm64'],
-    ['linux', 'riscv64'],
-    ['win32', 'x64'],
-  ])('another platform is named: %s on %s', async (platform, arch) => {
+  const reasonOn = async (platform: string, arch: string): Promise<readonly [number, string]> => {
     vi.resetModules();
     vi.spyOn(process, 'platform', 'get').mockReturnValue(platform as NodeJS.Platform);
     vi.spyOn(process, 'arch', 'get').mockReturnValue(arch as NodeJS.Architecture);
     const { nativeProvider } = await import('./provider.ts');
     const { score, reason } = await nativeProvider.probe();
     vi.restoreAllMocks();
-    expect([score, reason]).toEqual([
-      0,
-      `it writes code for Linux on x86-64 and arm64 alone so far, this is ${platform}-${arch}`,
-    ]);
+    return [score, reason];
+  };
+
+  it.each([
+    ['linux', 'riscv64'],
+    ['win32', 'arm64'],
+  ])('another platform is named: %s on %s', async (platform, arch) => {
+    const reason = `it has code for linux-x64, linux-arm64, win32-x64 alone, this is ${platform}-${arch}`;
+    expect(await reasonOn(platform, arch)).toEqual([0, reason]);
+  });
+
+  it('macOS has it where it is asked for', async () => {
+    const [score, reason] = await reasonOn('darwin', 'arm64');
+    expect(score).toBe(0);
+    expect(reason).toMatch(/^it was never run on darwin-arm64: POLYGRAD_NATIVE=1 tries it, in a clone/);
+    vi.stubEnv('POLYGRAD_NATIVE', '1');
+    vi.stubEnv('POLYGRAD_NATIVE_ADDON', join(tmpdir(), 'none.node'));
+    expect((await reasonOn('darwin', 'arm64'))[1]).toMatch(
+      /^there is no binary for darwin-arm64: there are binaries for linux-x64, linux-arm64, win32-x64; in a clone/,
+    );
   });
 });
 

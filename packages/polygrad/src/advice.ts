@@ -5,9 +5,8 @@ import { oldestNode } from './machine.ts';
 /** What a first project needs. */
 const first: readonly string[] = ['@polygrad/core', '@polygrad/nn', '@polygrad/backend-cpu'];
 
-/** Platforms that there are binaries of the CUDA and OpenCL engines for, and of the native engine, as `machine.platform` begins. */
-const withCards = /^(linux (x64|arm64)|win32 x64)\b/;
-const withMachineCode = /^linux (x64|arm64)\b/;
+/** Platforms that there are binaries of the CUDA, OpenCL and native engines for, as `machine.platform` begins. */
+const withBinaries = /^(linux (x64|arm64)|win32 x64)\b/;
 
 /** Sentences, the most important first; none where nothing is missing. */
 export function adviceFor({
@@ -52,12 +51,12 @@ export function adviceFor({
   }
   const cards = ['@polygrad/backend-webgpu', '@polygrad/backend-opencl', '@polygrad/backend-cuda'];
   if (there.has('@polygrad/core') && !cards.some((name) => there.has(name))) {
-    const others = withCards.test(machine.platform)
+    const others = withBinaries.test(machine.platform)
       ? ' (or @polygrad/backend-cuda, for NVIDIA; or @polygrad/backend-opencl)'
       : '';
     said.push(`To use a GPU: npm install @polygrad/auto-detect @polygrad/backend-webgpu webgpu${others}`);
   }
-  if (there.has('@polygrad/core') && !there.has('@polygrad/backend-native') && withMachineCode.test(machine.platform)) {
+  if (there.has('@polygrad/core') && !there.has('@polygrad/backend-native') && withBinaries.test(machine.platform)) {
     said.push('To compute faster on this processor: npm install @polygrad/auto-detect @polygrad/backend-native');
   }
   const devices = backends.filter(({ installed }) => installed).length;

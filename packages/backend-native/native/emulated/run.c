@@ -96,7 +96,7 @@ static void run(size_t code_bytes, uint8_t *scratch) {
 }
 
 int main(void) {
-  uint8_t *scratch = map_scratch();
+  uint8_t *scratch = map_pages(scratch_bytes);
   if (scratch == NULL) fail("no memory\n");
   uint64_t code_bytes;
   for (;;) {

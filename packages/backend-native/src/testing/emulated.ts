@@ -53,7 +53,7 @@ export function emulatedNode(): readonly [command: string, ...args: string[]] | 
 
 /** The program that runs code, compiled if its sources have changed. */
 function runner(): string {
-  const files = ['emulated/run.c', 'code.c', 'native.h'].map((name) => join(native, name));
+  const files = ['emulated/run.c', 'memory.c', 'native.h'].map((name) => join(native, name));
   const hash = createHash('sha256');
   for (const file of files) hash.update(readFileSync(file));
   const target = join(native, 'build', `run-arm64-${hash.digest('hex').slice(0, 12)}`);

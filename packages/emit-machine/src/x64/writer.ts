@@ -14,6 +14,8 @@ import { type Row, rowOf } from './rows.ts';
 import { instructionText } from './text.ts';
 
 const [rax, rsp] = [0, 4];
+/** The least page of a stack. */
+const stackPage = 4096;
 /** Registers that a function leaves as they were. */
 const preserved = [3, 5, 12, 13, 14, 15];
 /** Registers of the four parameters. */
@@ -54,6 +56,9 @@ export class X64Writer implements Writer {
     const frameBytes = this.#frameBytes;
     for (const r of this.#saved) this.#emit('push', 8, [r]);
     this.#emit('mov', 8, [rax, rsp]);
+    // Windows gives a stack its next page where the one above was touched.
+    for (let below = stackPage; frameBytes + 128 > below; below += stackPage)
+      this.#emit('mov:store', 8, [stack(-below), rax]);
     this.#emit('sub:constant', 8, [rsp, frameBytes + 64]);
     this.#emit('and:constant', 8, [rsp, -64]);
     this.#emit('mov:store', 8, [stack(frameBytes), rax]);
