@@ -5,14 +5,14 @@
  * in no file loads the compiler and waits for it; one that cannot wait, as `dataSync()`, throws UnsupportedError.
  */
 import { type BackendProvider, type IEngine, registerBackend, showEngine } from '@polygrad/core/engine';
-import { laterLowering } from '@polygrad/core/engine/planned';
+import { LateCode, laterLowering } from '@polygrad/core/engine/planned';
 import type { KernelCode } from './kernel-code.ts';
-import { LateCode } from './late-code.ts';
 import type { CpuEngineOptions } from './options.ts';
 import { probeCpu } from './probe.ts';
 import { WasmEngine } from './wasm-engine.ts';
 
 const compiler = new LateCode<KernelCode>(
+  'cpu',
   'the compiler, which a plan that was not brought along needs,',
   "await loadCompiler() of '@polygrad/backend-cpu/planned' before",
   async () => {

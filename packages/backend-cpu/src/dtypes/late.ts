@@ -1,8 +1,9 @@
 /** What `#dtypes` is in bundles for browsers: the code is loaded by the first program that needs it. */
-import { LateCode } from '../late-code.ts';
+import { LateCode } from '@polygrad/core/engine/planned';
 import type { DtypeCode } from './code.ts';
 
 const late = /* @__PURE__ */ new LateCode<DtypeCode>(
+  'cpu',
   'the code for small dtypes and 64-bit integers',
   "import '@polygrad/backend-cpu/dtypes' to have it from the start",
   async () => (await import('./code.ts')).code,

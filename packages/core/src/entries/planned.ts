@@ -4,5 +4,6 @@
  */
 export { CodeTable, type PackedProgram, packProgram, sameCode } from '@polygrad/compiler/ir/packed';
 export { Heap, HeapBuffers } from '../engine/heap.ts';
-export { laterLowering } from '../targets/later.ts';
+export { LateCode, laterLowering } from '../targets/later.ts';
+export { hasPlansFor } from '../stored/context.ts';
 export type { Program } from '@polygrad/compiler/ir/ir';

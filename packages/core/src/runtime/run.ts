@@ -76,6 +76,8 @@ export class RunState {
   dynamicSizes: 'automatic' | 'always' | 'never' = 'automatic';
   /** Set while plans are recorded for pages, which share no plan before a second size is there. */
   declare forPages?: boolean;
+  /** What plans in files are for, a list for each file in use. */
+  declare brought?: (readonly string[])[];
   /** Makes plans, or finds those of earlier processes (stored/). */
   makePlan: MakePlan = planByEngine;
   /** Receives hints. */

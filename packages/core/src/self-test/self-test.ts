@@ -5,6 +5,7 @@
  * first, and loads it for that alone. It uses nothing of the runtime: no plans, no counts, and memory and kernels are released before it ends.
  */
 import type { Binding, Command, CompiledKernel, EngineBuffer, IEngine } from '../engine/engine.ts';
+import { UnsupportedError } from '../engine/errors.ts';
 import { type Numbers, type Question, questions } from './questions.ts';
 
 /** Result of a self-test. */
@@ -83,6 +84,17 @@ function prepare(engine: IEngine): Asked {
   }
 }
 
+/** The same for an engine that may still have to load what compiles them. */
+async function prepareLater(engine: IEngine): Promise<Asked> {
+  try {
+    return prepare(engine);
+  } catch (error) {
+    if (!(error instanceof UnsupportedError) || error.until === undefined) throw error;
+    await error.until;
+    return prepare(engine);
+  }
+}
+
 function giveBack(engine: IEngine, { buffers, kernels }: Asked): void {
   for (const buffer of buffers) engine.free(buffer);
   engine.release(kernels);
@@ -134,7 +146,7 @@ export async function selfTest(engine: IEngine): Promise<SelfTestResult> {
   let asked: Asked | null = null;
   let wrong: string | null;
   try {
-    asked = prepare(engine);
+    asked = await prepareLater(engine);
     await engine.ready?.();
     await engine.confirming?.();
     const failure = failureIn(asked);

@@ -1,5 +1,6 @@
 /** What a plan depends on besides its captured graph: the library, the engine and its capabilities. */
 import type { EngineCaps, IEngine } from '../engine/engine.ts';
+import { runs } from '../runtime/run.ts';
 
 /** The library's version in plans: that of the packages, which a test compares. */
 export const version = '0.0.0';
@@ -27,10 +28,16 @@ function dataOf(lowering: EngineCaps['lowering']): string {
   return textOf(Object.fromEntries(Object.entries(rest).filter(([, x]) => typeof x !== 'function')));
 }
 
-const fixed = new WeakMap<IEngine, string>();
+const fixed = new WeakMap<object, string>();
+
+/** What a context tells of an engine, and where plans fit other devices too. */
+interface Described extends Pick<IEngine, 'name' | 'caps' | 'isPortable'> {
+  readonly device?: string;
+  readonly codeKey?: string | undefined;
+}
 
 /** All that decides but tiles that are measured (cache.ts), as text. */
-export function fixedContext(engine: IEngine): string {
+export function fixedContext(engine: Described): string {
   let text = fixed.get(engine);
   if (text === undefined) {
     const { lowering, maxBufferBytes, memoryBytes, ...caps }: EngineCaps = engine.caps;
@@ -46,4 +53,17 @@ export function fixedContext(engine: IEngine): string {
 /** The context of an engine whose plans a program may ship; null for others. */
 export function portableContext(engine: IEngine): string | null {
   return engine.isPortable === true ? fixedContext(engine) : null;
+}
+
+/**
+ * True if a file in use (`usePlanFile`) has plans for portable engines of this name, with these capabilities and this `codeKey`.
+ *
+ * @example
+ * import { createCpuEngine } from '@polygrad/backend-cpu';
+ * import { hasPlansFor } from '@polygrad/core/engine/planned';
+ * console.log(hasPlansFor(createCpuEngine({ threads: 1 }))); //=> false
+ */
+export function hasPlansFor({ name, caps, codeKey }: Pick<Described, 'name' | 'caps' | 'codeKey'>): boolean {
+  const context = fixedContext({ name, caps, codeKey, isPortable: true });
+  return runs.brought?.some((contexts) => contexts.includes(context)) === true;
 }

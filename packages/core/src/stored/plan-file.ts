@@ -6,7 +6,7 @@
  */
 import { loadFamilies } from '#families';
 import type { Logger } from '../engine/engine.ts';
-import { stateOf } from '../runtime/run.ts';
+import { runs, stateOf } from '../runtime/run.ts';
 import { checkFields, type OptionRules } from '@polygrad/compiler/shape/options';
 import { ByteReader, Damaged } from './bytes.ts';
 import { portableContext, stampOf } from './context.ts';
@@ -39,7 +39,7 @@ let files = 0;
 
 /** What a file holds. Kernels are read when a plan needs them. */
 interface Contents {
-  readonly contexts: readonly string[];
+  readonly contexts: string[];
   readonly entries: Entry[];
   readonly kernelIn: KernelReader;
 }
@@ -85,9 +85,10 @@ const rules: OptionRules<PlanFileOptions> = {
 
 /**
  * Uses the plans of a file that `recordPlans` has written, for pages that bring their plans: the first step then neither plans nor compiles, and with
- * `@polygrad/backend-cpu/planned` the page carries no compiler. What the file lacks is planned as without it. Results are the same, bit for bit.
+ * `@polygrad/backend-cpu/planned` or `@polygrad/backend-webgpu/planned` the page carries no compiler. What the file lacks is planned as without it. Results are the
+ * same, bit for bit; on WebGPU those of an engine of the same profile.
  *
- * Call it before the first computation, and await it. A file that is damaged, of another version, or cannot be loaded counts as empty.
+ * Call it before the first computation, and before a WebGPU engine is made, and await it. A file that is damaged, of another version, or cannot be loaded counts as empty.
  *
  * @param file bytes, or an answer of `fetch`, or a promise of either
  * @returns the file in use
@@ -113,6 +114,7 @@ export async function usePlanFile(
 ): Promise<PlanFile> {
   checkFields('usePlanFile', options, rules);
   const tell = firstTold(options.log);
+  const here = runs;
   let contents: Contents | null = null;
   try {
     // Sizes share plans from the first one on, as they did when the file was recorded.
@@ -126,7 +128,8 @@ export async function usePlanFile(
     ...contents,
     refuse: (_, why) => tell(`a plan of the file is not used, and is made anew: ${why}`),
   };
-  const stop = beforeMaking((next) => (captured, planOptions, sized) => {
+  (here.brought ??= []).push(contexts);
+  const stopFinding = beforeMaking((next) => (captured, planOptions, sized) => {
     const { engine } = planOptions;
     const context = portableContext(engine);
     const found =
@@ -137,9 +140,15 @@ export async function usePlanFile(
     }
     const why = contexts.includes(context ?? '')
       ? 'this computation was not recorded'
-      : `it has none for ${engine.name} with these threads, this memory and these instructions`;
+      : `it has none for ${engine.name} with these threads, memory, code or profile`;
     tell(`a plan is not in the file, and is made: ${why}`);
     return next(captured, planOptions, sized);
   });
-  return { plans: entries.length, stop };
+  return {
+    plans: entries.length,
+    stop() {
+      contexts.length = 0;
+      stopFinding();
+    },
+  };
 }

@@ -5,6 +5,7 @@ import type { IEngine } from '../engine/engine.ts';
 import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import type { Plan } from '../planner/plan.ts';
 import { runs } from '../runtime/run.ts';
+import { Choices, choicesOf } from '../tuning/choices.ts';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { checkFields } from '@polygrad/compiler/shape/options';
 import { bytesAsText, ByteWriter } from './bytes.ts';
@@ -27,7 +28,7 @@ export interface PlanRecording {
   /**
    * The file with all of them.
    *
-   * @throws ArgumentError if there is none
+   * @throws ArgumentError if there is none, or tiles were measured on an engine (`tune`): plans with those fit its device alone
    */
   file(): Promise<Uint8Array<ArrayBuffer>>;
   /** Stops recording. */
@@ -89,12 +90,17 @@ async function fileOf(recorded: readonly Recorded[], stamp: string): Promise<Uin
   return sealed(planFileMagic, out.take());
 }
 
+/** True if plans of an engine depend on tiles that were measured on its device. */
+function isMeasured({ engine }: Recorded): boolean {
+  return engine.caps.simt && choicesOf(engine).write() !== new Choices().write();
+}
+
 /**
- * Records the plans that a program uses from now on, made or found, on engines whose plans fit other machines: the CPU engine. A page that brings the
- * file (`usePlanFile`) needs no compiler for them.
+ * Records the plans that a program uses from now on, made or found, on engines whose plans fit other machines: the CPU engine, and those of
+ * `@polygrad/backend-webgpu/planned` with a profile. A page that brings the file (`usePlanFile`) needs no compiler for them.
  *
  * Run all that the page will compute, with its shapes: initialising, two steps of a training, a prediction. Plans differ by number of threads and by
- * instructions of WebAssembly, so run it on an engine for each that visitors shall find; kernels that are alike stand in the file once.
+ * instructions of WebAssembly, on WebGPU by profile, so run it on an engine for each that visitors shall find; kernels that are alike stand in the file once.
  *
  * @throws ArgumentError for wrong options
  * @example
@@ -130,10 +136,16 @@ export function recordPlans(options: RecordPlansOptions = {}): PlanRecording {
       return recorded.length;
     },
     async file() {
-      if (recorded.length > 0) return fileOf(recorded, stamp);
+      if (recorded.length === 0)
+        throw new ArgumentError(
+          'recordPlans',
+          'no plan was recorded: no flush on the CPU engine, or on a WebGPU engine with a profile, since the call needed one; call it before the first computation',
+        );
+      const measured = recorded.find(isMeasured);
+      if (measured === undefined) return fileOf(recorded, stamp);
       throw new ArgumentError(
         'recordPlans',
-        'no plan was recorded: no flush on the CPU engine since the call needed one; call it before the first computation',
+        `tiles were measured on ${measured.engine.device}, and plans with them fit no other: record on an engine that tune() was not called with`,
       );
     },
     stop() {
