@@ -43,6 +43,7 @@ const together = Object.entries(sharing).flatMap(([folder, names]) =>
 /** Files that replace modules, which has to be sources then, in a process of their own. */
 const replacing = [
   'packages/backend-cpu/src/{planned,setup,threads/late,dtypes/late,emit/no-listing}.test.ts',
+  'packages/backend-webgpu/src/planned.test.ts',
   'packages/backend-native/src/{arm64,arm64-few,missing,provider}.test.ts',
   ...(kind === 'long' ? ['packages/backend-native/src/{arm64,arm64-suite}.long.test.ts'] : []),
   'packages/core/src/{engine/registry,tensor/beside,tensor/alone}.test.ts',

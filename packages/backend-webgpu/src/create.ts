@@ -1,8 +1,8 @@
-/** Making an engine: finds an adapter, and only then loads what the engine is made of; and how the registry of core sees that. */
-import { type BackendProvider, EngineMissingError, type IEngine, type Probe } from '@polygrad/core/engine';
-import { findAdapter } from './device/adapter.ts';
-import { checkOptions, type WebGpuEngineOptions } from './options.ts';
+/** Making an engine with its compiler, and how the registry of core sees that. */
+import type { BackendProvider } from '@polygrad/core/engine';
+import type { WebGpuEngineOptions } from './options.ts';
 import type { WebGpuEngine } from './public.ts';
+import { probeWebGpu, startEngine } from './start.ts';
 
 /**
  * Makes an engine on a WebGPU adapter.
@@ -20,30 +20,13 @@ import type { WebGpuEngine } from './public.ts';
  *   engine.dispose();
  * }
  */
-export async function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
-  checkOptions(options);
-  const found = await findAdapter(options);
-  if (typeof found === 'string') throw new EngineMissingError('webgpu', `${found}; use another engine, such as 'cpu'`);
-  // Only now: visitors without WebGPU never load the engine.
-  const engine = await import('./engine.ts');
-  return engine.WebGpuEngine.open(found, options);
+export function createWebGpuEngine(options: WebGpuEngineOptions = {}): Promise<WebGpuEngine> {
+  return startEngine(options, () => import('./engine.ts'));
 }
-
-/** Above the CPU engine's 10; below it for software adapters, which that engine beats on the same processor. */
-const hardwareScore = 50;
-const softwareScore = 2;
 
 /** The 'webgpu' backend. Options: those of `createWebGpuEngine`. */
 export const webgpuProvider: BackendProvider = {
   name: 'webgpu',
-  async probe(): Promise<Probe> {
-    const found = await findAdapter({}).catch((error: unknown) => String(error));
-    if (typeof found === 'string') return { score: 0, reason: found, device: 'none' };
-    const { name, software } = found;
-    if (software) return { score: softwareScore, reason: 'slower than the CPU engine', device: name, software: true };
-    return { score: hardwareScore, reason: 'a GPU', device: name };
-  },
-  create(options?: Readonly<Record<string, unknown>>): Promise<IEngine> {
-    return createWebGpuEngine(options as WebGpuEngineOptions | undefined);
-  },
+  probe: probeWebGpu,
+  create: (options) => createWebGpuEngine(options as WebGpuEngineOptions | undefined),
 };

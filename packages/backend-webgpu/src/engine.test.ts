@@ -1,7 +1,7 @@
 import { type Binding, CompileError, EngineDisposedError, OutOfMemoryError } from '@polygrad/core/engine';
 import { ProgramBuilder } from '@polygrad/core/kernel';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { WebGpuEngine } from './engine.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
 import { testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';
 

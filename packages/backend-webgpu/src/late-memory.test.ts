@@ -2,8 +2,8 @@
 import { idle, ones, onRollback, OutOfMemoryError, rand, scope, setEngine } from '@polygrad/core';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openDevice } from './device/device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
+import { engineOn, testAdapter, testEngine } from './fixtures/device.ts';
 
 const first = await testEngine();
 first?.dispose();
@@ -26,7 +26,7 @@ async function withDriver(refuses: () => boolean): Promise<WebGpuEngine> {
     const error = await popErrorScope.call(gpu);
     return refused ? ({ message: 'no memory' } as GPUError) : error;
   };
-  const made = new WebGpuEngine(gpu, found);
+  const made = engineOn(gpu, found);
   engine = made;
   await setEngine(made);
   return made;

@@ -13,8 +13,8 @@ import {
   tensor,
 } from '@polygrad/core';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
+import { engineOn, testAdapter, testEngine } from './fixtures/device.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 
 const first = await testEngine();
@@ -34,7 +34,7 @@ async function modest(
 ): Promise<WebGpuEngine> {
   const found = await testAdapter();
   const gpu = await found.adapter.requestDevice({ requiredFeatures: [...features] });
-  const engine = new WebGpuEngine(gpu, { ...found, subgroups: undefined }, options);
+  const engine = engineOn(gpu, { ...found, subgroups: undefined }, options);
   engines.push(engine);
   await setEngine(engine);
   return engine;

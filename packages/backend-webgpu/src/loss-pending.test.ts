@@ -24,8 +24,7 @@ import {
 } from '@polygrad/core';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDevice } from './device/device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { patience, testAdapter, testEngine } from './fixtures/device.ts';
+import { engineOn, patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 
 const first = await testEngine();
@@ -46,7 +45,7 @@ beforeEach(async () => {
     return device;
   };
   undo = () => void (prototype.requestDevice = requestDevice);
-  await setEngine(new WebGpuEngine(await openDevice(found), found));
+  await setEngine(engineOn(await openDevice(found), found));
 });
 afterEach(() => {
   setRecovery({ patience });

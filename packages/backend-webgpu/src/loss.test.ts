@@ -8,8 +8,8 @@ import {
 } from '@polygrad/core/engine';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { openDevice } from './device/device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { testAdapter, testEngine } from './fixtures/device.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
+import { engineOn, testAdapter, testEngine } from './fixtures/device.ts';
 import { appendProgram, bytesOf, floatsOf, put, scaleProgram } from './fixtures/programs.ts';
 import { WebGpuError } from './public.ts';
 
@@ -26,7 +26,7 @@ async function open(change: (gpu: GPUDevice) => void = () => {}): Promise<{ engi
   const found = await testAdapter();
   const gpu = await openDevice(found);
   change(gpu);
-  const engine = new WebGpuEngine(gpu, found);
+  const engine = engineOn(gpu, found);
   engines.push(engine);
   return { engine, gpu };
 }

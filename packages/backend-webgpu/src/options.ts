@@ -41,6 +41,19 @@ export interface WebGpuEngineOptions {
   readonly onCompile?: (progress: CompileProgress) => void;
 }
 
+/** Capabilities that adapters have in common: WebGPU's default limits, with or without its features `shader-f16` and `subgroups`. */
+export type WebGpuProfile = 'common' | 'f16' | 'subgroups' | 'f16-subgroups';
+
+/** Options of `createPlannedWebGpuEngine`. */
+export interface PlannedWebGpuOptions extends WebGpuEngineOptions {
+  /**
+   * Takes the adapter for one with these capabilities and no others, so that its plans fit all that have them: for a build that records plans. The engine then
+   * has its compiler from the start, and measures no tiles. Default: the best profile that the files in use have plans for and the adapter has, unless other options say what a profile says:
+   * `maxBindings`, `tuning`, `subgroups`, `reassociates`.
+   */
+  readonly profile?: WebGpuProfile;
+}
+
 /** Refuses what would fail later with less to say. */
 export function checkOptions(options: WebGpuEngineOptions): WebGpuEngineOptions {
   const object = (wanted: string): OptionRule => [(value) => typeof value === 'object' && value !== null, wanted];

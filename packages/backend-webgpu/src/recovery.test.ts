@@ -14,8 +14,7 @@ import {
 } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDevice } from './device/device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { patience, testAdapter, testEngine } from './fixtures/device.ts';
+import { engineOn, patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 
 const first = await testEngine();
@@ -40,7 +39,7 @@ describe.skipIf(first === null)('a training on a device that is lost', () => {
   it('goes on from the last copy on another device', async () => {
     const found = await testAdapter();
     const gpu = await openDevice(found);
-    const engine = await setEngine(new WebGpuEngine(gpu, found));
+    const engine = await setEngine(engineOn(gpu, found));
     setRecovery({ interval: 0, patience });
     const w = tensor([0.5, 0.5, 0.5]);
     protect([w]);

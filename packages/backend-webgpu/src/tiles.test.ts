@@ -4,7 +4,7 @@
  */
 import { conv2d, setEngine, tensor } from '@polygrad/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WebGpuEngine } from './engine.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
 import { testEngine } from './fixtures/device.ts';
 
 const engine = (await testEngine()) as WebGpuEngine;

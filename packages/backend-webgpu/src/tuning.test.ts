@@ -18,8 +18,8 @@ import {
 } from '@polygrad/core';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDevice } from './device/device.ts';
-import { WebGpuEngine } from './engine.ts';
-import { patience, testAdapter, testEngine } from './fixtures/device.ts';
+import type { WebGpuEngine } from './gpu-engine.ts';
+import { engineOn, patience, testAdapter, testEngine } from './fixtures/device.ts';
 import './index.ts';
 import type { WebGpuEngineOptions } from './options.ts';
 import { isWhole } from '@polygrad/compiler/fixtures/everyday';
@@ -41,7 +41,7 @@ async function open(options: WebGpuEngineOptions, change: (gpu: GPUDevice) => vo
   const found = await testAdapter();
   const gpu = await openDevice(found);
   change(gpu);
-  const made = new WebGpuEngine(gpu, found, options);
+  const made = engineOn(gpu, found, options);
   engines.push(made);
   return { made, gpu };
 }
@@ -116,7 +116,7 @@ describe.skipIf(engine === null)('tiles are measured', () => {
   it('by itself on hardware, on request elsewhere', async () => {
     const found = await testAdapter();
     const device = await openDevice(found);
-    const made = new WebGpuEngine(device, { ...found, software: false });
+    const made = engineOn(device, { ...found, software: false });
     expect(made.tuning?.automatic).toBe(true);
     expect(made.tuning?.store).toBeDefined();
     made.dispose();

@@ -2,6 +2,7 @@
 export type { DType } from '@polygrad/core/kernel';
 export { type PrintedKernel, type PrintedParam, type PrintedScalar, PrintError } from './kernel.ts';
 export type { WgslOptions } from './wgsl/types.ts';
-export { printWgsl, wgslNativeOps } from './wgsl/print.ts';
+export { wgslNativeOps } from './wgsl/facts.ts';
+export { printWgsl } from './wgsl/print.ts';
 export type { OpenClOptions } from './opencl/types.ts';
 export { openClNativeOps, printOpenCl } from './opencl/print.ts';

@@ -1,6 +1,6 @@
 /** What is asked of the engine is checked before anything is sent: buffers, ranges, arguments. The driver would say it later, and worse. */
 import { type Binding, CompileError, type EngineBuffer, type EngineCaps } from '@polygrad/core/engine';
-import { printProgram, type Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/engine/planned';
 import type { WebGpuKernel } from '../kernels/kernel.ts';
 import { type Memory, WebGpuBuffer } from '../memory.ts';
 
@@ -42,10 +42,14 @@ export function checkArguments(
   }
 }
 
-/** The program, if the device can bind all it needs. Throws CompileError. */
-export function bindable(program: Program, { maxBindings }: EngineCaps): Program {
+/** Throws CompileError, with the text that `print` gives, unless the device can bind all that a program needs. */
+export function checkBindings(
+  program: Program,
+  { maxBindings }: EngineCaps,
+  print: (program: Program) => string,
+): void {
   const { params, name } = program;
-  if (params.length <= maxBindings) return program;
+  if (params.length <= maxBindings) return;
   const why = `${params.length} tensors are more than the ${maxBindings} that one kernel may bind on this device`;
-  throw new CompileError('webgpu', name, why, printProgram(program));
+  throw new CompileError('webgpu', name, why, print(program));
 }

@@ -2,8 +2,7 @@
 import { host } from '#host';
 import type { DType } from '@polygrad/core';
 import { defaultStore, type EngineCaps, EngineMissingError, type EngineTuning } from '@polygrad/core/engine';
-import { threadLowering } from '@polygrad/core/engine/threads';
-import { wgslNativeOps } from '@polygrad/emit-c';
+import { wgslNativeOps } from '@polygrad/emit-c/native';
 import type { Found } from './adapter.ts';
 import type { WebGpuEngineOptions } from '../options.ts';
 
@@ -42,7 +41,11 @@ export async function openDevice({ adapter, name }: Found): Promise<GPUDevice> {
  */
 const computeUnits = 32;
 
-export function capsOf(device: GPUDevice, maxBindings: number = Number.POSITIVE_INFINITY): EngineCaps {
+export function capsOf(
+  device: GPUDevice,
+  lowering: EngineCaps['lowering'],
+  maxBindings: number = Number.POSITIVE_INFINITY,
+): EngineCaps {
   const { limits, features } = device;
   const dtypes = new Set<DType>(['float32', 'int32', 'uint32', 'bool']);
   if (features.has('shader-f16')) dtypes.add('float16');
@@ -52,7 +55,7 @@ export function capsOf(device: GPUDevice, maxBindings: number = Number.POSITIVE_
     storageBytes: { bool: 4 },
     nativeOps: wgslNativeOps,
     simt: true,
-    lowering: threadLowering,
+    lowering,
     vectorBytes: 16,
     sharedBytes: limits.maxComputeWorkgroupStorageSize,
     maxGroup: Math.min(limits.maxComputeInvocationsPerWorkgroup, limits.maxComputeWorkgroupSizeX),

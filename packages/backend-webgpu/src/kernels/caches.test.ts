@@ -2,8 +2,8 @@
 import { grads, keep, scope, setEngine, type Tensor, tensor } from '@polygrad/core';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openDevice } from '../device/device.ts';
-import { WebGpuEngine } from '../engine.ts';
-import { testAdapter, testEngine } from '../fixtures/device.ts';
+import type { WebGpuEngine } from '../gpu-engine.ts';
+import { engineOn, testAdapter, testEngine } from '../fixtures/device.ts';
 
 const there = await testEngine();
 const engines: WebGpuEngine[] = [];
@@ -54,7 +54,7 @@ async function counted(): Promise<{ engine: WebGpuEngine; counts: Counts }> {
     };
     return encoder;
   };
-  const engine = new WebGpuEngine(gpu, found, { tuning: false });
+  const engine = engineOn(gpu, found, { tuning: false });
   engines.push(engine);
   return { engine, counts };
 }

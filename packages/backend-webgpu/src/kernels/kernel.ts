@@ -1,6 +1,6 @@
 /** A compiled program as this engine's commands name it. */
 import { type CompiledKernel, showKernel } from '@polygrad/core/engine';
-import type { Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/engine/planned';
 import { secondsOf } from './pieces.ts';
 import type { Code } from './pipelines.ts';
 

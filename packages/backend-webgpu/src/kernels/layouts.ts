@@ -1,6 +1,6 @@
 /** Layouts of bind groups and pipelines: kernels that bind the same number of tensors in the same way share them. */
 import { computeStage } from '../constants.ts';
-import type { Shader } from './wgsl.ts';
+import type { Shader } from './shader.ts';
 
 /** How a kernel binds: tensors in group 0, its numbers (a piece of the uniform ring) in group 1. */
 export interface Signature {

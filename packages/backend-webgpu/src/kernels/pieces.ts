@@ -2,7 +2,7 @@
  * Cutting a grid into several dispatches, where one would run so long that the system takes the device for hung (Windows
  * waits two seconds). Grids that are only too long for one axis are folded by the printer.
  */
-import type { Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/engine/planned';
 import { mostGroups } from '../constants.ts';
 
 /** A part of a grid: `count` groups from `first` on, along each axis. */

@@ -5,9 +5,9 @@
  */
 import { host } from '#host';
 import { CompileError, type ReadyProgress } from '@polygrad/core/engine';
-import { printProgram, type Program } from '@polygrad/core/kernel';
+import type { Program } from '@polygrad/core/engine/planned';
 import type { Layouts, Signature } from './layouts.ts';
-import { type Shader, shaderOf } from './wgsl.ts';
+import type { Shader } from './shader.ts';
 import type { CompileProgress } from '../options.ts';
 
 /** One pipeline, ready or on its way. */
@@ -51,15 +51,19 @@ export class Pipelines {
   readonly #whenReady: (() => void)[] = [];
   readonly #told: ((progress: ReadyProgress) => void)[] = [];
   readonly #mostUnused: number;
+  readonly #print: (program: Program) => string;
 
+  /** `print` gives the text of programs, for messages. */
   constructor(
     device: GPUDevice,
+    print: (program: Program) => string,
     layouts: Layouts,
     software: boolean,
     onSettled: (code: Code) => void,
     onCompile: ((progress: CompileProgress) => void) | undefined,
   ) {
     this.#device = device;
+    this.#print = print;
     this.#layouts = layouts;
     this.#onSettled = onSettled;
     this.#onCompile = onCompile;
@@ -83,9 +87,8 @@ export class Pipelines {
     });
   }
 
-  /** The code of a program with one more user; starts making it if it is new. Throws CompileError for what cannot be printed. */
-  take(program: Program): Code {
-    const shader = shaderOf(program, this.#device);
+  /** The code of a program with one more user; starts making it if it is new. */
+  take(program: Program, shader: Shader): Code {
     let code = this.#codes.get(shader.source);
     if (code === undefined) this.#codes.set(shader.source, (code = this.#start(shader, program)));
     if (code.users++ === 0) this.#unused.delete(shader.source);
@@ -122,7 +125,7 @@ export class Pipelines {
         },
         async (error: unknown) => {
           const { reason, where } = await explain(module, source, error);
-          code.failure = new CompileError('webgpu', program.name, reason, `${where}${printProgram(program)}`, {
+          code.failure = new CompileError('webgpu', program.name, reason, `${where}${this.#print(program)}`, {
             cause: error,
           });
           // Not again from the cache: the next try may be on a driver that is less busy.

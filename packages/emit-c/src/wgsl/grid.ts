@@ -6,7 +6,13 @@ export interface Folded {
   readonly plain: boolean;
 }
 
-/** The smallest box of at least as many groups with no side longer than `most`, or null if there is none. */
+/**
+ * The smallest box of at least as many groups with no side longer than `most`, or null if there is none.
+ *
+ * @example
+ * import { foldGrid } from '@polygrad/emit-c/native';
+ * console.log(foldGrid([100000, 1, 1], 65535)!.dispatch); //=> [ 50000, 2, 1 ]
+ */
 export function foldGrid(grid: readonly [number, number, number], most: number): Folded | null {
   if (grid.every((size) => size <= most)) return { dispatch: grid, plain: true };
   const total = grid[0] * grid[1] * grid[2];

@@ -2,7 +2,7 @@
 import { highOf, type KNode, type KNodeOf, type Program, type SpecialKind } from '@polygrad/core/kernel';
 import { identifier } from '@polygrad/core/kernel/emitters';
 import type { Context, Dialect, Memory } from '../dialect.ts';
-import { type DType, PrintError, type PrintedKernel, type PrintedParam, type PrintedScalar } from '../kernel.ts';
+import { type DType, PrintError, type PrintedKernel, type PrintedParam } from '../kernel.ts';
 import { call, name, operand, type Part, type Value, vectorOf } from '../parts.ts';
 import { memoryNames } from '../names.ts';
 import { Printer } from '../printer.ts';
@@ -12,24 +12,10 @@ import { foldGrid, foldLines, pieceLine } from './grid.ts';
 import { choose, elementType, wgslAtomic, wgslLoad, wgslStore } from './memory.ts';
 import { packMemories } from './packed.ts';
 import { subgroupBuiltins, subgroupLines, wgslSubgroup, wgslSubgroupSpecial } from './subgroups.ts';
+import { wgslScalars } from './facts.ts';
 import { shareElements } from './windows.ts';
 import { typeName, type WgslOptions, checkDtypes, wgslConstant } from './types.ts';
 import { wgslOperands, wgslOperation } from './values.ts';
-
-/**
- * Value operations WGSL prints itself besides BASE_OPS, with results as the contract wants them: a suggestion for
- * `caps.nativeOps`. The functions of WGSL promise too little and are not among them.
- */
-export const wgslNativeOps: ReadonlySet<KNode['op']> = new Set([
-  'ABS',
-  'CEIL',
-  'TRUNC',
-  'ROUND',
-  'ISNAN',
-  'RECIP',
-  'ROUNDED',
-  'MULADD',
-]);
 
 class Wgsl implements Dialect {
   readonly name = 'wgsl';
@@ -170,11 +156,7 @@ export function printWgsl(given: Program, options: WgslOptions = {}): PrintedKer
     const type = sized ? `array<${element}, ${count}>` : `array<${element}>`;
     head.push(`@group(0) @binding(${binding}) var<storage, ${mode}> ${title}: ${type};`);
   }
-  const scalars: PrintedScalar[] = program.scalars.map((dtype, slot) => ({
-    slot,
-    dtype: dtype === 'bool' ? 'uint32' : dtype === 'float16' ? 'float32' : dtype,
-    at: 4 * slot,
-  }));
+  const scalars = wgslScalars(program.scalars);
   const fields = scalars.map((s) => `s${s.slot}: ${typeName(s.dtype, 1)}`);
   if (pieces) fields.push('first_x: i32', 'first_y: i32', 'first_z: i32');
   // Blocks are passed as zeros, and not written here.
