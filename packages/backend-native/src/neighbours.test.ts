@@ -45,14 +45,44 @@ function caseOf(name: string, dtype: 'float32' | 'int32', lanes: number): Progra
   return { name: `${name}, ${lanes} of ${dtype}`, program: b.build({ name: 'near', params }), data, scalars: [] };
 }
 
+/** Four columns of as many rows as a vector has lanes; `turn`: each part of four lanes reads a column further than the one before. */
+function squaresOf(lanes: number, turn: number): ProgramCase {
+  const b = new ProgramBuilder();
+  const { e } = b;
+  const row = 13;
+  const [x, y] = [e.param(0, 'float32', 'read', lanes * row), e.param(1, 'float32', 'write', 2 * 4 * lanes)];
+  b.loop(2, (i) => {
+    for (let c = 0; c < 4; c++) {
+      const at = (lane: number): number => lane * row + ((c + turn * (lane >> 2)) % 4);
+      const read = Array.from({ length: lanes }, (_, lane) => b.load(x, e.add(e.mul(i, 5), at(lane))));
+      b.store(y, e.add(e.mul(i, 4 * lanes), c * lanes), e.vec(read));
+    }
+  });
+  return {
+    name: `squares of ${lanes} lanes, ${turn}`,
+    program: b.build({ name: 'squares', params: [x, y] }),
+    data: [Float32Array.from({ length: lanes * row }, (_, i) => i + 0.5), new Float32Array(8 * lanes)],
+    scalars: [],
+  };
+}
+
 const cases = Object.keys(patterns).flatMap((name) =>
   [4, 8, 16, 32].flatMap((lanes) => (['float32', 'int32'] as const).map((dtype) => caseOf(name, dtype, lanes))),
 );
+cases.push(...[4, 8, 16, 32].flatMap((lanes) => [squaresOf(lanes, 0), squaresOf(lanes, 1)]));
 
 describe.each(targets())('%s, vectors of %i bytes', (isa, vectorBytes) => {
   it.each([false, true])('gives what the reference engine gives, checked: %s', async (checked) => {
     const engine = createNativeEngine({ threads: 1, isa, vectorBytes, checked });
     expect(await comparePrograms(engine, cases)).toEqual([]);
+    engine.dispose();
+  });
+
+  it('transposes squares side by side at once', async () => {
+    const engine = createNativeEngine({ threads: 1, isa, vectorBytes });
+    const [kernel] = engine.compile([squaresOf(vectorBytes / 4, 0).program]);
+    const { text } = await engine.source(kernel!);
+    expect(text.match(/vshufps/g)).toHaveLength(8);
     engine.dispose();
   });
 

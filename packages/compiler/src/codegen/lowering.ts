@@ -90,6 +90,8 @@ export interface NestLowering {
   copies?(values: Values, roots: readonly (readonly KNode[])[], write: () => void): boolean;
   /** Lanes of vectors along a loop of a nest whose vectors have `lanes`; `filled`: narrower ones only where they fill it. Absent: `lanes`. */
   narrower?(range: Range, lanes: number, filled?: boolean): number;
+  /** Transposes by vectors as long as a cache line, or null for nests that are none. Absent: by squares of four elements a side. */
+  transposes?(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] | null;
   /** Costs of contractions. Absent: as measured in WebAssembly. */
   readonly products?: ProductCosts;
   /** Rewrites a program to the dtypes that the target computes in. Absent for targets that compute in all dtypes they hold. */

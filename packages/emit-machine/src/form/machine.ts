@@ -91,6 +91,9 @@ export interface Streams {
   prefetch(b: Builder, at: Memory): void;
 }
 
+/** Which two lanes of four. */
+export type PairsOf = 'even' | 'odd' | 'first' | 'last';
+
 /** Moving lanes. */
 export interface Lanes {
   /** The lower or upper half of a vector of `bytes` bytes. */
@@ -105,8 +108,8 @@ export interface Lanes {
   extract(ctx: Context, kind: Kind, from: Lowered, lane: number): Reg;
   /** A vector of scalars that are not bools. */
   gather(ctx: Context, kind: Kind, lanes: number, laneOf: (i: number) => Reg): Lowered;
-  /** Two lanes of each of two vectors of four. */
-  pairs(ctx: Context, which: 'even' | 'odd' | 'first' | 'last', x: Reg, y: Reg): Reg;
+  /** Two lanes of each of two vectors of four, or so in all parts of 16 bytes. */
+  pairs(ctx: Context, which: PairsOf, x: Reg, y: Reg, bytes: number): Reg;
   /** Lanes of four bytes, selected from several vectors. */
   pick(
     ctx: Context,

@@ -2,7 +2,7 @@
 import { idOf, type KNode, type KNodeOf, type SquareColumn } from '@polygrad/core/kernel';
 import type { Block, Reg, Lowered } from '../form/code.ts';
 import { makeParts, usedBytes } from '../form/vector-parts.ts';
-import type { Context } from '../form/machine.ts';
+import type { Context, PairsOf } from '../form/machine.ts';
 import { side } from './neighbours.ts';
 
 /** The squares that are in registers. */
@@ -18,29 +18,46 @@ export class Squares {
     this.#row = row;
   }
 
-  /** A vector made of columns. */
+  /** A vector made of columns. Where these are the same column of several squares, a register holds those squares side by side. */
   vector(n: KNode, columns: readonly SquareColumn[]): Lowered {
     const used = usedBytes(this.#ctx, n.lanes, 4);
-    const make = (at: number, bytes: number): Reg =>
-      bytes === 16
-        ? this.#column(columns[at]!)
-        : this.#ctx.machine.lanes.join(this.#ctx, make(at, bytes / 2), make(at + bytes / 32, bytes / 2), bytes);
-    return makeParts(this.#ctx, n.lanes, 4, (p) => make((p * used) / 16, used));
+    const wide = used / 16;
+    return makeParts(this.#ctx, n.lanes, 4, (p) => {
+      const own = columns.slice(p * wide, (p + 1) * wide);
+      if (own.every(({ column }) => column === own[0]!.column)) return this.#column(own, used);
+      return this.#joined(own, used, (one) => this.#column([one], 16));
+    });
   }
 
-  #column({ rows, column }: SquareColumn): Reg {
+  /** What is made of each item, side by side in a vector of so many bytes. */
+  #joined<T>(items: readonly T[], bytes: number, make: (item: T) => Reg): Reg {
+    if (items.length === 1) return make(items[0]!);
+    const half = items.length / 2;
+    return this.#ctx.machine.lanes.join(
+      this.#ctx,
+      this.#joined(items.slice(0, half), bytes / 2, make),
+      this.#joined(items.slice(half), bytes / 2, make),
+      bytes,
+    );
+  }
+
+  /** The same column of squares side by side. */
+  #column(squares: readonly SquareColumn[], bytes: number): Reg {
     const { b, machine } = this.#ctx;
-    const { pairs } = machine.lanes;
-    const key = rows.map(({ run, at }) => `${idOf(run.first)}+${at}`).join(' ');
+    const pairs = (which: PairsOf, x: Reg, y: Reg): Reg => machine.lanes.pairs(this.#ctx, which, x, y, bytes);
+    const key = squares.flatMap(({ rows }) => rows.map(({ run, at }) => `${idOf(run.first)}+${at}`)).join(' ');
     let made = this.#made.get(b.current);
     if (made === undefined) this.#made.set(b.current, (made = new Map()));
     let halves = made.get(key);
     if (halves === undefined) {
-      const [w, x, y, z] = rows.map(({ run, at }) => this.#row(run.first, at, side)) as [Reg, Reg, Reg, Reg];
-      halves = (['first', 'last'] as const).map((two) => [pairs(this.#ctx, two, w, x), pairs(this.#ctx, two, y, z)]);
+      const row = (i: number): Reg =>
+        this.#joined(squares, bytes, ({ rows }) => this.#row(rows[i]!.run.first, rows[i]!.at, side));
+      const [w, x, y, z] = [row(0), row(1), row(2), row(3)];
+      halves = (['first', 'last'] as const).map((two) => [pairs(two, w, x), pairs(two, y, z)]);
       made.set(key, halves);
     }
+    const { column } = squares[0]!;
     const [above, below] = halves[column >> 1]!;
-    return pairs(this.#ctx, column % 2 === 0 ? 'even' : 'odd', above, below);
+    return pairs(column % 2 === 0 ? 'even' : 'odd', above, below);
   }
 }

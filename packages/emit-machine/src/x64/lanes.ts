@@ -82,6 +82,6 @@ export const lanes: Lanes = {
   splat,
   extract,
   gather,
-  pairs: ({ b }, which, x, y) => b.op('vshufps', 16, x, y, shuffles[which]),
+  pairs: ({ b }, which, x, y, bytes) => b.op('vshufps', bytes, x, y, shuffles[which]),
   pick: pickLanes,
 };

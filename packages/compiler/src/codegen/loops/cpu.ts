@@ -32,13 +32,13 @@ import { vectorLanes } from '../linearize/vector.ts';
 import type { CodegenCaps } from '../lowering.ts';
 import { cutNarrow, cutSegments, cutStretches, splitRanges, widenNarrow } from './cuts.ts';
 import { besideRows, columnsOf, cutRows, cutStreams, interleaveRows, canInterleaveRows, streamed } from './streams.ts';
-import { cutTransposes, tileTransposes } from './tile.ts';
+import { tiledTransposes } from './tile.ts';
 import { as, LoopNest, reorder, shaped, split } from './transforms.ts';
 import { type Steps, type Binder, type NestWork, workOf } from './work.ts';
 
 /** One nest with its loops chosen. */
 export function shapeNest(given: LoopNest, caps: CodegenCaps): LoopNest {
-  let nest = tileTransposes(given);
+  let nest = given;
   const work = workOf(nest);
   const { along, own, lanes } = chooseWidth(nest, work, caps);
   for (const r of own) nest = as(nest, r, 'vector');
@@ -243,7 +243,7 @@ export function shapeVectors(kernel: LoopKernel, e: Exprs, caps: CodegenCaps): L
   return shaped(kernel, e, (nests) =>
     passes
       .reduce((now, pass) => now.flatMap((nest) => partsOf(nest, pass(nest, caps))), nests)
-      .flatMap((nest) => cutTransposes(widenNarrow(nest, caps)))
+      .flatMap((nest) => tiledTransposes(widenNarrow(nest, caps), caps))
       .map((nest) => shapeNest(nest, caps)),
   );
 }

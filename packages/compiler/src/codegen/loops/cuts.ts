@@ -36,7 +36,7 @@ export function cutSegments(nest: LoopNest): LoopNest {
 }
 
 /** Iterations at which a condition certainly changes, in order. */
-function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): number[] {
+export function findCuts(stores: readonly LoopStore[], along: Range, work: NestWork): number[] {
   const cuts = new Set<number>();
   const depends = (n: KNode): boolean => work.free.has(n, along);
   const roots = stores.map((s) => s.store).filter(depends);

@@ -4,7 +4,7 @@ import { optimize } from './optimize.ts';
 import { check, fill, loops } from '../fixtures/lowered.ts';
 import { interpret } from '../../interpreter/interpret.ts';
 import { Exprs } from '../../ir/expr.ts';
-import type { KNode } from '../../ir/ir.ts';
+import type { KNode, LoopKernel } from '../../ir/ir.ts';
 import { linearize } from '../linearize/linearize.ts';
 import { elementwise, flat, kernelOf, reduction, simdCaps, softmax, wideCaps } from '../fixtures/nests.ts';
 import { printProgram } from '../../ir/print.ts';
@@ -70,6 +70,47 @@ describe('shape of programs', () => {
   test('a quarter turn goes in squares, as a transpose', () => {
     const turned = elementwise([64, 64], (e, [i, j], x) => x(1, flat(e, [j!, e.sub(e.i32(63), i!)], [64, 64]), 4096));
     expect(optimize(turned, simdCaps).transforms?.some(({ name }) => name === 'tile')).toBe(true);
+  });
+  describe.each([16, 32, 64])('transposes with vectors of %i bytes', (vectorBytes) => {
+    const caps = { ...wideCaps, vectorBytes };
+    const isWide = vectorBytes === 64;
+    const written = (k: LoopKernel): number[] =>
+      check(k, caps).body.flatMap((n) => (n.op === 'STORE' && n.src[0].op === 'PARAM' ? n.src[2].lanes : []));
+
+    test.each([
+      [9, 64, 9],
+      [9, 19, 1024],
+      [18, 67, 1024],
+      [5, 16, 6],
+      [4, 4, 40],
+      [33, 5, 40],
+    ])('%i rows of %i, from rows of %i', (m, n, row) => {
+      const k = elementwise([2, m, n], (e, [b, i, j], x) => x(1, flat(e, [b!, j!, i!], [2, n, row]), 2 * n * row));
+      const lanes = written(k);
+      // Each loop is covered by squares alone.
+      if (isWide) expect(Math.min(...lanes)).toBeGreaterThanOrEqual(4);
+      if (isWide && n >= 16) expect(new Set(lanes)).toEqual(new Set([16]));
+    });
+    test('what is read in the order of the result is not read twice: it may be the memory of the result', () => {
+      const k = elementwise([10, 18], (e, [i, j], x) =>
+        e.add(x(1, flat(e, [j!, i!], [18, 10]), 180), x(2, flat(e, [i!, j!], [10, 18]), 180)),
+      );
+      const program = optimize(k, caps);
+      const counts = program.stores.map(({ ranges }) => ranges.reduce((n, r) => n * r.arg.extent, 1));
+      expect(counts.reduce((sum, n) => sum + n, 0)).toBe(180);
+      check(k, caps);
+    });
+    test('a copy of images with padding, four of them side by side', () => {
+      const [channels, side, images] = [6, 8, 8];
+      const k = elementwise([side + 2, side + 2, channels, images], (e, [i, j, c, n]) => {
+        const [y, z] = [e.sub(i!, e.i32(1)), e.sub(j!, e.i32(1))];
+        const on = [y, z].flatMap((at) => [e.le(e.i32(0), at), e.lt(at, e.i32(side))]).reduce((a, b) => e.and(a, b));
+        const x = e.param(1, 'float32', 'read', images * channels * side * side);
+        return e.load(x, flat(e, [n!, c!, y, z], [images, channels, side, side]), on, e.f32(0));
+      });
+      const p = check(k, caps);
+      if (isWide) expect(p.body.some((n) => n.op === 'LOAD' && n.src.length > 2)).toBe(false);
+    });
   });
   test('narrow rows fill wide vectors', () => {
     for (const width of [2, 3, 5, 6, 12]) {

@@ -12,6 +12,7 @@
  */
 import { side, squares, larger, leastTransposed, crowdedRows, nearRows } from '../costs/cpu.ts';
 import { type DType, dtypeInfo } from '../../shape/dtype.ts';
+import type { CodegenCaps } from '../lowering.ts';
 import { type NestWork, workOf } from './work.ts';
 import type { Exprs } from '../../ir/expr.ts';
 import { assumeBounds, nodesOf } from '../../ir/node.ts';
@@ -20,8 +21,13 @@ import type { KNode } from '../../ir/ir.ts';
 import { type Replacement, Rewriter } from '../../ir/rewrite.ts';
 import { cutRest, innermost, type LoopNest } from './transforms.ts';
 
+/** The nest with its loops tiled where that helps, in the target's own way where it has one. */
+export function tiledTransposes(nest: LoopNest, caps: CodegenCaps): readonly LoopNest[] {
+  return caps.lowering.transposes?.(nest, caps) ?? cutTransposes(nest).map(tileTransposes);
+}
+
 /** Cuts off what fills no square, so that all squares are whole. */
-export function cutTransposes(nest: LoopNest): readonly LoopNest[] {
+function cutTransposes(nest: LoopNest): readonly LoopNest[] {
   const found = transposedRanges(nest);
   const ragged = found === null ? undefined : [found.along, found.across].find((r) => !isWhole(r, found));
   if (found === null || ragged === undefined) return [nest];
@@ -38,8 +44,8 @@ function isWhole(r: Range, found: Transposed): boolean {
   return isMultiple(r, sideOf(r, found));
 }
 
-/** The nest with its loops tiled where that helps; reductions stay as they are. */
-export function tileTransposes(nest: LoopNest): LoopNest {
+/** The nest with its loops tiled; reductions stay as they are. */
+function tileTransposes(nest: LoopNest): LoopNest {
   const found = transposedRanges(nest);
   if (found === null) return nest;
   const { along, across, crowded } = found;
@@ -122,11 +128,11 @@ class Blocks {
   }
 }
 
-function bytesOf(n: KNode): number {
+export function bytesOf(n: KNode): number {
   return dtypeInfo[n.dtype as DType].bytes;
 }
 
-interface Transposed {
+export interface Transposed {
   /** The range that is written contiguously, and the one along which the strided loads are contiguous. */
   readonly along: Range;
   readonly across: Range;
@@ -134,12 +140,11 @@ interface Transposed {
   readonly crowded: ReadonlySet<KNode>;
 }
 
-/** What a nest transposes, if tiles pay. */
-function transposedRanges(nest: LoopNest): Transposed | null {
+/** What a nest transposes, if tiles pay: loops of results with `least` elements. */
+export function transposedRanges(nest: LoopNest, least: number = leastTransposed.along): Transposed | null {
   const work = workOf(nest);
   const along = work.unitRange();
-  if (work.binders.length > 0 || along === undefined || along.arg.extent < leastTransposed.along || !endsAlone(along))
-    return null;
+  if (work.binders.length > 0 || along === undefined || along.arg.extent < least || !endsAlone(along)) return null;
   const list = work.common() ?? [];
   if (sizeOf(list) < leastTransposed.elements) return null;
   let across: Range | undefined;

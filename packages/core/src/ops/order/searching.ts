@@ -399,15 +399,18 @@ export async function unique(x: Tensor, options?: UniqueOptions): Promise<Tensor
     const before = n === 0 ? sorted : p.previous(sorted, 0, false, 0);
     const fresh = p.binary('or', first, p.not(p.eq(sorted, before)));
     const ends = counted(fresh);
-    return { nodes: [flat, order, fresh, ends].map(held), total: n === 0 ? null : keep(lastOf(ends)) };
+    // Handles on the sort and the scan themselves: what is read keeps both.
+    const kept = [held(flat), keep(wrap(order)), keep(wrap(ends))];
+    return { kept, total: n === 0 ? null : keep(lastOf(ends)) };
   });
   const shape = [...x.shape];
-  const { nodes, total } = made;
-  return whileHeld(total === null ? nodes : [...nodes, total], async () => {
+  const { kept, total } = made;
+  return whileHeld(total === null ? kept : [...kept, total], async () => {
     const count = total === null ? 0 : await total.item();
     return compose(op, () => {
-      const [flat, order, fresh, ends] = nodes.map((t) => nodeOf(t)) as [Node, Node, Node, Node];
+      const [flat, order, ends] = kept.map((t) => nodeOf(t)) as [Node, Node, Node];
       const n = flat.shape[0]!;
+      const fresh = p.not(p.eq(ends, p.previous(ends, 0, false, 0)));
       const indices = n === 0 ? p.constant(0, 'int32', [0]) : packed(fresh, ends, order, count);
       const found: { -readonly [K in keyof UniqueResult]: UniqueResult[K] } = {
         values: wrap(n === 0 ? flat : makeNode(gatherPrimitive, [flat, indices], { axis: 0 })),

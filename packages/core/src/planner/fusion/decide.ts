@@ -107,7 +107,10 @@ function decideReduce(p: Partition, node: PlanNode): void {
   }
   let source = node.src[0]!;
   while (source.op === 'reshape') source = source.src[0]!;
-  const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${p.facts.component[source.index]}`;
+  // Sums of rows and of columns, which a square matrix has as many of, read memory in two orders.
+  const along = isPlanOp(node, 'reduce') || isPlanOp(node, 'argReduce') ? node.attr.axes.at(-1)! : 0;
+  const inner = node.src[0]!.shape.slice(along + 1);
+  const key = `reduce ${node.shape.join()} of ${source.shape.join()} ${inner.join()} ${p.facts.component[source.index]}`;
   const fits = (kernel: KernelDraft): boolean => kernel.contraction === null && hasRoom(kernel);
   const { kernel } = p.storeWithKin(node, key, fits);
   kernel.reductions++;

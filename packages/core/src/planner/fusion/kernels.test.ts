@@ -113,6 +113,14 @@ describe('one kernel', () => {
     expect(kernels(y, p.mul(y, y), p.add(x, y))).toHaveLength(1);
   });
 
+  it('for reductions of a matrix along one axis, but not along both, which read memory in two orders', () => {
+    const [x, y] = [leaf([600, 600]), leaf([600])];
+    const rows = (by: Node): Node => p.reduce(p.mul(x, by), 'sum', [1]);
+    expect(kernels(rows(y), p.reduce(x, 'max', [1]))).toHaveLength(1);
+    expect(kernels(p.reduce(x, 'max', [0]), p.argReduce(x, 'max', [0]))).toHaveLength(1);
+    expect(kernels(rows(y), p.reduce(p.mul(x, p.reshape(y, [600, 1])), 'sum', [0]))).toHaveLength(2);
+  });
+
   it('for a maximum and its position', () => {
     const x = leaf([8, 4, 12, 12]);
     const pooled = maxPool(x);
