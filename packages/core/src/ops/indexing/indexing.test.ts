@@ -65,7 +65,10 @@ describe('indexing', () => {
   it('knows numbers that are moved, widened or all the same also when they have been computed', async () => {
     const x = f64([1, 2, 3]);
     const same = pg.full([2], 3, { dtype: 'int32' });
-    const wide = pg.tensor([[3, 0]], { dtype: 'int16' }).cast('int32').transpose();
+    const wide = pg
+      .tensor([[3, 0]], { dtype: 'int16' })
+      .cast('int32')
+      .transpose();
     await same.data();
     await wide.data();
     expect(() => pg.take(x, same)).toThrow(/index out of range: 3 for size 3/);

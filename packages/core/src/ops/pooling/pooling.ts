@@ -5,7 +5,7 @@ import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
 import { largestAmong } from '../../primitives/reduction.ts';
-import { dilated, keepAxes, perAxis } from '@polygrad/compiler/shape/axes';
+import { dilated, perAxis } from '@polygrad/compiler/shape/axes';
 import { type DType, lowest } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
