@@ -19,6 +19,8 @@ interface Mask {
 
 /** Most nested masks of `where` that are moved around a rule. */
 const mostMasks = 2;
+/** What is 0 where its operands are, and whose shape tells how the operands lie in it. */
+const seenThrough: ReadonlySet<string> = new Set('add neg cast expand reshape permute reduce'.split(' '));
 /** Most operations that are looked through for a mask. */
 const mostSteps = 64;
 
@@ -66,43 +68,18 @@ function supportOf(node: Node, steps: { left: number }): Node | null {
   const [x, y, z] = node.src;
   if (x === undefined || --steps.left < 0) return null;
   if (isOp(node, 'where')) return isZero(z!) ? x : isZero(y!) ? p.not(x) : null;
-  if (isOp(node, 'add')) return supportOfSum(node, steps);
-  if (isOp(node, 'neg') || isOp(node, 'cast') || isOp(node, 'expand')) return supportOf(x, steps);
-  if (isOp(node, 'reshape')) {
-    const inside = supportOf(x, steps);
-    return inside && p.reshape(p.broadcastTo(inside, x.shape), node.shape);
-  }
-  if (isOp(node, 'permute')) {
-    const inside = supportOf(x, steps);
-    return inside && p.permute(p.broadcastTo(inside, x.shape), node.attr.axes);
-  }
-  if (!isOp(node, 'reduce') || node.attr.op !== 'sum') return null;
+  if (!seenThrough.has(node.op)) return null;
   const inside = supportOf(x, steps);
   if (inside === null) return null;
-  const sizes = x.shape.map((_, i) => inside.shape[i - x.shape.length + inside.shape.length] ?? 1);
-  const { axes } = node.attr;
-  if (axes.some((axis) => sizes[axis] !== 1)) return null;
-  return p.reshape(
-    inside,
-    sizes.filter((_, i) => !axes.includes(i)),
-  );
-}
-
-/** Outside of the conditions of all its terms a sum is 0. */
-function supportOfSum(sum: Node, steps: { left: number }): Node | null {
-  const conditions = new Set<Node>();
-  const open = [sum];
-  while (open.length > 0) {
-    const node = open.pop()!;
-    const [left, right] = node.src;
-    if (isOp(node, 'add') && right !== undefined) {
-      if (--steps.left < 0) return null;
-      open.push(right, left!);
-      continue;
-    }
-    const condition = supportOf(node, steps);
-    if (condition === null) return null;
-    conditions.add(condition);
+  if (isOp(node, 'add')) {
+    const other = supportOf(y!, steps);
+    return other === null || other === inside ? other : p.binary('or', inside, other);
   }
-  return [...conditions].reduce((a, b) => p.binary('or', a, b));
+  if (isOp(node, 'reshape')) return p.reshape(p.broadcastTo(inside, x.shape), node.shape);
+  if (isOp(node, 'permute')) return p.permute(p.broadcastTo(inside, x.shape), node.attr.axes);
+  if (!isOp(node, 'reduce')) return inside;
+  // Of a sum over axes along which the condition is the same.
+  const sizes = x.shape.map((_, i) => inside.shape[i - x.shape.length + inside.shape.length] ?? 1);
+  const left = sizes.filter((size, i) => size !== 1 || !node.attr.axes.includes(i));
+  return node.attr.op === 'sum' && left.length === node.shape.length ? p.reshape(inside, left) : null;
 }

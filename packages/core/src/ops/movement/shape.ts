@@ -121,10 +121,7 @@ export function transpose(x: Tensor, axis1: number = -2, axis2: number = -1): Te
   const rank = node.shape.length;
   // NumPy's and TensorFlow's transpose takes an order of all axes.
   if (isList(axis1))
-    throw new ArgumentError(
-      'transpose',
-      say`a list of axes: ${shownList(axis1)}, where two are exchanged; permute(x, axes) orders all of them`,
-    );
+    throw new ArgumentError('transpose', say`it exchanges two axes and got ${shownList(axis1)}; use permute(x, axes)`);
   if (rank < 2 && axis1 === -2 && axis2 === -1) return wrap(node);
   const [a, b] = [normalizeAxis('transpose', axis1, rank), normalizeAxis('transpose', axis2, rank)];
   const order = node.shape.map((_, i) => (i === a ? b : i === b ? a : i));
