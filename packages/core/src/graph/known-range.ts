@@ -31,9 +31,8 @@ export function shareRange(view: Node, x: Node): void {
   if (range !== undefined) ranges.set(view, range);
 }
 
-/** The value of a node is about to be stored, and its sources forgotten: what they tell of it is kept. */
+/** The value of a node of integers is about to be stored, and its sources forgotten: what they tell of it is kept. */
 export function keepRange(node: Node): void {
-  if (!isInteger(node.dtype) || node.src.length === 0) return;
   const range = rangeOf(node);
   if (range !== null) ranges.set(node, range);
 }

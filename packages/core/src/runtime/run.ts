@@ -362,7 +362,8 @@ function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: reado
 }
 
 function stored(node: Node, storage: NodeStorage): void {
-  keepRange(node);
+  const { kind } = dtypeInfo[node.dtype];
+  if (kind === 'int' || kind === 'uint') keepRange(node);
   realise(node, storage);
 }
 
