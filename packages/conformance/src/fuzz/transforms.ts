@@ -42,6 +42,8 @@ export interface Plan {
   /** How arguments lie in memory. */
   readonly layouts: readonly Layout[];
   readonly check: number | boolean;
+  /** Sizes of the axes that transforms add, the outermost first: one list for each call. */
+  readonly sizes: readonly (readonly number[])[];
 }
 
 type Layout = 'plain' | 'part' | 'turned' | 'pending';
@@ -55,7 +57,7 @@ export interface Subject {
   readonly plan: Plan;
 }
 
-/** Programs at one set of inputs after the other. */
+/** Steps of a loop on the host, and of most others. */
 const length = 3;
 /** Sets of inputs that the calls of a compiled function get: it is recorded twice and then replayed. */
 const order = [0, 1, 2, 0, 2, 1];
@@ -91,8 +93,23 @@ export function subjectOf(rows: Rows, settings: Settings): Subject {
       before: c.nat(2) === 1,
       layouts: Array.from({ length: 8 }, () => c.pick(layouts)),
       check: c.pick([128, 1, true, false]),
+      sizes: sizesOf(c, inner.length),
     },
   };
+}
+
+/** Sizes that differ from axis to axis, and for some calls on the way from those of the call before. */
+function sizesOf(c: Choices, depth: number): readonly (readonly number[])[] {
+  if (depth === 0) return [[]];
+  const one = (): readonly number[] => Array.from({ length: depth }, () => c.pick([length, 2, 4, 1, 5]));
+  const [first, other] = [one(), one()];
+  return [first, first, c.nat(2) === 0 ? first : other, first];
+}
+
+/** How many sets of inputs a call needs. */
+function setsOf({ way, sizes, inner }: Plan): number {
+  if (way === 'state' || way === 'step') return order.length + 1;
+  return inner.length === 0 ? length : Math.max(...sizes.map(count));
 }
 
 /** The next value of state, as the library computes it. */
@@ -215,8 +232,7 @@ export class TransformFuzz {
   /** Values of the program, transformed, against the program at the same inputs and its formulas. */
   async #values(subject: Subject): Promise<void> {
     const { plan, program, varied } = subject;
-    const many =
-      plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
+    const many = setsOf(plan);
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const alone: (readonly Outcome[] | null)[] = [];
     const programs = Array.from({ length: many }, (_, k) => programAt(subject, series, k));
@@ -252,8 +268,7 @@ export class TransformFuzz {
   /** Gradients of the program, transformed, against its gradients at each of the inputs. */
   async #derivatives(subject: Subject): Promise<void> {
     const { plan, varied } = subject;
-    const many =
-      plan.way === 'state' || plan.way === 'step' ? order.length + 1 : length ** Math.max(1, plan.inner.length);
+    const many = setsOf(plan);
     const series = varied.map((s) => seriesOf(s, many, plan.adds));
     const problem = new Problem(subject.program);
     if (problem.empty || problem.inputs.some((s) => !varied.includes(s))) return;
@@ -344,33 +359,35 @@ async function readAll(results: readonly Tensor[], args: readonly Tensor[]): Pro
   return found;
 }
 
-/** The parts of results that are stacked along so many axes. */
-function unstacked(outcomes: readonly Outcome[], depth: number): Outcome[][] {
-  if (depth === 0) return [[...outcomes]];
-  return Array.from({ length }, (_, k) =>
+/** The parts of results that are stacked along axes of these sizes. */
+function unstacked(outcomes: readonly Outcome[], sizes: readonly number[]): Outcome[][] {
+  const [many, ...inner] = sizes;
+  if (many === undefined) return [[...outcomes]];
+  return Array.from({ length: many }, (_, k) =>
     outcomes.map(({ shape, dtype, values }): Outcome => {
-      const size = values.length / length;
+      const size = values.length / many;
       return { shape: shape.slice(1), dtype, values: values.slice(k * size, (k + 1) * size) };
     }),
-  ).flatMap((part) => unstacked(part, depth - 1));
+  ).flatMap((part) => unstacked(part, inner));
 }
 
-/** Calls with arguments: one set of inputs after the other, or all at once, stacked. */
+/** Calls with arguments: one set of inputs after the other, or many at once, stacked. */
 async function onArguments({ varied, plan }: Subject, series: readonly Series[], f: Lifted): Promise<Found> {
-  const depth = plan.inner.length;
+  const stacks = plan.inner.length > 0;
   const compiled = plan.compiled ? pg.compile((...xs: Tensor[]) => f(...xs) as Tensor[], { check: plan.check }) : null;
   const call = compiled ?? ((...xs: Tensor[]) => pg.scope(() => f(...xs)));
   const found: Found = [];
-  const sets = depth === 0 ? order : plan.compiled ? [0, 0, 0, 0] : [0];
-  for (const [turn, k] of sets.entries()) {
+  // Calls of loops and batches cost as much as their sets of inputs: as few as tell something.
+  const calls = stacks ? plan.sizes.slice(plan.compiled ? 0 : 1, plan.compiled ? undefined : 3) : order;
+  for (const [turn, given] of calls.entries()) {
+    const [k, sizes] = typeof given === 'number' ? [given, []] : [0, given];
     const args = varied.map((s, i) => {
       const layout = plan.layouts[(turn + i) % plan.layouts.length]!;
-      const stacked = { ...s, shape: [...Array.from({ length: depth }, () => length), ...s.shape] };
-      return argument(stacked, depth === 0 ? series[i]![k]! : series[i]!.flat(), layout);
+      const stacked = { ...s, shape: [...sizes, ...s.shape] };
+      return argument(stacked, series[i]!.slice(k, k + count(sizes)).flat(), layout);
     });
     const outcomes = await readAll(call(...args), args);
-    for (const [at, part] of unstacked(outcomes, depth).entries())
-      found.push({ k: depth === 0 ? k : at, outcomes: part });
+    for (const [at, part] of unstacked(outcomes, sizes).entries()) found.push({ k: k + at, outcomes: part });
     pg.dispose(args);
   }
   compiled?.dispose();

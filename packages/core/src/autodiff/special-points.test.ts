@@ -164,6 +164,58 @@ describe('zeros', () => {
 });
 
 describe('branches not taken', () => {
+  it('let none through where the branch uses a value several times, moves it, or sums it', async () => {
+    const safe = (x: Tensor, branch: Tensor): Tensor => where(pg.greater(x, 0), branch, 0);
+    /** With the first two derivatives at 2. */
+    const cases: Readonly<Record<string, [f: (x: Tensor) => Tensor, first: number, second: number]>> = {
+      'a square': [(x) => safe(x, pg.square(pg.log(x))), Math.log(2), (1 - Math.log(2)) / 2],
+      'a potential': [
+        (x) => {
+          const [square, cube] = [pg.square(pg.reciprocal(x)), (t: Tensor) => mul(mul(t, t), t)];
+          return safe(x, pg.sub(pg.square(cube(square)), cube(square)));
+        },
+        -12 / 2 ** 13 + 6 / 2 ** 7,
+        156 / 2 ** 14 - 42 / 2 ** 8,
+      ],
+      'two terms': [(x) => safe(x, pg.add(mul(x, pg.log(x)), pg.log(x))), Math.log(2) + 1.5, 0.25],
+      'a column': [(x) => safe(pg.unsqueeze(x, 1), pg.unsqueeze(pg.log(x), 1)), 0.5, -0.25],
+      'a sum': [(x) => safe(x, pg.sum(pg.log(pg.mul(pg.unsqueeze(x, 1), vector(1, 2, 3))), 1)), 1.5, -0.75],
+      'another dtype': [
+        (x) => safe(x, pg.square(pg.log(x).cast('float32')).cast('float64')),
+        Math.log(2),
+        (1 - Math.log(2)) / 2,
+      ],
+    };
+    for (const [name, [f, first, second]] of Object.entries(cases)) {
+      for (const [found, expected] of [
+        [await slope(f, 0, -1, 2), first],
+        [await curve(f, 0, -1, 2), second],
+      ] as const) {
+        expect(found.slice(0, 2), name).toEqual([0, 0]);
+        expect(found[2], name).toBeCloseTo(expected, name === 'another dtype' ? 6 : 12);
+      }
+    }
+  });
+
+  it('let none through where rows are divided by lengths of 0', async () => {
+    const rows = pg.tensor(
+      [
+        [0, 0],
+        [3, 4],
+      ],
+      { dtype: 'float64' },
+    );
+    const unit = (x: Tensor): Tensor => {
+      const size = pg.sqrt(pg.sum(pg.square(x), { axis: 1, keepDims: true }));
+      return pg.sum(mul(where(pg.greater(size, 0), pg.div(x, size), 0), vector(1, 2)));
+    };
+    // (w - (w u) u) / |x|, with w = [1, 2] and u = [0.6, 0.8].
+    const found = await read(grad(unit)(rows));
+    expect(found.slice(0, 2)).toEqual([0, 0]);
+    expect(found[2]).toBeCloseTo(-0.064, 12);
+    expect(found[3]).toBeCloseTo(0.048, 12);
+  });
+
   it('let no NaN and no infinity through where', async () => {
     const zero = vector(0);
     const safe = (g: (x: Tensor) => Tensor) => (x: Tensor) => where(pg.greater(x, 0), g(x), zero);

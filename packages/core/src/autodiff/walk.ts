@@ -5,7 +5,7 @@
  * source's dtype. It keeps NaN out of branches that `where` did not take.
  */
 import * as p from '../graph/primitives.ts';
-import { isOp, type Node, type PrimitiveName } from '../graph/node.ts';
+import type { Node, PrimitiveName } from '../graph/node.ts';
 import {
   type CommonPrimitive,
   customRules,
@@ -40,6 +40,7 @@ import { shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { sameShape } from '@polygrad/compiler/shape/view';
 import { nodeOf, wrap } from '../tensor/handle.ts';
+import { masked, unmasked } from './masks.ts';
 import type { Tensor } from '../tensor/types.ts';
 
 /** Gradients by node. */
@@ -102,14 +103,6 @@ export function gradientRuleOf<P extends PrimitiveName>(op: P): GradientRule<P> 
   return (common as { readonly [Q in P]?: GradientRule<Q> })[op] ?? definitionOf(op).gradient ?? none;
 }
 
-/** True if the node is a constant 0. */
-function isZero(node: Node): boolean {
-  return isOp(node, 'constant') && node.attr.value === 0;
-}
-
-/** Most nested masks of `where` that are moved around a rule. */
-const mostMasks = 2;
-
 /** The gradients of a node's sources; null for none. */
 export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): readonly (Node | null)[] {
   const custom = node.op === 'stopGradient' ? customRules.get(node) : undefined;
@@ -120,29 +113,9 @@ export function applyRule(node: Node, grad: Node, needs: readonly boolean[]): re
   // `add` passes its gradient on as it is, mask and all.
   if (custom === undefined && (definitions[node.kind]!.role !== 'elementwise' || node.op === 'add'))
     return rule({ node, src: node.src, attr: node.attr, grad, needs });
-  // where(c, g, 0) times an infinite slope would be NaN where c is false. So the rule sees g, and the mask goes around its result.
-  const masks: { readonly condition: Node; readonly zero: Node; readonly first: boolean }[] = [];
-  let inner = grad;
-  while (masks.length < mostMasks && isOp(inner, 'where') && inner.src.length === 3) {
-    const [condition, a, b] = inner.src as [Node, Node, Node];
-    if (isZero(b)) masks.push({ condition, zero: b, first: true });
-    else if (isZero(a)) masks.push({ condition, zero: a, first: false });
-    else break;
-    inner = masks[masks.length - 1]?.first ? a : b;
-  }
+  const { inner, masks } = unmasked(node.op, grad);
   const results = rule({ node, src: node.src, attr: node.attr, grad: inner, needs });
-  if (masks.length === 0) return results;
-  return results.map((result) => {
-    if (result === null) return null;
-    let masked = result;
-    for (let i = masks.length - 1; i >= 0; i--) {
-      const { condition, zero, first } = masks[i]!;
-      // The zero keeps the shape the mask gave; its dtype follows a cast.
-      const none = zero.dtype === masked.dtype ? zero : p.constant(0, masked.dtype, zero.shape);
-      masked = first ? p.where(condition, masked, none) : p.where(condition, none, masked);
-    }
-    return masked;
-  });
+  return masks.length === 0 ? results : results.map((result) => result && masked(result, masks));
 }
 
 // Tracing a function for differentiation: fresh nodes for its inputs, a recording of what it does with them, and any number of walks back. Shared

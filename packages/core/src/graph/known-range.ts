@@ -31,6 +31,12 @@ export function shareRange(view: Node, x: Node): void {
   if (range !== undefined) ranges.set(view, range);
 }
 
+/** The value of a node of integers is about to be stored, and its sources forgotten: what they tell of it is kept. */
+export function keepRange(node: Node): void {
+  const range = rangeOf(node);
+  if (range !== null) ranges.set(node, range);
+}
+
 /** The memory of a leaf was overwritten. */
 export function forgetRange(leaf: Node): void {
   ranges.delete(leaf);

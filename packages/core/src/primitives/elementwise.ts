@@ -24,9 +24,10 @@ import {
 } from '../graph/definition.ts';
 import type { Attrs, BinaryAttrs, Node, PrimitiveName, UnaryAttrs } from '../graph/node.ts';
 import {
+  binary as recordBinary,
   cast,
   div,
-  eq,
+  le,
   like,
   lt,
   makeAgain,
@@ -293,7 +294,10 @@ const none = (): readonly null[] => [];
 function winner<P extends 'maximum' | 'minimum'>(aWins: (a: Node, b: Node) => Node): GradientRule<P> {
   return ({ grad, src, needs }) => {
     const [a, b] = src as [Node, Node];
-    const [zero, half] = [like(grad, 0), mul(grad, where(eq(a, b), like(grad, 0.5), like(grad, Number.NaN)))];
+    const zero = like(grad, 0);
+    // NaN as a factor, so that forward mode has it, too; and only where nothing wins: derivatives of the gradient multiply the factor by 0 elsewhere.
+    const known = recordBinary('or', le(a, b), lt(b, a));
+    const half = mul(grad, where(known, like(grad, 0.5), like(grad, Number.NaN)));
     const share = (x: Node, y: Node): Node => where(aWins(x, y), grad, where(aWins(y, x), zero, half));
     return [needs[0] ? share(a, b) : null, needs[1] ? share(b, a) : null];
   };

@@ -3,6 +3,7 @@ import type { Node, PrimitiveName } from '../graph/node.ts';
 import {
   type Batches,
   checkDType,
+  customRules,
   fail,
   type Family,
   type Gradients,
@@ -123,6 +124,28 @@ export function isWinner(x: Node, winners: Node, axes: readonly number[]): Node 
     step *= n;
   }
   return p.eq(position!, winner);
+}
+
+/**
+ * The largest along axes, whose gradient goes to positions that `winners` finds among the elements, and not simply to the first of equals: for places that
+ * hold the least value because they do not count.
+ *
+ * @param others what `winners` needs besides the elements
+ */
+export function largestAmong(
+  x: Node,
+  axes: readonly number[],
+  others: readonly Node[],
+  winners: (x: Node, ...others: Node[]) => Node,
+): Node {
+  const node = p.makeNode('stopGradient', [p.reduce(x, 'max', axes, 'first'), x, ...others], null);
+  customRules.set(node, (grad, { src }) => {
+    const [, all, ...rest] = src as [Node, Node, ...Node[]];
+    const each = p.reshape(grad, keepAxes(all.shape, axes));
+    const given = p.where(isWinner(all, winners(all, ...rest), axes), each, p.zerosLike(all));
+    return [null, given, ...rest.map(() => null)];
+  });
+  return node;
 }
 
 /**

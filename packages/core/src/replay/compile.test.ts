@@ -6,9 +6,11 @@ import {
   compile,
   type Compiled,
   checkpoint,
+  crossEntropy,
   dropout,
   DisposedError,
   flush,
+  full,
   GradientTape,
   getEngine,
   grad,
@@ -65,6 +67,21 @@ describe('a replay does what the function does', () => {
     expect(() => step(integers(2, 3))).toThrow(/^\[take\] index out of range: 3 for size 3/);
     // Computed ones are moved to the nearest end, as without compile.
     expect(await step(integers(2, 3).mul(1)).array()).toEqual([[30], [30]]);
+  });
+
+  it('refuses a tensor of one number that is no index or class, also where it is an argument', async () => {
+    const table = tensor([10, 20, 30]);
+    const rows = tensor([[1, 2, 4]]);
+    const same = (value: number): Tensor => full([1], value, { dtype: 'int32' });
+    const pick = compile((index: Tensor) => table.take(index));
+    const loss = compile((target: Tensor) => crossEntropy(rows, target));
+    for (const value of [0, 1, 2, 0]) {
+      await pick(same(value)).data();
+      await loss(same(value)).data();
+    }
+    expect(await pick(same(2)).array()).toEqual([30]);
+    expect(() => pick(same(3))).toThrow(/^\[take\] index out of range: 3 for size 3/);
+    expect(() => loss(same(3))).toThrow(/^\[crossEntropy\] class number out of range: 3 for 3 classes/);
   });
 
   it('forgets what it knew of indices that it overwrites', async () => {

@@ -8,6 +8,7 @@ import { usualLogger } from '#inspection';
 import type { Command, DispatchCommand, IEngine, Binding, Logger } from '../engine/engine.ts';
 import { type BufferPool, poolOf, storageBytes, type PoolBuffer } from '../engine/pool.ts';
 import { watchEngine, noticed } from '../engine/recovery.ts';
+import { keepRange } from '../graph/known-range.ts';
 import { type Attrs, type Node, type NodeStorage, realise } from '../graph/node.ts';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import type { View } from '@polygrad/compiler/shape/view';
@@ -348,7 +349,7 @@ function execute(plan: Plan, captured: CapturedGraph, pool: BufferPool, patient:
     throw error;
   }
   if (plan.outputs.length === 1)
-    realise(nodes[captured.outputs.data[0]!]!, storageOf(plan.outputs[0]!, captured, taken));
+    stored(nodes[captured.outputs.data[0]!]!, storageOf(plan.outputs[0]!, captured, taken));
   else realiseSeveral(plan, captured, taken);
   for (let i = 0; i < taken.length; i++) taken[i]!.release();
   return null;
@@ -357,7 +358,13 @@ function execute(plan: Plan, captured: CapturedGraph, pool: BufferPool, patient:
 function realiseSeveral({ outputs }: Plan, captured: CapturedGraph, taken: readonly PoolBuffer[]): void {
   // Storages first: dropping sources may free leaves.
   const storages = outputs.map((output) => storageOf(output, captured, taken));
-  for (let i = 0; i < storages.length; i++) realise(captured.nodes[captured.outputs.data[i]!]!, storages[i]!);
+  for (let i = 0; i < storages.length; i++) stored(captured.nodes[captured.outputs.data[i]!]!, storages[i]!);
+}
+
+function stored(node: Node, storage: NodeStorage): void {
+  const { kind } = dtypeInfo[node.dtype];
+  if (kind === 'int' || kind === 'uint') keepRange(node);
+  realise(node, storage);
 }
 
 /** Submits the commands of a plan. */

@@ -93,6 +93,17 @@ describe('functions with a singular point', () => {
     await near(derivative(pg.sinc, 1)(f64([x])), [(Math.cos(p * x) - s) / x]);
   });
 
+  it('maximum and minimum have second derivatives through what is made of them', async () => {
+    // (max(x, y) - min(x, y))^2 is (x - y)^2.
+    const f = (x: Tensor, y: Tensor): Tensor => pg.sum(pg.square(pg.sub(pg.maximum(x, y), pg.minimum(x, y))));
+    const slope = (x: Tensor, y: Tensor): Tensor => pg.sum(pg.mul((pg.grads(f)(x, y) as Tensor[])[0]!, f64([1, 10])));
+    const [byX, byY] = pg.grads(slope)(f64([1, 5]), f64([3, 2])) as [Tensor, Tensor];
+    expect(await values(byX)).toEqual([2, 20]);
+    expect(await values(byY)).toEqual([-2, -20]);
+    // Nothing wins beside NaN.
+    expect(await values(pg.grads(slope)(f64([1, Number.NaN]), f64([3, 2]))[0] as Tensor)).toEqual([2, Number.NaN]);
+  });
+
   it('logAddExp shares its slope at ties, at every order', async () => {
     const f: Unary = (x) => pg.logAddExp(x, f64([1, -inf, 2]));
     await near(f(f64([1, -inf, -inf])), [1 + Math.LN2, -inf, 2]);

@@ -105,7 +105,7 @@ export function truthOf(value: TensorLike): Node {
 
 /**
  * Elements of a where the condition is true, else of b. Source: Array API `where`. The side not taken leaves no trace, NaN and
- * infinite gradients included.
+ * infinite slopes of elementwise functions included.
  *
  * @param condition bool (numbers count as true unless they are 0); broadcasts with a and b
  * @returns the broadcast shape, the common dtype of a and b

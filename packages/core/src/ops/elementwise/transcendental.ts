@@ -176,7 +176,7 @@ function logAddExpOf(x: Tensor, y: Tensor): Tensor {
 }
 
 /**
- * x * log(y), and 0 where x is 0, whatever y is but NaN. The slope by x is log(y) also there, for y above 0. Source: SciPy `xlogy`.
+ * x * log(y), and 0 where x is 0, whatever y is but NaN. There, the slope by x is log(y) for finite y above 0, and otherwise 0. Source: SciPy `xlogy`.
  *
  * @example
  * xlogy(tensor([0, 1]), tensor([0, 1])); // [0, 0]

@@ -62,6 +62,19 @@ describe('indexing', () => {
     expect(pg.take(x, pg.zeros([0], { dtype: 'int32' })).shape).toEqual([0, 2]);
   });
 
+  it('knows numbers that are moved, widened or all the same also when they have been computed', async () => {
+    const x = f64([1, 2, 3]);
+    const same = pg.full([2], 3, { dtype: 'int32' });
+    const wide = pg
+      .tensor([[3, 0]], { dtype: 'int16' })
+      .cast('int32')
+      .transpose();
+    await same.data();
+    await wide.data();
+    expect(() => pg.take(x, same)).toThrow(/index out of range: 3 for size 3/);
+    expect(() => pg.take(x, wide)).toThrow(/index out of range: 3 for size 3/);
+  });
+
   it('takes from a tensor that is one number everywhere and nowhere in memory', async () => {
     expect(await values(pg.take(pg.full([3], 7), i32([0, 2])))).toEqual([7, 7]);
     expect(await values(pg.embedding([1], pg.full([3, 2], 7)))).toEqual([7, 7]);
@@ -161,6 +174,37 @@ describe('indexing', () => {
     expect(await values(pg.linspace(0, 1, 1))).toEqual([0]);
     expect(await values(pg.eye(2, 3, { diagonal: 1 }))).toEqual([0, 1, 0, 0, 0, 1]);
     expect(await values(pg.triu(pg.ones([2, 3]), { diagonal: 1 }))).toEqual([0, 1, 1, 0, 0, 1]);
+  });
+
+  it('the gradient of a bag whose rows are all -infinity goes to the first of its own that counts', async () => {
+    const none = Number.NEGATIVE_INFINITY;
+    const table = f64([
+      [none, 5],
+      [none, 1],
+      [none, 2],
+      [none, 9],
+    ]);
+    const rows = (f: (t: Tensor) => Tensor): Tensor =>
+      pg.grad((t: Tensor) => pg.sum(f(t).mul(f64([[1], [10]]))))(table) as Tensor;
+    const lists = (t: Tensor): Tensor =>
+      pg.embeddingBag([3, 1, 0, 2], t, { mode: 'max', offsets: [0, 2], paddingIdx: 3 });
+    const matrix = (t: Tensor): Tensor =>
+      pg.embeddingBag(
+        [
+          [3, 1],
+          [0, 2],
+        ],
+        t,
+        { mode: 'max', paddingIdx: 3 },
+      );
+    for (const bags of [lists, matrix]) {
+      expect(await values(bags(table))).toEqual([none, 1, none, 5]);
+      expect(await values(rows(bags))).toEqual([10, 10, 1, 1, 0, 0, 0, 0]);
+      expect(await values(pg.jvp(bags, [table], [range([4, 2])])[1])).toEqual([2, 3, 0, 1]);
+    }
+    // As many examples at once: the mask of a bag is batched with its rows.
+    const many = pg.vmap(pg.grad((t: Tensor) => pg.sum(lists(t))) as (t: Tensor) => Tensor);
+    expect(await values(many(pg.stack([table, table])))).toEqual([1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0]);
   });
 
   it('computed indices beyond int32 are moved to the ends, too', async () => {

@@ -10,6 +10,7 @@ import { makeNode } from '../../graph/primitives.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose, isHandle } from '../../graph/scope.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
+import { largestAmong } from '../../primitives/reduction.ts';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { DTypeError } from '@polygrad/compiler/shape/dtype';
 import { checkNames, shown } from '@polygrad/compiler/shape/options';
@@ -352,11 +353,14 @@ function largest(rows: Node, real: Node, axis: number): Node {
       rows.dtype,
       rows.shape.filter((_, i) => i !== axis),
     );
-  const top = p.reduce(
-    p.where(trailing(real, 1), rows, p.like(rows, Number.NEGATIVE_INFINITY)),
-    'max',
-    [axis],
-    'first',
+  const masked = p.where(trailing(real, 1), rows, p.like(rows, Number.NEGATIVE_INFINITY));
+  // A row that does not count may be the first of equals where those that count are -infinity, but then it stands before the first of these.
+  const top = largestAmong(masked, [axis], [real], (x, counts) =>
+    p.binary(
+      'maximum',
+      p.argReduce(x, 'max', [axis]),
+      trailing(p.argReduce(p.cast(counts, 'int32'), 'max', [axis]), 1),
+    ),
   );
   const some = p.lt(p.constant(0, 'int32'), p.reduce(p.cast(real, 'int32'), 'sum', [axis]));
   return p.where(trailing(some, 1), top, p.like(top, 0));

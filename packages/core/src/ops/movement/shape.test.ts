@@ -80,6 +80,8 @@ describe('shapes and parts', () => {
     expect(() => pg.squeeze(x, 0)).toThrow(/\[squeeze\].*size 2/);
     expect(() => pg.moveAxis(x, [0], [0, 1])).toThrow(/\[moveAxis\]/);
     expect(() => pg.narrow(x, 1, 2, 2)).toThrow(/\[narrow\]/);
+    // As in NumPy and TensorFlow.
+    expect(() => pg.transpose(x, [1, 0] as never)).toThrow(/\[transpose\] .*\[1, 0\].*permute\(x, axes\)/);
     expect(pg.expand(pg.zeros([3, 1]), [2, -1, 4]).shape).toEqual([2, 3, 4]);
   });
 

@@ -19,7 +19,7 @@ import {
 } from '@polygrad/compiler/shape/axes';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
-import { say } from '@polygrad/compiler/shape/shown';
+import { isList, say, shownList } from '@polygrad/compiler/shape/shown';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { broadcastsTo } from '@polygrad/compiler/shape/broadcast';
 import { nodeOf, wrap } from '../../tensor/handle.ts';
@@ -108,7 +108,9 @@ export function permute(x: Tensor, axes: readonly number[]): Tensor {
 }
 
 /**
- * Two axes exchanged; the last two if none are named. Source: PyTorch `transpose`.
+ * Two axes exchanged; the last two if none are named. `permute` orders all axes by a list. Source: PyTorch `transpose`.
+ *
+ * @throws ShapeError for axes outside the shape; ArgumentError for a list of axes
  *
  * @example
  * transpose(zeros([5, 2, 3])).shape; // [5, 3, 2]
@@ -117,6 +119,9 @@ export function transpose(x: Tensor, axis1: number = -2, axis2: number = -1): Te
   beginOp('transpose');
   const node = nodeOf(x);
   const rank = node.shape.length;
+  // NumPy's and TensorFlow's transpose takes an order of all axes.
+  if (isList(axis1))
+    throw new ArgumentError('transpose', say`it exchanges two axes and got ${shownList(axis1)}; use permute(x, axes)`);
   if (rank < 2 && axis1 === -2 && axis2 === -1) return wrap(node);
   const [a, b] = [normalizeAxis('transpose', axis1, rank), normalizeAxis('transpose', axis2, rank)];
   const order = node.shape.map((_, i) => (i === a ? b : i === b ? a : i));

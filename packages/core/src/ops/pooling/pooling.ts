@@ -1,12 +1,11 @@
 /** Means, p-norms and largest values of sliding windows, and largest values put back where they came from. */
 import * as p from '../../graph/primitives.ts';
 import { makeNode } from '../../graph/primitives.ts';
-import { customRules } from '../../graph/definition.ts';
 import type { Node } from '../../graph/node.ts';
 import { compose } from '../../graph/scope.ts';
 import { scatterAddPrimitive } from '../../primitives/indexing.ts';
-import { isWinner } from '../../primitives/reduction.ts';
-import { dilated, keepAxes, perAxis } from '@polygrad/compiler/shape/axes';
+import { largestAmong } from '../../primitives/reduction.ts';
+import { dilated, perAxis } from '@polygrad/compiler/shape/axes';
 import { type DType, lowest } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError, ShapeError, showShape } from '@polygrad/compiler/shape/errors';
 import { checkNames } from '@polygrad/compiler/shape/options';
@@ -285,15 +284,7 @@ const isPadded = (g: Geometry): boolean => g.low.some((n) => n > 0);
 /** The largest element of each window. Its gradient goes to the first of equals in the image. */
 function maxima(view: Node, g: Geometry, rank: number): Node {
   const axes = windowAxes(rank);
-  const values = p.reduce(view, 'max', axes, 'first');
-  if (!isPadded(g)) return values;
-  const node = makeNode('stopGradient', [values, view], null);
-  customRules.set(node, (grad, self) => {
-    const x = self.src[1]!;
-    const each = p.reshape(grad, keepAxes(x.shape, axes));
-    return [null, p.where(isWinner(x, winners(x, g, rank), axes), each, p.zerosLike(x))];
-  });
-  return node;
+  return isPadded(g) ? largestAmong(view, axes, [], (x) => winners(x, g, rank)) : p.reduce(view, 'max', axes, 'first');
 }
 
 /**
