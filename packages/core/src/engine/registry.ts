@@ -350,8 +350,12 @@ export function getEngine(): IEngine {
 function missing(where: string, what: string, wanted = ''): EngineMissingError {
   const names = listBackends();
   const example = /^(webgpu|opencl|cuda|native)$/.test(wanted) ? wanted : 'cpu';
+  const remedy =
+    wanted === '' && names.length > 0
+      ? `call await setEngine('${names[0]!}') first`
+      : `import a backend package first, for example '@polygrad/backend-${example}'`;
   return new EngineMissingError(
     where,
-    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-${example}'`,
+    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; ${remedy}`,
   );
 }

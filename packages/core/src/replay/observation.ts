@@ -274,14 +274,15 @@ export class Observation extends Watch {
       const bytes = view.offset * this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
       leaves.push(isInput ? spot.slot : -1, isInput ? bytes - spot.base : 0);
     }
-    this.#flushed.push({ key: key.data.slice(0, key.length), leaves, scalars });
+    const { kernels, sizes } = plan;
+    this.#flushed.push({ key: key.data.slice(0, key.length), kernels, sizes, leaves, scalars });
     for (const { donor } of plan.buffers) {
       if (donor < 0) continue;
       const spot = this.#buffers.get(nodes[donor]!.storage!.buffer as PoolBuffer);
       if (spot !== undefined && spot.slot >= 0) this.#inputs[spot.slot]!.written = true;
     }
-    this.#state.kernelCache.take(plan.kernels);
-    this.#held.push(...plan.kernels);
+    this.#state.kernelCache.take(kernels);
+    this.#held.push(...kernels);
     this.#numbers.planned(plan, nodes);
   }
 
@@ -380,7 +381,7 @@ export class Observation extends Watch {
       result: template,
       flushes: state.flushes - this.#flushes,
       kernels: state.kernels - this.#kernels,
-      held: this.#held,
+      hold: { entries: this.#held, users: 1 },
     };
   }
 
