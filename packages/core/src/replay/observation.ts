@@ -360,9 +360,10 @@ export class Observation extends Watch {
     const assigned = this.#assignments();
     if (this.reason !== null) return null;
     const state = this.#state;
+    const isWithoutData = this.#uploads.length === 0;
     const steps = this.#renumbered();
-    const placed = made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
-    const fresh = this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
+    const placed = isWithoutData ? made : made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
+    const fresh = isWithoutData ? this.#fresh : this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
     return {
       state,
       forgotten: this.#forgotten,
@@ -444,10 +445,12 @@ export class Observation extends Watch {
         found.push({ ...storage, slot: this.#slotOf(storage.slot), input: at, source, inPlace });
       }
     // Memory that is overwritten must be that of an assigned tensor, or a handle would still name the old value.
+    const inBuffer = new Int32Array(this.#inputs.length);
+    for (const { beside } of this.#inputs) inBuffer[beside]!++;
     for (const { written, sources, offset, shape, unit, beside } of this.#inputs) {
       if (!written) continue;
-      const whole = offset === 0 && this.#inputs.every((other) => other.beside !== beside || other.sources === sources);
-      if (!whole || sizeOf(shape) === 0 || unit === 0 || !handlesOf(sources).every((h) => this.#assigned.has(h)))
+      const isWhole = offset === 0 && inBuffer[beside] === 1 && sizeOf(shape) > 0 && unit > 0;
+      if (!isWhole || !handlesOf(sources).every((h) => this.#assigned.has(h)))
         this.#fail('it overwrites a tensor in a way that cannot be repeated');
     }
     return found;

@@ -8,7 +8,7 @@ import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
 import { formsOf, isLike } from './arguments.ts';
 import { Runner } from './run-script.ts';
 import { endScript, type Script, weightOf } from './script.ts';
-import { classOf, doSame, shareWith } from './sizes.ts';
+import { classOf, doSame, holdWith } from './sizes.ts';
 
 /** How far recordings are trusted that do the same, at one size or at several. */
 export interface Trust {
@@ -109,11 +109,11 @@ export class Recordings {
   add(calls: Calls, script: Script): Recorded {
     const trust = this.#trustOf(script) ?? { members: new Set(), confirmed: false, replays: 0, until: 1 };
     const [like] = trust.members;
-    const own = like === undefined ? script : shareWith(script, like.runner.script);
-    const recorded: Recorded = { runner: new Runner(own), trust, calls };
+    if (like !== undefined) holdWith(script, like.runner.script);
+    const recorded: Recorded = { runner: new Runner(script), trust, calls };
     calls.recorded.unshift(recorded);
     this.#join(recorded, trust);
-    this.#weigh(own, 1);
+    this.#weigh(script, 1);
     for (const old of calls.recorded.splice(mostRecorded)) this.#forget(old);
     this.#trim();
     return recorded;

@@ -177,7 +177,7 @@ export interface Script {
   readonly result: unknown;
   readonly flushes: number;
   readonly kernels: number;
-  readonly hold: Hold;
+  hold: Hold;
 }
 
 /** The number that fills a node, if the graph knows it, whether it is in memory or not. */
@@ -196,7 +196,7 @@ export function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) =>
   return a.length === b.length && a.every((x, i) => same(x, b[i]!));
 }
 
-export const samePlace = (a: Place, b: Place): boolean =>
+const samePlace = (a: Place, b: Place): boolean =>
   a.slot === b.slot && a.offset === b.offset && a.bytes === b.bytes;
 const sameScalar = (a: Scalar, b: Scalar): boolean =>
   typeof a === 'object' && typeof b === 'object' ? a.live === b.live : Object.is(a, b);

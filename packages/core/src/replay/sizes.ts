@@ -1,5 +1,5 @@
 /**
- * Two calls of one function at two sizes: whether they do the same, as far as sizes let them, and then they share what they hold.
+ * Two calls of one function at two sizes: whether they do the same, as far as sizes let them, and then they hold their kernels together.
  *
  * Both used the plans of a class of sizes, so their operations are known to be the same, and their shapes follow from the sizes. What is compared
  * here is all that is no part of a plan: tensors from outside, data of the host, effects, results, and numbers. A number may differ
@@ -18,12 +18,10 @@ import {
   sameDecisions,
   sameLive,
   sameNumbers,
-  samePlace,
   sameResult,
   sameUpload,
   type Scalar,
   type Script,
-  type Step,
   type Storage,
 } from './script.ts';
 
@@ -129,24 +127,10 @@ function following(a: Script, b: Script): (was: number, is: number) => boolean {
     steps.some((step) => isNear(was + step, is) || isNear(1 / was + step, 1 / is));
 }
 
-/**
- * A script that does the same as another at other sizes, with the kernels and what is equal of the other one. Arguments for which both had
- * different tensors are free.
- */
-export function shareWith(script: Script, other: Script): Script {
+/** Has a script that does the same as another at other sizes hold its kernels with that one. Arguments for which both had different tensors are free. */
+export function holdWith(script: Script, other: Script): void {
   freeArguments(script, other);
   dropHold(script.hold, script.state);
-  other.hold.users++;
-  const steps = script.steps.map((step, i) => sharedStep(step, other.steps[i]!));
-  return { ...script, hold: other.hold, steps };
-}
-
-function sharedStep(step: Step, other: Step): Step {
-  if (step.kind !== 'dispatch' || other.kind !== 'dispatch') return step;
-  const bindings = step.bindings.map((place, i) => {
-    const known = other.bindings[i]!;
-    return samePlace(place, known) ? known : place;
-  });
-  const isSame = bindings.every((place, i) => place === other.bindings[i]);
-  return { ...step, bindings: isSame ? other.bindings : bindings };
+  script.hold = other.hold;
+  script.hold.users++;
 }

@@ -6,11 +6,8 @@
  * find out whether that pays again.
  */
 
-/** Forms that are recorded at once in the beginning, and at most without one that comes again. */
-const novelAtFirst = 32;
-const mostNovel = 64;
-/** A form that comes again lets so many new ones be recorded. */
-const novelPerRepeat = 4;
+/** New forms that are recorded at once, beyond one for each form that comes again. */
+const mostNovel = 16;
 /** Calls that may be recorded without a replay, and what a replay earns. */
 const mostCredit = 256;
 const perReplay = 2;
@@ -22,7 +19,7 @@ const mostSeen = 4096;
 const inVain = 256;
 
 export class Worth {
-  #novel = novelAtFirst;
+  #novel = mostNovel;
   #credit = mostCredit;
   #left = 0;
   #unreplayed = 0;
@@ -37,7 +34,7 @@ export class Worth {
   }
 
   #repeats(): void {
-    this.#novel = Math.min(this.#novel + novelPerRepeat, mostNovel);
+    this.#novel = Math.min(this.#novel + 1, mostNovel);
   }
 
   /** True if a call is to be recorded whose form is not kept. */
