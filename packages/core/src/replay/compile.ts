@@ -213,7 +213,7 @@ const backstop = new FinalizationRegistry<CompiledFunction>(({ recordings }) => 
 function isInside(): boolean {
   const g = graph;
   return (
-    g.observer !== undefined ||
+    g.refuseRead !== null ||
     g.holding !== 0 ||
     g.composing !== 0 ||
     g.taken !== 0 ||
@@ -240,14 +240,9 @@ function isSettled(): boolean {
 /** Runs a call that is not recorded. */
 function watched(body: () => unknown): unknown {
   const watch = new Watch();
-  graph.observer = watch;
-  try {
-    const value = body();
-    if (watch.refused !== null) throw watch.refused;
-    return value;
-  } finally {
-    graph.observer = undefined;
-  }
+  const value = watch.watching(body);
+  if (watch.refused !== null) throw watch.refused;
+  return value;
 }
 
 /**

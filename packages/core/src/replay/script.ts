@@ -193,7 +193,9 @@ export const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean
 
 /** True if two lists have the same length and matching entries. */
 export function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
-  return a.length === b.length && a.every((x, i) => same(x, b[i]!));
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (!same(a[i]!, b[i]!)) return false;
+  return true;
 }
 
 const samePlace = (a: Place, b: Place): boolean =>
