@@ -134,8 +134,7 @@ class CompiledFunction {
     if (difference === null || difference.seen || expected === null) return value;
     observation.disposeMade();
     const { replays } = expected.trust;
-    expected.trust.replays = 0;
-    this.recordings.forgetOthers(expected);
+    this.recordings.distrust(expected.trust);
     throw new OperationError(
       'compile',
       `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'No call was replayed since it was compared' : `${replays === 1 ? 'The call' : `The ${replays} calls`} before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,

@@ -104,9 +104,12 @@ export class Observation extends Watch implements Observer {
     try {
       const newest = this.#newest;
       // A tensor from outside names a node from before until `assign` tells.
-      return withOperands((handle) => {
-        if ((handle as TensorHandle).node.id <= newest) this.used(handle);
-      }, () => this.watching(body));
+      return withOperands(
+        (handle) => {
+          if ((handle as TensorHandle).node.id <= newest) this.used(handle);
+        },
+        () => this.watching(body),
+      );
     } finally {
       graph.observer = undefined;
       runs.submit = submit;

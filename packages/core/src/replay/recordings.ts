@@ -55,8 +55,8 @@ export class Recordings {
   #last = Number.NaN;
   #forms = 0;
   #bytes = 0;
-  /** Recordings of known plans for a class of sizes, by the kernels of the first one. */
-  readonly #classes = new Map<readonly KernelEntry[], Trust[]>();
+  /** Recordings that used plans for classes of sizes, by the kernels of the first one. Recorded last first. */
+  readonly #classes = new Map<readonly KernelEntry[], readonly Trust[]>();
   #kernels = 0;
 
   /** The calls with such arguments, where they are kept. `hash`: `hashOf(flat)`. */
@@ -119,15 +119,16 @@ export class Recordings {
     return recorded;
   }
 
-  /** The trust of recordings that do the same at other sizes; null if there are none. */
+  /**
+   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do now this and now that, some are
+   * alike by chance.
+   */
   #trustOf(script: Script): Trust | null {
     const kernels = classOf(script);
-    if (kernels === null) return null;
-    for (const trust of this.#classes.get(kernels) ?? []) {
-      const [member] = trust.members;
-      if (member !== undefined && doSame(member.runner.script, script)) return trust;
-    }
-    return null;
+    const newest = kernels === null ? undefined : this.#classes.get(kernels)?.[0];
+    if (newest === undefined) return null;
+    const [member] = newest.members;
+    return doSame(member!.runner.script, script) ? newest : null;
   }
 
   /** Puts the script of a later call in the place of a recording's. */
@@ -143,13 +144,12 @@ export class Recordings {
     endScript(before);
   }
 
-  /** Forgets all recordings that were trusted together with this one: they may be as old as it is. */
-  forgetOthers(recorded: Recorded): void {
-    for (const other of [...recorded.trust.members]) {
-      if (other === recorded) continue;
-      const { recorded: list } = other.calls;
-      list.splice(list.indexOf(other), 1);
-      this.#forget(other);
+  /** Forgets all recordings that are trusted together: one of them is no longer what the function does. */
+  distrust({ members }: Trust): void {
+    for (const recorded of [...members]) {
+      const { recorded: list } = recorded.calls;
+      list.splice(list.indexOf(recorded), 1);
+      this.#forget(recorded);
     }
   }
 
@@ -177,9 +177,8 @@ export class Recordings {
     trust.members.add(recorded);
     const kernels = classOf(recorded.runner.script);
     if (kernels === null) return;
-    const trusts = this.#classes.get(kernels);
-    if (trusts === undefined) this.#classes.set(kernels, [trust]);
-    else if (!trusts.includes(trust)) trusts.unshift(trust);
+    const trusts = this.#classes.get(kernels) ?? [];
+    this.#classes.set(kernels, [trust, ...trusts.filter((other) => other !== trust)]);
   }
 
   #leave(recorded: Recorded): void {
@@ -189,8 +188,8 @@ export class Recordings {
     const kernels = classOf(runner.script);
     const trusts = kernels === null ? undefined : this.#classes.get(kernels);
     if (trusts === undefined) return;
-    const at = trusts.indexOf(trust);
-    if (at >= 0) trusts.splice(at, 1);
-    if (trusts.length === 0) this.#classes.delete(kernels!);
+    const others = trusts.filter((other) => other !== trust);
+    if (others.length > 0) this.#classes.set(kernels!, others);
+    else this.#classes.delete(kernels!);
   }
 }

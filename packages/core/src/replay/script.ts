@@ -198,8 +198,7 @@ export function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) =>
   return true;
 }
 
-const samePlace = (a: Place, b: Place): boolean =>
-  a.slot === b.slot && a.offset === b.offset && a.bytes === b.bytes;
+const samePlace = (a: Place, b: Place): boolean => a.slot === b.slot && a.offset === b.offset && a.bytes === b.bytes;
 const sameScalar = (a: Scalar, b: Scalar): boolean =>
   typeof a === 'object' && typeof b === 'object' ? a.live === b.live : Object.is(a, b);
 
