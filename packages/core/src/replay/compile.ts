@@ -1,8 +1,8 @@
 /**
  * compile: a function that is recorded at first and replayed from then on.
  *
- * A call is replayed if two calls before it did the same, and if nothing visible has changed (run-script.ts). All other calls run the
- * function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
+ * A call is replayed if two calls before it did the same, at its sizes or at two of one class, and if nothing visible has changed (run-script.ts). All other calls
+ * run the function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
  */
 import { getEngine } from '../engine/registry.ts';
 import { graph } from '../graph/state.ts';
@@ -248,7 +248,8 @@ function watched(body: () => unknown): unknown {
  * The same function, recorded at first and replayed from then on: a replay hands the recorded commands to the engine, with the
  * tensors and numbers of the call, and records nothing. Results are those of the function, bit for bit.
  *
- * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Tensors
+ * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Of sizes that share a
+ * plan one call each is recorded; arguments that never come again are left to the function. Tensors
  * from outside may be used and assigned. A replay does not run the function: JavaScript values that it reads besides its arguments count as
  * recorded, unless it declares them by `hostNumber`, `hostValue` or `hostEffect`, as modules and optimizers of `@polygrad/nn` do. Now and then a call runs
  * the function and compares. A function that does something else each time is recorded each time.
