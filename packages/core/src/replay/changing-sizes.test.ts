@@ -177,7 +177,10 @@ describe('sizes that never come again', () => {
     const hints: string[] = [];
     setLogger((text) => text.startsWith('[compile]') && hints.push(text));
     let [calls, n] = [0, 2];
-    const step = compile((x: Tensor) => (calls++, x.mul(2)));
+    const step = compile((x: Tensor) => {
+      calls++;
+      return x.mul(2);
+    });
     for (; n < 400; n++) {
       using x = ones([n]);
       step(x).dispose();

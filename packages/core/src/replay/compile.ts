@@ -93,17 +93,13 @@ class CompiledFunction {
     return this.#observed(calls, flat, args, expected);
   }
 
-  /** Runs the function, and what it records. */
-  #whole(args: readonly unknown[]): unknown {
-    const value = scope(() => called('compile', this.#f, ...args));
-    flush();
-    return value;
-  }
-
   /** Runs the function and learns nothing. */
   #watched(args: readonly unknown[]): unknown {
-    flush();
-    return watched(() => this.#whole(args));
+    return watched(() => {
+      const value = scope(() => called('compile', this.#f, ...args));
+      settle();
+      return value;
+    });
   }
 
   /** Says once that arguments hardly ever come again. */
@@ -123,7 +119,11 @@ class CompiledFunction {
     const observation = new Observation(stateOf(getEngine()), flat);
     let value: unknown;
     try {
-      value = observation.during(() => this.#whole(args));
+      value = observation.during(() => {
+        const made = scope(() => called('compile', this.#f, ...args));
+        flush();
+        return made;
+      });
       if (observation.refused !== null) throw observation.refused;
     } catch (error) {
       observation.end();

@@ -69,7 +69,8 @@ export class Observation extends Watch implements Observer {
   readonly #inputs: Input[] = [];
   readonly #byNode = new Map<Node, Input>();
   readonly #known = new Set<TrackedHandle>();
-  readonly #made = new Set<TrackedHandle>();
+  /** Tensors that the call made. A list, as sets of so many take longer. */
+  readonly #made: TrackedHandle[] = [];
   readonly #assigned = new Set<TrackedHandle>();
   readonly #uploads: { readonly buffer: PoolBuffer; readonly leaf: Node; readonly data: TypedArray }[] = [];
   readonly #fresh: Fresh[] = [];
@@ -130,7 +131,7 @@ export class Observation extends Watch implements Observer {
 
   /** A tensor is an operand. */
   used(tracked: TrackedHandle): void {
-    if (this.#known.has(tracked) || this.#made.has(tracked)) return;
+    if (this.#known.has(tracked) || this.#isMade(tracked)) return;
     this.#known.add(tracked);
     const handle = tracked as TensorHandle;
     const { node } = handle;
@@ -192,11 +193,16 @@ export class Observation extends Watch implements Observer {
   }
 
   made(handle: TrackedHandle): void {
-    this.#made.add(handle);
+    this.#made.push(handle);
+  }
+
+  /** True for a tensor that the call made: nearly all of those name a node that is new. */
+  #isMade(handle: TrackedHandle): boolean {
+    return (handle as TensorHandle).node.id > this.#newest ? !this.#assigned.has(handle) : this.#made.includes(handle);
   }
 
   assign(handle: TrackedHandle): void {
-    if (this.#made.has(handle)) {
+    if (this.#isMade(handle)) {
       // For example a module's state that is made at first use. Failing now releases held data, so that later calls find this call's plan.
       if ((handle as TensorHandle).kept) this.#fail(keeps);
       return;
@@ -206,7 +212,7 @@ export class Observation extends Watch implements Observer {
   }
 
   disposed(handle: TrackedHandle): void {
-    if (!this.#made.has(handle)) this.#fail('it disposes a tensor from outside');
+    if (!this.#isMade(handle)) this.#fail('it disposes a tensor from outside');
   }
 
   upload(leaf: Node, data: TypedArray): void {
@@ -408,7 +414,7 @@ export class Observation extends Watch implements Observer {
     const leaf = (value: unknown): unknown => {
       if (isHandle(value)) {
         const handle = value as TensorHandle;
-        if (this.#made.has(handle)) return new Result(made(handle), -1, -1);
+        if (this.#isMade(handle)) return new Result(made(handle), -1, -1);
         this.used(handle);
         for (const [input, { sources }] of this.#inputs.entries()) {
           const source = sources.findIndex((one) => one.handle === handle);
