@@ -75,7 +75,8 @@ export function hashOf(flat: readonly unknown[]): number {
       for (let at = 0; at < text.length; at++) hash = mixed(hash, text.charCodeAt(at));
     }
   }
-  return hash;
+  // A small integer for V8.
+  return hash & 0x3fffffff;
 }
 
 function mixed(hash: number, x: number): number {
