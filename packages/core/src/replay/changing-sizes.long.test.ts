@@ -1,5 +1,5 @@
 /** compile: ten thousand steps of training at random sizes give the bits of the function, and hold no more and more. */
-import { createReferenceEngine } from '@polygrad/testing';
+import { createCpuEngine } from '@polygrad/backend-cpu';
 import { expect, it } from 'vitest';
 import { compile, grad, idle, memory, scope, setEngine, setLogger, stats, type Tensor, tensor } from '../index.ts';
 
@@ -18,7 +18,7 @@ it.each([
   ['that come again', 1],
   ['and numbers, more than are kept', 20_000],
 ])('trains at sizes %s', { timeout: 3_600_000 }, async (_, tags) => {
-  await setEngine(createReferenceEngine());
+  await setEngine(await createCpuEngine({ threads: 1 }));
   setLogger(null);
   const [a, b] = [training(), training()];
   const compiled = compile(a.step);
