@@ -1,5 +1,15 @@
 /** Networks of Polygrad: training steps as `fit` writes them, repeated at one size or done at one size after the other. */
-import { announce, memory, noGrad, scope, type ScheduleStats, stats, type Tensor, tensor } from '@polygrad/core';
+import {
+  announce,
+  compile,
+  memory,
+  noGrad,
+  scope,
+  type ScheduleStats,
+  stats,
+  type Tensor,
+  tensor,
+} from '@polygrad/core';
 import { Adam, lossAndGrad } from '@polygrad/nn';
 import { makeNetwork } from '../networks/make.ts';
 import { learningRate, type NetworkWork, type SizesWork } from '../work/cases.ts';
@@ -22,25 +32,27 @@ interface Trained {
   dispose(): void;
 }
 
-function trained(spec: NetworkWork['spec'], training: boolean, generating: boolean = false): Trained {
+function trained(spec: NetworkWork['spec'], training: boolean, generating: boolean = false, compiled = false): Trained {
   const network = makeNetwork(spec);
   const { model } = network;
   if (!training) model.eval();
   const decoder = generating ? network.decoder?.() : undefined;
   const optimizer = training ? new Adam(model.parameters(), { lr: learningRate.adam }) : null;
+  const step = (inputs: readonly Tensor[]): Tensor => {
+    const { value, grads } = lossAndGrad(model, () => network.loss(...inputs));
+    optimizer?.step(grads);
+    return value;
+  };
+  const replayed = compiled ? compile(step) : null;
   return {
-    step: (inputs) =>
-      scope(() => {
-        const { value, grads } = lossAndGrad(model, () => network.loss(...inputs));
-        optimizer?.step(grads);
-        return value;
-      }),
+    step: replayed ?? ((inputs) => scope(() => step(inputs))),
     infer: (inputs) => scope(() => network.infer(...inputs)),
     next: (token) => {
       if (decoder === undefined) throw new Error(`${spec.network} generates nothing`);
       return noGrad(() => scope(() => decoder.step(token)));
     },
     dispose: () => {
+      replayed?.dispose();
       decoder?.dispose();
       optimizer?.dispose();
       model.dispose();
@@ -98,7 +110,7 @@ export function sizesSubject(tools: Tools, work: SizesWork): () => Subject {
   const most = Math.max(...work.sizes);
   const draw = tools.inputsOf(spec, varies === 'batch' ? most : work.batch, varies === 'length' ? most : work.length);
   return () => {
-    const network = trained(spec, use === 'train', use === 'generate');
+    const network = trained(spec, use === 'train', use === 'generate', work.compiled);
     const before = planned();
     const inputsAt = (size: number, at: number): Tensor[] => {
       const [batch, length] = varies === 'batch' ? [size, work.length] : [work.batch, size];

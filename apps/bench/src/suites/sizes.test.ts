@@ -23,6 +23,8 @@ const limits: Readonly<Record<string, Counts>> = {
   // The first size has a plan of its own, the second makes that of its class.
   mlp: { plans: 2, binds: 10, programs: 20, kernels: 182 },
   'policy-gradient': { plans: 2, binds: 19, programs: 22, kernels: 264 },
+  // Each length is bound once: replays ask for no plan.
+  'policy-gradient-compiled': { plans: 2, binds: 48, programs: 22, kernels: 1320 },
   'gpt-train': { plans: 2, binds: 7, programs: 103, kernels: 744 },
   // One token, 2 to 7, 8 to 511.
   'gpt-generate': { plans: 3, binds: 23, programs: 43, kernels: 512 },

@@ -38,6 +38,7 @@ interface Form {
   /** Every how many uses one is repeated; 0 for none. */
   readonly every?: number;
   readonly announced?: number;
+  readonly compiled?: boolean;
 }
 
 /** Milliseconds after which a participant begins no further use: the rest of its case is not measured. */
@@ -46,6 +47,7 @@ const limitMs = 20_000;
 function trialCase(id: string, form: Form): TrialCase {
   const { spec, use = 'train', varies = 'batch', batch = 1, length = 1, sizes, figure, from = 0, every = 0 } = form;
   const announced = form.announced === undefined ? {} : { announced: form.announced };
+  const compiled = form.compiled === true ? { compiled: true } : {};
   const again = every === 0 ? [] : [...sizes.keys()].filter((at) => at >= from && (at - from) % every === every - 1);
   const [unit, value] = {
     mean: ['ms', (ns: number): number => ns / 1e6] as const,
@@ -60,7 +62,7 @@ function trialCase(id: string, form: Form): TrialCase {
     id,
     unit,
     value,
-    work: { kind: 'sizes', spec, use, varies, batch, length, sizes, ...announced, again, limitMs },
+    work: { kind: 'sizes', spec, use, varies, batch, length, sizes, ...announced, ...compiled, again, limitMs },
     ns: ({ make, times }) => {
       if (figure === 'whole') return times.length < sizes.length ? null : make + total(times);
       return times.length <= from ? null : total(times.slice(from)) / (times.length - from);
@@ -139,6 +141,13 @@ function episodes(updates: number): number[] {
 const full: readonly TrialCase[] = [
   trialCase('mlp', { spec: mlp, sizes: drawn(201, 120, 100, 499), figure: 'rate', from: 20, every: 1 }),
   trialCase('policy-gradient', { spec: actorCritic, sizes: episodes(200), figure: 'whole' }),
+  trialCase('policy-gradient-compiled', {
+    spec: actorCritic,
+    sizes: episodes(600),
+    compiled: true,
+    figure: 'mean',
+    from: 200,
+  }),
   // As many examples as MNIST has: 468 batches of 128, and one of 96.
   lastBatch('last-batch', { network: 'mlp', inputs: 784, hidden: 128, outputs: 10 }, 60_000, 128),
   trialCase('lstm', {
@@ -197,6 +206,13 @@ const quick: readonly TrialCase[] = (() => {
       spec: { network: 'actor-critic', hidden: 24 },
       sizes: episodes(24),
       figure: 'whole',
+    }),
+    trialCase('policy-gradient-compiled', {
+      spec: { network: 'actor-critic', hidden: 24 },
+      sizes: episodes(120),
+      compiled: true,
+      figure: 'mean',
+      from: 24,
     }),
     trialCase('gpt-train', { ...train, sizes: drawn(203, 8, 16, 112), figure: 'mean', from: 3, every: 1 }),
     trialCase('gpt-generate', { ...infer, sizes: upTo(24), figure: 'mean', every: 8 }),

@@ -113,6 +113,8 @@ export interface SizesWork {
   readonly sizes: readonly number[];
   /** A size that is known from the start to come later, as that of a last batch; a step at it is announced where there is a way to do that. */
   readonly announced?: number;
+  /** Steps are compiled where there is a way to do that (`compile` of core); others record each one. */
+  readonly compiled?: boolean;
   /** Positions in `sizes` at which the same size is used a second time, to tell what being new costs. */
   readonly again: readonly number[];
   /** No use begins later than this after the first. */

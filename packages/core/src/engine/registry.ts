@@ -350,8 +350,10 @@ export function getEngine(): IEngine {
 function missing(where: string, what: string, wanted = ''): EngineMissingError {
   const names = listBackends();
   const example = /^(webgpu|opencl|cuda|native)$/.test(wanted) ? wanted : 'cpu';
-  return new EngineMissingError(
-    where,
-    say`${what}: registered are ${names.length > 0 ? names.join(', ') : 'none'}; import a backend package first, for example '@polygrad/backend-${example}'`,
-  );
+  const [first] = names;
+  const remedy =
+    first !== undefined && wanted === ''
+      ? `call await setEngine('${first}') first`
+      : `import a backend package first, for example '@polygrad/backend-${example}'`;
+  return new EngineMissingError(where, say`${what}: registered are ${names.join(', ') || 'none'}; ${remedy}`);
 }

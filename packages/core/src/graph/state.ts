@@ -75,8 +75,6 @@ export interface Observer {
   /** A tensor is about to be assigned, or becomes a leaf of gradients. */
   assign(handle: TrackedHandle): void;
   disposed(handle: TrackedHandle): void;
-  /** Values are read. Throws OperationError, because a replay would not read them. */
-  read(): void;
   /** Host data has become a leaf. */
   upload(leaf: Node, data: TypedArray): void;
   /** A generated key is split into several. */
@@ -160,6 +158,8 @@ export class GraphState {
   refusePlaceholder: ((node: Node) => void) | null = null;
   /** Receives the events of a compiled function while it is recorded (replay/). */
   observer: Observer | undefined = undefined;
+  /** Throws where a value is read; set while a compiled function runs, recorded or not. */
+  refuseRead: (() => void) | null = null;
   /** Hears of every tensor that is an operand: for a compiled function that is recorded, and for checkpoints. */
   used: ((handle: TrackedHandle) => void) | null = null;
 

@@ -3,6 +3,7 @@
  * Two calls share recordings if their lists match: tensors by shape and dtype, everything else by value.
  */
 import { isHandle } from '../graph/scope.ts';
+import { dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { ArgumentError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { say, shown } from '@polygrad/compiler/shape/shown';
@@ -59,6 +60,30 @@ function flattenNested(args: readonly unknown[]): unknown[] {
   return flat;
 }
 
+/** A number made of the form of a call's arguments: the same for calls that match. */
+export function hashOf(flat: readonly unknown[]): number {
+  let hash = flat.length;
+  for (let i = 0; i < flat.length; i++) {
+    const value = flat[i];
+    if (isHandle(value)) {
+      const { shape, dtype } = value as unknown as TensorHandle;
+      hash = mixed(hash, dtypeInfo[dtype].id);
+      for (let axis = 0; axis < shape.length; axis++) hash = mixed(hash, shape[axis]!);
+    } else if (typeof value === 'number') hash = mixed(mixed(hash, value | 0), Math.fround(value % 1) * 2 ** 32);
+    else {
+      const text = value instanceof Mark ? value.text : String(typeof value === 'string' ? value : typeof value);
+      for (let at = 0; at < text.length; at++) hash = mixed(hash, text.charCodeAt(at));
+    }
+  }
+  // A small integer for V8.
+  return hash & 0x3fffffff;
+}
+
+function mixed(hash: number, x: number): number {
+  const mixed = Math.imul(hash ^ x, 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
+
 /** The forms of a call's arguments, for comparison with later calls. */
 export function formsOf(flat: readonly unknown[]): readonly unknown[] {
   return flat.map((value) => (isHandle(value) ? new Form(value as unknown as TensorHandle) : value));
@@ -79,4 +104,20 @@ export function isLike(flat: readonly unknown[], forms: readonly unknown[]): boo
     } else if (!Object.is(value, form)) return false;
   }
   return true;
+}
+
+/** What in the arguments of a call does not match the forms of an earlier one, as a phrase for messages. */
+export function whatDiffers(flat: readonly unknown[], forms: readonly unknown[]): string {
+  for (let i = 0; i < Math.min(flat.length, forms.length); i++) {
+    const value = flat[i];
+    const form = forms[i];
+    if (form instanceof Form && isHandle(value)) {
+      const { shape, dtype } = value as unknown as TensorHandle;
+      if (dtype !== form.dtype) return `the dtypes of its arguments change (${form.dtype}, then ${dtype})`;
+      if (!sameShape(shape, form.shape))
+        return `the shapes of its arguments change ([${form.shape.join(', ')}], then [${shape.join(', ')}])`;
+    } else if (!(value instanceof Mark) && !Object.is(value, form))
+      return say`values among its arguments change (${shown(form)}, then ${shown(value)})`;
+  }
+  return 'its arguments change';
 }

@@ -1,11 +1,11 @@
 /**
  * compile: a function that is recorded at first and replayed from then on.
  *
- * A call is replayed if two calls before it did the same, and if nothing visible has changed (run-script.ts). All other calls run the
- * function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
+ * A call is replayed if two calls before it did the same, at its sizes or at two of one class, and if nothing visible has changed (run-script.ts). All other calls
+ * run the function. Now and then a call runs the function although it could be replayed, and is compared with the recording.
  */
 import { getEngine } from '../engine/registry.ts';
-import { type Casting, graph } from '../graph/state.ts';
+import { graph } from '../graph/state.ts';
 import { transactions } from '../graph/transactions.ts';
 import { queue } from '../runtime/queue.ts';
 import { runs, stateOf } from '../runtime/run.ts';
@@ -14,9 +14,9 @@ import { ArgumentError, OperationError } from '@polygrad/compiler/shape/errors';
 import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/options';
 import { say } from '@polygrad/compiler/shape/shown';
 import { called, scope } from '../tensor/scope.ts';
-import { flatten, formsOf, isLike } from './arguments.ts';
+import { flatten, formsOf, hashOf, whatDiffers } from './arguments.ts';
 import { Observation } from './observation.ts';
-import { Runner } from './run-script.ts';
+import { type Calls, type Recorded, Recordings, type Trust } from './recordings.ts';
 import {
   type Difference,
   differenceOf,
@@ -27,6 +27,7 @@ import {
   type Script,
 } from './script.ts';
 import { Watch } from './watch.ts';
+import { Worth } from './worth.ts';
 
 /** Options of `compile`. */
 export interface CompileOptions {
@@ -44,31 +45,6 @@ export interface Compiled<A extends readonly unknown[], R> {
   dispose(): void;
 }
 
-/** One recording and how far it is trusted. */
-interface Recorded {
-  runner: Runner;
-  /** True if two calls did the same. */
-  confirmed: boolean;
-  /** Replays since the function ran. */
-  replays: number;
-  /** Replays before the next comparison. */
-  until: number;
-}
-
-/** Calls with matching arguments. */
-interface Calls {
-  readonly forms: readonly unknown[];
-  /** Mixed precision around the calls. */
-  readonly casting: Casting | null;
-  /** Newest first. */
-  recorded: Recorded[];
-  /** Consecutive calls that matched no recording. */
-  misses: number;
-}
-
-/** Most forms of arguments that are kept, and most recordings of each. */
-const mostForms = 16;
-const mostRecorded = 4;
 /** After this many calls that all differed, only one call in `seldom` is compared. */
 const mostMisses = 6;
 const seldom = 128;
@@ -78,9 +54,11 @@ const waits = 'its work waits for the device';
 class CompiledFunction {
   readonly #f: (...args: unknown[]) => unknown;
   readonly #check: number;
-  /** Newest first. */
-  calls: Calls[] = [];
+  readonly recordings: Recordings = new Recordings();
+  readonly #worth = new Worth();
   #hinted = false;
+  /** The arguments of a call that was not recorded, shortly before that is told. */
+  #forms: readonly unknown[] | null = null;
 
   constructor(f: (...args: unknown[]) => unknown, check: number) {
     this.#f = f;
@@ -91,47 +69,61 @@ class CompiledFunction {
     if (isInside()) return scope(() => called('compile', this.#f, ...args));
     const flat = flatten(args);
     settle();
-    const calls = this.#find(flat);
+    const hash = hashOf(flat);
+    const known = this.recordings.find(hash, flat);
+    if (known === null && !this.#worth.isNew(hash)) {
+      this.#inVain(flat);
+      return this.#watched(args);
+    }
+    const calls = known ?? this.recordings.open(hash, flat);
     for (const recorded of calls.recorded) {
-      if (!recorded.confirmed || !isSettled() || !recorded.runner.fits(flat)) continue;
-      if (recorded.replays >= recorded.until) return this.#observed(calls, flat, args, recorded);
-      const done = recorded.runner.run(flat);
+      const { trust, runner } = recorded;
+      if (!trust.confirmed || !isSettled() || !runner.fits(flat)) continue;
+      if (trust.replays >= trust.until) return this.#observed(calls, flat, args, recorded);
+      const done = runner.run(flat);
       if (done === null) break;
-      recorded.replays++;
+      trust.replays++;
       calls.misses = 0;
+      this.#worth.replayed();
       return done.value;
     }
     const expected = this.#check === 0 ? (calls.recorded[0] ?? null) : null;
+    if (calls.misses >= mostMisses && ++calls.misses % seldom !== 0) return this.#watched(args);
+    if (known !== null && expected === null && !this.#worth.records()) return this.#watched(args);
     return this.#observed(calls, flat, args, expected);
   }
 
-  #find(flat: readonly unknown[]): Calls {
-    const { calls } = this;
-    for (let i = 0; i < calls.length; i++) {
-      const found = calls[i]!;
-      if (found.casting !== graph.casting || !isLike(flat, found.forms)) continue;
-      if (i > 0) calls.unshift(...calls.splice(i, 1));
-      return found;
-    }
-    const made: Calls = { forms: formsOf(flat), casting: graph.casting, recorded: [], misses: 0 };
-    calls.unshift(made);
-    for (const { recorded } of calls.splice(mostForms)) forget(recorded);
-    return made;
+  /** Runs the function and learns nothing. */
+  #watched(args: readonly unknown[]): unknown {
+    return watched(() => {
+      const value = scope(() => called('compile', this.#f, ...args));
+      settle();
+      return value;
+    });
+  }
+
+  /** Says once that arguments hardly ever come again. */
+  #inVain(flat: readonly unknown[]): void {
+    if (!this.#worth.ran() || this.#hinted) return;
+    const before = this.#forms;
+    this.#forms = formsOf(flat);
+    if (before !== null)
+      this.#hint(
+        `a compiled function runs as without compile, because ${whatDiffers(flat, before)}. Only calls whose arguments came before are replayed: have fewer sizes (padded ones, say), pass numbers as tensors, or do without compile`,
+      );
   }
 
   /** Runs the function and learns from it. `expected`: what a replay would have done. */
   #observed(calls: Calls, flat: readonly unknown[], args: readonly unknown[], expected: Recorded | null): unknown {
     flush();
-    const whole = (): unknown => {
-      const value = scope(() => called('compile', this.#f, ...args));
-      flush();
-      return value;
-    };
-    if (calls.misses >= mostMisses && ++calls.misses % seldom !== 0) return watched(whole);
     const observation = new Observation(stateOf(getEngine()), flat);
     let value: unknown;
     try {
-      value = observation.during(whole);
+      value = observation.during(() => {
+        const made = scope(() => called('compile', this.#f, ...args));
+        flush();
+        return made;
+      });
       if (observation.refused !== null) throw observation.refused;
     } catch (error) {
       observation.end();
@@ -141,8 +133,8 @@ class CompiledFunction {
     const difference = this.#learn(calls, script, observation, expected);
     if (difference === null || difference.seen || expected === null) return value;
     observation.disposeMade();
-    const { replays } = expected;
-    expected.replays = 0;
+    const { replays } = expected.trust;
+    this.recordings.distrust(expected.trust);
     throw new OperationError(
       'compile',
       `the function did not do what was recorded: ${difference.text}. ${replays === 0 ? 'No call was replayed since it was compared' : `${replays === 1 ? 'The call' : `The ${replays} calls`} before this one did as recorded`}; pass what changes as an argument, or read it with hostNumber(() => ...) or hostValue(() => ...)`,
@@ -159,7 +151,7 @@ class CompiledFunction {
     if (script === null) {
       if (reason === waits) return null;
       this.#miss(calls, reason!);
-      if (expected?.confirmed !== true) return null;
+      if (expected?.trust.confirmed !== true) return null;
       return { text: reason!, seen: !sameDecisions(expected.runner.script.decisions, decisions) };
     }
     let difference: Difference | null = null;
@@ -171,20 +163,27 @@ class CompiledFunction {
       this.#confirm(recorded, script);
       return expected === null || recorded === expected ? null : difference;
     }
-    const first = calls.recorded.length === 0;
-    calls.recorded.unshift({ runner: new Runner(script), confirmed: false, replays: 0, until: 1 });
-    forget(calls.recorded.splice(mostRecorded));
-    if (!first) this.#miss(calls, difference!.text);
+    const isFirst = calls.recorded.length === 0;
+    const { trust } = this.recordings.add(calls, script);
+    if (trust.members.size > 1) {
+      // It does what calls of other sizes did.
+      if (!trust.confirmed) this.#trust(trust);
+      calls.misses = 0;
+    } else if (!isFirst) this.#miss(calls, difference!.text);
     return difference;
+  }
+
+  #trust(trust: Trust): void {
+    trust.until = trust.confirmed ? Math.min(2 * trust.until, this.#check) : Math.min(1, this.#check);
+    if (this.#check === Number.POSITIVE_INFINITY) trust.until = this.#check;
+    trust.confirmed = true;
+    trust.replays = 0;
   }
 
   #confirm(recorded: Recorded, script: Script): void {
     const before = recorded.runner.script;
     freeArguments(before, script);
-    recorded.until = recorded.confirmed ? Math.min(2 * recorded.until, this.#check) : Math.min(1, this.#check);
-    if (this.#check === Number.POSITIVE_INFINITY) recorded.until = this.#check;
-    recorded.confirmed = true;
-    recorded.replays = 0;
+    this.#trust(recorded.trust);
     if (sameCommands(before, script)) {
       endScript(script);
       return;
@@ -192,33 +191,28 @@ class CompiledFunction {
     // The planner has planned the same work again.
     for (const [i, { sources }] of script.inputs.entries())
       for (const [k, source] of sources.entries()) source.handle = before.inputs[i]!.sources[k]!.handle;
-    recorded.runner = new Runner(script);
-    endScript(before);
+    this.recordings.replace(recorded, script);
   }
 
   #miss(calls: Calls, reason: string): void {
     if (++calls.misses < mostMisses || this.#hinted) return;
+    this.#hint(`a compiled function is recorded at every call, as without compile: ${reason}`);
+  }
+
+  #hint(text: string): void {
     this.#hinted = true;
-    runs.logger?.(
-      `[compile] a compiled function is recorded at every call, as without compile: ${reason}. docs/compile.md says what can be replayed`,
-    );
+    runs.logger?.(`[compile] ${text}. docs/compile.md says what can be replayed`);
   }
 }
 
-function forget(recorded: readonly Recorded[]): void {
-  for (const { runner } of recorded) endScript(runner.script);
-}
-
 /** Releases what the recordings hold of functions that were garbage collected without `dispose()`. */
-const backstop = new FinalizationRegistry<CompiledFunction>(({ calls }) => {
-  for (const { recorded } of calls) forget(recorded);
-});
+const backstop = new FinalizationRegistry<CompiledFunction>(({ recordings }) => recordings.clear());
 
 /** True inside another function of the library, a tape, or a rehearsal: those need every operation. */
 function isInside(): boolean {
   const g = graph;
   return (
-    g.observer !== undefined ||
+    g.refuseRead !== null ||
     g.holding !== 0 ||
     g.composing !== 0 ||
     g.taken !== 0 ||
@@ -245,21 +239,17 @@ function isSettled(): boolean {
 /** Runs a call that is not recorded. */
 function watched(body: () => unknown): unknown {
   const watch = new Watch();
-  graph.observer = watch;
-  try {
-    const value = body();
-    if (watch.refused !== null) throw watch.refused;
-    return value;
-  } finally {
-    graph.observer = undefined;
-  }
+  const value = watch.watching(body);
+  if (watch.refused !== null) throw watch.refused;
+  return value;
 }
 
 /**
  * The same function, recorded at first and replayed from then on: a replay hands the recorded commands to the engine, with the
  * tensors and numbers of the call, and records nothing. Results are those of the function, bit for bit.
  *
- * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Tensors
+ * The first call with arguments of new shapes, dtypes or other values records. If the second one does the same, later calls are replayed. Of sizes that share a
+ * plan one call each is recorded; arguments that never come again are left to the function. Tensors
  * from outside may be used and assigned. A replay does not run the function: JavaScript values that it reads besides its arguments count as
  * recorded, unless it declares them by `hostNumber`, `hostValue` or `hostEffect`, as modules and optimizers of `@polygrad/nn` do. Now and then a call runs
  * the function and compares. A function that does something else each time is recorded each time.
@@ -287,7 +277,7 @@ export function compile<A extends readonly unknown[], R>(
   const compiled = new CompiledFunction(f as unknown as (...args: unknown[]) => unknown, replaysBetween(options.check));
   const call = (...args: A): R => compiled.call(args) as R;
   const dispose = (): void => {
-    for (const { recorded } of compiled.calls.splice(0)) forget(recorded);
+    compiled.recordings.clear();
   };
   backstop.register(call, compiled);
   return Object.assign(call, { dispose });

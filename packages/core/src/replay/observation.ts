@@ -5,7 +5,7 @@
 import type { Binding, Command, EngineBuffer, IEngine } from '../engine/engine.ts';
 import type { PoolBuffer } from '../engine/pool.ts';
 import { rangeOf } from '../graph/known-range.ts';
-import { type KnownRange, graph } from '../graph/state.ts';
+import { type KnownRange, type Observer, graph } from '../graph/state.ts';
 import type { Node, StorageBuffer, TrackedHandle } from '../graph/node.ts';
 import { bufferNode } from '../graph/primitives.ts';
 import { isLeaf, releasedSlot } from '../graph/recorder.ts';
@@ -51,13 +51,10 @@ interface SlotAddress {
 /** Most commands of a script: they are submitted together, so that all run or none. */
 const mostSteps = 8192;
 
-/** While a call is observed, every source still has its tensor; `freeArguments` comes later. */
-const handlesOf = (sources: readonly Source[]): readonly TensorHandle[] => sources.map(({ handle }) => handle!);
-
 /** A reason for no script. */
 const keeps = 'it keeps a tensor that it does not return';
 
-export class Observation extends Watch {
+export class Observation extends Watch implements Observer {
   readonly #state: EngineState;
   readonly #arguments: readonly unknown[];
   readonly #newest: number = graph.newest;
@@ -68,10 +65,12 @@ export class Observation extends Watch {
   readonly #kernels: number;
   /** Why there is no script, once there is a reason. */
   reason: string | null = null;
+  /** Every source still has its tensor; `freeArguments` comes later. */
   readonly #inputs: Input[] = [];
   readonly #byNode = new Map<Node, Input>();
   readonly #known = new Set<TrackedHandle>();
-  readonly #made = new Set<TrackedHandle>();
+  /** Tensors that the call made. A list, as sets of so many take longer. */
+  readonly #made: TrackedHandle[] = [];
   readonly #assigned = new Set<TrackedHandle>();
   readonly #uploads: { readonly buffer: PoolBuffer; readonly leaf: Node; readonly data: TypedArray }[] = [];
   readonly #fresh: Fresh[] = [];
@@ -104,7 +103,14 @@ export class Observation extends Watch {
       this.#submitted(engine, commands);
     };
     try {
-      return withOperands((handle) => this.used(handle), body);
+      const newest = this.#newest;
+      // A tensor from outside names a node from before until `assign` tells.
+      return withOperands(
+        (handle) => {
+          if ((handle as TensorHandle).node.id <= newest) this.used(handle);
+        },
+        () => this.watching(body),
+      );
     } finally {
       graph.observer = undefined;
       runs.submit = submit;
@@ -125,12 +131,13 @@ export class Observation extends Watch {
 
   /** A tensor is an operand. */
   used(tracked: TrackedHandle): void {
-    if (this.#known.has(tracked) || this.#made.has(tracked)) return;
+    if (this.#known.has(tracked) || this.#isMade(tracked)) return;
     this.#known.add(tracked);
     const handle = tracked as TensorHandle;
     const { node } = handle;
     const sources: Source[] = [];
-    for (const [argument, value] of this.#arguments.entries()) if (value === handle) sources.push({ handle, argument });
+    for (let argument = 0; argument < this.#arguments.length; argument++)
+      if (this.#arguments[argument] === handle) sources.push({ handle, argument });
     if (sources.length === 0) sources.push({ handle, argument: -1 });
     const known = this.#byNode.get(node);
     if (known !== undefined) {
@@ -185,12 +192,17 @@ export class Observation extends Watch {
     this.#spots.set(buffer.memory, spot);
   }
 
-  override made(handle: TrackedHandle): void {
-    this.#made.add(handle);
+  made(handle: TrackedHandle): void {
+    this.#made.push(handle);
   }
 
-  override assign(handle: TrackedHandle): void {
-    if (this.#made.has(handle)) {
+  /** True for a tensor that the call made: nearly all of those name a node that is new. */
+  #isMade(handle: TrackedHandle): boolean {
+    return (handle as TensorHandle).node.id > this.#newest ? !this.#assigned.has(handle) : this.#made.includes(handle);
+  }
+
+  assign(handle: TrackedHandle): void {
+    if (this.#isMade(handle)) {
       // For example a module's state that is made at first use. Failing now releases held data, so that later calls find this call's plan.
       if ((handle as TensorHandle).kept) this.#fail(keeps);
       return;
@@ -199,11 +211,11 @@ export class Observation extends Watch {
     this.#assigned.add(handle);
   }
 
-  override disposed(handle: TrackedHandle): void {
-    if (!this.#made.has(handle)) this.#fail('it disposes a tensor from outside');
+  disposed(handle: TrackedHandle): void {
+    if (!this.#isMade(handle)) this.#fail('it disposes a tensor from outside');
   }
 
-  override upload(leaf: Node, data: TypedArray): void {
+  upload(leaf: Node, data: TypedArray): void {
     const buffer = leaf.storage!.buffer as PoolBuffer;
     if (buffer.pool !== this.#state.pool) {
       this.#fail('it makes a tensor of data on another engine');
@@ -215,11 +227,11 @@ export class Observation extends Watch {
     this.#uploads.push({ buffer, leaf, data: data.slice() });
   }
 
-  override split(key: readonly number[], parts: readonly (readonly number[])[]): void {
+  split(key: readonly number[], parts: readonly (readonly number[])[]): void {
     this.#draws.split(key, parts);
   }
 
-  override words(nodes: readonly Node[], key: readonly number[]): void {
+  words(nodes: readonly Node[], key: readonly number[]): void {
     const draw = this.#draws.of(key);
     if (draw === null) return;
     this.#draws.bound.add(draw.call);
@@ -227,20 +239,20 @@ export class Observation extends Watch {
       this.#numbers.add(node, { kind: 'word', ...draw, word, after: this.#effects.length });
   }
 
-  override number(node: Node, read: () => number): void {
+  number(node: Node, read: () => number): void {
     if (node.op !== 'scalar') this.#fail('it uses hostNumber() inside an operation of the library');
     this.#numbers.add(node, { kind: 'read', read, dtype: node.dtype, after: this.#effects.length });
   }
 
-  override value(read: () => unknown, value: unknown): void {
+  value(read: () => unknown, value: unknown): void {
     this.decisions.push({ read, value });
   }
 
-  override effect(run: () => void, undo: (() => void) | undefined): void {
+  effect(run: () => void, undo: (() => void) | undefined): void {
     this.#effects.push({ run, undo });
   }
 
-  override within(range: KnownRange, least: number, most: number): void {
+  within(range: KnownRange, least: number, most: number): void {
     for (const input of this.#inputs) {
       if (rangeOf(input.node) !== range) continue;
       const [low, high] = input.limits ?? [least, most];
@@ -250,14 +262,14 @@ export class Observation extends Watch {
 
   // Events of the flush.
 
-  override alloc(counted: StorageBuffer): void {
+  alloc(counted: StorageBuffer): void {
     const buffer = counted as PoolBuffer;
     if (buffer.pool !== this.#state.pool) return;
     const { bytes, classIndex } = buffer;
     this.#lies(buffer, { slot: -this.#fresh.push({ bytes, sizeClass: classIndex }), base: 0 });
   }
 
-  override plan(found: unknown, graphOf: unknown): void {
+  plan(found: unknown, graphOf: unknown): void {
     const [plan, captured] = [found as Plan, graphOf as CapturedGraph];
     const { nodes, key } = captured;
     const scalars: Scalar[] = [];
@@ -274,14 +286,15 @@ export class Observation extends Watch {
       const bytes = view.offset * this.#state.elementBytes[dtypeInfo[node.dtype].id]!;
       leaves.push(isInput ? spot.slot : -1, isInput ? bytes - spot.base : 0);
     }
-    this.#flushed.push({ key: key.data.slice(0, key.length), leaves, scalars });
+    const { kernels, sizes } = plan;
+    this.#flushed.push({ key: key.data.slice(0, key.length), kernels, sizes, leaves, scalars });
     for (const { donor } of plan.buffers) {
       if (donor < 0) continue;
       const spot = this.#buffers.get(nodes[donor]!.storage!.buffer as PoolBuffer);
       if (spot !== undefined && spot.slot >= 0) this.#inputs[spot.slot]!.written = true;
     }
-    this.#state.kernelCache.take(plan.kernels);
-    this.#held.push(...plan.kernels);
+    this.#state.kernelCache.take(kernels);
+    this.#held.push(...kernels);
     this.#numbers.planned(plan, nodes);
   }
 
@@ -359,9 +372,10 @@ export class Observation extends Watch {
     const assigned = this.#assignments();
     if (this.reason !== null) return null;
     const state = this.#state;
+    const isWithoutData = this.#uploads.length === 0;
     const steps = this.#renumbered();
-    const placed = made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
-    const fresh = this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
+    const placed = isWithoutData ? made : made.map((one) => ({ ...one, slot: this.#slotOf(one.slot) }));
+    const fresh = isWithoutData ? this.#fresh : this.#fresh.map((one, i) => (this.#slotOf(-1 - i) < 0 ? one : null));
     return {
       state,
       forgotten: this.#forgotten,
@@ -380,13 +394,14 @@ export class Observation extends Watch {
       result: template,
       flushes: state.flushes - this.#flushes,
       kernels: state.kernels - this.#kernels,
-      held: this.#held,
+      hold: { entries: this.#held, users: 1 },
     };
   }
 
   #checkInputs(): void {
     for (const { sources, requiresGrad, node } of this.#inputs)
-      for (const handle of handlesOf(sources)) {
+      for (let i = 0; i < sources.length; i++) {
+        const handle = sources[i]!.handle!;
         if (handle.node !== node && !this.#assigned.has(handle))
           this.#fail('it changes what a tensor from outside names');
         if (handle.node.requiresGrad !== requiresGrad) this.#fail('it changes requiresGrad of a tensor from outside');
@@ -399,7 +414,7 @@ export class Observation extends Watch {
     const leaf = (value: unknown): unknown => {
       if (isHandle(value)) {
         const handle = value as TensorHandle;
-        if (this.#made.has(handle)) return new Result(made(handle), -1, -1);
+        if (this.#isMade(handle)) return new Result(made(handle), -1, -1);
         this.used(handle);
         for (const [input, { sources }] of this.#inputs.entries()) {
           const source = sources.findIndex((one) => one.handle === handle);
@@ -433,20 +448,26 @@ export class Observation extends Watch {
 
   #assignments(): Assigned[] {
     const found: Assigned[] = [];
-    for (const [at, input] of this.#inputs.entries())
-      for (const [source, handle] of handlesOf(input.sources).entries()) {
+    for (let at = 0; at < this.#inputs.length; at++) {
+      const input = this.#inputs[at]!;
+      const { sources, written, names } = input;
+      for (let source = 0; source < sources.length; source++) {
+        const handle = sources[source]!.handle!;
         const { node } = handle;
         if (!this.#assigned.has(handle) || node === input.node) continue;
-        if (input.sources.findIndex((one) => one.handle === handle) < source) continue;
-        const storage = this.#storageOf(node);
-        const inPlace = input.written && storage.slot === at && storage.offset === 0 && input.names === 1;
-        found.push({ ...storage, slot: this.#slotOf(storage.slot), input: at, source, inPlace });
+        if (source > 0 && sources.findIndex((one) => one.handle === handle) < source) continue;
+        const { slot, offset, strides } = this.#storageOf(node);
+        const inPlace = written && slot === at && offset === 0 && names === 1;
+        found.push({ slot: this.#slotOf(slot), offset, strides, input: at, source, inPlace });
       }
+    }
     // Memory that is overwritten must be that of an assigned tensor, or a handle would still name the old value.
+    const inBuffer = new Int32Array(this.#inputs.length);
+    for (const { beside } of this.#inputs) inBuffer[beside]!++;
     for (const { written, sources, offset, shape, unit, beside } of this.#inputs) {
       if (!written) continue;
-      const whole = offset === 0 && this.#inputs.every((other) => other.beside !== beside || other.sources === sources);
-      if (!whole || sizeOf(shape) === 0 || unit === 0 || !handlesOf(sources).every((h) => this.#assigned.has(h)))
+      const isWhole = offset === 0 && inBuffer[beside] === 1 && sizeOf(shape) > 0 && unit > 0;
+      if (!isWhole || !sources.every(({ handle }) => this.#assigned.has(handle!)))
         this.#fail('it overwrites a tensor in a way that cannot be repeated');
     }
     return found;

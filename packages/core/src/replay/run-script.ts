@@ -40,7 +40,8 @@ interface Built {
 /** A script with what its last run leaves for the next one: most of its commands stay the same. */
 export class Runner {
   readonly script: Script;
-  readonly #steps: readonly Built[];
+  /** Made at the first run. */
+  #steps: readonly Built[] | null = null;
   /** Buffers by slot, fresh ones last, with their addresses and when those were set. */
   readonly #buffers: (PoolBuffer | null)[];
   readonly #memory: (PoolBuffer['memory'] | null)[];
@@ -55,7 +56,7 @@ export class Runner {
 
   constructor(script: Script) {
     this.script = script;
-    const { inputs, uploads, fresh, steps, live } = script;
+    const { inputs, uploads, fresh, live } = script;
     this.#first = inputs.length + uploads.length;
     const count = this.#first + fresh.length;
     this.#buffers = new Array<null>(count).fill(null);
@@ -65,12 +66,17 @@ export class Runner {
     this.#nodes = new Array<null>(inputs.length).fill(null);
     this.#storages = new Array<null>(inputs.length).fill(null);
     this.#numbers = new Array<number>(live.length).fill(0);
-    this.#steps = steps.map((step): Built => {
-      const places = step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
-      const slots = [...new Set(places.map(({ slot }) => this.#at(slot)))];
-      const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
-      return { step, slots, hasNumbers, command: null, at: 0 };
-    });
+  }
+
+  #built(step: Step): Built {
+    const places = step.kind === 'dispatch' ? step.bindings : step.kind === 'copy' ? [step.from, step.to] : [step.to];
+    const slots: number[] = [];
+    for (let i = 0; i < places.length; i++) {
+      const at = this.#at(places[i]!.slot);
+      if (!slots.includes(at)) slots.push(at);
+    }
+    const hasNumbers = step.kind === 'dispatch' && step.scalars.some((scalar) => typeof scalar === 'object');
+    return { step, slots, hasNumbers, command: null, at: 0 };
   }
 
   #at(slot: number): number {
@@ -173,7 +179,7 @@ export class Runner {
       }
       if (engine.confirming?.() != null) throw notNow;
       for (let at = 0; at < inputs.length; at++) if (inputs[at]!.written) this.#buffers[at]!.dropCopies();
-      if (this.#steps.length > 0) this.#submit(engine);
+      if (this.script.steps.length > 0) this.#submit(engine);
     } catch (error) {
       // A batch that may have begun cannot be repeated on what it changed.
       noticed(engine, error);
@@ -225,7 +231,7 @@ export class Runner {
   }
 
   #commands(): Command[] {
-    const batch = this.#steps;
+    const batch = (this.#steps ??= this.script.steps.map((step) => this.#built(step)));
     const commands = new Array<Command>(batch.length);
     for (let i = 0; i < batch.length; i++) {
       const built = batch[i]!;

@@ -140,9 +140,18 @@ export class Result {
 /** What one flush of the call computed. */
 export interface Flushed {
   readonly key: Int32Array;
+  /** The kernels of its plan: plans that are bound to sizes of one class have the same list. And these sizes. */
+  readonly kernels: readonly KernelEntry[];
+  readonly sizes: readonly number[];
   /** Slot and offset of each leaf, two numbers each; fresh memory is -1. */
   readonly leaves: readonly number[];
   readonly scalars: readonly Scalar[];
+}
+
+/** Kernels in use by one script, or by several that do the same at several sizes. */
+export interface Hold {
+  readonly entries: readonly KernelEntry[];
+  users: number;
 }
 
 export interface Script {
@@ -168,8 +177,7 @@ export interface Script {
   readonly result: unknown;
   readonly flushes: number;
   readonly kernels: number;
-  /** Kernels in use. */
-  readonly held: readonly KernelEntry[];
+  hold: Hold;
 }
 
 /** The number that fills a node, if the graph knows it, whether it is in memory or not. */
@@ -177,15 +185,17 @@ export function knownValue(node: Node): number | bigint | null {
   return isOp(node, 'constant') || isOp(node, 'scalar') ? node.attr.value : null;
 }
 
-const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean => {
+export const sameNumbers = (a: ArrayLike<number>, b: ArrayLike<number>): boolean => {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
   return true;
 };
 
 /** True if two lists have the same length and matching entries. */
-function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
-  return a.length === b.length && a.every((x, i) => same(x, b[i]!));
+export function alike<T>(a: readonly T[], b: readonly T[], same: (x: T, y: T) => boolean): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (!same(a[i]!, b[i]!)) return false;
+  return true;
 }
 
 const samePlace = (a: Place, b: Place): boolean => a.slot === b.slot && a.offset === b.offset && a.bytes === b.bytes;
@@ -221,18 +231,18 @@ const liesAlike = (a: Input, b: Input): boolean =>
   a.beside === b.beside &&
   a.shift === b.shift;
 
-const namedAlike = (a: Input, b: Input): boolean =>
+export const namedAlike = (a: Input, b: Input): boolean =>
   alike(a.sources, b.sources, (x, y) => x.argument === y.argument && (x.argument >= 0 || x.handle === y.handle));
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: TypedArray): Uint8Array =>
   new Uint8Array(buffer, byteOffset, byteLength);
 
-const sameUpload = (a: Upload, b: Upload): boolean =>
+export const sameUpload = (a: Upload, b: Upload): boolean =>
   a.handle.dtype === b.handle.dtype &&
   sameNumbers(a.handle.shape, b.handle.shape) &&
   sameNumbers(bytesOf(a.data), bytesOf(b.data));
 
-function sameResult(a: unknown, b: unknown): boolean {
+export function sameResult(a: unknown, b: unknown): boolean {
   if (a instanceof Result)
     return b instanceof Result && a.made === b.made && a.input === b.input && a.source === b.source;
   if (Array.isArray(a)) return Array.isArray(b) && alike(a, b, sameResult);
@@ -243,7 +253,7 @@ function sameResult(a: unknown, b: unknown): boolean {
   );
 }
 
-const sameLive = (a: Live, b: Live): boolean =>
+export const sameLive = (a: Live, b: Live): boolean =>
   a.after === b.after &&
   (a.kind === 'read'
     ? b.kind === 'read' && a.dtype === b.dtype
@@ -311,16 +321,32 @@ export function sameCommands(a: Script, b: Script): boolean {
 }
 
 /** Marks arguments free for which both calls had different tensors. */
-export function freeArguments(script: Script, other: Script): void {
-  for (const [i, { sources }] of script.inputs.entries())
-    for (const [k, source] of sources.entries())
-      if (source.handle !== other.inputs[i]!.sources[k]!.handle) source.handle = null;
+export function freeArguments(a: Script, b: Script): void {
+  for (const [i, { sources }] of a.inputs.entries())
+    for (const [k, source] of sources.entries()) {
+      const other = b.inputs[i]!.sources[k]!;
+      if (source.handle !== other.handle) [source.handle, other.handle] = [null, null];
+    }
+}
+
+/** Bytes that a script takes, about, with those of its runs, and of what it holds besides kernels. */
+export function weightOf({ inputs, uploads, fresh, steps, flushed }: Script): number {
+  let bytes = 1024 + 256 * (inputs.length + fresh.length);
+  for (const { data } of uploads) bytes += 2 * data.byteLength;
+  for (const step of steps) bytes += 256 + (step.kind === 'dispatch' ? 96 * step.bindings.length : 96);
+  for (const { key, leaves, scalars } of flushed) bytes += key.byteLength + 8 * (leaves.length + scalars.length);
+  return bytes;
 }
 
 /** Releases what a script holds. */
-export function endScript({ uploads, state, held }: Script): void {
+export function endScript({ uploads, state, hold }: Script): void {
   for (const { handle } of uploads) handle.dispose();
   state.recordings = (state.recordings ?? 0) - 1;
+  dropHold(hold, state);
+}
+
+/** Releases kernels that nobody else holds. */
+export function dropHold(hold: Hold, { pool, kernelCache }: EngineState): void {
   // A lost engine has no kernels to release.
-  if (state.pool.lost === null) state.kernelCache.drop(held);
+  if (--hold.users === 0 && pool.lost === null) kernelCache.drop(hold.entries);
 }

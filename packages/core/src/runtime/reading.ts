@@ -180,7 +180,7 @@ function attempt(node: Node, patience: Patience): Promise<void> | null {
  * Notes a read: returns the newest node at the previous one. Reads with nothing recorded between them count as one.
  */
 function beginRead(): number {
-  graph.observer?.read();
+  graph.refuseRead?.();
   const { newest } = graph;
   if (newest !== runs.lastRead) {
     runs.readBefore = runs.lastRead;

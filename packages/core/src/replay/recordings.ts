@@ -1,0 +1,195 @@
+/**
+ * What a compiled function keeps: recordings by the forms of their arguments. Those used longest ago are given back where all together hold too much.
+ *
+ * Recordings that do the same at several sizes (sizes.ts) are trusted together, and hold their kernels once.
+ */
+import { type Casting, graph } from '../graph/state.ts';
+import type { KernelEntry } from '../planner/lowering/kernel-cache.ts';
+import { formsOf, isLike } from './arguments.ts';
+import { Runner } from './run-script.ts';
+import { endScript, type Script, weightOf } from './script.ts';
+import { classOf, doSame, holdWith } from './sizes.ts';
+
+/** How far recordings are trusted that do the same, at one size or at several. */
+export interface Trust {
+  readonly members: Set<Recorded>;
+  /** True if two calls did the same. */
+  confirmed: boolean;
+  /** Replays since the function ran. */
+  replays: number;
+  /** Replays before the next comparison. */
+  until: number;
+}
+
+/** One recording. */
+export interface Recorded {
+  runner: Runner;
+  trust: Trust;
+  readonly calls: Calls;
+}
+
+/** Calls with matching arguments. */
+export interface Calls {
+  readonly forms: readonly unknown[];
+  /** Mixed precision around the calls. */
+  readonly casting: Casting | null;
+  /** Newest first. */
+  recorded: Recorded[];
+  /** Consecutive calls that matched no recording. */
+  misses: number;
+}
+
+/** This many forms of arguments are kept in any case, and this many recordings of each at most. */
+const fewForms = 16;
+const mostRecorded = 4;
+/** Bytes that the recordings of a function may take, and kernels that they may hold. */
+const mostBytes: number = 2 ** 25;
+const mostKernels = 4096;
+/** Bytes of a form of arguments. */
+const formBytes = 512;
+
+export class Recordings {
+  /** By a number made of the arguments' form. Used longest ago first. */
+  readonly #calls = new Map<number, Calls[]>();
+  /** The number of the calls that were found last. */
+  #last = Number.NaN;
+  #forms = 0;
+  #bytes = 0;
+  /** Recordings that used plans for classes of sizes, by the kernels of the first one. Recorded last first. */
+  readonly #classes = new Map<readonly KernelEntry[], readonly Trust[]>();
+  #kernels = 0;
+
+  /** The calls with such arguments, where they are kept. `hash`: `hashOf(flat)`. */
+  find(hash: number, flat: readonly unknown[]): Calls | null {
+    const found = this.#calls.get(hash);
+    if (found === undefined) return null;
+    if (hash !== this.#last) {
+      this.#calls.delete(hash);
+      this.#calls.set(hash, found);
+      this.#last = hash;
+    }
+    for (let i = 0; i < found.length; i++) {
+      const calls = found[i]!;
+      if (calls.casting === graph.casting && isLike(flat, calls.forms)) return calls;
+    }
+    return null;
+  }
+
+  /** Keeps calls with such arguments from now on. */
+  open(hash: number, flat: readonly unknown[]): Calls {
+    const calls: Calls = { forms: formsOf(flat), casting: graph.casting, recorded: [], misses: 0 };
+    const found = this.#calls.get(hash) ?? [];
+    this.#calls.delete(hash);
+    this.#calls.set(hash, found);
+    this.#last = hash;
+    found.unshift(calls);
+    this.#forms++;
+    this.#bytes += formBytes;
+    for (const old of found.splice(fewForms)) this.#close(old);
+    this.#trim();
+    return calls;
+  }
+
+  #close(calls: Calls): void {
+    for (const recorded of calls.recorded.splice(0)) this.#forget(recorded);
+    this.#forms--;
+    this.#bytes -= formBytes;
+  }
+
+  /** Gives back what was used longest ago. */
+  #trim(): void {
+    while (this.#forms > fewForms && (this.#bytes > mostBytes || this.#kernels > mostKernels)) {
+      const [[hash, oldest]] = this.#calls as unknown as [[number, Calls[]]];
+      this.#close(oldest.pop()!);
+      if (oldest.length === 0) this.#calls.delete(hash);
+    }
+  }
+
+  /** A recording of these calls. It shares the trust of recordings that do the same at other sizes, or else is not confirmed. */
+  add(calls: Calls, script: Script): Recorded {
+    const trust = this.#trustOf(script) ?? { members: new Set(), confirmed: false, replays: 0, until: 1 };
+    const [like] = trust.members;
+    if (like !== undefined) holdWith(script, like.runner.script);
+    const recorded: Recorded = { runner: new Runner(script), trust, calls };
+    calls.recorded.unshift(recorded);
+    this.#join(recorded, trust);
+    this.#weigh(script, 1);
+    for (const old of calls.recorded.splice(mostRecorded)) this.#forget(old);
+    this.#trim();
+    return recorded;
+  }
+
+  /**
+   * The trust of recordings that do the same at other sizes; null if there are none. Only those recorded last count: where calls do now this and now that, some are
+   * alike by chance.
+   */
+  #trustOf(script: Script): Trust | null {
+    const kernels = classOf(script);
+    const newest = kernels === null ? undefined : this.#classes.get(kernels)?.[0];
+    if (newest === undefined) return null;
+    const [member] = newest.members;
+    return doSame(member!.runner.script, script) ? newest : null;
+  }
+
+  /** Puts the script of a later call in the place of a recording's. */
+  replace(recorded: Recorded, script: Script): void {
+    const before = recorded.runner.script;
+    const { trust } = recorded;
+    this.#leave(recorded);
+    this.#weigh(before, -1);
+    recorded.runner = new Runner(script);
+    this.#weigh(script, 1);
+    // Of another plan for its class, the recording is no longer like those of the other sizes.
+    this.#join(recorded, classOf(before) === classOf(script) ? trust : { ...trust, members: new Set() });
+    endScript(before);
+  }
+
+  /** Forgets all recordings that are trusted together: one of them is no longer what the function does. */
+  distrust({ members }: Trust): void {
+    for (const recorded of [...members]) {
+      const { recorded: list } = recorded.calls;
+      list.splice(list.indexOf(recorded), 1);
+      this.#forget(recorded);
+    }
+  }
+
+  /** Forgets all recordings. */
+  clear(): void {
+    for (const found of this.#calls.values()) for (const calls of found) this.#close(calls);
+    this.#calls.clear();
+    this.#last = Number.NaN;
+  }
+
+  #forget(recorded: Recorded): void {
+    const { script } = recorded.runner;
+    this.#leave(recorded);
+    this.#weigh(script, -1);
+    endScript(script);
+  }
+
+  #weigh(script: Script, sign: 1 | -1): void {
+    this.#bytes += sign * weightOf(script);
+    this.#kernels += sign * (script.hold.users > 1 ? 0 : script.hold.entries.length);
+  }
+
+  #join(recorded: Recorded, trust: Trust): void {
+    recorded.trust = trust;
+    trust.members.add(recorded);
+    const kernels = classOf(recorded.runner.script);
+    if (kernels === null) return;
+    const trusts = this.#classes.get(kernels) ?? [];
+    this.#classes.set(kernels, [trust, ...trusts.filter((other) => other !== trust)]);
+  }
+
+  #leave(recorded: Recorded): void {
+    const { trust, runner } = recorded;
+    trust.members.delete(recorded);
+    if (trust.members.size > 0) return;
+    const kernels = classOf(runner.script);
+    const trusts = kernels === null ? undefined : this.#classes.get(kernels);
+    if (trusts === undefined) return;
+    const others = trusts.filter((other) => other !== trust);
+    if (others.length > 0) this.#classes.set(kernels!, others);
+    else this.#classes.delete(kernels!);
+  }
+}
