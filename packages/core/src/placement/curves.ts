@@ -16,7 +16,7 @@ import { sort } from '../ops/order/sorting.ts';
 import { matmul } from '../ops/products/matmul.ts';
 import { cumSum } from '../ops/reduction/cumulative.ts';
 import { sum } from '../ops/reduction/reduction.ts';
-import { prepare } from '../runtime/prepare.ts';
+import { prepare } from '../runtime/runtime.ts';
 import { run, stateOf } from '../runtime/run.ts';
 import type { EngineState } from '../runtime/state.ts';
 import type { DType } from '@polygrad/compiler/shape/dtype';

@@ -15,8 +15,8 @@ import { checkFunction, checkNames, shown } from '@polygrad/compiler/shape/optio
 import { say } from '@polygrad/compiler/shape/shown';
 import { called, scope } from '../tensor/scope.ts';
 import { flatten, formsOf, hashOf, whatDiffers } from './arguments.ts';
-import { Observation } from './observation.ts';
-import { type Calls, type Recorded, Recordings, type Trust } from './recordings.ts';
+import { Observation, Watch } from './observation.ts';
+import { type Calls, type Recorded, Recordings, type Trust, Worth } from './recordings.ts';
 import {
   type Difference,
   differenceOf,
@@ -26,8 +26,6 @@ import {
   sameDecisions,
   type Script,
 } from './script.ts';
-import { Watch } from './watch.ts';
-import { Worth } from './worth.ts';
 
 /** Options of `compile`. */
 export interface CompileOptions {

@@ -17,6 +17,7 @@ import { queue } from '../runtime/queue.ts';
 import { runs } from '../runtime/run.ts';
 import type { EngineState } from '../runtime/state.ts';
 import { type DType, dtypeInfo, type TypedArray } from '@polygrad/compiler/shape/dtype';
+import { OperationError } from '@polygrad/compiler/shape/errors';
 import { mapNested } from '@polygrad/compiler/shape/nested';
 import { sizeOf } from '@polygrad/compiler/shape/view';
 import { type TensorHandle, wrap } from '../tensor/handle.ts';
@@ -39,7 +40,6 @@ import {
   type Upload,
   knownValue,
 } from './script.ts';
-import { Watch } from './watch.ts';
 
 /** Which slot a buffer is, and where the slot begins in it. */
 interface SlotAddress {
@@ -53,6 +53,30 @@ const mostSteps = 8192;
 
 /** A reason for no script. */
 const keeps = 'it keeps a tensor that it does not return';
+
+/** What holds for every call that runs a compiled function, recorded or not: it must not read values, because replays would not. */
+export class Watch {
+  /** The refused read; the function may have caught the error. */
+  refused: OperationError | null = null;
+
+  /** Runs a function. */
+  watching<T>(body: () => T): T {
+    graph.refuseRead = () => this.#refuse();
+    try {
+      return body();
+    } finally {
+      graph.refuseRead = null;
+    }
+  }
+
+  #refuse(): never {
+    this.refused = new OperationError(
+      'compile',
+      'a value is read inside a compiled function, which later calls would not do; return the tensor and read it after the call, or choose by value with where()',
+    );
+    throw this.refused;
+  }
+}
 
 export class Observation extends Watch implements Observer {
   readonly #state: EngineState;

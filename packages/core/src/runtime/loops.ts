@@ -10,7 +10,7 @@ import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
 import { expandView, permuteView, reshapeView, type Shape, sliceView, type View } from '@polygrad/compiler/shape/view';
 import { type Loop, runLoop } from './loop-run.ts';
 import type { EngineState } from './state.ts';
-import { prepare } from './prepare.ts';
+import { prepare } from './runtime.ts';
 import { type Patience, run, runs } from './run.ts';
 
 /** True if the node costs too much to compute in two stages. */

@@ -25,8 +25,11 @@ import { GraphState, graph, leastBytes, useGraph } from '../graph/state.ts';
 import { TransactionLog, transactions, useTransactions } from '../graph/transactions.ts';
 import { Copies, copies, useCopies } from './copies.ts';
 import { inTime, recover } from './late.ts';
-import { forgetPlans, RunState, runs, stateOf, useRuns } from './run.ts';
+import { newFamilies } from '#families';
+import { codeOnItsWay, forgetPlans, loops, planOf, RunState, runs, stateOf, useRuns } from './run.ts';
 import { placeOfNode } from './placement.ts';
+import type { CaptureOptions } from '../planner/capture/captured-graph.ts';
+import type { EngineState } from './state.ts';
 import type { Failure } from './flush-entry.ts';
 import { FlushQueue, queue, useQueue } from './queue.ts';
 import { download, turn } from './reading.ts';
@@ -318,4 +321,36 @@ export function setLogger(logger: Logger | null): void {
 export function clearPlans(engine: IEngine = getEngine()): void {
   checkEngine('clearPlans', engine);
   forgetPlans(stateOf(engine));
+}
+
+/**
+ * Makes the plan that `run` would run, if one engine suffices: nothing is computed, and nodes stay as they are. Returns a promise if code for it is being
+ * loaded.
+ */
+export function prepare(state: EngineState, wanted: readonly Node[], options: CaptureOptions): Promise<void> | null {
+  const { captured } = runs;
+  try {
+    if (captured.collect(wanted, options)) {
+      if (captured.key.looped) return loops!(state, wanted, options) as Promise<void> | null;
+      planOf(state, captured);
+    }
+    return null;
+  } catch (error) {
+    return codeOnItsWay(error, state, []);
+  } finally {
+    captured.clear();
+  }
+}
+
+/** Tells families of the nodes' form, which is to run later (`PlanFamilies.announce`). */
+export function announceTo(state: EngineState, wanted: readonly Node[], options: CaptureOptions): void {
+  const { captured } = runs;
+  try {
+    if (!captured.collect(wanted, options) || captured.key.looped || state.plans.find(captured.key) !== undefined)
+      return;
+    state.families ??= newFamilies();
+    state.families?.announce(captured);
+  } finally {
+    captured.clear();
+  }
 }

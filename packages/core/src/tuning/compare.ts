@@ -8,7 +8,7 @@ import { bufferNode, makeNode } from '../graph/primitives.ts';
 import { type Node, release, retain } from '../graph/node.ts';
 import { registerCommon } from '../primitives/common.ts';
 import { matmulNode } from '../ops/products/matrices.ts';
-import { prepare } from '../runtime/prepare.ts';
+import { prepare } from '../runtime/runtime.ts';
 import { run, stateOf } from '../runtime/run.ts';
 import type { EngineState } from '../runtime/state.ts';
 import { rowMajorStrides, sizeOf } from '@polygrad/compiler/shape/view';
