@@ -7,7 +7,7 @@
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import { definitionOf, type Role } from '../../graph/definition.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
-import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import { type DType, dtypeInfo } from '@polygrad/compiler/shape/dtype';
 import { type Shape, sizeOf } from '@polygrad/compiler/shape/view';
 import { encodeAttr, IntWriter, textOf } from './cache.ts';
@@ -82,8 +82,8 @@ export interface PlanSize {
   counted(graph: PlanGraph, product: Product, plain: Product['attr']): Product;
   /** True if a slice of an output starts at an element that depends on a size. Throws SizesRefused where its strides do. */
   startsLater(start: readonly number[], from: Shape, strides: readonly number[]): boolean;
-  /** True if a loop of the kernel ends at a bound size. */
-  isIn(kernel: LoopKernel): boolean;
+  /** True if one of the sizes is among the nodes of a kernel, as the end of a loop. */
+  isIn(nodes: ReadonlySet<KNode>): boolean;
 }
 
 /** A product of matrices: its attributes and factors. */

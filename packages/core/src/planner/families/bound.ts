@@ -9,8 +9,7 @@ import { definitionOf } from '../../graph/definition.ts';
 import type { Attrs, PrimitiveName } from '../../graph/node.ts';
 import type { Exprs } from '@polygrad/compiler/ir/expr';
 import { groupsAt } from '@polygrad/compiler/ir/groups';
-import type { KNode, LoopKernel } from '@polygrad/compiler/ir/ir';
-import { nodesOf } from '@polygrad/compiler/ir/node';
+import type { KNode } from '@polygrad/compiler/ir/ir';
 import type { Shape } from '@polygrad/compiler/shape/view';
 import {
   type PlanGraph,
@@ -223,8 +222,6 @@ export function startsLater(
 }
 
 /** `PlanSize.isIn`. */
-export function isIn({ stores }: LoopKernel): boolean {
-  for (const n of nodesOf(stores.flatMap(({ store, ranges }) => [store, ...ranges])))
-    if (n.op === 'SCALAR' && n.arg.low !== undefined) return true;
-  return false;
+export function isIn(nodes: ReadonlySet<KNode>): boolean {
+  return [...nodes].some((n) => n.op === 'SCALAR' && n.arg.low !== undefined);
 }

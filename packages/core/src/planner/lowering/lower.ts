@@ -280,7 +280,8 @@ function finish(e: Exprs, unit: Unit, slots: Slots, arranged: Arranged, options:
   const [kernel] = unit as readonly [KernelDraft];
   const contracts = unit.length === 1 && isContraction(kernel);
   const { scalars } = slots;
-  if (scalars.every((local) => local < 0) && kernel.context.size?.isIn(loop) === false) {
+  const roots = stores.flatMap(({ store, ranges }) => [store, ...ranges]);
+  if (scalars.every((local) => local < 0) && kernel.context.size?.isIn(nodesOf(roots)) === false) {
     // The kernel does not depend on the size, so it is the one that a plan of one size has.
     scalars.length = 0;
     slots.scalarTypes.length = 0;
